@@ -1,0 +1,112 @@
+// Native command buffers behind one interface. One folder per API implements it; replay/ knows
+// only this file.
+//
+// Locking: a Backend may be called from any thread at any time. A CommandBuffer is used by one
+// thread at a time (the caller sees to it), but different ones may be used at once. No function
+// throws; every function reports the driver's own error code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "capture/graph.h"
+#include "capture/operation.h"
+
+namespace refrain::backends {
+
+/// The driver's error code; 0 is success in every API Refrain knows.
+struct [[nodiscard]] Status {
+  int code = 0;
+  [[nodiscard]] bool ok() const noexcept { return code == 0; }
+};
+
+/// A native event. Whoever receives one owns one reference and gives it back with release_event().
+using Event = std::uint64_t;
+inline constexpr Event kNoEvent = 0;
+
+/// Answer to "can this be part of a native command buffer?". `why` has static lifetime and is
+/// written for users: "the device's command buffers have no image copies".
+struct [[nodiscard]] Recordable {
+  bool ok = true;
+  const char* why = "";
+};
+
+struct Capabilities {
+  bool native = false;             ///< command buffers exist for this queue at all
+  const char* why_not = "";        ///< if not native; static lifetime
+  bool out_of_order = false;       ///< may be recorded for out-of-order queues
+  bool update_arguments = false;   ///< arguments of kernels can be changed after finalize
+  bool simultaneous_use = false;   ///< may be enqueued again while it still runs
+  std::uint32_t version = 0;       ///< as the extension gives it (major<<22 | minor<<12 | patch)
+};
+
+struct NodeUpdate {
+  capture::NodeIndex node = 0;           ///< in the graph given to record()
+  capture::OperationView operation;      ///< new arguments; same kind, function and argument layout
+};
+
+/// A finalized command buffer, ready to be enqueued any number of times. It retains every object it
+/// names (buffers, kernels, its queue). Destroying it while it runs is safe.
+class CommandBuffer {
+ public:
+  virtual ~CommandBuffer() = default;
+  /// Enqueues on the queue it was recorded for, after `waits`. If `done` is not null it receives an
+  /// event for the completion of this submission. If an earlier submission still runs and the
+  /// device cannot use one buffer twice at once, fails without side effects.
+  virtual Status enqueue(std::span<const Event> waits, Event* done) noexcept = 0;
+  /// Changes arguments for later submissions; never waits for the device. Fails without side
+  /// effects if the backend cannot (Capabilities::update_arguments) or the layout differs.
+  virtual Status update(std::span<const NodeUpdate> updates) noexcept = 0;
+  /// True while a submission may still be running. Never waits.
+  [[nodiscard]] virtual bool busy() const noexcept = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+  [[nodiscard]] virtual Capabilities capabilities(const capture::QueueInfo& queue) noexcept = 0;
+  virtual Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept = 0;
+
+  /// Records `nodes` of `graph` (all of one queue, in an order that respects the edges) and
+  /// finalizes. Every kernel node gets a private kernel object with the record's arguments. Slow;
+  /// called on a background thread.
+  virtual Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                        std::unique_ptr<CommandBuffer>* result) noexcept = 0;
+
+  /// Issues one operation now with the arguments in the record, as the application's call would
+  /// have, waiting for `waits` (the record's own waits are not looked at). Kernels are launched
+  /// through a private kernel object, so the application's own arguments stay as they are.
+  virtual Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept = 0;
+
+  /// Makes sure that everything issued to the queue so far will run without further calls.
+  virtual Status flush(const capture::QueueInfo& queue) noexcept = 0;
+  /// Waits for everything issued to the queue so far.
+  virtual Status finish(const capture::QueueInfo& queue) noexcept = 0;
+
+  virtual void retain_event(Event event) noexcept = 0;
+  virtual void release_event(Event event) noexcept = 0;
+  /// True if complete (or failed); never waits.
+  [[nodiscard]] virtual bool complete(Event event) noexcept = 0;
+
+  /// Reads or writes the whole content of a buffer or image, waiting for it (verify and bench).
+  /// The caller made sure that nothing else uses it. `handle` is the native handle.
+  [[nodiscard]] virtual std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept = 0;
+  virtual Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+                      std::span<std::byte> into) noexcept = 0;
+  virtual Status write(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+                       std::span<const std::byte> from) noexcept = 0;
+
+  /// The application has dropped its last use of a function: private objects kept for issue() go.
+  virtual void forget_function(capture::FunctionId function) noexcept = 0;
+
+  /// The driver's name for an error code, e.g. "CL_OUT_OF_RESOURCES". Static lifetime.
+  [[nodiscard]] virtual const char* error_name(int code) const noexcept = 0;
+};
+
+}  // namespace refrain::backends

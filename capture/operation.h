@@ -1,0 +1,269 @@
+// One submission, as every other part of Refrain sees it: a flat record without vendor types.
+//
+// An entry point of layer/<api> writes the record with OperationWriter; capture/ stores it, replay/
+// compares it, backends/<api> turns it into a node of a native command buffer. Flat, because the hot
+// path copies a record with one memcpy and "same arguments as last time" is one memcmp.
+//
+// Layout of a record (everything 8-byte aligned, little endian):
+//
+//   OperationHeader
+//   uint64_t           words[word_count]            numbers: launch shape, offsets, sizes (see Words)
+//   ArgumentDescriptor arguments[argument_count]    what each argument is
+//   bytes              values                       argument values, each padded to 8 bytes
+//   WaitRef            waits[wait_count]            events waited for; not part of "same arguments"
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace refrain::capture {
+
+/// What must be equal for two operations to share a graph node: kind, function identity, launch
+/// shape, queue role and the distance to the operations waited for. Not the arguments.
+/// 0 is reserved for "a host call". Equal tokens are necessary, not sufficient: compare `comparable()`.
+using Token = std::uint64_t;
+inline constexpr Token kHostCallToken = 0;
+
+/// A native handle as the application sees it; 0 is none. Handles are reused by drivers.
+using Handle = std::uint64_t;
+
+/// Process-wide number of an object, given at creation and never reused, so that two buffers that
+/// happened to have the same handle one after the other can be told apart. 0 is none.
+using ObjectId = std::uint64_t;
+
+/// Content identity of a kernel: hash of program content, build options and kernel name. The same
+/// for every handle and every run. 0 is none.
+using FunctionId = std::uint64_t;
+
+/// Stable numbers: they are written to capture files. Add at the end, never renumber.
+enum class OperationKind : std::uint16_t {
+  kUnknown = 0,
+  kKernel = 1,
+  kCopyBuffer = 2,
+  kCopyBufferRect = 3,
+  kFillBuffer = 4,
+  kCopyImage = 5,
+  kFillImage = 6,
+  kCopyBufferToImage = 7,
+  kCopyImageToBuffer = 8,
+  kReadBuffer = 9,
+  kWriteBuffer = 10,
+  kReadBufferRect = 11,
+  kWriteBufferRect = 12,
+  kReadImage = 13,
+  kWriteImage = 14,
+  kMap = 15,
+  kUnmap = 16,
+  kMigrate = 17,
+  kPointerCopy = 18,     ///< SVM, USM or device pointers
+  kPointerFill = 19,
+  kPointerMap = 20,
+  kPointerUnmap = 21,
+  kPointerFree = 22,
+  kPointerMigrate = 23,
+  kMarker = 24,
+  kBarrier = 25,
+  kFlush = 26,           ///< asks the driver to start what was submitted; no work of its own
+  kEventRecord = 27,
+  kEventWait = 28,
+  kHostFunction = 29,    ///< native kernels, host callbacks in stream order
+  kCommandBuffer = 30,   ///< a command buffer or graph that the application made itself
+  kOther = 31,
+};
+inline constexpr std::uint16_t kOperationKindCount = 32;
+
+/// Short lower-case name ("kernel", "copy buffer"); "unknown" for a number out of range.
+std::string_view name_of(OperationKind kind) noexcept;
+
+/// Which number `words` holds at which place. The fixed counts are checked by well_formed().
+namespace words {
+// kKernel: dimensions, offset x y z, global size x y z, local size x y z (0 0 0: chosen by the driver)
+inline constexpr int kDimensions = 0, kOffset = 1, kGlobal = 4, kLocal = 7, kKernelCount = 10;
+// kCopyBuffer: source offset, destination offset, bytes. Arguments: source, destination.
+// kReadBuffer / kWriteBuffer: offset, bytes, blocking. Arguments: buffer, host pointer.
+// kFillBuffer: offset, bytes. Arguments: buffer, pattern (value).
+// kCopyBufferRect: source origin[3], destination origin[3], region[3], source row pitch, source slice
+//   pitch, destination row pitch, destination slice pitch. Arguments: source, destination.
+// kReadBufferRect / kWriteBufferRect: buffer origin[3], host origin[3], region[3], buffer row pitch,
+//   buffer slice pitch, host row pitch, host slice pitch, blocking. Arguments: buffer, host pointer.
+// kCopyImage: source origin[3], destination origin[3], region[3]. Arguments: source, destination.
+// kFillImage: origin[3], region[3]. Arguments: image, colour (value, 16 bytes).
+// kCopyBufferToImage: source offset, destination origin[3], region[3]. Arguments: buffer, image.
+// kCopyImageToBuffer: source origin[3], region[3], destination offset. Arguments: image, buffer.
+// kReadImage / kWriteImage: origin[3], region[3], row pitch, slice pitch, blocking. Arguments: image, host pointer.
+// kPointerCopy: bytes, blocking. Arguments: destination, source (pointers).
+// kPointerFill: bytes. Arguments: destination (pointer), pattern (value).
+// Other kinds: any number of words, only compared.
+}  // namespace words
+
+/// Number of words a record of this kind must have, or -1 if any number will do.
+int word_count_of(OperationKind kind) noexcept;
+
+enum class ArgumentKind : std::uint16_t {
+  kUnset = 0,        ///< never set by the application
+  kValue = 1,        ///< plain bytes
+  kBuffer = 2,       ///< 8-byte handle of a buffer; `object` is its id
+  kImage = 3,        ///< 8-byte handle of an image; `object` is its id
+  kSampler = 4,      ///< 8-byte handle of a sampler; `object` is its id
+  kPointer = 5,      ///< 8-byte device-visible pointer; `object` is the allocation's id if known
+  kLocalMemory = 6,  ///< no value; `size` is the number of bytes asked for
+  kHostPointer = 7,  ///< 8-byte host address; only valid in the process that made the record
+  kOtherHandle = 8,  ///< 8-byte handle of something else (queue, pipe, …)
+};
+
+struct ArgumentDescriptor {
+  std::uint32_t size = 0;  ///< bytes of the value as the application gave it (kLocalMemory: bytes asked for)
+  ArgumentKind kind = ArgumentKind::kUnset;
+  std::uint16_t reserved = 0;
+  ObjectId object = 0;
+
+  /// Bytes the value takes in the record, padding included.
+  [[nodiscard]] std::size_t stored_bytes() const noexcept {
+    return kind == ArgumentKind::kUnset || kind == ArgumentKind::kLocalMemory
+               ? 0
+               : (std::size_t{size} + 7U) & ~std::size_t{7U};
+  }
+};
+static_assert(sizeof(ArgumentDescriptor) == 16);
+
+/// An event that an operation waits for. Bit 63 set: the operation of the same lane whose
+/// `sequence` is in the low bits. Bit 63 clear: a native event handle from elsewhere.
+using WaitRef = std::uint64_t;
+inline constexpr WaitRef kInternalWait = std::uint64_t{1} << 63U;
+
+/// Bits of OperationHeader::flags.
+enum OperationFlags : std::uint16_t {
+  kWantsEvent = 1U << 0U,       ///< the application asked for an event
+  kBlocking = 1U << 1U,         ///< the call returns only when the work is done
+  kWaitsForQueue = 1U << 2U,    ///< marker or barrier without wait list: after all earlier work of its queue
+  kBlocksQueue = 1U << 3U,      ///< barrier: all later work of its queue comes after it
+};
+
+struct OperationHeader {
+  std::uint32_t size = 0;        ///< bytes of the whole record, a multiple of 8
+  OperationKind kind = OperationKind::kUnknown;
+  std::uint16_t flags = 0;       ///< OperationFlags
+  Token token = 0;
+  std::uint64_t sequence = 0;    ///< number of this submission in its lane, from 1
+  std::uint64_t time_ns = 0;     ///< steady clock when the application called
+  ObjectId queue = 0;
+  Handle queue_handle = 0;
+  FunctionId function = 0;       ///< kKernel only
+  Handle function_handle = 0;    ///< kKernel only: the application's kernel object
+  std::uint64_t promise = 0;     ///< the layer's: event promised to the application for held work
+  std::uint16_t word_count = 0;
+  std::uint16_t argument_count = 0;
+  std::uint16_t wait_count = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t value_bytes = 0; ///< bytes of the `values` section
+  std::uint32_t host_ns = 0;     ///< time the driver call took, if it was issued and measured; else 0
+};
+static_assert(sizeof(OperationHeader) == 88);
+
+/// Read-only view of a record. Does not own it. Records made by OperationWriter are well formed;
+/// check any other with well_formed() first.
+class OperationView {
+ public:
+  OperationView() = default;
+  explicit OperationView(const std::byte* record) noexcept
+      : header_(reinterpret_cast<const OperationHeader*>(record)) {}
+
+  /// True if `bytes` starts with a complete record whose sections lie inside it and whose counts fit
+  /// its kind. Never reads outside `bytes`; `bytes.data()` must be 8-byte aligned.
+  static bool well_formed(std::span<const std::byte> bytes) noexcept;
+
+  explicit operator bool() const noexcept { return header_ != nullptr; }
+  [[nodiscard]] const OperationHeader& header() const noexcept { return *header_; }
+  [[nodiscard]] OperationKind kind() const noexcept { return header_->kind; }
+  [[nodiscard]] Token token() const noexcept { return header_->token; }
+  [[nodiscard]] bool has(OperationFlags flag) const noexcept { return (header_->flags & flag) != 0; }
+
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {reinterpret_cast<const std::byte*>(header_), header_->size};
+  }
+  [[nodiscard]] std::span<const std::uint64_t> words() const noexcept {
+    return {reinterpret_cast<const std::uint64_t*>(header_ + 1), header_->word_count};
+  }
+  [[nodiscard]] std::span<const ArgumentDescriptor> arguments() const noexcept {
+    return {reinterpret_cast<const ArgumentDescriptor*>(words().data() + header_->word_count),
+            header_->argument_count};
+  }
+  /// All argument values, one after the other. Offsets follow from ArgumentDescriptor::stored_bytes().
+  [[nodiscard]] std::span<const std::byte> values() const noexcept {
+    return {reinterpret_cast<const std::byte*>(arguments().data() + header_->argument_count),
+            header_->value_bytes};
+  }
+  [[nodiscard]] std::span<const WaitRef> waits() const noexcept {
+    return {reinterpret_cast<const WaitRef*>(values().data() + header_->value_bytes), header_->wait_count};
+  }
+  /// Value bytes of argument `index` (unpadded). Linear in `index`; to visit all, walk values() once.
+  [[nodiscard]] std::span<const std::byte> value_of(std::size_t index) const noexcept;
+  /// The 8-byte handle or pointer of argument `index`; 0 if it is not one.
+  [[nodiscard]] std::uint64_t handle_of(std::size_t index) const noexcept;
+
+  /// The sections that must be equal, byte for byte, for a recorded node to do exactly what this
+  /// operation asks: words, arguments, values. Compare `function`, `queue` and `kind` as well: same_work().
+  [[nodiscard]] std::span<const std::byte> comparable() const noexcept {
+    return {reinterpret_cast<const std::byte*>(header_ + 1),
+            header_->word_count * sizeof(std::uint64_t) + header_->argument_count * sizeof(ArgumentDescriptor) +
+                header_->value_bytes};
+  }
+
+ private:
+  const OperationHeader* header_ = nullptr;
+};
+
+/// True if two operations ask for exactly the same work with the same arguments (waits and flags aside).
+bool same_work(const OperationView& a, const OperationView& b) noexcept;
+
+/// Builds records one behind the other in a caller-owned byte vector (which only grows; reuse it).
+/// Call in the order of the layout: begin, word…, argument…, wait…, finish. Not thread-safe.
+class OperationWriter {
+ public:
+  explicit OperationWriter(std::vector<std::byte>& storage) noexcept : storage_(&storage) {}
+
+  /// Starts a record at the end of the storage. Returns its header, valid until the next call.
+  OperationHeader& begin(OperationKind kind, Token token);
+  void word(std::uint64_t value);
+  void words(std::span<const std::uint64_t> values);
+  /// Adds an argument with its value. For kLocalMemory `value` is ignored and `size` counts.
+  void argument(ArgumentKind kind, ObjectId object, std::span<const std::byte> value);
+  void argument_handle(ArgumentKind kind, ObjectId object, std::uint64_t handle);
+  void argument_local(std::uint32_t bytes);
+  /// Adds a ready-made argument section: descriptors, then the padded values they describe.
+  void arguments(std::span<const ArgumentDescriptor> descriptors, std::span<const std::byte> padded_values);
+  void wait(WaitRef ref);
+  /// Completes the record; returns its offset in the storage.
+  std::size_t finish();
+  /// The header of the record being built.
+  OperationHeader& header() noexcept;
+
+ private:
+  void append(const void* data, std::size_t bytes);
+  std::vector<std::byte>* storage_;
+  std::size_t start_ = 0;
+  std::vector<std::byte> values_;  // argument values wait here until all descriptors are written
+};
+
+/// What replay/ and capture/ need to know of a queue. Written once per queue to a capture.
+struct QueueInfo {
+  ObjectId id = 0;
+  Handle handle = 0;
+  ObjectId context = 0;
+  ObjectId device = 0;
+  std::uint32_t role = 0;   ///< number of first use in its lane's context: what tokens are made from
+  bool in_order = true;
+  bool profiling = false;
+};
+
+/// Mixes `value` into hash `seed`. Cheap and good enough for tokens; not for hostile input.
+[[nodiscard]] inline std::uint64_t mix(std::uint64_t seed, std::uint64_t value) noexcept {
+  const __uint128_t product =
+      static_cast<__uint128_t>(seed ^ 0x9E3779B97F4A7C15ULL) * (value ^ 0xD6E8FEB86659FD93ULL);
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
+}
+
+}  // namespace refrain::capture

@@ -1,0 +1,100 @@
+// The process-wide part of replay: settings, lanes, graphs, background thread, watchdog, report.
+// A layer owns one Engine (per API) and talks to it and to the calling thread's Lane; see
+// replay/lane.h for what happens at each call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backends/backend.h"
+#include "capture/recorder.h"
+#include "env/settings.h"
+#include "replay/lane.h"
+
+namespace refrain::replay {
+
+/// What the engine asks of the layer. Called with a lane's lock held, from any thread; must not call
+/// back into a Lane and must not throw.
+class LayerHooks {
+ public:
+  virtual ~LayerHooks() = default;
+  /// The held operation that promised an event was submitted. `event` (one reference, now owned by
+  /// the callee) stands for its completion; if `status` is not 0 the submission failed and `event` is 0.
+  virtual void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept = 0;
+  /// Retains every object named in the record (kernel, buffers, images, samplers, queue) so that it
+  /// may be used later by another thread. Returns false, retaining nothing, if one is already gone.
+  virtual bool retain_objects(const capture::OperationView& operation) noexcept = 0;
+  virtual void release_objects(const capture::OperationView& operation) noexcept = 0;
+  /// Native event (one reference for the caller) behind a WaitRef that is not an internal wait of the
+  /// lane; 0 if it is already complete or unknown.
+  virtual backends::Event acquire_event(capture::WaitRef wait) noexcept = 0;
+  /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
+  virtual std::string function_name(capture::FunctionId function) noexcept = 0;
+};
+
+class Engine {
+ public:
+  /// `recorder` may be null. Everything given must outlive the engine. Touches no driver.
+  Engine(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks, capture::Recorder* recorder);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] const env::Settings& settings() const noexcept { return settings_; }
+  /// The calling thread's lane; made on first use, flushed and closed when the thread ends.
+  [[nodiscard]] Lane& lane() noexcept {
+    Lane* mine = Lane::current;
+    return mine != nullptr ? *mine : open_lane();
+  }
+  /// True if any lane holds work. One relaxed load: for the fast path of host calls.
+  [[nodiscard]] bool anything_held() const noexcept { return held_lanes_.load(std::memory_order_relaxed) != 0; }
+
+  /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
+  /// *another* lane is flushed. Cheap if there is none. Must not be called with a lane's lock held.
+  void settle(QueueSlot& queue) noexcept {
+    Lane* holder = queue.holder.load(std::memory_order_acquire);
+    if (holder != nullptr && holder != Lane::current) {
+      flush_lane(holder, queue);
+    }
+  }
+  /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise).
+  void settle_lane(std::uint64_t lane) noexcept;
+  /// Flushes every lane: for calls nobody classified. Returns the first error that belongs to the
+  /// calling thread's own held work.
+  int flush_all(const EntryPoint& entry_point) noexcept;
+
+  /// A queue was created (fills `slot.capabilities`, tells the recorder) or goes away.
+  void adopt_queue(QueueSlot& slot) noexcept;
+  void queue_gone(QueueSlot& slot) noexcept;
+  /// The application dropped its last reference to a buffer, image or sampler: graphs that name it are
+  /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
+  void object_gone(capture::ObjectId object) noexcept;
+
+  /// Report for people (several lines) and for programs.
+  [[nodiscard]] std::string report() const;
+  [[nodiscard]] std::string report_json() const;
+
+  /// Flushes everything, stops the threads, writes the report. From then on every lane passes
+  /// through. Safe to call twice. With `in_exit`, no driver call is made except submitting held work.
+  void shut_down(bool in_exit) noexcept;
+  /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
+  void disable_after_fork() noexcept;
+  [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
+
+  struct Shared;  ///< what lanes and background thread share; replay/ only
+  [[nodiscard]] Shared& shared() noexcept { return *shared_; }
+
+ private:
+  friend class Lane;
+  Lane& open_lane() noexcept;
+  void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
+
+  env::Settings settings_;
+  std::atomic<std::uint32_t> held_lanes_{0};
+  std::atomic<bool> active_{true};
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,124 @@
+// One host thread's stream of submissions and what is held of it.
+//
+// What an entry point of class `submit` does (S = state of the queue, kernel … kept by the layer):
+//
+//   Lane& lane = engine.lane();
+//   engine.settle(S.queue);                          // and every event in the wait list
+//   switch (lane.submit({token, kind, &S.queue, unholdable})) {
+//     case Verdict::kIssue:                          // most common: nothing to be remembered
+//       status = driver(...);
+//       lane.issued(status);
+//       return status;
+//     case Verdict::kDescribeAndIssue:               // the operation is wanted (capture, graph to build)
+//       describe(lane.writer());                     // OperationWriter: begin … finish
+//       status = driver(...);                        // time it
+//       lane.issued(status, nanoseconds);
+//       return status;
+//     case Verdict::kHold:                           // not given to the driver now
+//       describe(lane.writer());                     // header.promise set if an event was asked for
+//       return lane.hold();                          // may launch; returns the error of what it flushed
+//   }
+//
+// What an entry point of class `host call` does:
+//
+//   int held_error = lane.host_call(entry_point);    // flushes
+//   status = driver(...);
+//   lane.host_call_done(entry_point, waited);
+//   return held_error != 0 ? held_error : status;
+//
+// Thread-safety: submit … hold, issued, host_call… belong to the lane's own thread. flush() may be called
+// by any thread. The lane's lock is taken only while something is or becomes held.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/backend.h"
+#include "capture/operation.h"
+
+namespace refrain::replay {
+
+class Engine;
+class Lane;
+
+/// A function of the API, for explanations and for the history (identity is its address).
+struct EntryPoint {
+  const char* name;
+};
+
+/// The replay state of a queue; a member of the layer's own queue state. Must not move.
+struct QueueSlot {
+  capture::QueueInfo info;
+  backends::Capabilities capabilities;      ///< filled by Engine::adopt_queue
+  std::atomic<Lane*> holder{nullptr};       ///< the lane that holds work for this queue
+};
+
+enum class Verdict : std::uint8_t { kIssue, kDescribeAndIssue, kHold };
+
+struct Submission {
+  capture::Token token = 0;
+  capture::OperationKind kind = capture::OperationKind::kUnknown;
+  QueueSlot* queue = nullptr;
+  /// Null if the operation may be held. Else why not, in the user's words, with static lifetime:
+  /// "its event is profiled", "the call blocks", "the device cannot record image copies".
+  const char* unholdable = nullptr;
+};
+
+class Lane {
+ public:
+  /// The calling thread's lane, or null.
+  static thread_local Lane* current __attribute__((tls_model("initial-exec")));
+
+  Lane(Engine& engine, std::uint64_t number);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  /// Number of this lane in the process, from 1.
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  /// The sequence number that the next submit() gets: for event bookkeeping and wait distances.
+  [[nodiscard]] std::uint64_t next_sequence() const noexcept { return sequence_ + 1; }
+  /// True if the submission with this number is held now.
+  [[nodiscard]] bool is_held(std::uint64_t sequence) const noexcept {
+    return held_count_.load(std::memory_order_relaxed) != 0 && sequence >= first_held_.load(std::memory_order_relaxed);
+  }
+
+  Verdict submit(const Submission& submission) noexcept;
+  /// For kDescribeAndIssue and kHold: where the record goes. begin() … finish() exactly one record;
+  /// `sequence`, `time_ns`, `queue` and `queue_handle` are filled in by the lane.
+  [[nodiscard]] capture::OperationWriter writer() noexcept;
+  /// After kHold and the description. Returns the driver's error if launching or flushing failed.
+  int hold() noexcept;
+  /// After kIssue or kDescribeAndIssue and the driver call. `host_ns` = 0: not measured. An operation
+  /// that the driver refused is a cut and is never part of a graph.
+  void issued(int status, std::uint32_t host_ns = 0) noexcept;
+
+  /// Flushes what this lane holds. Returns the first error of the held work.
+  int host_call(const EntryPoint& entry_point) noexcept;
+  /// The host call returned; `waited`: it waited for the device (this ends a measured span).
+  void host_call_done(const EntryPoint& entry_point, bool waited) noexcept;
+
+  /// Runs `release(handle)` when nothing is held any more (now, if nothing is). For objects that
+  /// the application releases while held work names them.
+  void defer(void (*release)(capture::Handle), capture::Handle handle) noexcept;
+
+  /// Flushes from any thread. `expired` only changes what is counted.
+  void flush(bool expired) noexcept;
+
+  struct State;
+  [[nodiscard]] State& state() noexcept { return *state_; }
+
+ private:
+  friend class Engine;
+  Engine& engine_;
+  std::uint64_t number_;
+  std::uint64_t sequence_ = 0;
+  std::atomic<std::uint32_t> held_count_{0};
+  std::atomic<std::uint64_t> first_held_{0};
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,114 @@
+// Recognises what repeats in one lane's stream of submissions and says, for each submission, whether
+// to issue it, to hold it, or to launch what is held. Knows tokens only: no arguments, no driver.
+//
+// The lane keeps a queue of held operations, oldest first. feed() is told the newest submission and
+// returns actions on that queue *including the newest*: after they are applied, whatever remains is
+// held. So a submission that is simply to be issued comes back as {kIssue, 1}.
+//
+// Not thread-safe: one matcher per lane, called by that lane's thread (or under the lane's lock).
+// Only set_mode() may be called from any thread at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "capture/operation.h"
+
+namespace refrain::replay {
+
+using capture::Token;
+using ChunkId = std::uint32_t;
+inline constexpr ChunkId kNoChunk = ~ChunkId{0};
+
+/// A chunk is a stretch of a repeating sequence that is submitted at once. It contains no cuts.
+enum class ChunkMode : std::uint8_t {
+  kTrack = 0,  ///< not built yet: its operations are issued, and reported so that it can be built
+  kPass = 1,   ///< being built, declined or retired: its operations are issued, only counted
+  kHold = 2,   ///< ready: its operations are held and launched together
+};
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    kIssue,   ///< issue the `count` oldest held operations eagerly
+    kLaunch,  ///< launch `chunk`, which is exactly the `count` oldest held operations
+  };
+  Kind kind = Kind::kIssue;
+  std::uint32_t count = 0;
+  ChunkId chunk = kNoChunk;
+};
+
+/// Where the newest operation stands in a chunk that is not held (kTrack or kPass).
+struct Following {
+  ChunkId chunk = kNoChunk;      ///< kNoChunk: in none
+  std::uint32_t position = 0;    ///< the newest operation is the position-th of the chunk
+  bool complete = false;         ///< it was the last one of the chunk
+  ChunkMode mode = ChunkMode::kPass;  ///< the mode this occurrence was entered with
+};
+
+struct MatcherOptions {
+  std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut
+  std::uint32_t chunk_growth = 4;       ///< each following chunk is this much longer …
+  std::uint32_t chunk_cap = 128;        ///< … up to this; nothing is ever held beyond it
+  std::uint32_t history = 1U << 16U;    ///< tokens remembered (bounds the longest period found)
+  std::uint32_t max_nodes = 1U << 17U;  ///< bound on the trie; the least used chunks go first
+  std::uint32_t min_chunk = 2;          ///< shorter stretches between cuts are not worth a chunk
+};
+
+struct MatcherStats {
+  std::uint64_t operations = 0, cuts = 0;
+  std::uint64_t launched_operations = 0, launches = 0;
+  std::uint64_t promoted_periods = 0, chunks = 0;
+  std::uint64_t side_exits = 0;      ///< held or followed sequences that did not continue as known
+  std::uint32_t largest_hold = 0;
+  std::uint64_t first_launch_at = 0; ///< number of the operation (from 1) that completed the first launch
+  std::size_t memory_bytes = 0;
+};
+
+class Matcher {
+ public:
+  explicit Matcher(const MatcherOptions& options);
+  ~Matcher();
+  Matcher(const Matcher&) = delete;
+  Matcher& operator=(const Matcher&) = delete;
+
+  /// One submission. If `holdable` is false it is a cut that has a token: everything held leaves
+  /// first, then it is issued itself. The span is valid until the next call.
+  std::span<const Action> feed(Token token, bool holdable);
+  /// A host call: everything held leaves. Part of the history, like a submission with token
+  /// `identity` (give each entry point its own value; kHostCallToken if it does not matter).
+  std::span<const Action> cut(Token identity = capture::kHostCallToken);
+  /// Everything held was already submitted by somebody else (the watchdog, another lane), as if a
+  /// host call had come, but without being part of the program: the history is not cut.
+  /// What to do with the held operations is returned as for cut().
+  std::span<const Action> expire();
+
+  /// After feed(): where the newest operation stands, if it was issued as part of a known chunk.
+  [[nodiscard]] const Following& following() const noexcept;
+
+  /// Number of operations held after the last call.
+  [[nodiscard]] std::uint32_t held() const noexcept;
+
+  /// Called with the mode new chunks start with (default kTrack). The detection benchmark uses kHold.
+  void set_initial_mode(ChunkMode mode) noexcept;
+  /// Thread-safe; takes effect when the chunk is entered the next time.
+  void set_mode(ChunkId chunk, ChunkMode mode) noexcept;
+  [[nodiscard]] ChunkMode mode(ChunkId chunk) const noexcept;
+  /// The tokens of a chunk; empty if it was evicted. Only on the lane's thread.
+  [[nodiscard]] std::vector<Token> tokens_of(ChunkId chunk) const;
+  /// Chunks evicted since the last call (their ids are never used again). Only on the lane's thread.
+  std::vector<ChunkId> take_evicted();
+
+  /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.
+  void set_detecting(bool on) noexcept;
+
+  [[nodiscard]] MatcherStats stats() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> impl_;
+};
+
+}  // namespace refrain::replay

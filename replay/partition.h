@@ -1,0 +1,40 @@
+// Splits a graph into parts that one native command buffer each can hold.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "capture/graph.h"
+
+namespace refrain::replay {
+
+enum class PartitionMode : std::uint8_t {
+  kNoFalseWait = 0,  ///< fewest parts such that no branch waits for a host call it does not depend on
+  kFewestParts = 1,  ///< fewest parts whose order has no cycle
+};
+
+/// Which nodes may share a part: nodes of the same group (a queue, say). 0: the node cannot be
+/// recorded and is a part of its own.
+using PartGroup = std::uint32_t;
+
+struct Part {
+  bool native = false;                       ///< to be recorded; else one node issued eagerly
+  PartGroup group = 0;
+  std::vector<capture::NodeIndex> nodes;     ///< in an order that respects the edges
+  std::vector<std::uint32_t> waits;          ///< parts that must complete before, reduced
+};
+
+struct Partitioning {
+  std::vector<Part> parts;             ///< numbered in an order that respects `waits`
+  std::vector<std::uint32_t> part_of;  ///< per node
+  std::vector<std::uint32_t> tails;    ///< parts that nothing waits for: the graph is complete when these are
+};
+
+/// Near linear in nodes and edges. `groups` has one entry per node of `graph`. `waits_outside` (empty,
+/// or one entry per node; nonzero: true) marks nodes that wait for an event from outside the graph:
+/// they are treated as if a host node of their own came before them, so that no other branch waits too.
+Partitioning partition(const capture::Graph& graph, std::span<const PartGroup> groups,
+                       std::span<const std::uint8_t> waits_outside, PartitionMode mode);
+
+}  // namespace refrain::replay

@@ -1,0 +1,7 @@
+# refrain_test(NAME name SOURCES … LIBRARIES …): a Catch2 executable; ctest sees its cases one by one.
+function(refrain_test)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;LIBRARIES;PROPERTIES" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SOURCES} $<TARGET_OBJECTS:refrain_catch_main>)
+  target_link_libraries(${ARG_NAME} PRIVATE refrain_options Catch2::Catch2 ${ARG_LIBRARIES})
+  catch_discover_tests(${ARG_NAME} TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT 300 ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
+endfunction()
