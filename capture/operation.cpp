@@ -163,6 +163,11 @@ void OperationWriter::arguments(std::span<const ArgumentDescriptor> descriptors,
                                 std::span<const std::byte> padded_values) {
   append(descriptors.data(), descriptors.size_bytes());
   header().argument_count = static_cast<std::uint16_t>(header().argument_count + descriptors.size());
+  if (values_.empty()) {  // the hot path: nothing to put in front, so no second copy
+    header().value_bytes = static_cast<std::uint32_t>(padded_values.size());
+    append(padded_values.data(), padded_values.size());
+    return;
+  }
   values_.insert(values_.end(), padded_values.begin(), padded_values.end());
 }
 

@@ -233,7 +233,8 @@ class OperationWriter {
   void argument(ArgumentKind kind, ObjectId object, std::span<const std::byte> value);
   void argument_handle(ArgumentKind kind, ObjectId object, std::uint64_t handle);
   void argument_local(std::uint32_t bytes);
-  /// Adds a ready-made argument section: descriptors, then the padded values they describe.
+  /// Adds a ready-made argument section: descriptors, then the padded values they describe. Must be
+  /// the last arguments added.
   void arguments(std::span<const ArgumentDescriptor> descriptors, std::span<const std::byte> padded_values);
   void wait(WaitRef ref);
   /// Completes the record; returns its offset in the storage.

@@ -7,13 +7,11 @@
 //   switch (lane.submit({token, kind, &S.queue, unholdable})) {
 //     case Verdict::kIssue:                          // most common: nothing to be remembered
 //       status = driver(...);
-//       lane.issued(status);
-//       return status;
+//       return lane.issued(status);                  // status, or the error of held work it flushed
 //     case Verdict::kDescribeAndIssue:               // the operation is wanted (capture, graph to build)
 //       describe(lane.writer());                     // OperationWriter: begin … finish
-//       status = driver(...);                        // time it
-//       lane.issued(status, nanoseconds);
-//       return status;
+//       status = driver(...);                        // time it with replay/clock.h
+//       return lane.issued(status, nanoseconds);
 //     case Verdict::kHold:                           // not given to the driver now
 //       describe(lane.writer());                     // header.promise set if an event was asked for
 //       return lane.hold();                          // may launch; returns the error of what it flushed
@@ -94,7 +92,9 @@ class Lane {
   int hold() noexcept;
   /// After kIssue or kDescribeAndIssue and the driver call. `host_ns` = 0: not measured. An operation
   /// that the driver refused is a cut and is never part of a graph.
-  void issued(int status, std::uint32_t host_ns = 0) noexcept;
+  /// Returns what the application is to be told: `status`, or if that is 0 the error of older held work
+  /// that this submission flushed.
+  int issued(int status, std::uint32_t host_ns = 0) noexcept;
 
   /// Flushes what this lane holds. Returns the first error of the held work.
   int host_call(const EntryPoint& entry_point) noexcept;
