@@ -16,9 +16,17 @@ void open_log(const Settings& settings) noexcept;
 void log(LogLevel level, std::string_view message) noexcept;
 [[nodiscard]] bool log_enabled(LogLevel level) noexcept;
 
-inline void log_error(std::string_view message) noexcept { log(LogLevel::kError, message); }
-inline void log_warning(std::string_view message) noexcept { log(LogLevel::kWarning, message); }
-inline void log_info(std::string_view message) noexcept { log(LogLevel::kInfo, message); }
-inline void log_debug(std::string_view message) noexcept { log(LogLevel::kDebug, message); }
+inline void log_error(std::string_view message) noexcept {
+  log(LogLevel::kError, message);
+}
+inline void log_warning(std::string_view message) noexcept {
+  log(LogLevel::kWarning, message);
+}
+inline void log_info(std::string_view message) noexcept {
+  log(LogLevel::kInfo, message);
+}
+inline void log_debug(std::string_view message) noexcept {
+  log(LogLevel::kDebug, message);
+}
 
 }  // namespace refrain::env

@@ -31,20 +31,56 @@ struct Settings {
 
 /// Something that was wrong with a setting; the default (or the earlier value) stayed in force.
 struct SettingProblem {
-  std::string source;    ///< "environment", "command line", or the config file with its line
-  std::string message;   ///< complete sentence that names the setting, the value and the nearest valid name
+  std::string source;   ///< "environment", "command line", or the config file with its line
+  std::string message;  ///< complete sentence that names the setting, the value and the nearest valid name
 };
 
 /// Reads the settings of this process: defaults, then the config file (REFRAIN_CONFIG, if set), then
-/// REFRAIN_* environment variables. Ignores the environment altogether in set-user-id programs.
+/// REFRAIN_* environment variables. In set-user-id programs the environment, which alone switches Refrain
+/// on, is ignored: mode is off there. It is off too in a process that follow_children = false excludes.
 /// Never fails: what is wrong is put in `problems` and ignored.
 Settings load_settings(std::vector<SettingProblem>& problems);
+
+/// The same for a given environment ("NAME=value" strings, ended by a null pointer), which is trusted.
+Settings load_settings(const char* const* environment, std::vector<SettingProblem>& problems);
+
+/// Reads one config file into `settings`: lines `name = value`, comments from '#', values optionally in
+/// double quotes.
+void load_config_file(Settings& settings, const std::string& path, std::vector<SettingProblem>& problems);
 
 /// Sets one setting from its text. Returns the problem, or nothing if it was taken.
 std::optional<SettingProblem> set(Settings& settings, std::string_view name, std::string_view value,
                                   std::string_view source);
 
-/// Replaces %p and %n in a file name.
+/// One row of the table, as text, for help, documentation and option parsers.
+struct SettingInfo {
+  std::string_view name;           ///< as in the config file
+  std::string_view type;           ///< "boolean", "number", "text" or "choice"
+  std::string_view default_value;  ///< as a user would write it
+  std::string_view range;          ///< "50..1000000 us", "off|observe|…", "on|off", or empty for text
+  std::string_view help;
+};
+
+/// All settings in the order of the table; lives as long as the program.
+std::span<const SettingInfo> setting_table();
+
+/// Value of a setting as a user would write it; empty if there is no such setting.
+std::string get(const Settings& settings, std::string_view name);
+
+/// "hold_limit_us" → "REFRAIN_HOLD_LIMIT_US" and "--hold-limit-us".
+std::string environment_name(std::string_view name);
+std::string option_name(std::string_view name);
+
+/// The candidate with the smallest edit distance to `name`; empty if there are no candidates.
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+
+/// Variables with the prefix REFRAIN_ that are not settings: what `refrain run` and `refrain doctor` hand on.
+/// REFRAIN_CONFIG names the config file.
+inline constexpr std::string_view kHelperVariables[] = {"REFRAIN_CONFIG", "REFRAIN_OPENCL_LAYERS",
+                                                        "REFRAIN_SAVED_OPENCL_LAYERS", "REFRAIN_ROOT_PID",
+                                                        "REFRAIN_DOCTOR_FD"};
+
+/// Replaces %p (process id), %n (program name) and %% in a file name.
 std::string expand_file_name(std::string_view pattern);
 
 }  // namespace refrain::env

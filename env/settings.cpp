@@ -1,0 +1,355 @@
+#include "env/settings.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+
+namespace refrain::env {
+namespace {
+
+constexpr std::string_view kPrefix = "REFRAIN_";
+constexpr std::streamoff kLargestConfigFile = 1 << 20;
+
+// What is wrong with a value; empty when it was taken.
+using Problem = std::string;
+
+struct Row {
+  SettingInfo info;
+  Problem (*parse)(Settings&, std::string_view value);
+  std::string (*format)(const Settings&);
+};
+
+char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+char to_upper(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), to_lower);
+  return result;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n\v\f";
+  const auto first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view list, char separator) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const auto end = list.find(separator);
+    parts.emplace_back(list.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    list.remove_prefix(end + 1);
+  }
+}
+
+Problem parse_boolean(bool& field, std::string_view value) {
+  const std::string text = lower(value);
+  for (const char* yes : {"1", "on", "true", "yes"}) {
+    if (text == yes) return field = true, Problem();
+  }
+  for (const char* no : {"0", "off", "false", "no"}) {
+    if (text == no) return field = false, Problem();
+  }
+  return "is neither on (1, true, yes) nor off (0, false, no)";
+}
+
+Problem parse_number(std::int64_t& field, std::int64_t minimum, std::int64_t maximum, std::string_view range,
+                     std::string_view value) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool whole = end == value.data() + value.size();
+  if (error == std::errc::invalid_argument || !whole) {
+    return "is not a whole number (" + std::string(range) + ")";
+  }
+  if (error == std::errc::result_out_of_range || number < minimum || number > maximum) {
+    return "is out of range (" + std::string(range) + ")";
+  }
+  field = number;
+  return {};
+}
+
+template <class Enum>
+Problem parse_choice(Enum& field, std::string_view values, std::string_view value) {
+  const std::vector<std::string> names = split(values, '|');
+  const std::string text = lower(value);
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return "is not one of " + list + "; the nearest is '" + nearest_name(text, names) + "'";
+  }
+  field = static_cast<Enum>(found - names.begin());
+  return {};
+}
+
+// A file name or a comparable text can hold anything but what would break a line of the log.
+Problem parse_text(std::string& field, std::string_view value) {
+  if (value.find_first_of(std::string_view("\n\r\0", 3)) != std::string_view::npos) {
+    return "contains a line break";
+  }
+  field = std::string(value);
+  return {};
+}
+
+std::string choice_name(std::string_view values, std::size_t index) {
+  const std::vector<std::string> names = split(values, '|');
+  return index < names.size() ? names[index] : std::string();
+}
+
+// Enough of the preprocessor to turn a table row into text: the name of the default of a CHOICE is found from
+// its enumerator, so that the table states it once.
+template <class Enum, Enum kDefault>
+std::string_view choice_default(std::string_view values) {
+  std::size_t begin = 0;
+  for (std::size_t skipped = 0; skipped < static_cast<std::size_t>(kDefault); ++skipped) {
+    begin = values.find('|', begin) + 1;
+  }
+  return values.substr(begin, values.find('|', begin) - begin);
+}
+
+const std::vector<Row>& rows() {
+  // Never destroyed: the layer is used while static objects are being destroyed.
+  static const auto* const table = new std::vector<Row>{
+#define BOOLEAN(field, name, default_value, help)                                                         \
+  Row{{name, "boolean", (default_value) ? "on" : "off", "on|off", help},                                  \
+      [](Settings& s, std::string_view value) -> Problem { return parse_boolean(s.field, trim(value)); }, \
+      [](const Settings& s) -> std::string { return s.field ? "on" : "off"; }},
+#define NUMBER(field, name, default_value, minimum, maximum, unit, help)                              \
+  Row{{name, "number", #default_value, #minimum ".." #maximum " " unit, help},                        \
+      [](Settings& s, std::string_view value) -> Problem {                                            \
+        return parse_number(s.field, minimum, maximum, #minimum ".." #maximum " " unit, trim(value)); \
+      },                                                                                              \
+      [](const Settings& s) -> std::string { return std::to_string(s.field); }},
+#define TEXT(field, name, default_value, help)                                                   \
+  Row{{name, "text", default_value, "", help},                                                   \
+      [](Settings& s, std::string_view value) -> Problem { return parse_text(s.field, value); }, \
+      [](const Settings& s) -> std::string { return s.field; }},
+#define CHOICE(field, name, Enum, default_value, values, help)                           \
+  Row{{name, "choice", choice_default<Enum, Enum::default_value>(values), values, help}, \
+      [](Settings& s, std::string_view value) -> Problem {                               \
+        return parse_choice(s.field, values, trim(value));                               \
+      },                                                                                 \
+      [](const Settings& s) -> std::string {                                             \
+        return choice_name(values, static_cast<std::size_t>(s.field));                   \
+      }},
+#include "env/settings.def"
+#undef BOOLEAN
+#undef NUMBER
+#undef TEXT
+#undef CHOICE
+  };
+  return *table;
+}
+
+std::string table_name(std::string_view name) {
+  std::string result = lower(trim(name));
+  std::replace(result.begin(), result.end(), '-', '_');
+  return result;
+}
+
+// `shown` is how the user wrote the name: REFRAIN_MODE, --mode or mode.
+std::optional<SettingProblem> set_as(Settings& settings, std::string_view name, std::string_view value,
+                                     std::string_view source, const std::string& shown,
+                                     std::string (*show)(std::string_view)) {
+  const std::string wanted = table_name(name);
+  for (const Row& row : rows()) {
+    if (row.info.name != wanted) continue;
+    const Problem problem = row.parse(settings, value);
+    if (problem.empty()) return std::nullopt;
+    return SettingProblem{std::string(source), shown + ": '" + std::string(value) + "' " + problem + "; '" +
+                                                   get(settings, wanted) + "' stays in force"};
+  }
+  std::vector<std::string> names;
+  for (const Row& row : rows()) names.emplace_back(row.info.name);
+  return SettingProblem{std::string(source), "there is no setting " + shown + "; the nearest is " +
+                                                 show(nearest_name(wanted, names)) + "; it is ignored"};
+}
+
+std::string same_name(std::string_view name) {
+  return std::string(name);
+}
+
+// A '#' begins a comment at the start of a line or after a blank, but not inside quotes.
+std::string_view without_comment(std::string_view line) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') quoted = !quoted;
+    if (line[i] == '#' && !quoted && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
+      return line.substr(0, i);
+    }
+  }
+  return line;
+}
+
+}  // namespace
+
+std::optional<SettingProblem> set(Settings& settings, std::string_view name, std::string_view value,
+                                  std::string_view source) {
+  return set_as(settings, name, value, source, std::string(name), same_name);
+}
+
+void load_config_file(Settings& settings, const std::string& path, std::vector<SettingProblem>& problems) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    problems.push_back({path, std::string("the config file can't be read: ") + std::strerror(errno)});
+    return;
+  }
+  // A pipe or a device would block the application, a huge file would stall it.
+  if (!S_ISREG(status.st_mode) || status.st_size > kLargestConfigFile) {
+    problems.push_back({path, "the config file is ignored: it is not a regular file of at most 1 MiB"});
+    return;
+  }
+  std::ifstream file(path);
+  if (!file) {
+    problems.push_back({path, std::string("the config file can't be read: ") + std::strerror(errno)});
+    return;
+  }
+  std::string text;
+  for (std::size_t number = 1; std::getline(file, text); ++number) {
+    const std::string_view line = trim(without_comment(text));
+    if (line.empty()) continue;
+    const std::string source = path + ":" + std::to_string(number);
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos || trim(line.substr(0, equals)).empty()) {
+      problems.push_back({source, "'" + std::string(line) + "' is not 'name = value'; the line is ignored"});
+      continue;
+    }
+    std::string_view value = trim(line.substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+      value = value.substr(1, value.size() - 2);
+    }
+    if (auto problem = set(settings, trim(line.substr(0, equals)), value, source)) {
+      problems.push_back(std::move(*problem));
+    }
+  }
+}
+
+Settings load_settings(const char* const* environment, std::vector<SettingProblem>& problems) {
+  Settings settings;
+  if (environment == nullptr) return settings;
+  std::vector<std::pair<std::string_view, std::string_view>> variables;
+  long root_process = 0;
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+    const std::string_view name = text.substr(0, equals);
+    const std::string_view value = text.substr(equals + 1);
+    if (name == "REFRAIN_CONFIG" && !value.empty()) load_config_file(settings, std::string(value), problems);
+    if (name == "REFRAIN_ROOT_PID") std::from_chars(value.data(), value.data() + value.size(), root_process);
+    if (std::find(std::begin(kHelperVariables), std::end(kHelperVariables), name) ==
+        std::end(kHelperVariables)) {
+      variables.emplace_back(name, value);
+    }
+  }
+  for (const auto& [name, value] : variables) {
+    if (auto problem = set_as(settings, name.substr(kPrefix.size()), value, "environment", std::string(name),
+                              environment_name)) {
+      problems.push_back(std::move(*problem));
+    }
+  }
+  if (!settings.follow_children && root_process != 0 && root_process != ::getpid()) {
+    settings.mode = Mode::kOff;
+  }
+  return settings;
+}
+
+Settings load_settings(std::vector<SettingProblem>& problems) {
+  if (::getauxval(AT_SECURE) != 0) {
+    Settings settings;
+    settings.mode = Mode::kOff;
+    return settings;
+  }
+  return load_settings(::environ, problems);
+}
+
+std::span<const SettingInfo> setting_table() {
+  static const auto* const infos = [] {
+    auto* result = new std::vector<SettingInfo>;
+    for (const Row& row : rows()) result->push_back(row.info);
+    return result;
+  }();
+  return *infos;
+}
+
+std::string get(const Settings& settings, std::string_view name) {
+  const std::string wanted = table_name(name);
+  for (const Row& row : rows()) {
+    if (row.info.name == wanted) return row.format(settings);
+  }
+  return {};
+}
+
+std::string environment_name(std::string_view name) {
+  std::string result(kPrefix);
+  std::transform(name.begin(), name.end(), std::back_inserter(result), to_upper);
+  return result;
+}
+
+std::string option_name(std::string_view name) {
+  std::string result = "--" + std::string(name);
+  std::replace(result.begin(), result.end(), '_', '-');
+  return result;
+}
+
+std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {
+  // A name in the environment can be as long as the environment: only its beginning is compared.
+  constexpr std::size_t kLongestCompared = 64;
+  const std::string_view wanted = name.substr(0, kLongestCompared);
+  std::string nearest;
+  std::size_t smallest = SIZE_MAX;
+  for (const std::string& candidate : candidates) {
+    std::vector<std::size_t> distance(wanted.size() + 1);
+    std::iota(distance.begin(), distance.end(), std::size_t{0});
+    for (std::size_t row = 1; row <= candidate.size(); ++row) {
+      std::size_t diagonal = distance[0];
+      distance[0] = row;
+      for (std::size_t column = 1; column <= wanted.size(); ++column) {
+        const std::size_t replaced = diagonal + (candidate[row - 1] == wanted[column - 1] ? 0 : 1);
+        diagonal = distance[column];
+        distance[column] = std::min({replaced, distance[column] + 1, distance[column - 1] + 1});
+      }
+    }
+    if (distance.back() < smallest) {
+      smallest = distance.back();
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+std::string expand_file_name(std::string_view pattern) {
+  std::string result;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'p') {
+      result += std::to_string(::getpid());
+    } else if (next == 'n') {
+      result += program_invocation_short_name;
+    } else if (next == '%') {
+      result += '%';
+    } else {
+      result += pattern[i];
+      continue;
+    }
+    ++i;
+  }
+  return result;
+}
+
+}  // namespace refrain::env
