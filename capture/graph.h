@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "capture/operation.h"
@@ -23,6 +23,9 @@ enum class EdgeReason : std::uint8_t {
   kExplicit = 3,    ///< added by hand (GraphBuilder::then, when_all)
 };
 
+/// "queue order", "event", "barrier", "explicit".
+std::string_view name_of(EdgeReason reason) noexcept;
+
 struct Edge {
   NodeIndex from = 0;
   NodeIndex to = 0;
@@ -31,7 +34,8 @@ struct Edge {
 };
 
 /// Immutable once built, so it may be read from any thread. Nodes are numbered in submission order,
-/// which is a topological order. Edges are the transitive reduction, sorted by (to, from).
+/// which is a topological order. (Only GraphBuilder::then from a later to an earlier node changes that:
+/// see GraphBuilder::finish.) Edges are the transitive reduction, sorted by (to, from).
 class Graph {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size(); }
@@ -41,10 +45,10 @@ class Graph {
   }
   [[nodiscard]] std::span<const Edge> edges() const noexcept { return edges_; }
   [[nodiscard]] std::span<const NodeIndex> predecessors(NodeIndex node) const noexcept {
-    return predecessors_[node];
+    return {predecessors_.data() + predecessor_start_[node], predecessors_.data() + predecessor_start_[node + 1]};
   }
   [[nodiscard]] std::span<const NodeIndex> successors(NodeIndex node) const noexcept {
-    return successors_[node];
+    return {successors_.data() + successor_start_[node], successors_.data() + successor_start_[node + 1]};
   }
   [[nodiscard]] std::span<const QueueInfo> queues() const noexcept { return queues_; }
   /// The queue of a node. Queues the builder did not know are given as in-order queues with that id.
@@ -58,8 +62,9 @@ class Graph {
   std::vector<std::byte> storage_;
   std::vector<std::size_t> offsets_;
   std::vector<Edge> edges_;
-  std::vector<std::vector<NodeIndex>> predecessors_;
-  std::vector<std::vector<NodeIndex>> successors_;
+  // Neighbours of all nodes one behind the other; those of node i lie between start[i] and start[i + 1].
+  std::vector<NodeIndex> predecessors_, successors_;
+  std::vector<std::uint32_t> predecessor_start_, successor_start_;
   std::vector<QueueInfo> queues_;
   std::vector<std::uint32_t> queue_index_;
   Fingerprint fingerprint_ = 0;
@@ -71,24 +76,52 @@ class Graph {
 /// orders two operations, as the API defines it. Waits for events from outside are not edges.
 class GraphBuilder {
  public:
-  /// Declares a queue. Operations may name queues that were never declared (see Graph::queue_of).
+  /// Declares a queue; before its first operation. Operations may name queues that were never declared
+  /// (see Graph::queue_of).
   void declare_queue(const QueueInfo& queue);
   /// Copies the record. Returns its node.
   NodeIndex add(const OperationView& operation);
-  /// Adds an edge by hand. Fails (false, `error` names both nodes) if it would close a cycle or
-  /// names a node that does not exist.
+  /// Adds an edge by hand, at any time before finish(). Fails (false, `error` names both nodes, nothing
+  /// changed) if it would close a cycle or names a node that does not exist.
   bool then(NodeIndex before, NodeIndex after, std::string* error = nullptr);
-  [[nodiscard]] std::size_t size() const noexcept;
+  /// `after` comes after all of `befores`. Stops at the first edge that is refused; earlier ones stay.
+  bool when_all(std::span<const NodeIndex> befores, NodeIndex after, std::string* error = nullptr);
+  [[nodiscard]] std::size_t size() const noexcept { return offsets_.size(); }
   /// Completes the graph (edges reduced, fingerprint computed) and empties the builder.
-  /// Linear in nodes and edges for in-order work.
-  Graph finish();
+  /// Linear in nodes and edges for in-order work. If edges by hand lead from later to earlier nodes,
+  /// the graph's nodes are renumbered: a topological order that keeps the order of submission where it
+  /// can. `numbers`, if given, receives the number in the graph for each node that add() returned.
+  Graph finish(std::vector<NodeIndex>* numbers = nullptr);
 
  private:
-  struct Pending;
+  struct QueueState {
+    std::vector<NodeIndex> open;     // out-of-order: work that no marker or barrier covers yet
+    NodeIndex blocker = kNone;       // out-of-order: the last barrier that later work comes after
+    NodeIndex last = kNone;          // in-order: the newest operation
+  };
+  static constexpr NodeIndex kNone = ~NodeIndex{0};
+
+  std::uint32_t queue_index(const OperationView& operation);
+  [[nodiscard]] NodeIndex node_of_sequence(std::uint64_t sequence) const;
+  void remember_sequence(std::uint64_t sequence, NodeIndex node);
+  [[nodiscard]] bool reaches(NodeIndex from, NodeIndex to) const;
+  [[nodiscard]] std::string describe(NodeIndex node) const;
+  [[nodiscard]] std::vector<NodeIndex> topological_numbers() const;
+
   std::vector<std::byte> storage_;
   std::vector<std::size_t> offsets_;
   std::vector<QueueInfo> queues_;
+  std::vector<QueueState> queue_states_;
+  std::unordered_map<ObjectId, std::uint32_t> queue_numbers_;
+  std::vector<std::uint32_t> queue_index_;
+  std::vector<Edge> edges_;                // grouped by `to`, ascending
+  std::vector<std::size_t> edge_start_;    // per node, into edges_
   std::vector<Edge> explicit_edges_;
+  bool backward_edges_ = false;            // some explicit edge leads from a later to an earlier node
+  // Sequence numbers rise in practice: then the vector is searched; the map is for when they do not.
+  std::vector<std::uint64_t> sequences_;
+  std::unordered_map<std::uint64_t, NodeIndex> sequence_nodes_;
+  bool sequences_rise_ = true;
 };
 
 }  // namespace refrain::capture
