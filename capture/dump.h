@@ -1,0 +1,31 @@
+// `refrain dump FILE`: what a capture holds, for people and for programs.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace refrain::capture {
+
+enum class DumpFormat : std::uint8_t {
+  kSummary,  ///< a page of text: devices, totals, the graphs that matter
+  kGraph,    ///< one graph: nodes, arguments, edges (DumpOptions::graph)
+  kJson,     ///< everything but code and contents, as JSON
+  kDot,      ///< Graphviz; all graphs, or the one in DumpOptions::graph
+  kTrace,    ///< timeline for chrome://tracing and Perfetto, one track per lane
+  kExplain,  ///< what keeps submissions from being replayed, ordered by what would gain most
+};
+
+struct DumpOptions {
+  std::string file;
+  DumpFormat format = DumpFormat::kSummary;
+  std::optional<std::uint32_t> graph;  ///< as numbered in the summary
+};
+
+/// Writes to `out`; problems go to `err`, one line each. Returns the exit status of the program: 0, or 1 if
+/// the file cannot be read or has no such graph. A file cut short is read up to its last good record,
+/// with a note on `err`, and returns 0. Never throws.
+int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcept;
+
+}  // namespace refrain::capture
