@@ -1,0 +1,100 @@
+// The capture file's contract: framing, numbers that never change, limits. Payloads are FlatBuffers
+// (capture/format.fbs). docs/capture-format.md explains it with an example.
+//
+//   FileHeader
+//   RecordHeader payload        payload: `stored_size` bytes, zstd if stored_size != raw_size
+//   RecordHeader payload
+//   …
+//
+// Append-only. Record n is valid if its `number` is n and its checksum fits; the first record that is not
+// ends the file. Everything is little endian. Payloads are not aligned in the file.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace refrain::capture::format {
+
+static_assert(std::endian::native == std::endian::little, "capture files are little endian");
+
+inline constexpr std::uint64_t kMagic = 0x0A0D'4E46'5246'4552ULL;  // "REFRFN\r\n"
+/// Readers refuse other versions. New record types and new FlatBuffers fields do not change it.
+inline constexpr std::uint32_t kVersion = 1;
+
+/// Stable: never renumbered, never used for something else. Readers skip types they do not know.
+enum class RecordType : std::uint32_t {
+  kMeta = 1,         ///< Meta: once, first
+  kDevices = 2,      ///< Devices
+  kQueues = 3,       ///< Queues
+  kCode = 4,         ///< Code: one program's source or binary
+  kFunctions = 5,    ///< Functions
+  kBuffers = 6,      ///< Buffers
+  kContents = 7,     ///< ContentsHeader, then bytes: a piece of a buffer's contents
+  kEntryPoints = 8,  ///< EntryPoints: names of host calls
+  kGraphs = 9,       ///< Graphs with their first argument set
+  kArguments = 10,   ///< ArgumentSets: further argument sets, as differences from the first
+  kStatistics = 11,  ///< Statistics: replace earlier ones of the same graph
+  kHistory = 12,     ///< History: what one lane did, in order; replaces what was `open` in the one before
+  kHostCalls = 13,   ///< HostCalls: counts; replace earlier ones
+};
+
+struct FileHeader {
+  std::uint64_t magic = kMagic;
+  std::uint32_t version = kVersion;
+  std::uint32_t header_size = sizeof(FileHeader);
+  std::uint64_t start_realtime_ns = 0;  ///< since 1970
+  std::uint64_t start_steady_ns = 0;    ///< the same moment on the clock of all other times in the file
+  std::uint64_t process = 0;
+  std::uint64_t checksum = 0;           ///< XXH3 of the bytes before
+};
+static_assert(sizeof(FileHeader) == 48);
+
+struct RecordHeader {
+  std::uint32_t type = 0;         ///< RecordType
+  std::uint32_t number = 0;       ///< of this record in the file, from 0
+  std::uint32_t stored_size = 0;  ///< bytes that follow
+  std::uint32_t raw_size = 0;     ///< bytes after decompression
+  std::uint64_t checksum = 0;     ///< XXH3 of the bytes before and of the stored payload
+};
+static_assert(sizeof(RecordHeader) == 24);
+
+/// Starts the payload of kContents (no FlatBuffer: buffers may be large).
+struct ContentsHeader {
+  std::uint64_t buffer = 0;
+  std::uint64_t offset = 0;
+};
+static_assert(sizeof(ContentsHeader) == 16);
+
+/// Checksum of a record whose header is complete but for its checksum.
+std::uint64_t checksum_of(const RecordHeader& header, std::span<const std::byte> stored) noexcept;
+std::uint64_t checksum_of(const FileHeader& header) noexcept;
+
+// Limits. Writers stay below them, readers refuse what is above.
+inline constexpr std::uint32_t kMaxRecordBytes = 64U << 20U;   ///< raw and stored
+inline constexpr std::uint32_t kContentsPiece = 4U << 20U;     ///< bytes of contents in one record
+inline constexpr std::uint32_t kMaxStretch = 1024;             ///< operations between two cuts
+inline constexpr std::uint32_t kMaxArgumentSets = 64;          ///< stored in full per graph
+inline constexpr std::uint32_t kMaxHistoryDepth = 64;          ///< loops within loops
+
+/// Reader: bytes that a file of this size may occupy when read.
+inline constexpr std::uint64_t max_model_bytes(std::uint64_t file_bytes) noexcept {
+  return (std::uint64_t{64} << 20U) + (file_bytes < (std::uint64_t{1} << 40U) ? file_bytes * 1024 : file_bytes);
+}
+
+// Why a stretch ended, where no host call ended it. Names of host calls count from kFirstEntryPoint.
+inline constexpr std::uint32_t kEndedByLength = 0;   ///< kMaxStretch reached: cut so that loops stay recognisable
+inline constexpr std::uint32_t kEndedByNothing = 1;  ///< the capture ends here
+inline constexpr std::uint32_t kFirstEntryPoint = 16;
+
+/// An argument set that is not stored: only Statistics tell about it.
+inline constexpr std::uint32_t kSetNotStored = ~std::uint32_t{0};
+
+// A node's waits, as stored. 0 … : the node of the same graph with that number.
+inline constexpr std::int32_t kWaitsForEarlier = -1;  ///< an operation of the lane before this stretch
+inline constexpr std::int32_t kWaitsForForeign = -2;  ///< an event from elsewhere
+
+/// What of a node a statistic is about.
+enum class SlotKind : std::uint8_t { kArgument = 0, kWord = 1, kQueue = 2 };
+
+}  // namespace refrain::capture::format

@@ -1,0 +1,152 @@
+// A capture file as a program reads it: graphs, argument sets, what happened in which order.
+// Made by read_capture() (capture/reader.h). Immutable afterwards: any thread may read it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/format.h"
+#include "capture/graph.h"
+#include "capture/recorder.h"
+
+namespace refrain::capture {
+
+/// Waits of materialised operations that lead out of the graph. (Waits inside it are internal waits;
+/// node n has sequence number n + 1.)
+inline constexpr WaitRef kWaitEarlier = kInternalWait;  ///< sequence 0: an operation before this stretch
+inline constexpr WaitRef kWaitForeign = 1;              ///< an event from elsewhere
+
+/// How one argument (or number, or queue) of a node changed over all occurrences of its graph.
+struct SlotStatistic {
+  NodeIndex node = 0;
+  std::uint32_t index = 0;        ///< of the argument, of the word, or of the queue
+  format::SlotKind kind = format::SlotKind::kArgument;
+  bool numeric = false;           ///< the deltas mean something
+  std::uint64_t changes = 0;      ///< occurrences in which it differed from the occurrence before
+  std::int64_t min_delta = 0;     ///< smallest and largest change; equal: constant stride
+  std::int64_t max_delta = 0;
+  std::uint32_t distinct = 0;     ///< different values seen; 0: too many to count
+};
+
+class StoredGraph {
+ public:
+  [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
+  /// With the first argument set. Handles in it belonged to the captured process.
+  [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
+  /// Argument sets stored in full, at least 1. Further ones are only in `statistics`.
+  [[nodiscard]] std::uint32_t argument_sets() const noexcept {
+    return static_cast<std::uint32_t>(differences_.size()) + 1;
+  }
+  /// The graph with another argument set (set < argument_sets()).
+  [[nodiscard]] Graph materialise(std::uint32_t set) const;
+
+  // From the last statistics in the file; a killed process may have had more occurrences.
+  std::uint64_t occurrences = 0;   ///< looked at for `statistics`
+  std::uint64_t changed = 0;       ///< of these, with other arguments than the one before
+  std::uint64_t not_stored = 0;    ///< of these, with an argument set that is not stored
+  std::vector<SlotStatistic> statistics;
+
+ private:
+  friend class CaptureReader;
+  struct Difference {
+    std::uint32_t place;
+    std::uint64_t value;
+  };
+  [[nodiscard]] Graph build(std::span<const std::uint64_t> arguments) const;
+
+  std::uint32_t id_ = 0;
+  Graph graph_;
+  std::vector<std::byte> headers_;                    // OperationHeader per node, queue number in `queue`
+  std::vector<std::vector<WaitRef>> waits_;           // per node
+  std::vector<std::uint64_t> arguments_;              // queue ids, then comparable parts: set 0
+  std::uint32_t queue_count_ = 0;
+  std::vector<std::vector<Difference>> differences_;  // sets 1 …
+  const std::unordered_map<ObjectId, QueueInfo>* queues_ = nullptr;
+};
+
+/// One entry of a lane's history: a leaf (`body` = 0) is an occurrence of a graph, else a loop.
+struct HistoryItem {
+  std::uint32_t graph = 0;      ///< leaf: index in Capture::graphs
+  std::uint32_t set = 0;        ///< leaf: argument set, or format::kSetNotStored
+  std::uint32_t ended_by = 0;   ///< leaf: host call that ended it; see Capture::ended_by
+  std::uint32_t body = 0;       ///< loop: how many of the items that follow are inside it
+  std::uint64_t repeat = 0;     ///< times in a row
+  std::uint64_t total = 0;      ///< over all loops around it
+  std::uint64_t first_ns = 0;   ///< first submission, on the steady clock
+  std::uint64_t last_ns = 0;    ///< last submission or cut
+  std::uint64_t host_ns = 0;    ///< sum of the times in driver calls (0 if not measured)
+  std::uint64_t span_ns = 0;    ///< sum of the times from first submission to cut
+};
+
+struct LaneHistory {
+  std::uint64_t lane = 0;
+  std::vector<HistoryItem> items;   ///< in order, loops before their bodies
+};
+
+struct HostCallCount {
+  std::uint32_t entry_point = 0;
+  std::uint64_t cuts = 0;           ///< times it ended a stretch
+  std::uint64_t idle = 0;           ///< times nothing had been submitted before it
+};
+
+struct StoredCode {
+  CodeId id = 0;
+  CodeKind kind = CodeKind::kSource;
+  std::vector<std::byte> bytes;
+};
+
+class Capture {
+ public:
+  std::string file;
+  std::string writer, command;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t records = 0;
+  std::uint64_t start_realtime_ns = 0, start_steady_ns = 0, process = 0;
+  /// Why reading stopped before the end of the file; empty if it did not. What was read is good.
+  std::string cut_short;
+
+  std::vector<DeviceInfo> devices;
+  std::unordered_map<ObjectId, QueueInfo> queues;
+  std::unordered_map<CodeId, StoredCode> code;
+  std::unordered_map<FunctionId, FunctionInfo> functions;
+  std::unordered_map<ObjectId, BufferInfo> buffers;
+  std::vector<StoredGraph> graphs;
+  std::vector<LaneHistory> lanes;
+  std::vector<HostCallCount> host_calls;
+
+  /// Name of the host call, or "length limit", "end of capture".
+  [[nodiscard]] std::string_view ended_by(std::uint32_t entry_point) const noexcept;
+  /// Kernel name or "" if unknown.
+  [[nodiscard]] std::string_view function_name(FunctionId function) const noexcept;
+
+  /// True if the file holds contents of this buffer.
+  [[nodiscard]] bool has_contents(ObjectId buffer) const noexcept { return contents_.contains(buffer); }
+  /// Reads what is stored of a buffer's contents from the file into `into` (BufferInfo::size bytes; the
+  /// rest stays as it is). False and `error` if the file has changed or cannot be read.
+  bool read_contents(ObjectId buffer, std::span<std::byte> into, std::string* error) const;
+
+  Capture() = default;
+  Capture(Capture&&) = default;
+  Capture& operator=(Capture&&) = default;
+
+ private:
+  friend class CaptureReader;
+  struct Piece {
+    std::uint64_t position = 0;   // of the record in the file
+    std::uint64_t offset = 0;     // in the buffer
+    std::uint64_t size = 0;
+  };
+  std::unordered_map<ObjectId, std::vector<Piece>> contents_;
+  std::unordered_map<std::uint32_t, std::string> entry_points_;
+};
+
+/// Calls `visit` for every leaf of a lane, in order.
+void for_each_leaf(const LaneHistory& lane, const std::function<void(const HistoryItem&)>& visit);
+
+}  // namespace refrain::capture
