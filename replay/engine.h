@@ -15,6 +15,8 @@
 
 namespace refrain::replay {
 
+struct ReportData;
+
 /// What the engine asks of the layer. Called with a lane's lock held, from any thread; must not call
 /// back into a Lane and must not throw.
 class LayerHooks {
@@ -30,6 +32,9 @@ class LayerHooks {
   /// Native event (one reference for the caller) behind a WaitRef that is not an internal wait of the
   /// lane; 0 if it is already complete or unknown.
   virtual backends::Event acquire_event(capture::WaitRef wait) noexcept = 0;
+  /// False while waiting for a queue could block for ever, because the application has user events
+  /// that it has not set yet.
+  virtual bool may_wait() noexcept { return true; }
   /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
   virtual std::string function_name(capture::FunctionId function) noexcept = 0;
 };
@@ -72,16 +77,26 @@ class Engine {
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;
 
+  /// Waits until every graph that was asked for is built (tests).
+  void wait_idle();
+
   /// Report for people (several lines) and for programs.
   [[nodiscard]] std::string report() const;
   [[nodiscard]] std::string report_json() const;
 
+  /// Writes the report to the log and, if asked for, to the report file. Never throws.
+  void write_report() const noexcept;
+
   /// Flushes everything, stops the threads, writes the report. From then on every lane passes
-  /// through. Safe to call twice. With `in_exit`, no driver call is made except submitting held work.
-  void shut_down(bool in_exit) noexcept;
+  /// through. Safe to call twice. No driver call is made except submitting held work.
+  void shut_down() noexcept;
+  /// Ends the calling thread's lane (called when a thread ends).
+  void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
   void disable_after_fork() noexcept;
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
+  /// An internal failure (out of memory, say): one log line, and from then on everything passes through.
+  void fail(const char* what) noexcept;
 
   struct Shared;  ///< what lanes and background thread share; replay/ only
   [[nodiscard]] Shared& shared() noexcept { return *shared_; }
@@ -90,10 +105,15 @@ class Engine {
   friend class Lane;
   Lane& open_lane() noexcept;
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
+  bool flush_older(std::uint64_t oldest_ns) noexcept;
+  [[nodiscard]] ReportData report_data() const;
 
   env::Settings settings_;
+  std::uint64_t started_ns_ = 0;
   std::atomic<std::uint32_t> held_lanes_{0};
   std::atomic<bool> active_{true};
+  std::atomic<bool> shut_{false};
+  std::atomic<bool> forked_{false};
   std::unique_ptr<Shared> shared_;
 };
 

@@ -40,7 +40,10 @@
 namespace refrain::replay {
 
 class Engine;
+class GraphEntry;
 class Lane;
+struct Action;
+struct SubmitContext;
 
 /// A function of the API, for explanations and for the history (identity is its address).
 struct EntryPoint {
@@ -113,6 +116,23 @@ class Lane {
 
  private:
   friend class Engine;
+  friend struct ClosedLanes;
+  Verdict decide(capture::Token token, bool holdable);
+  Verdict follow();
+  bool begin_hold();
+  void stamp(std::byte* record) noexcept;
+  void described(std::uint32_t host_ns);
+  void occurrence_complete(std::uint32_t chunk);
+  const std::shared_ptr<GraphEntry>& entry_of(std::uint32_t chunk);
+  int apply(const Action& action);
+  int launch(const SubmitContext& context, const Action& action, bool* launched);
+  int launch_verified(const SubmitContext& context, const std::shared_ptr<GraphEntry>& entry, bool* launched);
+  const capture::QueueInfo& queue_info(const capture::OperationView& operation) const noexcept;
+  void popped(std::uint32_t count);
+  void publish();
+  void note_error(int error) noexcept;
+  void let_graphs_rest(bool rest);
+
   Engine& engine_;
   std::uint64_t number_;
   std::uint64_t sequence_ = 0;

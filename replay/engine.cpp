@@ -1,0 +1,269 @@
+#include "replay/engine.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "env/log.h"
+#include "replay/clock.h"
+#include "replay/lane_state.h"
+#include "replay/report.h"
+
+namespace refrain::replay {
+
+namespace {
+
+/// Flushes and closes the thread's lane when the thread ends.
+struct LaneGuard {
+  Engine* engine = nullptr;
+  ~LaneGuard() {
+    if (engine != nullptr) {
+      engine->close_lane();
+    }
+  }
+};
+thread_local LaneGuard guard;
+
+const char* mode_name(env::Mode mode) {
+  switch (mode) {
+    case env::Mode::kOff: return "off";
+    case env::Mode::kObserve: return "observe";
+    case env::Mode::kCapture: return "capture";
+    case env::Mode::kReplay: return "replay";
+    case env::Mode::kVerify: return "verify";
+  }
+  return "unknown";
+}
+
+template <class Totals, class Counters>
+void add_counters(Totals& totals, const Counters& counters) {
+  totals.submissions += counters.submissions.get();
+  totals.replayed += counters.replayed.get();
+  totals.launches += counters.launches.get();
+  totals.followed += counters.followed.get();
+  totals.tracked += counters.tracked.get();
+  totals.held_issued += counters.held_issued.get();
+  totals.expired += counters.expired.get();
+  totals.cuts += counters.cuts.get();
+  totals.verified += counters.verified.get();
+  totals.unverified += counters.unverified.get();
+  totals.differences += counters.differences.get();
+}
+
+}  // namespace
+
+void ClosedLanes::add(Lane& lane) {
+  ++lanes;
+  add_counters(*this, lane.state().counters);
+  lane.state().unholdable.collect(unholdable);
+  lane.state().cut_by.collect(cut_by);
+}
+
+Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks, capture::Recorder* recorder)
+    : settings_(settings),
+      started_ns_(now_ns()),
+      shared_(std::make_unique<Shared>(settings_, backend, hooks, recorder,
+                                       [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); })) {}
+
+Engine::~Engine() {
+  shut_down();
+  if (Lane::current != nullptr && &Lane::current->engine_ == this) {
+    guard.engine = nullptr;
+    close_lane();
+  }
+}
+
+Lane& Engine::open_lane() noexcept {
+  // A thread that cannot even have a lane is beyond help: the exception ends the program, as an
+  // allocation failure at thread start would.
+  const std::lock_guard lock(shared_->lanes_mutex);
+  auto* lane = new Lane(*this, ++shared_->lane_numbers);
+  shared_->lanes.push_back(lane);
+  Lane::current = lane;
+  guard.engine = this;
+  return *lane;
+}
+
+void Engine::close_lane() noexcept {
+  Lane* lane = Lane::current;
+  Lane::current = nullptr;
+  if (lane == nullptr || forked_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  lane->flush(false);
+  {
+    const std::lock_guard lock(shared_->lanes_mutex);
+    std::erase(shared_->lanes, lane);
+    shared_->closed.add(*lane);
+  }
+  delete lane;
+}
+
+bool Engine::flush_older(std::uint64_t oldest_ns) noexcept {
+  const std::lock_guard lock(shared_->lanes_mutex);
+  bool held = false;
+  for (Lane* lane : shared_->lanes) {
+    if (lane->held_count_.load(std::memory_order_seq_cst) == 0) {
+      continue;
+    }
+    held = true;
+    if (lane->state_->held_since_ns.load(std::memory_order_relaxed) <= oldest_ns) {
+      lane->flush(true);
+    }
+  }
+  return held;
+}
+
+void Engine::flush_lane(Lane* lane, QueueSlot& queue) noexcept {
+  const std::lock_guard lock(shared_->lanes_mutex);
+  // The lane may be gone, or have flushed, since its address was read.
+  if (queue.holder.load(std::memory_order_acquire) == lane &&
+      std::find(shared_->lanes.begin(), shared_->lanes.end(), lane) != shared_->lanes.end()) {
+    lane->flush(false);
+  }
+}
+
+void Engine::settle_lane(std::uint64_t number) noexcept {
+  if (!anything_held()) {
+    return;
+  }
+  const std::lock_guard lock(shared_->lanes_mutex);
+  for (Lane* lane : shared_->lanes) {
+    if (lane->number() == number) {
+      lane->flush(false);
+      return;
+    }
+  }
+}
+
+int Engine::flush_all(const EntryPoint& entry_point) noexcept {
+  const int error = lane().host_call(entry_point);
+  if (anything_held()) {
+    const std::lock_guard lock(shared_->lanes_mutex);
+    for (Lane* other : shared_->lanes) {
+      other->flush(false);
+    }
+  }
+  return error;
+}
+
+void Engine::adopt_queue(QueueSlot& slot) noexcept {
+  slot.capabilities = shared_->backend.capabilities(slot.info);
+  if (shared_->recorder != nullptr) {
+    shared_->recorder->queue(slot.info);
+  }
+}
+
+void Engine::queue_gone(QueueSlot& slot) noexcept {
+  settle(slot);
+  shared_->store.object_gone(slot.info.id);
+}
+
+void Engine::object_gone(capture::ObjectId object) noexcept { shared_->store.object_gone(object); }
+
+void Engine::wait_idle() { shared_->store.wait_idle(); }
+
+void Engine::fail(const char* what) noexcept {
+  if (active_.exchange(false)) {
+    env::log_error(what);
+    env::log_error("an internal failure: from here on everything passes through");
+  }
+}
+
+ReportData Engine::report_data() const {
+  ReportData data;
+  data.mode = mode_name(settings_.mode);
+  data.backend = shared_->backend.name();
+  data.seconds = static_cast<double>(now_ns() - started_ns_) / 1e9;
+  const std::lock_guard lock(shared_->lanes_mutex);
+  const ClosedLanes& closed = shared_->closed;
+  data.lanes = closed.lanes + shared_->lanes.size();
+  data.submissions = closed.submissions;
+  data.replayed = closed.replayed;
+  data.launches = closed.launches;
+  data.followed = closed.followed;
+  data.tracked = closed.tracked;
+  data.held_issued = closed.held_issued;
+  data.expired = closed.expired;
+  data.cuts = closed.cuts;
+  data.verified = closed.verified;
+  data.unverified = closed.unverified;
+  data.differences = closed.differences;
+  data.unholdable = closed.unholdable;
+  data.cut_by = closed.cut_by;
+  for (Lane* lane : shared_->lanes) {
+    add_counters(data, lane->state().counters);
+    lane->state().unholdable.collect(data.unholdable);
+    lane->state().cut_by.collect(data.cut_by);
+  }
+  data.graphs = shared_->store.summaries();
+  data.trial_ms = static_cast<double>(shared_->store.spent_ns()) / 1e6;
+  return data;
+}
+
+std::string Engine::report() const { return report_text(report_data()); }
+
+std::string Engine::report_json() const { return replay::report_json(report_data()); }
+
+void Engine::write_report() const noexcept {
+  try {
+    if (settings_.report) {
+      env::log_info(report());
+    }
+    if (!settings_.report_file.empty()) {
+      const std::string path = env::expand_file_name(settings_.report_file);
+      // Written beside and renamed, so that a reader never sees half of it.
+      const std::string draft = path + ".part";
+      std::FILE* file = std::fopen(draft.c_str(), "we");
+      if (file == nullptr) {
+        env::log_error("cannot write the report to " + path + " (setting report_file)");
+        return;
+      }
+      const std::string text = report_json();
+      const bool complete = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+      if (std::fclose(file) != 0 || !complete || std::rename(draft.c_str(), path.c_str()) != 0) {
+        env::log_error("cannot write the report to " + path + " (setting report_file)");
+      }
+    }
+  } catch (const std::exception& error) {
+    env::log_error(error.what());
+  }
+}
+
+void Engine::shut_down() noexcept {
+  if (forked_.load(std::memory_order_relaxed) || shut_.exchange(true)) {
+    return;
+  }
+  {
+    const std::lock_guard lock(shared_->lanes_mutex);
+    for (Lane* lane : shared_->lanes) {
+      lane->flush(false);
+    }
+  }
+  active_.store(false);
+  {
+    // Threads may have gone on holding until the line above.
+    const std::lock_guard lock(shared_->lanes_mutex);
+    for (Lane* lane : shared_->lanes) {
+      lane->flush(false);
+    }
+  }
+  shared_->watchdog.stop();
+  shared_->store.stop();
+  if (shared_->recorder != nullptr) {
+    shared_->recorder->flush();
+  }
+  write_report();
+}
+
+void Engine::disable_after_fork() noexcept {
+  forked_.store(true);
+  active_.store(false);
+  held_lanes_.store(0);
+  shared_->watchdog.abandon_thread();
+  shared_->store.abandon_thread();
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,317 @@
+#include "replay/executable.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "replay/partition.h"
+
+namespace refrain::replay {
+
+using capture::NodeIndex;
+using capture::OperationKind;
+using capture::OperationView;
+
+void Occurrence::add(const OperationView& operation) {
+  offsets.push_back(storage.size());
+  const auto bytes = operation.bytes();
+  storage.insert(storage.end(), bytes.begin(), bytes.end());
+}
+
+std::uint64_t arguments_hash(std::span<const OperationView> operations) noexcept {
+  std::uint64_t hash = operations.size();
+  for (const OperationView& operation : operations) {
+    const auto bytes = operation.comparable();
+    hash = capture::mix(hash, XXH3_64bits(bytes.data(), bytes.size()));
+    hash = capture::mix(hash, operation.header().function);
+    hash = capture::mix(hash, operation.header().queue);
+  }
+  return hash;
+}
+
+namespace {
+
+/// Reorders the nodes of one part. Only orders that respect the edges come out.
+std::vector<NodeIndex> ordered(const capture::Graph& graph, std::vector<NodeIndex> nodes, env::OrderChoice order) {
+  if (order == env::OrderChoice::kSubmission || nodes.size() < 3) {
+    return nodes;
+  }
+  std::vector<std::uint32_t> open(graph.size(), 0);
+  std::vector<bool> inside(graph.size(), false);
+  for (const NodeIndex node : nodes) {
+    inside[node] = true;
+  }
+  std::vector<NodeIndex> ready;
+  for (const NodeIndex node : nodes) {
+    for (const NodeIndex before : graph.predecessors(node)) {
+      open[node] += inside[before] ? 1 : 0;
+    }
+    if (open[node] == 0) {
+      ready.push_back(node);
+    }
+  }
+  const bool depth_first = order == env::OrderChoice::kDepthFirst;
+  if (depth_first) {
+    std::reverse(ready.begin(), ready.end());
+  }
+  std::vector<NodeIndex> result;
+  std::size_t front = 0;
+  while (front < ready.size()) {
+    NodeIndex node = 0;
+    if (depth_first) {
+      node = ready.back();
+      ready.pop_back();
+    } else {
+      node = ready[front++];
+    }
+    result.push_back(node);
+    for (const NodeIndex after : graph.successors(node)) {
+      if (inside[after] && --open[after] == 0) {
+        ready.push_back(after);
+      }
+    }
+  }
+  return result;
+}
+
+const capture::QueueInfo* find_queue(const std::vector<capture::QueueInfo>& queues, capture::ObjectId id) {
+  const auto found = std::find_if(queues.begin(), queues.end(), [id](const auto& queue) { return queue.id == id; });
+  return found == queues.end() ? nullptr : &*found;
+}
+
+std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
+  std::vector<capture::ObjectId> objects;
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    const OperationView operation = occurrence.operation(i);
+    objects.push_back(operation.header().queue);
+    for (const auto& argument : operation.arguments()) {
+      if (argument.object != 0) {
+        objects.push_back(argument.object);
+      }
+    }
+  }
+  std::sort(objects.begin(), objects.end());
+  objects.erase(std::unique(objects.begin(), objects.end()), objects.end());
+  return objects;
+}
+
+}  // namespace
+
+std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, const env::Settings& settings,
+                                              backends::Backend& backend, std::string* why) {
+  auto result = std::make_unique<Executable>();
+  result->recorded_ = occurrence;
+  const Occurrence& own = result->recorded_;
+
+  capture::GraphBuilder builder;
+  for (const auto& queue : own.queues) {
+    builder.declare_queue(queue);
+  }
+  const std::uint64_t first = own.operation(0).header().sequence;
+  std::vector<PartGroup> groups(own.size(), 0);
+  std::vector<std::uint8_t> outside(own.size(), 0);
+  std::vector<OperationView> views;
+  const char* cannot = "none of its operations can be recorded";
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const OperationView operation = own.operation(i);
+    views.push_back(operation);
+    builder.add(operation);
+    const auto* queue = find_queue(own.queues, operation.header().queue);
+    if (queue == nullptr) {
+      *why = "it uses a queue that is gone";
+      return nullptr;
+    }
+    const backends::Recordable answer = backend.can_record(operation, *queue);
+    if (answer.ok) {
+      groups[i] = static_cast<PartGroup>(queue - own.queues.data()) + 1;
+    } else {
+      cannot = answer.why;
+    }
+    for (const capture::WaitRef wait : operation.waits()) {
+      if ((wait & capture::kInternalWait) == 0 || (wait & ~capture::kInternalWait) < first) {
+        outside[i] = 1;
+      }
+    }
+  }
+  result->graph_ = builder.finish();
+  const PartitionMode mode = settings.partition == env::PartitionChoice::kFewestParts ? PartitionMode::kFewestParts
+                                                                                      : PartitionMode::kNoFalseWait;
+  const Partitioning partitioning = partition(result->graph_, groups, outside, mode);
+
+  result->can_update_ = settings.updates == env::UpdateChoice::kAuto;
+  for (const replay::Part& planned : partitioning.parts) {
+    Part part;
+    part.nodes = ordered(result->graph_, planned.nodes, settings.order);
+    part.queue = *find_queue(own.queues, own.operation(planned.nodes.front()).header().queue);
+    bool has_work = false;
+    for (const NodeIndex node : part.nodes) {
+      const bool flush = own.operation(node).kind() == OperationKind::kFlush;
+      part.flushes = part.flushes || flush;
+      has_work = has_work || !flush;
+    }
+    if (planned.native && has_work) {
+      const auto capabilities = backend.capabilities(part.queue);
+      part.simultaneous = capabilities.simultaneous_use;
+      result->can_update_ = result->can_update_ && capabilities.update_arguments;
+      const auto status = backend.record(result->graph_, part.nodes, &part.buffer);
+      if (!status.ok() || part.buffer == nullptr) {
+        *why = std::string("the driver refused to record it (") + backend.error_name(status.code) + ")";
+        return nullptr;
+      }
+      result->native_nodes_ += part.nodes.size();
+    }
+    // Neighbouring parts of one in-order queue are in order already.
+    for (const std::uint32_t before : planned.waits) {
+      Part& other = result->parts_[before];
+      if (other.queue.id != part.queue.id || !part.queue.in_order) {
+        part.waits.push_back(before);
+        other.signals = true;
+      }
+    }
+    result->parts_.push_back(std::move(part));
+  }
+  if (result->native_nodes_ == 0) {
+    *why = cannot;
+    return nullptr;
+  }
+  result->objects_ = named_objects(own);
+  result->hash_ = arguments_hash(views);
+  return result;
+}
+
+bool Executable::matches(std::span<const OperationView> operations) const noexcept {
+  if (operations.size() != recorded_.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    if (!same_work(recorded_.operation(i), operations[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Executable::update(std::span<const OperationView> operations) noexcept {
+  if (!can_update_ || operations.size() != recorded_.size()) {
+    return false;
+  }
+  std::vector<bool> changed(operations.size(), false);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const OperationView known = recorded_.operation(i);
+    if (same_work(known, operations[i])) {
+      continue;
+    }
+    const auto& a = known.header();
+    const auto& b = operations[i].header();
+    if (a.kind != OperationKind::kKernel || b.kind != OperationKind::kKernel || a.function != b.function ||
+        a.queue != b.queue || a.size - a.wait_count * 8U != b.size - b.wait_count * 8U ||
+        a.argument_count != b.argument_count) {
+      return false;
+    }
+    changed[i] = true;
+  }
+  for (Part& part : parts_) {
+    std::vector<backends::NodeUpdate> updates;
+    for (const NodeIndex node : part.nodes) {
+      if (changed[node]) {
+        updates.push_back({node, operations[node]});
+      }
+    }
+    if (!updates.empty() && part.buffer != nullptr && !part.buffer->update(updates).ok()) {
+      return false;
+    }
+  }
+  Occurrence fresh;
+  for (const OperationView& operation : operations) {
+    fresh.add(operation);
+  }
+  fresh.queues = recorded_.queues;
+  recorded_ = std::move(fresh);
+  objects_ = named_objects(recorded_);
+  hash_ = arguments_hash(operations);
+  return true;
+}
+
+bool Executable::available() const noexcept {
+  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
+    return part.buffer == nullptr || part.simultaneous || !part.buffer->busy();
+  });
+}
+
+int Executable::launch(const SubmitContext& context, std::span<const OperationView> operations, bool* failed) {
+  *failed = false;
+  const std::uint64_t first = operations.front().header().sequence;
+  std::vector<std::vector<backends::Event>> done(parts_.size());   // one event a part; more after a failure
+  int first_error = 0;
+  for (std::size_t index = 0; index < parts_.size(); ++index) {
+    const Part& part = parts_[index];
+    WaitList waits(context.backend);
+    for (const std::uint32_t before : part.waits) {
+      for (const backends::Event event : done[before]) {
+        waits.borrow(event);
+      }
+    }
+    bool promised = false;
+    for (const NodeIndex node : part.nodes) {
+      waits.add(context, operations[node], first);
+      promised = promised || operations[node].header().promise != 0;
+    }
+    const bool wants_event = part.signals || promised;
+    backends::Status status{0};
+    if (part.buffer != nullptr) {
+      backends::Event event = backends::kNoEvent;
+      status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);
+      if (status.ok()) {
+        for (const NodeIndex node : part.nodes) {
+          keep_promise(context, operations[node], event, 0);
+        }
+        if (event != backends::kNoEvent) {
+          done[index].push_back(event);
+        }
+      }
+    }
+    if (part.buffer == nullptr || !status.ok()) {
+      // Issued one by one.
+      *failed = *failed || !status.ok();
+      for (const NodeIndex node : part.nodes) {
+        const OperationView& operation = operations[node];
+        if (operation.kind() == OperationKind::kFlush) {
+          continue;
+        }
+        backends::Event event = backends::kNoEvent;
+        WaitList all(context.backend);
+        for (const backends::Event wait : waits.events()) {
+          all.borrow(wait);
+        }
+        for (const capture::WaitRef wait : operation.waits()) {
+          const std::uint64_t sequence = wait & ~capture::kInternalWait;
+          if ((wait & capture::kInternalWait) != 0 && sequence >= first) {
+            all.borrow(context.window.find(sequence));
+          }
+        }
+        status = context.backend.issue(operation, all.events(), wants_event ? &event : nullptr);
+        first_error = first_error != 0 ? first_error : status.code;
+        keep_promise(context, operation, event, status.code);
+        if (event != backends::kNoEvent) {
+          done[index].push_back(event);
+        }
+      }
+    }
+    if (part.flushes) {
+      static_cast<void>(context.backend.flush(part.queue).ok());
+    }
+  }
+  for (const auto& events : done) {
+    for (const backends::Event event : events) {
+      context.backend.release_event(event);
+    }
+  }
+  return first_error;
+}
+
+std::size_t Executable::memory() const noexcept {
+  // A recorded node costs a command object and a kernel object in the driver: 2 KiB is a fair guess.
+  return recorded_.storage.size() * 2 + native_nodes_ * 2048;
+}
+
+}  // namespace refrain::replay

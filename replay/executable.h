@@ -1,0 +1,89 @@
+// A graph made executable: its parts as native command buffers, for one set of arguments.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/backend.h"
+#include "capture/graph.h"
+#include "env/settings.h"
+#include "replay/submit.h"
+
+namespace refrain::replay {
+
+/// Records of one occurrence of a repeating stretch, in the order of submission. Owns its bytes.
+struct Occurrence {
+  std::vector<std::byte> storage;
+  std::vector<std::size_t> offsets;
+  std::vector<capture::QueueInfo> queues;   ///< of all queues named
+
+  [[nodiscard]] std::size_t size() const noexcept { return offsets.size(); }
+  [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
+    return capture::OperationView(storage.data() + offsets[index]);
+  }
+  void clear() noexcept {
+    storage.clear();
+    offsets.clear();
+    queues.clear();
+  }
+  void add(const capture::OperationView& operation);
+};
+
+/// Hash of everything that same_work() compares, over all operations. Equal for equal arguments.
+[[nodiscard]] std::uint64_t arguments_hash(std::span<const capture::OperationView> operations) noexcept;
+
+/// Used by one thread at a time; destroying it while it runs is safe.
+class Executable {
+ public:
+  /// Builds the graph, splits it and records its parts. Null if that makes no sense or fails; then
+  /// `why` says why, in the user's words. Slow: for the background thread.
+  static std::unique_ptr<Executable> build(const Occurrence& occurrence, const env::Settings& settings,
+                                           backends::Backend& backend, std::string* why);
+
+  /// True if these operations are exactly the recorded ones.
+  [[nodiscard]] bool matches(std::span<const capture::OperationView> operations) const noexcept;
+  /// Writes changed arguments into the command buffers. False, changing nothing that matters, if
+  /// something else than arguments of recorded kernels differs or the device cannot do it.
+  bool update(std::span<const capture::OperationView> operations) noexcept;
+  /// True if every part may be enqueued now.
+  [[nodiscard]] bool available() const noexcept;
+
+  /// Submits the operations, which must match. Keeps their promises. Whatever a failing part leaves
+  /// is issued eagerly. `failed` tells that a part failed (retire this graph then).
+  /// Returns the first error of an operation that was issued eagerly, else 0.
+  int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
+
+  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  [[nodiscard]] const capture::Graph& graph() const noexcept { return graph_; }
+  [[nodiscard]] std::size_t part_count() const noexcept { return parts_.size(); }
+  [[nodiscard]] std::size_t native_nodes() const noexcept { return native_nodes_; }
+  /// Ids of all objects named by arguments, and of queues; sorted, unique.
+  [[nodiscard]] const std::vector<capture::ObjectId>& objects() const noexcept { return objects_; }
+  /// Rough memory use of records and command buffers, in bytes.
+  [[nodiscard]] std::size_t memory() const noexcept;
+  std::uint64_t last_used = 0;   ///< for eviction; the owner's business
+
+ private:
+  struct Part {
+    std::unique_ptr<backends::CommandBuffer> buffer;   ///< null: one operation issued eagerly
+    std::vector<capture::NodeIndex> nodes;
+    std::vector<std::uint32_t> waits;                  ///< parts whose event it must wait for
+    capture::QueueInfo queue;
+    bool signals = false;                              ///< another part waits for its event
+    bool flushes = false;                              ///< contains a flush: the queue is flushed afterwards
+    bool simultaneous = false;
+  };
+
+  capture::Graph graph_;
+  Occurrence recorded_;
+  std::vector<Part> parts_;
+  std::vector<capture::ObjectId> objects_;
+  std::uint64_t hash_ = 0;
+  std::size_t native_nodes_ = 0;
+  bool can_update_ = false;
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,379 @@
+#include "replay/graph_entry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "replay/clock.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+namespace {
+// Occurrences looked at before giving up on arguments that come back.
+constexpr std::uint64_t kTrackingRound = 24;
+constexpr std::uint64_t kFirstBackoff = 64;
+constexpr std::uint64_t kLongestBackoff = 1U << 20U;
+constexpr std::uint64_t kLongestCheck = 4096;
+constexpr std::uint32_t kMissesToTrackAgain = 4;
+// Four updates in a row that rewrite most nodes: the graph is not what repeats.
+constexpr std::uint64_t kHeavyUpdates = 4;
+constexpr std::size_t kChangesRemembered = 64;
+}  // namespace
+
+GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
+    : fingerprint_(fingerprint),
+      tokens_(std::move(tokens)),
+      limits_(limits),
+      gate_(limits.gate, limits.gate_margin_percent) {
+  totals_.fingerprint = fingerprint;
+  totals_.operations = tokens_.size();
+}
+
+void GraphEntry::subscribe(Matcher& matcher, ChunkId chunk) {
+  const std::lock_guard guard(mutex_);
+  subscribers_.emplace_back(&matcher, chunk);
+  change_state(state_);
+}
+
+void GraphEntry::unsubscribe(const Matcher& matcher) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(subscribers_, [&](const auto& entry) { return entry.first == &matcher; });
+}
+
+void GraphEntry::unsubscribe(const Matcher& matcher, ChunkId chunk) {
+  const std::lock_guard guard(mutex_);
+  std::erase(subscribers_, std::pair(const_cast<Matcher*>(&matcher), chunk));
+}
+
+void GraphEntry::change_state(State state) {
+  if (state == State::kTracking && state_ != State::kTracking) {
+    round_ = 0;
+  }
+  state_ = state;
+  const ChunkMode mode = state == State::kTracking ? ChunkMode::kTrack
+                         : state == State::kReady  ? ChunkMode::kHold
+                                                   : ChunkMode::kPass;
+  for (const auto& [matcher, chunk] : subscribers_) {
+    matcher->set_mode(chunk, mode);
+  }
+}
+
+void GraphEntry::pass(Decline why, std::string text) {
+  decline_ = why;
+  reason_ = std::move(text);
+  passed_in_round_ = 0;
+  change_state(State::kPassing);
+}
+
+bool GraphEntry::known(std::uint64_t hash) const {
+  return std::any_of(variants_.begin(), variants_.end(), [hash](const auto& variant) { return variant->hash() == hash; });
+}
+
+void GraphEntry::note_changes(std::span<const OperationView> operations) {
+  if (previous_.size() == operations.size()) {
+    for (std::uint32_t node = 0; node < operations.size() && changes_.size() < kChangesRemembered; ++node) {
+      const OperationView before = previous_.operation(node);
+      const OperationView& now = operations[node];
+      if (same_work(before, now) || before.arguments().size() != now.arguments().size()) {
+        continue;
+      }
+      bool found = false;
+      for (std::uint32_t index = 0; index < now.arguments().size(); ++index) {
+        const auto a = before.value_of(index);
+        const auto b = now.value_of(index);
+        if (before.arguments()[index].object != now.arguments()[index].object ||
+            !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
+          ++changes_[{node, index}];
+          found = true;
+        }
+      }
+      if (!found) {
+        ++changes_[{node, ~0U}];
+      }
+    }
+  }
+  previous_.clear();
+  for (const OperationView& operation : operations) {
+    previous_.add(operation);
+  }
+}
+
+std::string GraphEntry::argument_text() const {
+  if (changes_.empty()) {
+    return "its arguments did not come back";
+  }
+  const auto most = std::max_element(changes_.begin(), changes_.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto [node, argument] = most->first;
+  if (argument == ~0U) {
+    return fmt::format("offsets or sizes of operation {} change each time", node);
+  }
+  return fmt::format("argument {} of operation {} ({}) changes each time{}", argument, node,
+                     node < previous_.size() ? capture::name_of(previous_.operation(node).kind()) : "unknown",
+                     changes_.size() > 1 ? fmt::format(", and {} more", changes_.size() - 1) : "");
+}
+
+GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
+  const std::lock_guard guard(mutex_);
+  ++totals_.tracked;
+  if (state_ != State::kTracking || retired_) {
+    return Wish::kNothing;
+  }
+  ++round_;
+  if (eager_ns != 0) {
+    gate_.add_eager(eager_ns);
+  }
+  const std::uint64_t hash = arguments_hash(operations);
+  const std::size_t kept = std::min<std::uint64_t>(hash_count_, hashes_.size());
+  const bool seen = std::find(hashes_.begin(), hashes_.begin() + kept, hash) != hashes_.begin() + kept;
+  const bool previous_known = hash_count_ != 0 && known(hashes_[(hash_count_ - 1) % hashes_.size()]);
+  hashes_[hash_count_++ % hashes_.size()] = hash;
+  note_changes(operations);
+
+  const bool gate_wants_eager = gate_.verdict() == CostGate::Verdict::kNeedEager;
+  if (known(hash)) {
+    // Two in a row that could have been launched: the arguments come back.
+    if ((previous_known || variants_.size() > 1 || limits_.can_update) && !gate_wants_eager) {
+      decline_ = Decline::kNone;
+      reason_.clear();
+      misses_ = 0;
+      change_state(State::kReady);
+    }
+    return Wish::kNothing;
+  }
+  if (limits_.can_update && !variants_.empty() && !gate_wants_eager) {
+    change_state(State::kReady);
+    return Wish::kNothing;
+  }
+  if (building_ == 0 && (seen || limits_.can_update) && (variants_.size() < limits_.variants || round_ > 4)) {
+    if (budget) {
+      ++building_;
+      return Wish::kBuild;
+    }
+    pass(Decline::kBudget, "the budget for building and trying graphs is used up for now");
+    return Wish::kNothing;
+  }
+  if (round_ >= kTrackingRound && building_ == 0) {
+    backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+    pass(Decline::kArguments, argument_text());
+  }
+  return Wish::kNothing;
+}
+
+void GraphEntry::passed() {
+  const std::lock_guard guard(mutex_);
+  ++totals_.passed;
+  if (state_ != State::kPassing || retired_ || ++passed_in_round_ < backoff_) {
+    return;
+  }
+  // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
+  backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+  gate_.clear_replay();
+  gate_.clear_eager();
+  change_state(State::kTracking);
+}
+
+std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> executable, const std::string& why) {
+  const std::lock_guard guard(mutex_);
+  building_ = building_ == 0 ? 0 : building_ - 1;
+  ++totals_.builds;
+  if (executable == nullptr) {
+    backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+    pass(Decline::kUnrecordable, why);
+    return nullptr;
+  }
+  if (retired_) {
+    return executable;
+  }
+  totals_.parts = executable->part_count();
+  totals_.native_nodes = executable->native_nodes();
+  executable->last_used = ++use_clock_;
+  std::unique_ptr<Executable> evicted;
+  if (variants_.size() >= limits_.variants) {
+    const auto oldest = std::min_element(variants_.begin(), variants_.end(),
+                                         [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
+    evicted = std::move(*oldest);
+    variants_.erase(oldest);
+  }
+  variants_.push_back(std::move(executable));
+  return evicted;
+}
+
+GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
+                                            std::uint64_t hold_ns) {
+  const std::lock_guard guard(mutex_);
+  LaunchResult result;
+  Executable* fitting = nullptr;
+  if (state_ == State::kReady && !retired_) {
+    for (auto& variant : variants_) {
+      if (variant->matches(operations)) {
+        fitting = variant.get();
+        break;
+      }
+    }
+    if (fitting == nullptr && limits_.can_update && !variants_.empty()) {
+      auto& oldest = *std::min_element(variants_.begin(), variants_.end(),
+                                       [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
+      if (oldest->available() && oldest->update(operations)) {
+        fitting = oldest.get();
+      }
+    }
+  }
+  if (fitting == nullptr) {
+    ++totals_.mismatched;
+    if (state_ == State::kReady && ++misses_ >= kMissesToTrackAgain) {
+      misses_ = 0;
+      // Every return to tracking that ends here again is one step towards giving up.
+      if (++heavy_updates_ >= kHeavyUpdates) {
+        heavy_updates_ = 0;
+        backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+        pass(Decline::kArguments, argument_text());
+      } else {
+        change_state(State::kTracking);
+      }
+    }
+    return result;
+  }
+  if (!fitting->available()) {
+    return result;   // still running and cannot be used twice at once: eager this time
+  }
+  fitting->last_used = ++use_clock_;
+  const std::uint64_t start = now_ns();
+  bool failed = false;
+  result.error = fitting->launch(context, operations, &failed);
+  result.replay_ns = now_ns() - start;
+  result.launch = Launch::kDone;
+  misses_ = misses_ == 0 ? 0 : misses_ - 1;
+  if (failed) {
+    variants_.clear();
+    retired_ = true;
+    pass(Decline::kFailed, "the driver refused to run its command buffer");
+    return result;
+  }
+  ++totals_.launched;
+  ++launches_since_check_;
+  const std::uint64_t cost = result.replay_ns + hold_ns;
+  const std::uint64_t eager = gate_.eager_ns();
+  gate_.add_replay(cost);
+  if (gate_.verdict() != CostGate::Verdict::kPays && cost > eager) {
+    result.excess_ns = cost - eager;
+  }
+  if (eager > cost) {
+    totals_.saved_ns += eager - cost;
+  }
+  measured();
+  return result;
+}
+
+void GraphEntry::measured() {
+  switch (gate_.verdict()) {
+    case CostGate::Verdict::kDoesNotPay:
+      backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+      // Its executables are of no use now, and their memory may be worth something.
+      totals_.eager_ns = gate_.eager_ns();
+      totals_.replay_ns = gate_.replay_ns();
+      variants_.clear();
+      pass(Decline::kCost, fmt::format("measured: {:.1f} us eagerly, {:.1f} us as a graph",
+                                       static_cast<double>(gate_.eager_ns()) / 1000.0,
+                                       static_cast<double>(gate_.replay_ns()) / 1000.0));
+      break;
+    case CostGate::Verdict::kPays:
+      if (gate_.enabled() && launches_since_check_ >= next_check_) {
+        // Measure eager execution again now and then: the program or the machine may have changed.
+        launches_since_check_ = 0;
+        next_check_ = std::min(next_check_ * 8, kLongestCheck);
+        gate_.clear_eager();
+        change_state(State::kTracking);
+      }
+      break;
+    case CostGate::Verdict::kNeedEager: change_state(State::kTracking); break;
+    case CostGate::Verdict::kNeedReplay: break;
+  }
+}
+
+void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) {
+  const std::lock_guard guard(mutex_);
+  if (retired_ || state_ == State::kPassing) {
+    return;
+  }
+  totals_.span_eager_ns = eager_ns;
+  totals_.span_replay_ns = replay_ns;
+  backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+  pass(Decline::kSpan, fmt::format("measured from the first submission to the end of the wait: {:.1f} us eagerly, "
+                                   "{:.1f} us with graphs",
+                                   static_cast<double>(eager_ns) / 1000.0, static_cast<double>(replay_ns) / 1000.0));
+}
+
+void GraphEntry::retire(Decline why, const std::string& text) {
+  const std::lock_guard guard(mutex_);
+  retired_ = true;
+  variants_.clear();
+  pass(why, text);
+}
+
+std::size_t GraphEntry::drop_object(capture::ObjectId object) {
+  const std::lock_guard guard(mutex_);
+  const std::size_t dropped = std::erase_if(variants_, [object](const auto& variant) {
+    return std::binary_search(variant->objects().begin(), variant->objects().end(), object);
+  });
+  if (dropped != 0 && variants_.empty() && state_ == State::kReady) {
+    change_state(State::kTracking);
+  }
+  return dropped;
+}
+
+std::size_t GraphEntry::drop_all() {
+  const std::lock_guard guard(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& variant : variants_) {
+    bytes += variant->memory();
+  }
+  variants_.clear();
+  if (state_ == State::kReady) {
+    change_state(State::kTracking);
+  }
+  return bytes;
+}
+
+GraphEntry::Summary GraphEntry::summary() const {
+  const std::lock_guard guard(mutex_);
+  Summary result = totals_;
+  result.state = state_;
+  result.decline = decline_;
+  result.reason = state_ == State::kReady ? "" : reason_;
+  result.variants = variants_.size();
+  if (gate_.eager_ns() != 0) {
+    result.eager_ns = gate_.eager_ns();
+  }
+  if (gate_.replay_ns() != 0) {
+    result.replay_ns = gate_.replay_ns();
+  }
+  return result;
+}
+
+std::size_t GraphEntry::memory() const {
+  const std::lock_guard guard(mutex_);
+  std::size_t bytes = previous_.storage.size();
+  for (const auto& variant : variants_) {
+    bytes += variant->memory();
+  }
+  return bytes;
+}
+
+GraphEntry::State GraphEntry::state() const {
+  const std::lock_guard guard(mutex_);
+  return state_;
+}
+
+std::uint64_t GraphEntry::last_used() const {
+  const std::lock_guard guard(mutex_);
+  std::uint64_t newest = 0;
+  for (const auto& variant : variants_) {
+    newest = std::max(newest, variant->last_used);
+  }
+  return newest;
+}
+
+}  // namespace refrain::replay

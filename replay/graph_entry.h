@@ -1,0 +1,149 @@
+// Everything known about one repeating stretch: how it did, what was built for it, what is next.
+// Shared by all lanes in which the same stretch occurs.
+//
+// Life of an entry: kTracking (its operations are issued and looked at, until the same arguments come
+// back) → kReady (held and launched) → kPassing (not worth it at present: only followed), and back to
+// kTracking after a number of passed occurrences that grows eightfold each time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/cost_gate.h"
+#include "replay/executable.h"
+#include "replay/matcher.h"
+
+namespace refrain::replay {
+
+class GraphEntry {
+ public:
+  enum class State : std::uint8_t { kTracking, kReady, kPassing };
+  /// Why a passing entry is not replayed; the words for it are in GraphEntry::reason().
+  enum class Decline : std::uint8_t { kNone, kArguments, kCost, kSpan, kUnrecordable, kBudget, kFailed, kDiffers };
+
+  struct Limits {
+    bool gate = true;
+    double gate_margin_percent = 3;
+    std::size_t variants = 4;
+    bool can_update = false;   ///< arguments of recorded graphs can be changed
+  };
+
+  GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits);
+
+  [[nodiscard]] capture::Fingerprint fingerprint() const noexcept { return fingerprint_; }
+  [[nodiscard]] std::size_t size() const noexcept { return tokens_.size(); }
+  [[nodiscard]] const std::vector<capture::Token>& tokens() const noexcept { return tokens_; }
+
+  /// A lane's matcher follows this entry under `chunk`: it is told every change of mode. The matcher
+  /// must unsubscribe before it dies. Thread-safe, like everything below.
+  void subscribe(Matcher& matcher, ChunkId chunk);
+  void unsubscribe(const Matcher& matcher);
+  void unsubscribe(const Matcher& matcher, ChunkId chunk);
+
+  /// What an occurrence that was issued eagerly asks for.
+  enum class Wish : std::uint8_t { kNothing, kBuild };
+  /// An occurrence was issued eagerly, operation by operation, in `eager_ns` of driver time.
+  /// `budget`: building and trying may be paid for now.
+  Wish tracked(std::span<const capture::OperationView> operations, std::uint64_t eager_ns, bool budget);
+  /// An occurrence went by in kPassing.
+  void passed();
+
+  /// Result of the build that tracked() wished for. Returns an executable that had to make room, if any.
+  std::unique_ptr<Executable> built(std::unique_ptr<Executable> executable, const std::string& why);
+
+  enum class Launch : std::uint8_t {
+    kDone,        ///< submitted as a graph
+    kIssue,       ///< not submitted: no fitting graph now; issue the operations
+  };
+  struct LaunchResult {
+    Launch launch = Launch::kIssue;
+    int error = 0;                 ///< of operations issued eagerly after a failed part
+    std::uint64_t replay_ns = 0;   ///< driver time of the launch
+    std::uint64_t excess_ns = 0;   ///< what the launch cost more than eager execution would have, while on trial
+  };
+  /// `hold_ns`: what holding the operations cost.
+  LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
+                      std::uint64_t hold_ns);
+  /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
+  template <class Use>
+  bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
+    const std::lock_guard guard(mutex_);
+    for (auto& variant : variants_) {
+      if (variant->matches(operations)) {
+        use(*variant);
+        return true;
+      }
+    }
+    return false;
+  }
+  /// Whole spans with this graph (submission to the end of the wait) were slower than eager ones.
+  void declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns);
+  /// Never replay it again.
+  void retire(Decline why, const std::string& text);
+  /// Drops executables that name the object. Returns the number dropped.
+  std::size_t drop_object(capture::ObjectId object);
+  /// Drops all executables; returns the memory they took.
+  std::size_t drop_all();
+
+  struct Summary {
+    capture::Fingerprint fingerprint = 0;
+    std::size_t operations = 0;
+    State state = State::kTracking;
+    Decline decline = Decline::kNone;
+    std::string reason;                ///< why it is not replayed; empty if it is
+    std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
+    std::uint64_t eager_ns = 0, replay_ns = 0;      ///< medians per occurrence; 0 = not measured
+    std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
+    std::uint64_t saved_ns = 0;        ///< (eager − replay) summed over launches, if positive
+    std::size_t variants = 0, parts = 0, native_nodes = 0;
+  };
+  [[nodiscard]] Summary summary() const;
+  [[nodiscard]] std::size_t memory() const;
+  [[nodiscard]] State state() const;
+  [[nodiscard]] std::uint64_t last_used() const;
+
+ private:
+  void change_state(State state);
+  void pass(Decline why, std::string text);
+  void note_changes(std::span<const capture::OperationView> operations);
+  [[nodiscard]] bool known(std::uint64_t hash) const;
+  [[nodiscard]] std::string argument_text() const;
+  void measured();
+
+  const capture::Fingerprint fingerprint_;
+  const std::vector<capture::Token> tokens_;
+  const Limits limits_;
+
+  mutable std::mutex mutex_;
+  State state_ = State::kTracking;
+  Decline decline_ = Decline::kNone;
+  std::string reason_;
+  bool retired_ = false;
+  std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
+  std::vector<std::unique_ptr<Executable>> variants_;
+  std::size_t building_ = 0;
+  CostGate gate_;
+
+  std::array<std::uint64_t, 16> hashes_{};   ///< argument hashes of the last occurrences tracked
+  std::uint64_t hash_count_ = 0;
+  std::uint64_t round_ = 0;                  ///< occurrences tracked since tracking began
+  Occurrence previous_;                      ///< the last one tracked, to say what changes
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;   ///< (node, argument) → times
+
+  std::uint32_t misses_ = 0;                 ///< recent launches without a fitting graph
+  std::uint64_t use_clock_ = 0;
+  std::uint64_t backoff_ = 64;
+  std::uint64_t passed_in_round_ = 0;
+  std::uint64_t next_check_ = 64;            ///< launches until eager execution is measured again
+  std::uint64_t launches_since_check_ = 0;
+  std::uint64_t heavy_updates_ = 0;
+  Summary totals_;
+};
+
+}  // namespace refrain::replay

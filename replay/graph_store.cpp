@@ -1,0 +1,255 @@
+#include "replay/graph_store.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "env/log.h"
+#include "replay/clock.h"
+
+namespace refrain::replay {
+
+namespace {
+
+// What trying graphs may always cost, however short the program is: 2 ms.
+constexpr std::uint64_t kFreeTrialNs = 2'000'000;
+
+capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) noexcept {
+  std::uint64_t hash = tokens.size();
+  for (const capture::Token token : tokens) {
+    hash = capture::mix(hash, token);
+  }
+  return hash;
+}
+
+/// The background thread gives way to the application's, and never runs its signal handlers.
+void become_background_thread() noexcept {
+  pthread_setname_np(pthread_self(), "refrain-build");
+  static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10));
+}
+
+}  // namespace
+
+GraphStore::GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks)
+    : settings_(settings), backend_(backend), hooks_(hooks), started_ns_(now_ns()) {}
+
+GraphStore::~GraphStore() { stop(); }
+
+std::shared_ptr<GraphEntry> GraphStore::entry_for(std::vector<capture::Token> tokens, bool can_update) {
+  const capture::Fingerprint fingerprint = fingerprint_of(tokens);
+  const std::lock_guard guard(mutex_);
+  const auto found = entries_.find(fingerprint);
+  if (found != entries_.end()) {
+    // A hash is no proof: a stretch that only collides is not given somebody else's graph.
+    return found->second->tokens() == tokens ? found->second : nullptr;
+  }
+  if (entries_.size() >= static_cast<std::size_t>(settings_.max_graphs)) {
+    return nullptr;
+  }
+  GraphEntry::Limits limits;
+  limits.gate = settings_.gate && settings_.mode != env::Mode::kVerify;
+  limits.gate_margin_percent = static_cast<double>(settings_.gate_margin_percent);
+  limits.variants = static_cast<std::size_t>(settings_.variants);
+  limits.can_update = can_update && settings_.updates == env::UpdateChoice::kAuto;
+  auto entry = std::make_shared<GraphEntry>(fingerprint, std::move(tokens), limits);
+  entries_.emplace(fingerprint, entry);
+  return entry;
+}
+
+bool GraphStore::budget_allows() const noexcept {
+  if (!settings_.gate || settings_.mode == env::Mode::kVerify) {
+    return true;
+  }
+  const std::uint64_t elapsed = now_ns() - started_ns_;
+  const std::uint64_t allowed =
+      kFreeTrialNs + elapsed / 1000 * static_cast<std::uint64_t>(settings_.trial_budget_permille);
+  return spent_ns() < allowed;
+}
+
+void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence) {
+  Job job{std::move(entry), std::move(occurrence)};
+  {
+    const std::lock_guard guard(jobs_mutex_);
+    if (!stopping_) {
+      live_graphs_.fetch_add(1, std::memory_order_relaxed);
+      if (!thread_.joinable()) {
+        // The application's signals are for its own threads.
+        sigset_t all;
+        sigset_t before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        thread_ = std::thread([this] { run(); });
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      }
+      jobs_.push_back(std::move(job));
+      jobs_changed_.notify_all();
+      return;
+    }
+  }
+  release(job);
+}
+
+void GraphStore::release(Job& job) noexcept {
+  for (std::size_t i = 0; i < job.occurrence.size(); ++i) {
+    hooks_.release_objects(job.occurrence.operation(i));
+  }
+}
+
+void GraphStore::run() noexcept {
+  become_background_thread();
+  std::unique_lock lock(jobs_mutex_);
+  while (!stopping_) {
+    if (jobs_.empty()) {
+      jobs_changed_.wait(lock);
+      continue;
+    }
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    ++running_jobs_;
+    lock.unlock();
+    try {
+      build(job);
+    } catch (const std::exception& error) {
+      env::log_warning(std::string("building a graph failed: ") + error.what());
+    }
+    release(job);
+    job = Job{};
+    lock.lock();
+    --running_jobs_;
+    jobs_changed_.notify_all();
+  }
+}
+
+void GraphStore::build(Job& job) {
+  const std::uint64_t start = now_ns();
+  std::string why;
+  make_room(job.entry.get());
+  auto executable = Executable::build(job.occurrence, settings_, backend_, &why);
+  spend(now_ns() - start);
+  publish(job, std::move(executable), why);
+}
+
+void GraphStore::publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why) {
+  std::unique_ptr<Executable> evicted;   // destroyed outside the lock
+  const std::lock_guard guard(mutex_);
+  if (executable == nullptr) {
+    evicted = job.entry->built(nullptr, why);
+    return;
+  }
+  const bool stale = std::any_of(executable->objects().begin(), executable->objects().end(),
+                                 [this](capture::ObjectId object) { return gone_.contains(object); });
+  if (stale) {
+    evicted = std::move(executable);
+    static_cast<void>(job.entry->built(nullptr, "its buffers are new each time"));
+    return;
+  }
+  for (const capture::ObjectId object : executable->objects()) {
+    auto& entries = by_object_[object];
+    if (std::find(entries.begin(), entries.end(), job.entry) == entries.end()) {
+      entries.push_back(job.entry);
+    }
+  }
+  evicted = job.entry->built(std::move(executable), why);
+  const std::lock_guard jobs(jobs_mutex_);
+  if (jobs_.empty() && running_jobs_ <= 1) {
+    gone_.clear();
+  }
+}
+
+void GraphStore::make_room(const GraphEntry* keep) {
+  const auto limit = static_cast<std::size_t>(settings_.graph_memory_mb) << 20U;
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [fingerprint, entry] : entries_) {
+      entries.push_back(entry);
+    }
+  }
+  std::size_t used = 0;
+  for (const auto& entry : entries) {
+    used += entry->memory();
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a->last_used() < b->last_used(); });
+  for (const auto& entry : entries) {
+    if (used <= limit) {
+      return;
+    }
+    if (entry.get() != keep) {
+      used -= std::min(used, entry->drop_all());
+    }
+  }
+}
+
+void GraphStore::object_gone(capture::ObjectId object) noexcept {
+  if (live_graphs_.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  try {
+    std::vector<std::shared_ptr<GraphEntry>> entries;
+    {
+      const std::lock_guard guard(mutex_);
+      {
+        const std::lock_guard jobs(jobs_mutex_);
+        if (!jobs_.empty() || running_jobs_ != 0) {
+          gone_.insert(object);
+        }
+      }
+      const auto found = by_object_.find(object);
+      if (found == by_object_.end()) {
+        return;
+      }
+      entries = std::move(found->second);
+      by_object_.erase(found);
+    }
+    for (const auto& entry : entries) {
+      entry->drop_object(object);
+    }
+  } catch (const std::exception& error) {
+    env::log_error(std::string("could not drop the graphs of a freed object: ") + error.what());
+  }
+}
+
+void GraphStore::wait_idle() {
+  std::unique_lock lock(jobs_mutex_);
+  jobs_changed_.wait(lock, [this] { return (jobs_.empty() && running_jobs_ == 0) || stopping_; });
+}
+
+void GraphStore::stop() noexcept {
+  std::deque<Job> left;
+  {
+    const std::lock_guard guard(jobs_mutex_);
+    stopping_ = true;
+    left.swap(jobs_);
+    jobs_changed_.notify_all();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  for (Job& job : left) {
+    release(job);
+  }
+}
+
+void GraphStore::abandon_thread() noexcept {
+  stopping_ = true;
+  if (thread_.joinable()) {
+    thread_.detach();
+  }
+}
+
+std::vector<GraphEntry::Summary> GraphStore::summaries() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<GraphEntry::Summary> result;
+  result.reserve(entries_.size());
+  for (const auto& [fingerprint, entry] : entries_) {
+    result.push_back(entry->summary());
+  }
+  return result;
+}
+
+}  // namespace refrain::replay

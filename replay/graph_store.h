@@ -1,0 +1,85 @@
+// All graphs of the process: finds the entry of a repeating stretch, builds executables on a background
+// thread, and sees to it that nothing is used after the application freed it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "replay/engine.h"
+#include "replay/graph_entry.h"
+
+namespace refrain::replay {
+
+/// Thread-safe. Never waits for the device.
+class GraphStore {
+ public:
+  GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks);
+  ~GraphStore();
+  GraphStore(const GraphStore&) = delete;
+  GraphStore& operator=(const GraphStore&) = delete;
+
+  /// The entry for this sequence of tokens; made if there is none. Null if there are too many.
+  std::shared_ptr<GraphEntry> entry_for(std::vector<capture::Token> tokens, bool can_update);
+
+  /// Hands an occurrence to the background thread, which builds an executable for `entry` and publishes
+  /// it. The objects named must have been retained with LayerHooks::retain_objects; they are released.
+  void request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence);
+
+  /// True while building and trying graphs has cost less than the trial budget.
+  [[nodiscard]] bool budget_allows() const noexcept;
+  /// Something was spent on building or trying.
+  void spend(std::uint64_t ns) noexcept { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
+
+  /// Drops every executable that names the object, before it returns.
+  void object_gone(capture::ObjectId object) noexcept;
+
+  /// Waits until every requested build is done (tests, orderly exit).
+  void wait_idle();
+  /// Ends the background thread; later requests are dropped.
+  void stop() noexcept;
+  /// In a forked child the background thread does not exist.
+  void abandon_thread() noexcept;
+
+  [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
+
+ private:
+  struct Job {
+    std::shared_ptr<GraphEntry> entry;
+    Occurrence occurrence;
+  };
+  void run() noexcept;
+  void build(Job& job);
+  void publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why);
+  void make_room(const GraphEntry* keep);
+  void release(Job& job) noexcept;
+
+  const env::Settings& settings_;
+  backends::Backend& backend_;
+  LayerHooks& hooks_;
+  const std::uint64_t started_ns_;
+  std::atomic<std::uint64_t> spent_ns_{0};
+  std::atomic<std::size_t> live_graphs_{0};   ///< executables published or being built; 0: object_gone is free
+
+  mutable std::mutex mutex_;                  ///< entries_, by_object_, gone_
+  std::unordered_map<capture::Fingerprint, std::shared_ptr<GraphEntry>> entries_;
+  std::unordered_map<capture::ObjectId, std::vector<std::shared_ptr<GraphEntry>>> by_object_;
+  std::unordered_set<capture::ObjectId> gone_;   ///< freed while builds were under way
+
+  mutable std::mutex jobs_mutex_;
+  std::condition_variable jobs_changed_;
+  std::deque<Job> jobs_;
+  std::size_t running_jobs_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace refrain::replay

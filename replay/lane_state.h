@@ -1,0 +1,153 @@
+// The inside of a Lane, and what all lanes of an engine share. Only for lane.cpp, engine.cpp, report.cpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "capture/recorder.h"
+#include "replay/engine.h"
+#include "replay/executable.h"
+#include "replay/graph_store.h"
+#include "replay/lane.h"
+#include "replay/matcher.h"
+#include "replay/span_gate.h"
+#include "replay/submit.h"
+#include "replay/watchdog.h"
+
+namespace refrain::replay {
+
+/// Counted by one thread, read by any.
+class Counter {
+ public:
+  void add(std::uint64_t amount = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// How often something with a name of static lifetime happened. One thread counts, any may read.
+class NamedCounts {
+ public:
+  void add(const char* name) noexcept {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      const char* known = names_[i].load(std::memory_order_relaxed);
+      if (known == nullptr) {
+        names_[i].store(name, std::memory_order_release);
+        known = name;
+      }
+      if (known == name || i == kMost - 1) {   // the last one takes what has no place of its own
+        counts_[i].add();
+        return;
+      }
+    }
+  }
+  void collect(std::map<std::string, std::uint64_t>& into) const {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      const char* name = names_[i].load(std::memory_order_acquire);
+      if (name == nullptr) {
+        return;
+      }
+      into[name] += counts_[i].get();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 48;
+  std::array<std::atomic<const char*>, kMost> names_{};
+  std::array<Counter, kMost> counts_;
+};
+
+struct LaneCounters {
+  Counter submissions;       ///< every submission seen
+  Counter replayed;          ///< of these, submitted as part of a native command buffer
+  Counter launches;
+  Counter followed;          ///< issued as part of a known stretch that is not replayed (see the graphs)
+  Counter tracked;           ///< issued while a stretch was being looked at
+  Counter held_issued;       ///< held, but issued eagerly in the end
+  Counter expired;           ///< flushes by the watchdog
+  Counter cuts;              ///< host calls that ended a stretch
+  Counter verified, unverified, differences;
+};
+
+struct Lane::State {
+  explicit State(const MatcherOptions& options) : matcher(options) {}
+
+  Matcher matcher;
+  /// Guards everything about held work while held_count_ is not 0, and the tables below for readers.
+  std::mutex mutex;
+  bool locked_by_owner = false;       ///< between submit() and hold()
+
+  std::vector<std::byte> held_bytes;
+  std::vector<std::size_t> held_offsets;
+  std::size_t held_head = 0;          ///< index of the oldest held operation in held_offsets
+  std::vector<QueueSlot*> held_queues;
+  std::atomic<std::uint64_t> held_since_ns{0};
+  std::vector<std::pair<void (*)(capture::Handle), capture::Handle>> deferred;
+  WindowEvents window;
+  Action pending;                     ///< launch to be done when the newest operation is described
+  bool has_pending = false;
+  std::uint64_t hold_cost_ns = 80;    ///< measured cost of holding one operation (moving average)
+  std::uint64_t submit_started_ns = 0;
+
+  QueueSlot* queue = nullptr;         ///< of the submission in progress
+  Verdict verdict = Verdict::kIssue;
+  bool bypass = false;
+  bool stretch_open = false;          ///< a submission since the last cut
+  int flush_error = 0;                ///< of held work, not reported yet
+
+  std::vector<std::byte> scratch;     ///< the record of an operation that is issued
+  Occurrence tracking;
+  ChunkId tracked_chunk = kNoChunk;
+  std::uint64_t tracked_ns = 0;
+  std::vector<std::shared_ptr<GraphEntry>> entries;   ///< by ChunkId
+  std::vector<capture::OperationView> views;          ///< reused
+
+  SpanGate spans;
+  capture::Stream* stream = nullptr;
+
+  LaneCounters counters;
+  NamedCounts unholdable;
+  NamedCounts cut_by;
+};
+
+/// Totals of lanes whose threads ended.
+struct ClosedLanes {
+  std::uint64_t lanes = 0, submissions = 0, replayed = 0, launches = 0, followed = 0, tracked = 0, held_issued = 0,
+                expired = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
+  std::map<std::string, std::uint64_t> unholdable;
+  std::map<std::string, std::uint64_t> cut_by;
+  void add(Lane& lane);
+};
+
+struct Engine::Shared {
+  Shared(const env::Settings& settings, backends::Backend& backend_, LayerHooks& hooks_, capture::Recorder* recorder_,
+         std::function<bool(std::uint64_t)> check)
+      : backend(backend_),
+        hooks(hooks_),
+        recorder(recorder_),
+        store(settings, backend_, hooks_),
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {}
+
+  backends::Backend& backend;
+  LayerHooks& hooks;
+  capture::Recorder* recorder;
+  GraphStore store;
+  Watchdog watchdog;
+
+  std::mutex lanes_mutex;
+  std::vector<Lane*> lanes;
+  std::uint64_t lane_numbers = 0;
+  ClosedLanes closed;
+
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,166 @@
+#include "replay/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace refrain::replay {
+
+namespace {
+
+constexpr std::size_t kMostLines = 8;
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double us(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
+
+std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std::string, std::uint64_t>& counts) {
+  std::vector<std::pair<std::string, std::uint64_t>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sorted;
+}
+
+const char* state_name(GraphEntry::State state) {
+  switch (state) {
+    case GraphEntry::State::kTracking: return "looking";
+    case GraphEntry::State::kReady: return "replaying";
+    case GraphEntry::State::kPassing: return "declined";
+  }
+  return "unknown";
+}
+
+std::string reason_of(const GraphEntry::Summary& graph) {
+  if (!graph.reason.empty()) {
+    return graph.reason;
+  }
+  return graph.state == GraphEntry::State::kReady ? "" : "the program ended before it could be judged";
+}
+
+/// What the graph stands for in submissions: how much there is to gain.
+std::uint64_t weight(const GraphEntry::Summary& graph) {
+  return graph.operations * (graph.tracked + graph.passed + graph.launched);
+}
+
+}  // namespace
+
+std::string report_text(const ReportData& data) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  fmt::format_to(out, "report ({}, {}, {:.2f} s)\n", data.mode, data.backend, data.seconds);
+  fmt::format_to(out, "  submissions {}, replayed {} ({:.1f} %) in {} launches", data.submissions, data.replayed,
+                 share(data.replayed, data.submissions), data.launches);
+  std::uint64_t saved = 0;
+  for (const auto& graph : data.graphs) {
+    saved += graph.saved_ns;
+  }
+  if (saved != 0) {
+    fmt::format_to(out, ", {:.1f} ms of submission saved", us(saved) / 1000.0);
+  }
+  text += '\n';
+  if (data.mode == "verify") {
+    fmt::format_to(out, "  verified {} replays: {} differences, {} could not be checked\n",
+                   data.verified + data.differences + data.unverified, data.differences, data.unverified);
+  }
+  std::vector<GraphEntry::Summary> graphs = data.graphs;
+  std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return weight(a) > weight(b); });
+  const auto used = std::count_if(graphs.begin(), graphs.end(), [](const auto& graph) { return graph.launched != 0; });
+  const auto declined = std::count_if(graphs.begin(), graphs.end(),
+                                      [](const auto& graph) { return graph.state == GraphEntry::State::kPassing; });
+  fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(), used,
+                 declined);
+  std::size_t lines = 0;
+  for (const auto& graph : graphs) {
+    if (lines++ == kMostLines) {
+      fmt::format_to(out, "    … and {} more (all of them: report_file)\n", graphs.size() - kMostLines);
+      break;
+    }
+    fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
+                   graph.tracked + graph.passed + graph.launched, state_name(graph.state));
+    if (graph.eager_ns != 0 && graph.replay_ns != 0) {
+      fmt::format_to(out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
+                     static_cast<double>(graph.eager_ns) / static_cast<double>(std::max<std::uint64_t>(graph.replay_ns, 1)));
+    }
+    const std::string reason = reason_of(graph);
+    fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
+  }
+  const std::uint64_t unholdable =
+      [&] { std::uint64_t sum = 0; for (const auto& [reason, count] : data.unholdable) { sum += count; } return sum; }();
+  const std::uint64_t accounted = data.replayed + data.followed + data.tracked + unholdable;
+  fmt::format_to(out, "  not replayed, and why:\n");
+  fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
+                 share(data.followed, data.submissions));
+  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.tracked,
+                 share(data.tracked, data.submissions));
+  for (const auto& [reason, count] : most_first(data.unholdable)) {
+    fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
+  }
+  if (data.held_issued != 0) {
+    fmt::format_to(out, "    {:10} {:5.1f} %  held, but the sequence went on differently, or the hold limit came ({} times)\n",
+                   data.held_issued, share(data.held_issued, data.submissions), data.expired);
+  }
+  const std::uint64_t rest = data.submissions > accounted + data.held_issued ? data.submissions - accounted - data.held_issued : 0;
+  fmt::format_to(out, "    {:10} {:5.1f} %  not part of a stretch that repeats between host calls\n", rest,
+                 share(rest, data.submissions));
+  fmt::format_to(out, "  host calls that ended a stretch: {}", data.cuts);
+  lines = 0;
+  for (const auto& [name, count] : most_first(data.cut_by)) {
+    if (lines++ == kMostLines) {
+      break;
+    }
+    fmt::format_to(out, "{} {} {}", lines == 1 ? " —" : ",", name, count);
+  }
+  fmt::format_to(out, "\n  building and trying graphs cost {:.2f} ms\n", data.trial_ms);
+  return text;
+}
+
+std::string report_json(const ReportData& data) {
+  nlohmann::json root;
+  root["mode"] = data.mode;
+  root["backend"] = data.backend;
+  root["seconds"] = data.seconds;
+  root["lanes"] = data.lanes;
+  root["submissions"] = data.submissions;
+  root["replayed"] = data.replayed;
+  root["share_replayed"] = share(data.replayed, data.submissions) / 100.0;
+  root["launches"] = data.launches;
+  root["followed"] = data.followed;
+  root["tracked"] = data.tracked;
+  root["held_issued"] = data.held_issued;
+  root["expired"] = data.expired;
+  root["cuts"] = data.cuts;
+  root["verified"] = data.verified;
+  root["unverified"] = data.unverified;
+  root["differences"] = data.differences;
+  root["trial_ms"] = data.trial_ms;
+  root["unholdable"] = data.unholdable;
+  root["cut_by"] = data.cut_by;
+  auto& graphs = root["graphs"] = nlohmann::json::array();
+  for (const auto& graph : data.graphs) {
+    nlohmann::json entry;
+    entry["fingerprint"] = fmt::format("{:016x}", graph.fingerprint);
+    entry["operations"] = graph.operations;
+    entry["state"] = state_name(graph.state);
+    entry["reason"] = reason_of(graph);
+    entry["tracked"] = graph.tracked;
+    entry["passed"] = graph.passed;
+    entry["launched"] = graph.launched;
+    entry["mismatched"] = graph.mismatched;
+    entry["builds"] = graph.builds;
+    entry["variants"] = graph.variants;
+    entry["parts"] = graph.parts;
+    entry["native_nodes"] = graph.native_nodes;
+    entry["eager_us"] = us(graph.eager_ns);
+    entry["replay_us"] = us(graph.replay_ns);
+    entry["span_eager_us"] = us(graph.span_eager_ns);
+    entry["span_replay_us"] = us(graph.span_replay_ns);
+    entry["saved_us"] = us(graph.saved_ns);
+    graphs.push_back(std::move(entry));
+  }
+  return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace refrain::replay

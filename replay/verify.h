@@ -1,0 +1,32 @@
+// verify mode: a replay is compared, byte for byte, with eager execution of the same operations.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/executable.h"
+#include "replay/submit.h"
+
+namespace refrain::replay {
+
+enum class Verified : std::uint8_t {
+  kEqual,
+  kDifferent,      ///< the graph computes something else
+  kUnstable,       ///< two eager runs differ from each other as well: nothing can be said
+  kImpossible,     ///< memory that can't be copied, or waiting could block; the operations were issued eagerly
+};
+
+struct VerifyResult {
+  Verified outcome = Verified::kImpossible;
+  std::string text;    ///< kDifferent, kUnstable: first differing byte, buffer and operation; kImpossible: why
+  int error = 0;       ///< first error of the eager execution
+};
+
+/// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and
+/// compares. What stays in the buffers, and what promises stand for, is the eager execution. Waits
+/// for the queues involved; other threads should not use the same buffers meanwhile.
+VerifyResult verify(const SubmitContext& context, Executable& executable,
+                    std::span<const capture::OperationView> operations, const std::vector<capture::QueueInfo>& queues);
+
+}  // namespace refrain::replay

@@ -1,0 +1,86 @@
+#include "replay/watchdog.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+
+#include "replay/clock.h"
+
+namespace refrain::replay {
+
+namespace {
+// Looks without anything held before the thread goes to sleep: waking it again costs microseconds.
+constexpr int kIdleLooks = 40;
+}  // namespace
+
+Watchdog::Watchdog(std::uint64_t limit_ns, std::function<bool(std::uint64_t)> check)
+    : limit_ns_(limit_ns), check_(std::move(check)) {}
+
+Watchdog::~Watchdog() { stop(); }
+
+void Watchdog::wake() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (stopping_) {
+    return;
+  }
+  awake_.store(true, std::memory_order_seq_cst);
+  if (!thread_.joinable()) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  changed_.notify_all();
+}
+
+void Watchdog::run() noexcept {
+  pthread_setname_np(pthread_self(), "refrain-watch");
+  const auto tick = std::chrono::nanoseconds(limit_ns_ / 4);
+  int idle = 0;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (!awake_.load(std::memory_order_relaxed)) {
+      changed_.wait(lock);
+      continue;
+    }
+    changed_.wait_for(lock, tick);
+    lock.unlock();
+    const bool held = check_(now_ns() - limit_ns_ / 2);
+    lock.lock();
+    idle = held ? 0 : idle + 1;
+    if (idle >= kIdleLooks) {
+      idle = 0;
+      awake_.store(false, std::memory_order_seq_cst);
+      // Whoever began to hold before it could see that we sleep is seen here.
+      lock.unlock();
+      const bool again = check_(now_ns() - limit_ns_ / 2);
+      lock.lock();
+      if (again) {
+        awake_.store(true, std::memory_order_seq_cst);
+      }
+    }
+  }
+}
+
+void Watchdog::stop() noexcept {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Watchdog::abandon_thread() noexcept {
+  stopping_ = true;
+  if (thread_.joinable()) {
+    thread_.detach();
+  }
+}
+
+}  // namespace refrain::replay
