@@ -9,9 +9,14 @@
 
 namespace refrain::replay {
 
+/// What merging is for. "Host" stands for every node that is no part of a command buffer (group 0).
 enum class PartitionMode : std::uint8_t {
-  kNoFalseWait = 0,  ///< fewest parts such that no branch waits for a host call it does not depend on
-  kFewestParts = 1,  ///< fewest parts whose order has no cycle
+  /// Fewest parts without false waits: no recorded node waits for a host node it does not depend on,
+  /// and no host node waits for a recorded node it does not depend on.
+  kNoFalseWait = 0,
+  /// Fewest parts whose order has no cycle. Waits for events from outside stay exact even here: who
+  /// waits falsely for an event that the application sets later may wait forever.
+  kFewestParts = 1,
 };
 
 /// Which nodes may share a part: nodes of the same group (a queue, say). 0: the node cannot be
@@ -34,6 +39,9 @@ struct Partitioning {
 /// Near linear in nodes and edges. `groups` has one entry per node of `graph`. `waits_outside` (empty,
 /// or one entry per node; nonzero: true) marks nodes that wait for an event from outside the graph:
 /// they are treated as if a host node of their own came before them, so that no other branch waits too.
+/// With one group the number of parts is the smallest possible; with several it is the best of a few
+/// orders in which the groups can take turns. Graphs whose dependencies are so tangled that they would
+/// take seconds (none was ever seen) are split into single nodes.
 Partitioning partition(const capture::Graph& graph, std::span<const PartGroup> groups,
                        std::span<const std::uint8_t> waits_outside, PartitionMode mode);
 
