@@ -61,7 +61,7 @@ class Partitioner {
     }
     class_of_.assign(nodes, 0);
     if (chains.count() == 0) {
-      classes_ = 1;
+      classes_ = nodes != 0 ? 1 : 0;
       return true;
     }
 
