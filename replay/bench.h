@@ -1,0 +1,39 @@
+// Replays the graphs of a capture without the application: eager against native.
+//
+// Method: the code, buffers, images and queues that a graph names are made again on this machine. The graph
+// is then run once eagerly and once natively from the same start contents; unless every buffer and image
+// involved ends with the same bytes, it is not timed. Eager and native repetitions alternate, so that
+// a change of clock speed or load meets both; the figures are medians, with the 10th and 90th percentile as
+// spread. Buffers whose contents are not in the file are filled with reproducible pseudo-random bytes.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace refrain::replay {
+
+struct BenchOptions {
+  std::string file;
+  std::vector<std::uint32_t> graphs;         ///< numbers as `refrain dump` shows them; empty: all
+  std::uint32_t repetitions = 30;            ///< timed pairs per graph and chunk size, at least 1
+  std::uint32_t warm_up = 3;                 ///< untimed pairs before
+  /// Nodes per command buffer; 0: as large as the partition allows. Every size gives a row.
+  std::vector<std::uint32_t> chunk_sizes{0};
+  bool fewest_parts = false;                 ///< partition mode: kFewestParts instead of kNoFalseWait
+  bool json = false;                         ///< one JSON object on `out` instead of the table
+  bool quiet = false;                        ///< no progress on `err`
+  std::uint32_t platform = 0;                ///< which platform of this machine (number in `refrain doctor`)
+  std::uint32_t device = 0;                  ///< which device of the platform
+  std::string device_name;                   ///< if not empty: the first device whose name contains it
+  std::uint64_t max_memory_mb = 4096;        ///< graphs that need more are listed as skipped
+};
+
+/// Runs the bench and prints its result on `out`, progress and errors on `err`.
+/// Returns the exit status for the program: 0: every graph asked for was benched and equal; 1: some graph
+/// gave other bytes natively, or an error; 2: file not readable or wrong options; 3: nothing could be
+/// benched. Graphs that cannot be benched are listed with the reason and do not make it fail on their own.
+int run_bench(const BenchOptions& options, std::FILE* out, std::FILE* err);
+
+}  // namespace refrain::replay
