@@ -171,13 +171,21 @@ std::optional<SettingProblem> set_as(Settings& settings, std::string_view name, 
     if (row.info.name != wanted) continue;
     const Problem problem = row.parse(settings, value);
     if (problem.empty()) return std::nullopt;
-    return SettingProblem{std::string(source), shown + ": '" + std::string(value) + "' " + problem + "; '" +
-                                                   get(settings, wanted) + "' stays in force"};
+    return SettingProblem{std::string(source), shown + ": '" + std::string(value) + "' " + problem};
   }
   std::vector<std::string> names;
   for (const Row& row : rows()) names.emplace_back(row.info.name);
   return SettingProblem{std::string(source), "there is no setting " + shown + "; the nearest is " +
-                                                 show(nearest_name(wanted, names)) + "; it is ignored"};
+                                                 show(nearest_name(wanted, names))};
+}
+
+// Notes a problem that does not stop anything.
+void ignore(std::optional<SettingProblem> problem, const Settings& settings, std::string_view name,
+            std::vector<SettingProblem>& problems) {
+  if (!problem) return;
+  const std::string kept = get(settings, name);
+  problem->message += kept.empty() ? "; it is ignored" : "; '" + kept + "' stays in force";
+  problems.push_back(std::move(*problem));
 }
 
 std::string same_name(std::string_view name) {
@@ -200,6 +208,7 @@ std::string_view without_comment(std::string_view line) {
 
 std::optional<SettingProblem> set(Settings& settings, std::string_view name, std::string_view value,
                                   std::string_view source) {
+  if (source == kCommandLine) return set_as(settings, name, value, source, option_name(name), option_name);
   return set_as(settings, name, value, source, std::string(name), same_name);
 }
 
@@ -233,9 +242,8 @@ void load_config_file(Settings& settings, const std::string& path, std::vector<S
     if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
       value = value.substr(1, value.size() - 2);
     }
-    if (auto problem = set(settings, trim(line.substr(0, equals)), value, source)) {
-      problems.push_back(std::move(*problem));
-    }
+    const std::string_view name = trim(line.substr(0, equals));
+    ignore(set(settings, name, value, source), settings, name, problems);
   }
 }
 
@@ -258,10 +266,9 @@ Settings load_settings(const char* const* environment, std::vector<SettingProble
     }
   }
   for (const auto& [name, value] : variables) {
-    if (auto problem = set_as(settings, name.substr(kPrefix.size()), value, "environment", std::string(name),
-                              environment_name)) {
-      problems.push_back(std::move(*problem));
-    }
+    const std::string_view setting = name.substr(kPrefix.size());
+    ignore(set_as(settings, setting, value, "environment", std::string(name), environment_name), settings,
+           setting, problems);
   }
   if (!settings.follow_children && root_process != 0 && root_process != ::getpid()) {
     settings.mode = Mode::kOff;

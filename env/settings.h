@@ -48,6 +48,9 @@ Settings load_settings(const char* const* environment, std::vector<SettingProble
 /// double quotes.
 void load_config_file(Settings& settings, const std::string& path, std::vector<SettingProblem>& problems);
 
+/// As `source` of set(): names are then written as options.
+inline constexpr std::string_view kCommandLine = "command line";
+
 /// Sets one setting from its text. Returns the problem, or nothing if it was taken.
 std::optional<SettingProblem> set(Settings& settings, std::string_view name, std::string_view value,
                                   std::string_view source);

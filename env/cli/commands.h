@@ -1,0 +1,18 @@
+// The commands of the `refrain` program. Each gets the arguments behind its name and returns the exit status;
+// it may throw UsageError (exit status 2) or any other std::exception (1).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace refrain::env {
+
+using CommandArguments = std::vector<std::string>;
+
+int run_command(const CommandArguments& arguments);     ///< returns only if the command can't be executed
+int env_command(const CommandArguments& arguments);     ///< prints what run would set
+int doctor_command(const CommandArguments& arguments);  ///< says what was found and whether the layer gets in
+int dump_command(const CommandArguments& arguments);    ///< prints a capture
+int bench_command(const CommandArguments& arguments);   ///< replays a capture alone
+
+}  // namespace refrain::env

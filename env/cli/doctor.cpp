@@ -1,0 +1,151 @@
+// `refrain doctor`: what is here, which route hooks it, and proof that it does.
+#include <iostream>
+
+#include "env/cli/commands.h"
+#include "env/cli/doctor_checks.h"
+#include "env/cli/options.h"
+
+namespace refrain::env {
+namespace {
+
+using nlohmann::json;
+
+std::string text(const json& object, const char* key) {
+  return object.value(key, std::string());
+}
+
+void print(const std::string& label, const std::string& content, int indent = 2) {
+  std::string line(static_cast<std::size_t>(indent), ' ');
+  line += label;
+  line.resize(std::max<std::size_t>(line.size() + 1, 14), ' ');
+  std::cout << line << content << "\n";
+}
+
+std::string list(const json& items) {
+  std::string result;
+  for (const json& item : items) result += (result.empty() ? "" : ", ") + item.get<std::string>();
+  return result.empty() ? "none" : result;
+}
+
+void print_device(const json& device) {
+  print("device",
+        text(device, "name") + " (" + text(device, "type") + "), " + text(device, "version") + ", driver " +
+            text(device, "driver"),
+        4);
+  if (const std::string version = text(device, "command_buffer"); version.empty()) {
+    print("", "no cl_khr_command_buffer: submissions pass through, nothing can be replayed");
+  } else {
+    print("", "cl_khr_command_buffer " + version +
+                  ", capabilities: " + list(device["command_buffer_capabilities"]));
+    const std::string updates = text(device, "mutable_dispatch");
+    print("", updates.empty()
+                  ? "no cl_khr_command_buffer_mutable_dispatch: changed arguments need a new recording"
+                  : "cl_khr_command_buffer_mutable_dispatch " + updates +
+                        ", capabilities: " + list(device["mutable_capabilities"]));
+  }
+}
+
+void print_opencl(const json& opencl) {
+  const json& found = opencl["found"];
+  std::cout << "OpenCL\n";
+  if (const std::string loader = text(found, "loader"); !loader.empty()) {
+    const std::string name = text(found, "loader_name");
+    print("loader", loader + (name.empty() ? "" : " (" + name + ")") +
+                        (found.value("loader_layers", false) ? ", knows layers" : ", knows no layers"));
+  }
+  for (const json& driver : found["drivers"]) {
+    const std::string error = text(driver, "error");
+    print("driver",
+          text(driver, "file") + " names " + text(driver, "library") + (error.empty() ? "" : ": " + error));
+  }
+  if (found["drivers"].empty())
+    print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
+  for (const json& platform : found["platforms"]) {
+    print("platform", text(platform, "name") + ", " + text(platform, "version"));
+    for (const json& device : platform["devices"]) print_device(device);
+    if (const std::string error = text(platform, "error"); !error.empty()) print("", error);
+  }
+  if (const std::string error = text(found, "error"); !error.empty()) print("problem", error);
+  print("route", "OPENCL_LAYERS, " + (text(opencl, "layer").empty() ? "no layer" : text(opencl, "layer")));
+  print("hooked",
+        opencl["hooked"].get<bool>() ? "yes: " + text(opencl, "proof") : "no: " + text(opencl, "why"));
+}
+
+void print_command(const json& command) {
+  std::cout << "Command\n";
+  const std::string note = text(command, "note");
+  print("file",
+        (text(command, "file").empty() ? command["command"][0].get<std::string>() : text(command, "file")) +
+            (note.empty() ? "" : " (" + note + ")"));
+  if (command.contains("status")) print("ended", text(command, "status"));
+  for (const json& line : command["proof"]) print("hooked", "yes: " + line.get<std::string>());
+  if (!command["hooked"].get<bool>()) print("hooked", "no: " + text(command, "why"));
+}
+
+}  // namespace
+
+int doctor_command(const CommandArguments& arguments) {
+  Arguments split = split_arguments(arguments);
+  CLI::App app(
+      "Says which APIs, drivers, devices and extensions are here, which route hooks them, and proves that\n"
+      "the layer gets in: into a process of its own and, if one is given, into a command.",
+      "refrain doctor");
+  set_usage(app, "refrain doctor [OPTIONS] [-- COMMAND [ARGUMENTS...]]");
+  app.footer(
+      "The exit status is 0 if the layer gets in everywhere it was tried, 1 if not, 2 for wrong usage.");
+  bool as_json = false;
+  app.add_flag("--json", as_json, "Print the findings as JSON");
+  const SettingOptions options(app);
+  std::vector<std::string> rest;
+  if (const auto status = parse(app, split.own, split.separated ? nullptr : &rest)) return *status;
+  if (!split.separated) split.command = rest;
+  if (split.separated && split.command.empty()) throw UsageError("no command behind --");
+
+  std::string layer;
+  std::string missing;
+  try {
+    layer = find_layer();
+  } catch (const std::runtime_error& error) {
+    missing = error.what();
+  }
+  std::vector<Variable> variables = options.variables();
+  apply(variables);
+  if (!layer.empty()) {
+    for (Variable& variable : activate_opencl(layer, process_variable))
+      variables.push_back(std::move(variable));
+  }
+  std::vector<SettingProblem> problems;
+  load_settings(problems);
+
+  json findings{{"version", REFRAIN_VERSION}, {"settings_problems", json::array()}};
+  for (const SettingProblem& problem : problems) {
+    findings["settings_problems"].push_back(problem.source + ": " + problem.message);
+  }
+  findings["opencl"] = check_opencl(layer, missing, variables);
+  findings["others"] = check_other_apis();
+  bool hooked = findings["opencl"]["hooked"].get<bool>();
+  if (!split.command.empty()) {
+    std::cout.flush();
+    findings["command"] = check_command(split.command, layer, variables, as_json);
+    hooked = hooked && findings["command"]["hooked"].get<bool>();
+  }
+
+  if (as_json) {
+    std::cout << findings.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << "Refrain " REFRAIN_VERSION "\n";
+    for (const json& problem : findings["settings_problems"]) print("setting", problem.get<std::string>());
+    print_opencl(findings["opencl"]);
+    for (const json& api : findings["others"]) {
+      const std::string library = text(api, "library");
+      const std::string error = text(api, "error");
+      std::cout << text(api, "api") << "\n";
+      print("driver", library.empty() ? "not found" : library + (error.empty() ? "" : ": " + error));
+      print("hooked", "no: " + text(api, "why"));
+    }
+    if (findings.contains("command")) print_command(findings["command"]);
+  }
+  return hooked ? kSuccess : kFailure;
+}
+
+}  // namespace refrain::env

@@ -1,0 +1,48 @@
+#include "capture/dump.h"
+
+#include "env/cli/commands.h"
+#include "env/cli/options.h"
+
+namespace refrain::env {
+
+int dump_command(const CommandArguments& arguments) {
+  CLI::App app("Prints what a capture holds.", "refrain dump");
+  set_usage(app, "refrain dump [OPTIONS] FILE");
+  capture::DumpOptions dump;
+  std::optional<std::uint32_t> graph;
+  bool summary = false;
+  bool json = false;
+  bool dot = false;
+  bool trace = false;
+  bool explain = false;
+  app.add_flag("--summary", summary, "A page of text: devices, totals, the graphs that matter (default)");
+  app.add_option("--graph", graph, "One graph, as numbered in the summary: nodes, arguments, edges")
+      ->type_name("N");
+  app.add_flag("--json", json, "Everything but code and contents, as JSON");
+  app.add_flag("--dot", dot, "Graphviz: all graphs, or the one of --graph");
+  app.add_flag("--trace", trace, "Timeline for chrome://tracing and Perfetto, as JSON");
+  app.add_flag("--explain", explain,
+               "What keeps submissions from being replayed, what would gain most first");
+  std::vector<std::string> files;
+  app.add_option("FILE", files, "The capture file");
+  if (const auto status = parse(app, arguments, nullptr)) return *status;
+  if (files.size() != 1) throw UsageError("dump needs one capture file; usage: refrain dump [OPTIONS] FILE");
+  if (summary + json + dot + trace + explain > 1) {
+    throw UsageError("--summary, --json, --dot, --trace and --explain exclude each other");
+  }
+  if (graph && (summary || json || trace || explain))
+    throw UsageError("--graph goes with --dot or stands alone");
+
+  using capture::DumpFormat;
+  dump.file = files.front();
+  dump.graph = graph;
+  dump.format = json      ? DumpFormat::kJson
+                : dot     ? DumpFormat::kDot
+                : trace   ? DumpFormat::kTrace
+                : explain ? DumpFormat::kExplain
+                : graph   ? DumpFormat::kGraph
+                          : DumpFormat::kSummary;
+  return capture::run_dump(dump, stdout, stderr);
+}
+
+}  // namespace refrain::env

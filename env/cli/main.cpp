@@ -1,0 +1,93 @@
+// The `refrain` program: finds the command and turns what it throws into a message and an exit status.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "env/cli/commands.h"
+#include "env/cli/options.h"
+
+namespace refrain::env {
+namespace {
+
+struct Command {
+  const char* name;
+  int (*run)(const CommandArguments&);
+  const char* help;
+};
+
+constexpr Command kCommands[] = {
+    {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
+    {"env", env_command, "print what run would set, for a shell"},
+    {"doctor", doctor_command,
+     "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
+#if REFRAIN_HAVE_DUMP
+    {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
+#endif
+#if REFRAIN_HAVE_BENCH
+    {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
+#endif
+};
+
+void print_help() {
+  std::string text =
+      "Refrain: command graphs for applications that were never written for them.\n\n"
+      "Usage: refrain COMMAND [OPTIONS]      refrain COMMAND --help\n\nCommands:\n";
+  for (const Command& command : kCommands) text += fmt::format("  {:<8} {}\n", command.name, command.help);
+  text +=
+      "\nOptions:\n  --help     print this\n  --version  print the version\n\n"
+      "Settings, as options of run, env and doctor (--name value), as environment variables\n"
+      "(REFRAIN_NAME) or in the config file that REFRAIN_CONFIG names (name = value):\n";
+  for (const SettingInfo& info : setting_table()) {
+    text +=
+        fmt::format("  {:<26}{}{}default: {}\n", option_name(info.name), info.range,
+                    info.range.empty() ? "" : "; ", info.default_value.empty() ? "none" : info.default_value);
+    for (const std::string& line : wrap(info.help, 80)) text += fmt::format("  {:<26}  {}\n", "", line);
+  }
+  std::cout << text;
+}
+
+int dispatch(const CommandArguments& arguments) {
+  if (arguments.empty()) throw UsageError("no command");
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") return print_help(), kSuccess;
+  if (name == "--version") {
+    std::cout << "refrain " REFRAIN_VERSION "\n";
+    return kSuccess;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
+    names.emplace_back(command.name);
+  }
+  throw UsageError("there is no command '" + name + "'; the nearest is '" + nearest_name(name, names) + "'");
+}
+
+}  // namespace
+}  // namespace refrain::env
+
+int main(int count, char** values) {
+  using namespace refrain::env;
+  try {
+    const int status = dispatch({values + std::min(count, 1), values + count});
+    std::cout.flush();
+    if (!std::cout) {
+      std::cerr << "refrain: the output can't be written\n";
+      return kFailure;
+    }
+    return status;
+  } catch (const UsageError& error) {
+    const bool in_command = std::any_of(
+        std::begin(kCommands), std::end(kCommands),
+        [&](const Command& command) { return count > 1 && std::string_view(values[1]) == command.name; });
+    std::cerr << "refrain: " << error.what() << "\nTry 'refrain " << (in_command ? values[1] : "")
+              << (in_command ? " " : "") << "--help'.\n";
+    return kUsageError;
+  } catch (const std::exception& error) {
+    std::cerr << "refrain: " << error.what() << "\n";
+    return kFailure;
+  }
+}

@@ -1,0 +1,213 @@
+#include "env/cli/options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace refrain::env {
+namespace {
+
+constexpr const char* kLayerFile = "librefrain_opencl.so";
+constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
+
+bool is_boolean(std::string_view word) {
+  Settings scratch;
+  return !set(scratch, "report", word, kCommandLine);
+}
+
+// Rewrites "--report" and "--no-report" to "--report=on" and "--report=off".
+void complete_booleans(std::vector<std::string>& arguments) {
+  for (const SettingInfo& info : setting_table()) {
+    if (info.type != "boolean") continue;
+    const std::string option = option_name(info.name);
+    const std::string negated = "--no-" + option.substr(2);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i] == negated) arguments[i] = option + "=off";
+      const bool has_value = i + 1 < arguments.size() && is_boolean(arguments[i + 1]);
+      if (arguments[i] == option && !has_value) arguments[i] = option + "=on";
+    }
+  }
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string absolute(const std::string& file) {
+  return file.empty() ? file : std::filesystem::absolute(file).lexically_normal().string();
+}
+
+constexpr std::size_t kHelpColumn = 32;
+constexpr std::size_t kHelpWidth = 76;
+
+class UsageFormatter : public CLI::Formatter {
+ public:
+  explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) { column_width(kHelpColumn); }
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: " + usage_ + "\n"; }
+
+ private:
+  std::string usage_;
+};
+
+std::string describe(const SettingInfo& info) {
+  std::string text;
+  for (const std::string& line : wrap(info.help, kHelpWidth)) text += line + "\n";
+  if (!info.range.empty()) text += std::string(info.range) + "; ";
+  return text + "default: " + (info.default_value.empty() ? "none" : std::string(info.default_value));
+}
+
+std::string value_name(const SettingInfo& info) {
+  if (info.type == "boolean") return "on|off";
+  if (info.type == "number") return "N";
+  return info.type == "text" ? "FILE" : "WORD";
+}
+
+}  // namespace
+
+Arguments split_arguments(std::vector<std::string> arguments) {
+  Arguments result;
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  result.separated = mark != arguments.end();
+  result.own.assign(arguments.begin(), mark);
+  if (result.separated) result.command.assign(mark + 1, arguments.end());
+  return result;
+}
+
+SettingOptions::SettingOptions(CLI::App& app) {
+  app.add_option("-o,--output", output_,
+                 "Capture to this file; the same as --mode capture --capture-file FILE")
+      ->type_name("FILE");
+  for (const char* mode : kModeShortcuts) {
+    app.add_flag("--" + std::string(mode), shortcuts_[mode], "The same as --mode " + std::string(mode));
+  }
+  app.add_option("--config", config_, "Config file with lines 'name = value'")->type_name("FILE");
+  for (const SettingInfo& info : setting_table()) {
+    app.add_option(option_name(info.name), given_[std::string(info.name)], describe(info))
+        ->type_name(value_name(info))
+        ->group("Settings");
+  }
+}
+
+std::vector<Variable> SettingOptions::variables() const {
+  std::map<std::string, std::string> given;
+  for (const auto& [name, value] : given_) {
+    if (value) given[name] = *value;
+  }
+  std::string shortcut;
+  for (const auto& [mode, wanted] : shortcuts_) {
+    if (!wanted) continue;
+    if (!shortcut.empty()) throw UsageError("--" + shortcut + " and --" + mode + " exclude each other");
+    shortcut = mode;
+  }
+  if (!shortcut.empty()) {
+    if (given.contains("mode")) throw UsageError("--" + shortcut + " and --mode exclude each other");
+    given["mode"] = shortcut;
+  }
+  if (!output_.empty()) {
+    if (given.contains("capture_file")) throw UsageError("--output and --capture-file exclude each other");
+    given["capture_file"] = output_;
+    given.emplace("mode", "capture");
+    if (given["mode"] != "capture") {
+      throw UsageError("--output writes a capture file, which mode " + given["mode"] + " does not");
+    }
+  }
+  std::vector<Variable> result;
+  if (!config_.empty()) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(config_, error)) {
+      throw UsageError("--config: there is no file '" + config_ + "'");
+    }
+    result.push_back({"REFRAIN_CONFIG", absolute(config_)});
+  }
+  Settings scratch;
+  for (auto& [name, value] : given) {
+    if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
+    if (name.ends_with("_file")) value = absolute(value);
+    result.push_back({environment_name(name), value});
+  }
+  return result;
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (text.size() > width) {
+    std::size_t end = text.rfind(' ', width);
+    if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (!text.empty()) lines.emplace_back(text);
+  return lines;
+}
+
+void set_usage(CLI::App& app, const std::string& usage) {
+  app.formatter(std::make_shared<UsageFormatter>(usage));
+}
+
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest) {
+  if (rest != nullptr) {
+    app.prefix_command();
+  } else {
+    app.allow_extras();
+  }
+  complete_booleans(arguments);
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  std::vector<std::string> remaining = app.remaining();
+  if (!remaining.empty() && remaining.front().size() > 1 && remaining.front().front() == '-') {
+    const std::string name = remaining.front().substr(0, remaining.front().find('='));
+    throw UsageError("there is no option " + name + "; the nearest is " +
+                     nearest_name(name, option_names(app)));
+  }
+  if (rest != nullptr) {
+    *rest = std::move(remaining);
+  } else if (!remaining.empty()) {
+    throw UsageError("'" + remaining.front() + "' is not expected here");
+  }
+  return std::nullopt;
+}
+
+std::string find_layer() {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  const std::filesystem::path prefix = program.parent_path().parent_path();
+  for (const char* folder : {"lib", "lib/refrain"}) {
+    const std::filesystem::path candidate = prefix / folder / kLayerFile;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(candidate, error)) {
+      if (candidate.string().find(':') != std::string::npos) {
+        throw std::runtime_error(
+            "the path " + candidate.string() +
+            " contains a ':', which separates layers in OPENCL_LAYERS; install elsewhere");
+      }
+      return candidate.string();
+    }
+  }
+  throw std::runtime_error(
+      "the OpenCL layer " + (prefix / "lib/refrain" / kLayerFile).string() +
+      " is missing; was Refrain built with the OpenCL headers and installed as a whole?");
+}
+
+std::vector<Variable> activation(const std::vector<Variable>& given) {
+  std::vector<Variable> result = given;
+  apply(given);
+  std::vector<SettingProblem> problems;
+  if (load_settings(problems).opencl) {
+    for (Variable& variable : activate_opencl(find_layer(), process_variable)) {
+      result.push_back(std::move(variable));
+    }
+  }
+  return result;
+}
+
+}  // namespace refrain::env

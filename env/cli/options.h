@@ -1,0 +1,68 @@
+// The table of settings as options of a command line, and what the commands have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "env/child_environment.h"
+#include "env/settings.h"
+
+namespace refrain::env {
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;
+inline constexpr int kUsageError = 2;
+inline constexpr int kNotExecutable = 126;  ///< as env(1), timeout(1) and shells have it
+inline constexpr int kNotFound = 127;
+
+/// A command line that can't be used; the message names what is wrong and what to do.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Arguments of one command: those before and those after the first "--".
+struct Arguments {
+  std::vector<std::string> own;
+  std::vector<std::string> command;
+  bool separated = false;  ///< whether there was a "--"
+};
+Arguments split_arguments(std::vector<std::string> arguments);
+
+/// Adds one option per setting, and shortcuts for the common ones.
+class SettingOptions {
+ public:
+  explicit SettingOptions(CLI::App& app);
+
+  /// What the options given come to, as environment variables: file names made absolute, because processes
+  /// change their directory. Throws UsageError for a value that can't be used.
+  std::vector<Variable> variables() const;
+
+ private:
+  std::map<std::string, std::optional<std::string>> given_;  // by name of the setting
+  std::string config_;
+  std::string output_;
+  std::map<std::string, bool> shortcuts_;  // mode → given
+};
+
+/// `text` in lines of at most `width` characters, broken at blanks.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+/// Sets the line that --help starts with.
+void set_usage(CLI::App& app, const std::string& usage);
+
+/// Parses `arguments` with `app`. Returns an exit status if that is all there was to do (--help). Options
+/// that take a boolean may stand alone (--portable) or with a "no" (--no-report). What remains, which is
+/// allowed only if `rest` is given, starts at the first argument that is not an option. Throws UsageError.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest);
+
+/// Path of the layer library that belongs to this executable, in the build tree or where it is installed.
+/// Throws std::runtime_error if it is not there.
+std::string find_layer();
+
+/// Everything that switches Refrain on: `given` and, unless OpenCL is switched off, the layer.
+std::vector<Variable> activation(const std::vector<Variable>& given);
+
+}  // namespace refrain::env

@@ -1,0 +1,39 @@
+// Running things in a process of their own, because drivers and unknown programs may crash or hang.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace refrain::env {
+
+/// What a process that ran a function left.
+struct ChildResult {
+  std::string text;     ///< what the function returned
+  std::string failure;  ///< why there is no text: "crashed (Segmentation fault)", "gave no answer in 30 s"
+};
+
+/// Forks, runs `function` in the child and hands back what it returns. The caller must have one thread only.
+ChildResult in_child(const std::function<std::string()>& function, int timeout_seconds);
+
+/// A file in memory that child processes inherit as an open descriptor, with a number that is unlikely to be
+/// used for something else in a child that closed it.
+class SharedDescriptor {
+ public:
+  SharedDescriptor();
+  ~SharedDescriptor();
+  SharedDescriptor(const SharedDescriptor&) = delete;
+  SharedDescriptor& operator=(const SharedDescriptor&) = delete;
+
+  int number() const { return number_; }
+  /// The lines written so far.
+  std::vector<std::string> lines() const;
+
+ private:
+  int number_ = -1;
+};
+
+/// "exit status 3" or "killed by Segmentation fault", from waitpid's status.
+std::string describe_status(int status);
+
+}  // namespace refrain::env
