@@ -1,0 +1,345 @@
+#include "replay/engine.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "replay/engine_test_support.h"
+
+namespace refrain::replay {
+namespace {
+
+using test::ArithmeticBackend;
+using test::Program;
+using test::TestHooks;
+
+env::Settings quiet(bool gate) {
+  env::Settings settings;
+  settings.gate = gate;
+  settings.report = false;
+  return settings;
+}
+
+struct Rig {
+  explicit Rig(const env::Settings& settings, bool can_update = false) {
+    backend.can_update = can_update;
+    engine = std::make_unique<Engine>(settings, backend, hooks, nullptr);
+    queue.info.id = 1;
+    queue.info.handle = 1;
+    engine->adopt_queue(queue);
+  }
+  nlohmann::json report() { return nlohmann::json::parse(engine->report_json()); }
+
+  ArithmeticBackend backend;
+  TestHooks hooks{backend};
+  std::unique_ptr<Engine> engine;
+  QueueSlot queue;
+};
+
+/// `iterations` of a loop of `length` kernels and a wait; scalars as `scalar(iteration, kernel)` says.
+template <class Scalar>
+void loop(Rig& rig, Program& program, int iterations, int length, Scalar scalar) {
+  for (int i = 0; i < iterations; ++i) {
+    for (int k = 0; k < length; ++k) {
+      REQUIRE(program.kernel(100 + k, 7 + k % 3, scalar(i, k)) == 0);
+    }
+    REQUIRE(program.wait() == 0);
+    if (i % 4 == 0) {
+      rig.engine->wait_idle();   // so that the test does not depend on how fast the background thread is
+    }
+  }
+}
+
+std::uint64_t constant(int /*iteration*/, int k) { return 1000 + static_cast<std::uint64_t>(k); }
+
+TEST_CASE("a loop with equal arguments is replayed, in order") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 60, 20, constant);
+  REQUIRE(rig.backend.log() == program.submitted);
+  const auto report = rig.report();
+  CHECK(report["submissions"] == 60 * 20);
+  CHECK(report["replayed"].get<int>() > 60 * 20 / 2);
+  CHECK(rig.hooks.retained == 0);
+}
+
+TEST_CASE("two alternating sets of arguments (ping-pong) are both replayed") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 80, 12, [](int i, int k) { return static_cast<std::uint64_t>(i % 2 * 1000 + k); });
+  REQUIRE(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["replayed"].get<int>() > 80 * 12 / 2);
+}
+
+TEST_CASE("arguments that change each time are never replayed with old values") {
+  for (const bool can_update : {false, true}) {
+    Rig rig(quiet(false), can_update);
+    Program program(*rig.engine, rig.backend, rig.queue);
+    loop(rig, program, 120, 8, [](int i, int k) { return static_cast<std::uint64_t>(k == 3 ? i : k); });
+    REQUIRE(rig.backend.log() == program.submitted);
+    const auto report = rig.report();
+    if (can_update) {
+      CHECK(report["replayed"].get<int>() > 120 * 8 / 2);
+    } else {
+      CHECK(report["replayed"] == 0);
+      bool said = false;
+      for (const auto& graph : report["graphs"]) {
+        said = said || graph["reason"].get<std::string>().find("changes each time") != std::string::npos;
+      }
+      CHECK(said);
+    }
+  }
+}
+
+TEST_CASE("held work is submitted within the hold limit without any further call") {
+  auto settings = quiet(false);
+  settings.hold_limit_us = 20'000;
+  Rig rig(settings);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 40, 20, constant);
+  for (int k = 0; k < 5; ++k) {   // the beginning of one more iteration, and then silence
+    REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
+  }
+  REQUIRE(rig.engine->anything_held());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (rig.engine->anything_held() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK_FALSE(rig.engine->anything_held());
+  CHECK(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["expired"] == 1);
+}
+
+TEST_CASE("a command buffer that fails is replaced by eager execution, and retired") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 30, 8, constant);
+  const auto launches = rig.report()["launches"].get<int>();
+  REQUIRE(launches > 0);
+  rig.backend.fail_enqueues = 1;
+  loop(rig, program, 30, 8, constant);
+  CHECK(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["launches"].get<int>() <= launches + 1);
+}
+
+TEST_CASE("the error of a held operation is reported by the call that flushes it") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 30, 8, constant);
+  REQUIRE(program.kernel(100, 7, constant(0, 0)) == 0);
+  REQUIRE(rig.engine->anything_held());
+  rig.backend.fail_issues = 1;
+  CHECK(program.wait() == -5);
+  CHECK(program.wait() == 0);
+}
+
+TEST_CASE("promised events are kept once each, whichever way the work goes") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  std::uint64_t promises = 0;
+  for (int i = 0; i < 50; ++i) {
+    for (int k = 0; k < 9; ++k) {
+      const std::uint64_t before = rig.hooks.kept.size();
+      program.kernel(100 + k, 7, 5, ++promises);
+      static_cast<void>(before);
+    }
+    program.wait();
+    rig.engine->wait_idle();
+  }
+  const auto report = rig.report();
+  const auto held = report["replayed"].get<std::uint64_t>() + report["held_issued"].get<std::uint64_t>();
+  REQUIRE(held > 0);
+  CHECK(rig.hooks.kept.size() == held);
+  for (const auto& [promise, status] : rig.hooks.kept) {
+    CHECK(status == 0);
+  }
+  CHECK(rig.backend.live_events == 0);
+}
+
+TEST_CASE("graphs that name a freed object are gone when the release returns") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 30, 8, constant);
+  REQUIRE(rig.backend.live_buffers > 0);
+  rig.engine->object_gone(8);
+  CHECK(rig.backend.live_buffers == 0);
+  loop(rig, program, 10, 8, constant);
+  CHECK(rig.backend.log() == program.submitted);
+}
+
+TEST_CASE("the gate declines a graph that is slower, and says what was measured") {
+  auto settings = quiet(true);
+  settings.trial_budget_permille = 1000;
+  Rig rig(settings);
+  rig.backend.enqueue_cost_ns = 300'000;
+  Program program(*rig.engine, rig.backend, rig.queue);
+  program.issue_cost_ns = 2'000;
+  loop(rig, program, 200, 20, constant);
+  CHECK(rig.backend.log() == program.submitted);
+  const auto report = rig.report();
+  bool said = false;
+  for (const auto& graph : report["graphs"]) {
+    said = said || graph["reason"].get<std::string>().find("measured") != std::string::npos;
+  }
+  CHECK(said);
+  CHECK(report["replayed"].get<int>() < 200 * 20 / 4);
+}
+
+TEST_CASE("the gate keeps a graph that is faster") {
+  auto settings = quiet(true);
+  settings.trial_budget_permille = 1000;
+  Rig rig(settings);
+  rig.backend.enqueue_cost_ns = 2'000;
+  Program program(*rig.engine, rig.backend, rig.queue);
+  program.issue_cost_ns = 20'000;
+  loop(rig, program, 300, 20, constant);
+  CHECK(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["replayed"].get<int>() > 300 * 20 / 2);
+}
+
+TEST_CASE("verify finds a graph that computes something else, and the application gets the right result") {
+  auto settings = quiet(true);
+  settings.mode = env::Mode::kVerify;
+  settings.log_level = env::LogLevel::kOff;
+  SECTION("a correct graph") {
+    Rig rig(settings);
+    Program program(*rig.engine, rig.backend, rig.queue);
+    loop(rig, program, 40, 8, constant);
+    CHECK(rig.report()["verified"].get<int>() > 0);
+    CHECK(rig.report()["differences"] == 0);
+  }
+  SECTION("a planted fault") {
+    Rig rig(settings);
+    rig.backend.corrupt_replay = true;
+    Program program(*rig.engine, rig.backend, rig.queue);
+    loop(rig, program, 40, 8, constant);
+    const auto report = rig.report();
+    CHECK(report["differences"].get<int>() > 0);
+    std::map<std::uint64_t, std::uint64_t> expected;
+    for (const auto& operation : program.submitted) {
+      expected[operation.buffer] = expected[operation.buffer] * 31 + operation.scalar;
+    }
+    CHECK(rig.backend.memory() == expected);
+    bool named = false;
+    for (const auto& graph : report["graphs"]) {
+      named = named || graph["reason"].get<std::string>().find("byte 0 of buffer") != std::string::npos;
+    }
+    CHECK(named);
+  }
+}
+
+TEST_CASE("a driver that calls the application from inside a launch is no deadlock") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  Program other(*rig.engine, rig.backend, rig.queue);
+  rig.backend.in_enqueue = [&] {
+    other.kernel(999, 50, 1);
+    other.wait();
+  };
+  loop(rig, program, 40, 8, constant);
+  rig.backend.in_enqueue = nullptr;
+  CHECK(rig.report()["replayed"].get<int>() > 0);
+}
+
+TEST_CASE("random programs: everything arrives once, in order") {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    auto settings = quiet(seed % 3 == 0);
+    settings.chunk_max = 4 + seed % 60;
+    settings.chunk_first = 2 + seed % 7;
+    settings.hold_limit_us = 100 + seed % 5 * 1000;
+    settings.variants = 1 + seed % 4;
+    Rig rig(settings, seed % 5 == 0);
+    Program program(*rig.engine, rig.backend, rig.queue);
+    std::mt19937 random(seed);
+    std::vector<std::vector<int>> bodies(3);
+    for (auto& body : bodies) {
+      body.resize(3 + random() % 40);
+      for (int& function : body) {
+        function = static_cast<int>(random() % 12);
+      }
+    }
+    for (int i = 0; i < 150; ++i) {
+      const auto& body = bodies[random() % 10 < 8 ? 0 : random() % 3];
+      for (const int function : body) {
+        const std::uint64_t scalar = random() % 50 == 0 ? random() : static_cast<std::uint64_t>(function);
+        program.kernel(static_cast<std::uint64_t>(function), 1 + static_cast<std::uint64_t>(function) % 4, scalar, 0,
+                       random() % 200 == 0 ? "the test says so" : nullptr);
+        if (random() % 300 == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+      }
+      if (random() % 4 != 0) {
+        program.wait();
+      }
+      if (i % 16 == 0) {
+        rig.engine->wait_idle();
+      }
+    }
+    program.wait();
+    INFO("seed " << seed);
+    REQUIRE(rig.backend.log() == program.submitted);
+  }
+}
+
+TEST_CASE("threads with queues of their own, and one queue shared in turns") {
+  Rig rig(quiet(false));
+  constexpr int kThreads = 4;
+  std::vector<std::unique_ptr<QueueSlot>> queues;
+  std::vector<std::vector<test::Arrived>> submitted(kThreads);
+  for (int t = 0; t < kThreads; ++t) {
+    queues.push_back(std::make_unique<QueueSlot>());
+    queues.back()->info.id = 10 + static_cast<std::uint64_t>(t);
+    rig.engine->adopt_queue(*queues.back());
+  }
+  std::mutex turns;
+  std::vector<test::Arrived> shared;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Program own(*rig.engine, rig.backend, *queues[static_cast<std::size_t>(t)]);
+      Program common(*rig.engine, rig.backend, rig.queue);
+      for (int i = 0; i < 200; ++i) {
+        for (int k = 0; k < 10; ++k) {
+          own.kernel(static_cast<std::uint64_t>(k), 100 + static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(k));
+        }
+        {
+          const std::lock_guard guard(turns);   // the program's own order between its threads
+          for (int k = 0; k < 6; ++k) {
+            common.kernel(50 + static_cast<std::uint64_t>(k), 99, static_cast<std::uint64_t>(t * 10 + k));
+            shared.push_back(common.submitted.back());
+          }
+        }
+        if (i % 3 == 0) {
+          own.wait();
+        }
+      }
+      own.wait();
+      submitted[static_cast<std::size_t>(t)] = own.submitted;
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  const auto log = rig.backend.log();
+  for (int t = 0; t < kThreads; ++t) {
+    std::vector<test::Arrived> mine;
+    for (const auto& arrived : log) {
+      if (arrived.queue == 10 + static_cast<std::uint64_t>(t)) {
+        mine.push_back(arrived);
+      }
+    }
+    CHECK(mine == submitted[static_cast<std::size_t>(t)]);
+  }
+  std::vector<test::Arrived> common;
+  for (const auto& arrived : log) {
+    if (arrived.queue == 1) {
+      common.push_back(arrived);
+    }
+  }
+  CHECK(common == shared);
+}
+
+}  // namespace
+}  // namespace refrain::replay

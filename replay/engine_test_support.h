@@ -1,0 +1,267 @@
+// A backend of arithmetic for tests of the engine: operation = "buffer = buffer * 31 + scalar", done at
+// once, in the order in which it is told. What the application submitted and what arrived can be compared.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backends/backend.h"
+#include "replay/clock.h"
+#include "replay/engine.h"
+
+namespace refrain::replay::test {
+
+using capture::OperationKind;
+using capture::OperationView;
+
+struct Arrived {
+  std::uint64_t queue = 0;
+  std::uint64_t buffer = 0;
+  std::uint64_t scalar = 0;
+  bool native = false;
+  friend bool operator==(const Arrived& a, const Arrived& b) {
+    return a.queue == b.queue && a.buffer == b.buffer && a.scalar == b.scalar;
+  }
+};
+
+class ArithmeticBackend : public backends::Backend {
+ public:
+  // What a test may change.
+  bool can_update = false;
+  bool simultaneous = true;
+  std::atomic<int> fail_enqueues{0};       ///< this many command buffers refuse to run
+  std::atomic<int> fail_issues{0};         ///< this many eager issues fail with code -5
+  std::atomic<int> fail_records{0};
+  std::atomic<bool> corrupt_replay{false}; ///< planted fault: a command buffer adds one to the scalar
+  std::uint64_t enqueue_cost_ns = 0;       ///< busy time of an enqueue
+  std::function<void()> in_enqueue;        ///< called inside an enqueue, as a driver may call the application
+
+  std::vector<Arrived> log() {
+    const std::lock_guard guard(mutex_);
+    return log_;
+  }
+  std::map<std::uint64_t, std::uint64_t> memory() {
+    const std::lock_guard guard(mutex_);
+    return memory_;
+  }
+  std::atomic<int> live_buffers{0};
+  std::atomic<int> live_events{0};
+
+  void run(const OperationView& operation, bool native) {
+    if (operation.kind() != OperationKind::kKernel) {
+      return;
+    }
+    const std::lock_guard guard(mutex_);
+    std::uint64_t scalar = operation.handle_of(1);
+    if (native && corrupt_replay) {
+      ++scalar;
+    }
+    const std::uint64_t buffer = operation.handle_of(0);
+    memory_[buffer] = memory_[buffer] * 31 + scalar;
+    log_.push_back({operation.header().queue, buffer, scalar, native});
+  }
+
+  class Buffer : public backends::CommandBuffer {
+   public:
+    Buffer(ArithmeticBackend& backend, const capture::Graph& graph, std::span<const capture::NodeIndex> nodes)
+        : backend_(backend), nodes_(nodes.begin(), nodes.end()) {
+      for (capture::NodeIndex node = 0; node < graph.size(); ++node) {
+        const auto bytes = graph.operation(node).bytes();
+        records_.emplace_back(bytes.begin(), bytes.end());
+      }
+      ++backend_.live_buffers;
+    }
+    ~Buffer() override { --backend_.live_buffers; }
+    backends::Status enqueue(std::span<const backends::Event>, backends::Event* done) noexcept override {
+      if (backend_.fail_enqueues > 0) {
+        --backend_.fail_enqueues;
+        return {-36};
+      }
+      if (backend_.in_enqueue) {
+        backend_.in_enqueue();
+      }
+      const std::uint64_t end = now_ns() + backend_.enqueue_cost_ns;
+      while (now_ns() < end) {
+      }
+      for (const capture::NodeIndex node : nodes_) {
+        backend_.run(OperationView(records_[node].data()), true);
+      }
+      if (done != nullptr) {
+        *done = backend_.new_event();
+      }
+      return {};
+    }
+    backends::Status update(std::span<const backends::NodeUpdate> updates) noexcept override {
+      if (!backend_.can_update) {
+        return {-59};
+      }
+      for (const auto& update : updates) {
+        const auto bytes = update.operation.bytes();
+        records_[update.node].assign(bytes.begin(), bytes.end());
+      }
+      return {};
+    }
+    [[nodiscard]] bool busy() const noexcept override { return false; }
+
+   private:
+    ArithmeticBackend& backend_;
+    std::vector<capture::NodeIndex> nodes_;
+    std::vector<std::vector<std::byte>> records_;
+  };
+
+  std::string_view name() const noexcept override { return "arithmetic"; }
+  backends::Capabilities capabilities(const capture::QueueInfo&) noexcept override {
+    backends::Capabilities result;
+    result.native = true;
+    result.update_arguments = can_update;
+    result.simultaneous_use = simultaneous;
+    return result;
+  }
+  backends::Recordable can_record(const OperationView& operation, const capture::QueueInfo&) noexcept override {
+    return operation.kind() == OperationKind::kCopyImage ? backends::Recordable{false, "no images here"}
+                                                         : backends::Recordable{};
+  }
+  backends::Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                          std::unique_ptr<backends::CommandBuffer>* result) noexcept override {
+    if (fail_records > 0) {
+      --fail_records;
+      return {-6};
+    }
+    *result = std::make_unique<Buffer>(*this, graph, nodes);
+    return {};
+  }
+  backends::Status issue(const OperationView& operation, std::span<const backends::Event>,
+                         backends::Event* done) noexcept override {
+    if (fail_issues > 0) {
+      --fail_issues;
+      return {-5};
+    }
+    run(operation, false);
+    if (done != nullptr) {
+      *done = new_event();
+    }
+    return {};
+  }
+  backends::Status flush(const capture::QueueInfo&) noexcept override { return {}; }
+  backends::Status finish(const capture::QueueInfo&) noexcept override { return {}; }
+  void retain_event(backends::Event) noexcept override { ++live_events; }
+  void release_event(backends::Event) noexcept override { --live_events; }
+  bool complete(backends::Event) noexcept override { return true; }
+  std::uint64_t size_of(capture::ArgumentKind, capture::Handle) noexcept override { return sizeof(std::uint64_t); }
+  backends::Status read(const capture::QueueInfo&, capture::ArgumentKind, capture::Handle handle,
+                        std::span<std::byte> into) noexcept override {
+    const std::lock_guard guard(mutex_);
+    std::memcpy(into.data(), &memory_[handle], into.size());
+    return {};
+  }
+  backends::Status write(const capture::QueueInfo&, capture::ArgumentKind, capture::Handle handle,
+                         std::span<const std::byte> from) noexcept override {
+    const std::lock_guard guard(mutex_);
+    std::memcpy(&memory_[handle], from.data(), from.size());
+    return {};
+  }
+  void forget_function(capture::FunctionId) noexcept override {}
+  const char* error_name(int) const noexcept override { return "SOME_ERROR"; }
+
+  backends::Event new_event() {
+    ++live_events;
+    return ++events_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Arrived> log_;
+  std::map<std::uint64_t, std::uint64_t> memory_;
+  std::atomic<std::uint64_t> events_{0};
+};
+
+class TestHooks : public LayerHooks {
+ public:
+  explicit TestHooks(ArithmeticBackend& backend) : backend_(backend) {}
+  void fulfil(const OperationView& operation, backends::Event event, int status) noexcept override {
+    const std::lock_guard guard(mutex);
+    kept[operation.header().promise] = status;
+    if (event != 0) {
+      backend_.release_event(event);
+    }
+  }
+  bool retain_objects(const OperationView&) noexcept override {
+    ++retained;
+    return true;
+  }
+  void release_objects(const OperationView&) noexcept override { --retained; }
+  backends::Event acquire_event(capture::WaitRef) noexcept override { return backend_.new_event(); }
+  std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
+
+  std::mutex mutex;
+  std::map<std::uint64_t, int> kept;   ///< promise → status
+  std::atomic<int> retained{0};
+
+ private:
+  ArithmeticBackend& backend_;
+};
+
+/// The application's side: submits operations as a layer would.
+class Program {
+ public:
+  Program(Engine& engine, ArithmeticBackend& backend, QueueSlot& queue) : engine_(engine), backend_(backend), queue_(queue) {}
+
+  /// kernel `function` on `buffer` with `scalar`. Returns what the application would be told.
+  int kernel(std::uint64_t function, std::uint64_t buffer, std::uint64_t scalar, std::uint64_t promise = 0,
+             const char* unholdable = nullptr, capture::WaitRef wait = 0) {
+    submitted.push_back({queue_.info.id, buffer, scalar, false});
+    Lane& lane = engine_.lane();
+    engine_.settle(queue_);
+    const capture::Token token = capture::mix(function + 1, queue_.info.role + 17) | 1U;
+    const auto describe = [&](capture::OperationWriter writer) {
+      auto& header = writer.begin(OperationKind::kKernel, token);
+      header.function = function;
+      header.promise = promise;
+      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+      writer.words(words);
+      writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
+      writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+      if (wait != 0) {
+        writer.wait(wait);
+      }
+      writer.finish();
+    };
+    switch (lane.submit({token, OperationKind::kKernel, &queue_, unholdable})) {
+      case Verdict::kHold: describe(lane.writer()); return lane.hold();
+      case Verdict::kDescribeAndIssue: describe(lane.writer()); [[fallthrough]];
+      case Verdict::kIssue: break;
+    }
+    std::vector<std::byte> bytes;
+    describe(capture::OperationWriter(bytes));
+    const std::uint64_t start = now_ns();
+    reinterpret_cast<capture::OperationHeader*>(bytes.data())->queue = queue_.info.id;
+    backend_.run(OperationView(bytes.data()), false);
+    const std::uint64_t end = start + issue_cost_ns;
+    while (now_ns() < end) {
+    }
+    return lane.issued(0, static_cast<std::uint32_t>(now_ns() - start));
+  }
+  int wait() {
+    static const EntryPoint finish{"finish"};
+    const int error = engine_.lane().host_call(finish);
+    engine_.lane().host_call_done(finish, true);
+    return error;
+  }
+
+  std::vector<Arrived> submitted;
+  std::uint64_t issue_cost_ns = 0;
+
+ private:
+  Engine& engine_;
+  ArithmeticBackend& backend_;
+  QueueSlot& queue_;
+};
+
+}  // namespace refrain::replay::test
