@@ -42,9 +42,9 @@ struct Action {
 
 /// Where the newest operation stands in a chunk that is not held (kTrack or kPass).
 struct Following {
-  ChunkId chunk = kNoChunk;      ///< kNoChunk: in none
-  std::uint32_t position = 0;    ///< the newest operation is the position-th of the chunk
-  bool complete = false;         ///< it was the last one of the chunk
+  ChunkId chunk = kNoChunk;           ///< kNoChunk: in none
+  std::uint32_t position = 0;         ///< of the newest operation in the chunk, from 0
+  bool complete = false;              ///< it was the last one of the chunk
   ChunkMode mode = ChunkMode::kPass;  ///< the mode this occurrence was entered with
 };
 
@@ -61,9 +61,11 @@ struct MatcherStats {
   std::uint64_t operations = 0, cuts = 0;
   std::uint64_t launched_operations = 0, launches = 0;
   std::uint64_t promoted_periods = 0, chunks = 0;
-  std::uint64_t side_exits = 0;      ///< held or followed sequences that did not continue as known
+  std::uint64_t promoted_variants = 0;  ///< pieces between two branches that were found to repeat
+  std::uint32_t nodes = 0;              ///< tokens in all known sequences
+  std::uint64_t side_exits = 0;         ///< held or followed sequences that did not continue as known
   std::uint32_t largest_hold = 0;
-  std::uint64_t first_launch_at = 0; ///< number of the operation (from 1) that completed the first launch
+  std::uint64_t first_launch_at = 0;  ///< number of the operation (from 1) that completed the first launch
   std::size_t memory_bytes = 0;
 };
 

@@ -1,0 +1,89 @@
+// The last operations and host calls of one lane, as 64-bit values in a ring, with a hash of the newest
+// six. Not thread-safe.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "capture/operation.h"
+
+namespace refrain::replay {
+
+using capture::Token;
+
+/// Zeroed memory that costs nothing until it is touched: lanes that submit little stay small.
+template <typename T>
+class LazyArray {
+ public:
+  LazyArray() = default;
+  explicit LazyArray(std::size_t count)
+      : data_(static_cast<T*>(std::calloc(count, sizeof(T)))), count_(count) {
+    if (data_ == nullptr) {
+      throw std::bad_alloc();
+    }
+  }
+  T& operator[](std::size_t index) noexcept { return data_.get()[index]; }
+  const T& operator[](std::size_t index) const noexcept { return data_.get()[index]; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return count_ * sizeof(T); }
+
+ private:
+  struct Free {
+    void operator()(T* memory) const noexcept { std::free(memory); }
+  };
+  std::unique_ptr<T, Free> data_;
+  std::size_t count_ = 0;
+};
+
+/// Polynomial hash over values, modulo 2^64. Only ever used to find candidates, which are then compared
+/// exactly: this hash is blind to some pairs of (Thue-Morse) sequences, whatever the base.
+inline constexpr std::uint64_t kHashBase = 0x9E3779B97F4A7C15ULL;
+
+[[nodiscard]] constexpr std::uint64_t hash_base_power(std::uint32_t exponent) noexcept {
+  std::uint64_t power = 1;
+  for (std::uint32_t i = 0; i < exponent; ++i) {
+    power *= kHashBase;
+  }
+  return power;
+}
+
+class History {
+ public:
+  /// Length of the sequences by which earlier occurrences are found.
+  static constexpr std::uint32_t kGram = 6;
+
+  /// `capacity` is rounded up to a power of two.
+  explicit History(std::uint32_t capacity)
+      : mask_(std::bit_ceil(capacity < 64 ? 64U : capacity) - 1), values_(mask_ + 1), cuts_(mask_ + 1) {}
+
+  void push(Token value, bool cut) noexcept {
+    constexpr std::uint64_t kOldest = hash_base_power(kGram);
+    gram_ = gram_ * kHashBase + value - values_[(size_ - kGram) & mask_] * kOldest;
+    values_[size_ & mask_] = value;
+    cuts_[size_ & mask_] = cut ? 1 : 0;
+    ++size_;
+  }
+
+  /// Position of the next value; the newest is at size() - 1.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
+  /// First position still remembered.
+  [[nodiscard]] std::uint64_t oldest() const noexcept { return size_ > mask_ ? size_ - mask_ - 1 : 0; }
+  [[nodiscard]] Token at(std::uint64_t position) const noexcept { return values_[position & mask_]; }
+  [[nodiscard]] bool cut_at(std::uint64_t position) const noexcept { return cuts_[position & mask_] != 0; }
+  /// Hash of the newest kGram values.
+  [[nodiscard]] std::uint64_t gram() const noexcept { return gram_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return values_.bytes() + cuts_.bytes(); }
+
+ private:
+  std::uint64_t mask_;
+  std::uint64_t size_ = 0;
+  std::uint64_t gram_ = 0;
+  LazyArray<Token> values_;
+  LazyArray<std::uint8_t> cuts_;
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,377 @@
+#include "replay/tracks.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace refrain::replay {
+namespace {
+
+constexpr std::uint32_t kTrackBits = 12;
+constexpr std::uint32_t kTrackMask = (1U << kTrackBits) - 1;
+constexpr std::uint64_t kGramPower = hash_base_power(History::kGram);
+constexpr std::uint64_t kSpread = 0xC2B2AE3D27D4EB4FULL;
+
+}  // namespace
+
+Range left_part(Range range, std::uint32_t unit) noexcept {
+  const std::uint32_t length = range.length();
+  if (unit != 0 && length > unit) {
+    return {range.start, range.start + std::bit_ceil((length + unit - 1) / unit) / 2 * unit};
+  }
+  return {range.start, range.start + std::bit_ceil(length) / 2};
+}
+
+TrackStore::TrackStore(const MatcherOptions& options, const History& history, ChunkTable& chunks)
+    : options_(options), history_(history), chunks_(chunks), powers_(std::size_t{options.chunk_cap} + 1, 1) {
+  static_assert(kMaxTracks == kTrackMask + 1);
+  for (std::size_t i = 1; i < powers_.size(); ++i) {
+    powers_[i] = powers_[i - 1] * kHashBase;
+  }
+}
+
+TrackStore::~TrackStore() = default;
+
+Track* TrackStore::find(std::uint32_t id) noexcept {
+  const std::uint32_t number = id & kTrackMask;
+  Track* track = number < tracks_.size() ? tracks_[number].get() : nullptr;
+  return track != nullptr && track->id == id ? track : nullptr;
+}
+
+void TrackStore::unlink(Track& track) noexcept {
+  (track.newer != nullptr ? track.newer->older : newest_) = track.older;
+  (track.older != nullptr ? track.older->newer : oldest_) = track.newer;
+  track.newer = track.older = nullptr;
+}
+
+void TrackStore::touch(Track& track) noexcept {
+  if (newest_ == &track) {
+    return;
+  }
+  if (track.newer != nullptr) {
+    unlink(track);
+  }
+  track.older = newest_;
+  if (newest_ != nullptr) {
+    newest_->newer = &track;
+  }
+  newest_ = &track;
+  if (oldest_ == nullptr) {
+    oldest_ = &track;
+  }
+}
+
+void TrackStore::evict(Track& track) {
+  unlink(track);
+  std::erase(building_, &track);
+  nodes_ -= track.length;
+  const std::uint32_t number = track.id & kTrackMask;
+  dead_.push_back(std::move(tracks_[number]));
+  free_.push_back(number);
+}
+
+bool TrackStore::make_room(std::uint32_t nodes, const Track* keep) {
+  if (nodes > options_.max_nodes) {
+    return false;
+  }
+  // A bounded number per call: what asked for room asks again if it matters.
+  for (int evictions = 0; evictions < 64; ++evictions) {
+    if (nodes_ + nodes <= options_.max_nodes && (!free_.empty() || tracks_.size() < kMaxTracks)) {
+      return true;
+    }
+    Track* victim = oldest_ != keep || oldest_ == nullptr ? oldest_ : oldest_->newer;
+    if (victim == nullptr) {
+      return false;
+    }
+    evict(*victim);
+  }
+  return false;
+}
+
+Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
+                       const Track* keep) {
+  const bool unroll = period != 0 && !wraps_cuts && period <= options_.chunk_cap / 2;
+  if (unroll) {
+    length = options_.chunk_cap / period * period;
+  }
+  if (length == 0 || building_.size() >= 16 || !make_room(length, keep)) {
+    return nullptr;
+  }
+  if (anchors_.empty()) {
+    anchor_mask_ = std::bit_ceil(std::max(options_.max_nodes / 2, 64U)) - 1;
+    anchors_ = LazyArray<Anchor>(anchor_mask_ + std::size_t{1});
+    edge_mask_ = std::bit_ceil(std::max(options_.max_nodes / 16, 64U)) - 1;
+    edges_ = LazyArray<Edge>(edge_mask_ + std::size_t{1});
+  }
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(tracks_.size()));
+    tracks_.emplace_back();
+    generations_.push_back(0);
+  }
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  auto track = std::make_unique<Track>();
+  track->id = generations_[number]++ << kTrackBits | number;
+  track->length = length;
+  track->period = period;
+  track->unit = unroll ? period : 0;
+  const std::size_t bytes = (std::size_t{length} + 1) * sizeof(std::uint64_t) +
+                            length * (sizeof(Token) + sizeof(Range) + sizeof(std::uint32_t));
+  track->block = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  track->prefix = reinterpret_cast<std::uint64_t*>(track->block.get());
+  track->tokens = track->prefix + length + 1;
+  track->mains = reinterpret_cast<Range*>(track->tokens + length);
+  track->heads = reinterpret_cast<std::uint32_t*>(track->mains + length);
+  track->prefix[0] = 0;
+  track->source = source;
+  track->source_end = history_.size();
+  const bool after_cut =
+      wraps_cuts || (period == 0 && source > history_.oldest() && history_.cut_at(source - 1));
+  track->run_target = after_cut ? options_.chunk_first : options_.chunk_cap;
+  nodes_ += length;
+  block_bytes_ += bytes;
+  Track* result = track.get();
+  tracks_[number] = std::move(track);
+  touch(*result);
+  build(*result, kBurst);
+  if (!result->complete()) {
+    building_.push_back(result);
+  }
+  return result;
+}
+
+void TrackStore::work(const Track* keep) {
+  if (!building_.empty()) {
+    Track& track = *building_.front();
+    const std::uint32_t before = track.built;
+    build(track, kPerOperation);
+    if (track.complete()) {
+      building_.pop_front();
+    } else if (track.built == before) {  // the history went by before it was read
+      if (&track == keep) {
+        building_.pop_front();
+        building_.push_back(&track);
+      } else {
+        evict(track);
+      }
+    }
+  }
+  for (int i = 0; i < 8 && !dead_.empty(); ++i) {
+    Track& track = *dead_.front();
+    if (track.slots != kNone) {
+      const std::uint32_t index = track.slots;
+      track.slots = chunks_.slot(index).next_in_track;
+      chunks_.remove_slot(index);
+    } else {
+      block_bytes_ -= (std::size_t{track.length} + 1) * sizeof(std::uint64_t) +
+                      track.length * (sizeof(Token) + sizeof(Range) + sizeof(std::uint32_t));
+      dead_.pop_front();
+    }
+  }
+}
+
+void TrackStore::build(Track& track, std::uint32_t count) {
+  for (; count != 0 && !track.complete(); --count) {
+    if (track.unit != 0 && track.built >= track.unit) {
+      append(track, track.tokens[track.built - track.unit], false);
+      continue;
+    }
+    std::uint64_t position = track.source + track.built;
+    while (position < history_.oldest()) {  // the same token stands one period later
+      if (track.period == 0 || position + track.period >= track.source_end) {
+        return;
+      }
+      position += track.period;
+    }
+    append(track, history_.at(position), history_.cut_at(position));
+  }
+  if (track.complete()) {
+    finish_run(track, track.length);
+    anchor_wrap(track);
+  }
+}
+
+void TrackStore::append(Track& track, Token token, bool cut) {
+  const std::uint32_t offset = track.built++;
+  track.tokens[offset] = token;
+  track.prefix[offset + 1] = track.prefix[offset] * kHashBase + token;
+  track.heads[offset] = kNone;
+  const std::uint32_t next = offset + 1;
+  if (next >= History::kGram && (track.unit == 0 || next < History::kGram + track.unit)) {
+    anchor(track, track.prefix[next] - track.prefix[next - History::kGram] * kGramPower, next);
+  }
+  if (cut) {
+    finish_run(track, offset);
+    track.mains[offset] = {offset, next};
+    track.run_start = track.planned = next;
+    track.run_target = options_.chunk_first;
+  } else if (next - track.run_start >= std::uint64_t{track.run_target} + options_.min_chunk) {
+    emit_main(track, track.run_start + track.run_target);
+    track.run_target = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::uint64_t{track.run_target} * options_.chunk_growth, options_.chunk_cap));
+  }
+}
+
+void TrackStore::emit_main(Track& track, std::uint32_t end) {
+  std::fill(track.mains + track.run_start, track.mains + end, Range{track.run_start, end});
+  track.run_start = track.planned = end;
+}
+
+void TrackStore::finish_run(Track& track, std::uint32_t end) {
+  // What is left is at most min_chunk - 1 more than the next chunk would be: no tail too short to be one.
+  while (track.run_start != end) {
+    const std::uint32_t left = end - track.run_start;
+    emit_main(track,
+              left <= options_.chunk_cap ? end : track.run_start + std::min(options_.chunk_cap, left / 2));
+  }
+}
+
+void TrackStore::anchor(const Track& track, std::uint64_t gram, std::uint32_t offset) {
+  if (track.period != 0) {
+    offset %= track.period;
+  }
+  anchors_[(gram * kSpread) >> 32U & anchor_mask_] = {track.id + 1, offset};
+}
+
+void TrackStore::anchor_wrap(const Track& track) {
+  if (track.period == 0) {
+    return;
+  }
+  for (std::uint32_t offset = 0; offset < std::min(History::kGram, track.period); ++offset) {
+    std::uint64_t gram = 0;
+    for (std::uint32_t i = 0; i < History::kGram; ++i) {
+      const std::uint64_t position = std::uint64_t{offset} + History::kGram * std::uint64_t{track.length} + i;
+      gram = gram * kHashBase + track.tokens[(position - History::kGram) % track.length];
+    }
+    anchor(track, gram, offset);
+  }
+}
+
+Place TrackStore::look_up() noexcept {
+  if (anchors_.empty() || history_.size() < History::kGram) {
+    return {};
+  }
+  const Anchor found = anchors_[(history_.gram() * kSpread) >> 32U & anchor_mask_];
+  Track* track = found.track != 0 ? find(found.track - 1) : nullptr;
+  if (track == nullptr || found.offset > track->built) {
+    return {};
+  }
+  std::uint32_t offset = found.offset;
+  for (std::uint32_t i = 1; i <= History::kGram; ++i) {
+    if (offset == 0) {
+      if (track->period == 0 || !track->complete()) {
+        return {};
+      }
+      offset = track->length;
+    }
+    if (track->tokens[--offset] != history_.at(history_.size() - i)) {
+      return {};
+    }
+  }
+  return {track, found.offset};
+}
+
+TrackStore::Edge* TrackStore::edges_of(std::uint32_t from, std::uint32_t offset, Token token) noexcept {
+  const std::uint64_t hash = capture::mix(capture::mix(token, from), offset) * kSpread;
+  return &edges_[(hash >> 32U) & edge_mask_ & ~(kWays - 1)];
+}
+
+void TrackStore::learn_edge(const Track& from, std::uint32_t offset, Token token, Place to) {
+  offset = from.phase(offset);
+  Edge* const set = edges_of(from.id, offset, token);
+  Edge* place = nullptr;
+  for (std::uint32_t i = 0; i < kWays; ++i) {
+    if (set[i].from == from.id + 1 && set[i].from_offset == offset && set[i].token == token) {
+      place = &set[i];
+      break;
+    }
+    if (place == nullptr &&
+        (set[i].from == 0 || find(set[i].from - 1) == nullptr || find(set[i].to - 1) == nullptr)) {
+      place = &set[i];
+    }
+  }
+  if (place == nullptr) {
+    place = &set[next_victim_++ % kWays];
+  }
+  *place = {token, from.id + 1, offset, to.track->id + 1, to.offset, 0};
+}
+
+Place TrackStore::follow_edge(Track& from, std::uint32_t offset, Token token) noexcept {
+  if (edges_.empty()) {
+    return {};
+  }
+  offset = from.phase(offset);
+  Edge* const set = edges_of(from.id, offset, token);
+  for (std::uint32_t i = 0; i < kWays; ++i) {
+    Edge& edge = set[i];
+    if (edge.from != from.id + 1 || edge.from_offset != offset || edge.token != token) {
+      continue;
+    }
+    Track* to = find(edge.to - 1);
+    if (to == nullptr) {
+      return {};
+    }
+    const std::uint32_t place = (edge.to_offset != 0 ? edge.to_offset : to->length) - 1;
+    if (place >= to->built || to->tokens[place] != token) {
+      return {};
+    }
+    if (edge.uses < kUsesToDivide && ++edge.uses == kUsesToDivide) {
+      divide(from, offset);
+      divide(*to, place);
+    }
+    return {to, place};
+  }
+  return {};
+}
+
+void TrackStore::divide(Track& track, std::uint32_t offset) {
+  if (track.unit != 0 || offset >= track.planned) {
+    return;
+  }
+  const Range main = track.mains[offset];
+  if (offset - main.start < options_.min_chunk || main.end - offset < options_.min_chunk) {
+    return;
+  }
+  std::fill(track.mains + main.start, track.mains + offset, Range{main.start, offset});
+  std::fill(track.mains + offset, track.mains + main.end, Range{offset, main.end});
+}
+
+Range TrackStore::largest_part(const Track& track, std::uint32_t offset) noexcept {
+  Range range = track.mains[offset];
+  while (range.start != offset) {
+    const Range left = left_part(range, track.unit);
+    if (offset < left.end) {
+      range = left;
+    } else {
+      range.start = left.end;
+    }
+  }
+  return range;
+}
+
+Slot* TrackStore::slot(Track& track, Range range) {
+  std::uint32_t* const head = &track.heads[range.start];
+  for (std::uint32_t index = *head; index != kNone;) {
+    Slot& found = chunks_.slot(index);
+    if (found.length == range.length()) {
+      return &found;
+    }
+    index = found.next_here;
+  }
+  const std::uint32_t index =
+      chunks_.add_slot(hash_of(track, range), track.tokens + range.start, range.start, range.length());
+  if (index == kNone) {
+    return nullptr;
+  }
+  Slot& made = chunks_.slot(index);
+  made.next_here = *head;
+  made.next_in_track = track.slots;
+  *head = track.slots = index;
+  return &made;
+}
+
+std::size_t TrackStore::bytes() const noexcept {
+  return sizeof(*this) + block_bytes_ + anchors_.bytes() + edges_.bytes() +
+         (tracks_.size() + dead_.size()) * sizeof(Track) + powers_.size() * sizeof(std::uint64_t);
+}
+
+}  // namespace refrain::replay
