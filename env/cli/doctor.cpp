@@ -27,8 +27,8 @@ std::string list(const json& items) {
   return result.empty() ? "none" : result;
 }
 
-void print_device(const json& device) {
-  print("device",
+void print_device(std::size_t number, const json& device) {
+  print("device " + std::to_string(number),
         text(device, "name") + " (" + text(device, "type") + "), " + text(device, "version") + ", driver " +
             text(device, "driver"),
         4);
@@ -60,9 +60,13 @@ void print_opencl(const json& opencl) {
   }
   if (found["drivers"].empty())
     print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
-  for (const json& platform : found["platforms"]) {
-    print("platform", text(platform, "name") + ", " + text(platform, "version"));
-    for (const json& device : platform["devices"]) print_device(device);
+  // With the numbers that `refrain bench` takes.
+  for (std::size_t index = 0; index < found["platforms"].size(); ++index) {
+    const json& platform = found["platforms"][index];
+    print("platform " + std::to_string(index), text(platform, "name") + ", " + text(platform, "version"));
+    for (std::size_t device = 0; device < platform["devices"].size(); ++device) {
+      print_device(device, platform["devices"][device]);
+    }
     if (const std::string error = text(platform, "error"); !error.empty()) print("", error);
   }
   if (const std::string error = text(found, "error"); !error.empty()) print("problem", error);

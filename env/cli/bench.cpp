@@ -1,0 +1,76 @@
+#include "replay/bench.h"
+
+#include <charconv>
+
+#include "env/cli/commands.h"
+#include "env/cli/options.h"
+
+namespace refrain::env {
+namespace {
+
+// "8,32,0" → {8, 32, 0}
+std::vector<std::uint32_t> numbers(const std::string& list, const char* option) {
+  std::vector<std::uint32_t> result;
+  const char* position = list.data();
+  const char* const end = position + list.size();
+  for (;;) {
+    std::uint32_t number = 0;
+    const auto [next, error] = std::from_chars(position, end, number);
+    if (error != std::errc() || (next != end && *next != ',')) {
+      throw UsageError(std::string(option) + ": '" + list + "' is not a list of numbers such as 8,32,128");
+    }
+    result.push_back(number);
+    if (next == end) return result;
+    position = next + 1;
+  }
+}
+
+}  // namespace
+
+int bench_command(const CommandArguments& arguments) {
+  CLI::App app(
+      "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
+      "both give the same bytes, and times them.",
+      "refrain bench");
+  set_usage(app, "refrain bench [OPTIONS] FILE");
+  app.footer(
+      "The exit status is 0 if all graphs were equal, 1 if not or after an error, 2 for a file that can't "
+      "be\n"
+      "read or wrong usage, 3 if there was nothing to bench.");
+  replay::BenchOptions bench;
+  std::string graphs;
+  std::string chunks;
+  app.add_option("--graph", graphs, "Only these graphs, as numbered by `refrain dump`")->type_name("N,...");
+  app.add_option("--repetitions", bench.repetitions, "Timed pairs of runs for each graph and chunk size",
+                 true)
+      ->type_name("N")
+      ->check(CLI::Range(1U, 1000000U));
+  app.add_option("--warm-up", bench.warm_up, "Untimed pairs before", true)
+      ->type_name("N")
+      ->check(CLI::Range(0U, 1000000U));
+  app.add_option("--chunks", chunks,
+                 "Nodes in a command buffer, one row each; 0: as many as possible (default)")
+      ->type_name("N,...");
+  app.add_flag("--fewest-parts", bench.fewest_parts, "Split graphs into as few command buffers as possible");
+  app.add_option("--platform", bench.platform, "Platform, as numbered by `refrain doctor`", true)
+      ->type_name("N");
+  app.add_option("--device", bench.device, "Device of the platform", true)->type_name("N");
+  app.add_option("--device-name", bench.device_name, "The first device whose name contains this")
+      ->type_name("TEXT");
+  app.add_option("--max-memory-mb", bench.max_memory_mb, "Graphs that need more are skipped", true)
+      ->type_name("MiB")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24));
+  app.add_flag("--json", bench.json, "Print one JSON object");
+  app.add_flag("--quiet", bench.quiet, "No progress on standard error");
+  std::vector<std::string> files;
+  app.add_option("FILE", files, "The capture file");
+  if (const auto status = parse(app, arguments, nullptr)) return *status;
+  if (files.size() != 1)
+    throw UsageError("bench needs one capture file; usage: refrain bench [OPTIONS] FILE");
+  bench.file = files.front();
+  if (!graphs.empty()) bench.graphs = numbers(graphs, "--graph");
+  if (!chunks.empty()) bench.chunk_sizes = numbers(chunks, "--chunks");
+  return replay::run_bench(bench, stdout, stderr);
+}
+
+}  // namespace refrain::env

@@ -1,0 +1,115 @@
+#!/bin/bash
+# Behaviour of the `refrain` program as a user sees it: exit statuses, messages, what reaches the command.
+# Usage: cli_test.sh REFRAIN SOURCE_FOLDER
+set -u
+refrain=$1
+source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+failures=0
+
+# expect STATUS PATTERN COMMAND...: the command ends with the status, and its output (both streams) matches.
+expect() {
+  local status=$1 pattern=$2 output actual
+  shift 2
+  output=$("$@" 2>&1)
+  actual=$?
+  if [ "$actual" != "$status" ] || ! grep -qE -- "$pattern" <<<"$output"; then
+    printf 'FAILED: %s\n  expected status %s and /%s/, got status %s and:\n%s\n' "$*" "$status" "$pattern" "$actual" "$output"
+    failures=$((failures + 1))
+  fi
+}
+refuse() {  # PATTERN COMMAND...: the pattern does not occur.
+  local pattern=$1 output
+  shift
+  output=$("$@" 2>&1)
+  if grep -qE -- "$pattern" <<<"$output"; then
+    printf 'FAILED: %s\n  must not print /%s/:\n%s\n' "$*" "$pattern" "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 0 '^Usage: refrain COMMAND' "$refrain" --help
+expect 0 '--hold-limit-us +50..1000000 us; default: 2000' "$refrain" --help
+expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+$' "$refrain" --version
+for command in run env doctor; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
+
+# Wrong usage is status 2, and says what is right.
+expect 2 'no command' "$refrain"
+expect 2 "no command 'doctr'; the nearest is 'doctor'" "$refrain" doctr
+expect 2 'no command; usage: refrain run' "$refrain" run
+expect 2 'no command; usage: refrain run' "$refrain" run --
+expect 2 'no option --mod; the nearest is --mode' "$refrain" run --mod off -- true
+expect 2 'no option --mod; the nearest is --mode' "$refrain" run --mod=off true
+expect 2 "--mode: 'oof' is not one of" "$refrain" run --mode oof -- true
+expect 2 "--hold-limit-us: '3' is out of range \(50..1000000 us\)$" "$refrain" run --hold-limit-us=3 -- true
+expect 2 'exclude each other' "$refrain" run --observe --capture -- true
+expect 2 'exclude each other' "$refrain" run --observe --mode capture -- true
+expect 2 'which mode replay does not' "$refrain" run --replay -o x.rfn -- true
+expect 2 "there is no file '/nowhere'" "$refrain" run --config /nowhere -- true
+expect 2 "'x' is not an option" "$refrain" run x -- true
+expect 2 "'x' is not expected" "$refrain" env x
+expect 2 "Try 'refrain run --help'" "$refrain" run --bogus -- true
+
+# The command's own status comes through, as a shell has it for signals.
+expect 0 '^hello$' "$refrain" run -- echo hello
+expect 3 '' "$refrain" run -- sh -c 'exit 3'
+expect 3 '^a b$' "$refrain" run sh -c 'echo "$1"; exit 3' x 'a b'
+expect 137 '' sh -c '"$1" run -- sh -c "kill -9 \$\$"' x "$refrain"
+expect 127 "can't execute './missing': No such file" "$refrain" run -- ./missing
+: > plain
+expect 126 "can't execute './plain': Permission denied" "$refrain" run -- ./plain
+expect 0 '^--help$' "$refrain" run -- sh -c 'echo "$1"' x --help
+expect 0 '^-- x$' "$refrain" run -- echo -- x
+
+# What reaches the command, and nothing else.
+layer=$("$refrain" run -- sh -c 'echo $OPENCL_LAYERS')
+if [ ! -f "$layer" ] || [ "${layer:0:1}" != / ]; then
+  echo "FAILED: OPENCL_LAYERS is '$layer', not the absolute path of a file"
+  failures=$((failures + 1))
+fi
+expect 0 '^OPENCL_LAYERS=/a.so:/b.so:/.*/librefrain_opencl.so$' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- env
+expect 0 '^REFRAIN_SAVED_OPENCL_LAYERS=/a.so:/b.so$' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- env
+refuse 'SAVED' "$refrain" run -- env
+refuse 'REFRAIN_(MODE|GATE|REPORT|CAPTURE|CONFIG|ROOT)' "$refrain" run -- env
+changed=$(diff <(env | sort) <("$refrain" run --gate off -- env | sort) | grep '^[<>]' | grep -vc '^. _=')
+[ "$changed" = 3 ] || { echo "FAILED: run changed $changed variables, not 3"; failures=$((failures + 1)); }
+expect 0 "^REFRAIN_CAPTURE_FILE=$work/x.rfn$" "$refrain" run -o x.rfn -- env
+expect 0 '^REFRAIN_MODE=capture$' "$refrain" run -o x.rfn -- env
+for mode in off observe capture replay verify; do
+  expect 0 "^REFRAIN_MODE=$mode$" "$refrain" run --$mode -- env
+  expect 0 "^REFRAIN_MODE=$mode$" "$refrain" run --mode=$mode -- env
+done
+expect 0 '^REFRAIN_PORTABLE=on$' "$refrain" run --portable -- env
+expect 0 '^REFRAIN_PORTABLE=on$' "$refrain" run --portable env
+expect 0 '^REFRAIN_REPORT=off$' "$refrain" run --no-report -- env
+expect 0 '^REFRAIN_GATE=off$' "$refrain" run --gate off -- env
+expect 0 '^REFRAIN_LOG_FILE=$' env REFRAIN_LOG_FILE=x "$refrain" run --log-file '' -- env
+refuse 'OPENCL_LAYERS' "$refrain" run --opencl off -- env
+refuse 'OPENCL_LAYERS' env REFRAIN_OPENCL=off "$refrain" run -- env
+expect 0 '^LD_PRELOAD=$' env LD_PRELOAD= "$refrain" run -- env
+expect 0 '^same$' "$refrain" run --no-follow-children -- sh -c '[ "$$" = "$REFRAIN_ROOT_PID" ] && echo same'
+expect 0 '^1$' "$refrain" run -- "$refrain" run -- sh -c 'echo "$OPENCL_LAYERS" | grep -o librefrain_opencl.so | wc -l'
+echo 'mode = verify' > conf
+expect 0 "^REFRAIN_CONFIG=$work/conf$" "$refrain" run --config conf -- env
+
+# env prints the same for a shell, whatever the values are.
+eval "$(OPENCL_LAYERS="/it's \$HOME.so" "$refrain" env --capture --log-file "a'b")"
+[ "$OPENCL_LAYERS" = "/it's \$HOME.so:$layer" ] && [ "$REFRAIN_LOG_FILE" = "$work/a'b" ] && [ "$REFRAIN_MODE" = capture ] ||
+  { echo "FAILED: env gave OPENCL_LAYERS=$OPENCL_LAYERS REFRAIN_LOG_FILE=$REFRAIN_LOG_FILE"; failures=$((failures + 1)); }
+unset OPENCL_LAYERS "${!REFRAIN_@}"
+expect 0 '"OPENCL_LAYERS": "/.*librefrain_opencl.so"' "$refrain" env --json
+expect 0 '"REFRAIN_SAVED_OPENCL_LAYERS": null' "$refrain" env --json
+expect 0 '^unset REFRAIN_SAVED_OPENCL_LAYERS$' env REFRAIN_SAVED_OPENCL_LAYERS=/old.so "$refrain" env
+if ! diff "$source/docs/settings.md" <("$refrain" env --markdown); then
+  echo 'FAILED: docs/settings.md is not up to date; run: refrain env --markdown > docs/settings.md'
+  failures=$((failures + 1))
+fi
+
+# Output that can't be written is a failure.
+expect 1 "can't be written" sh -c '"$1" --help > /dev/full' x "$refrain"
+
+[ "$failures" = 0 ] && echo 'all as expected'
+exit $((failures > 0))

@@ -1,0 +1,59 @@
+#!/bin/bash
+# `refrain doctor` on this machine's OpenCL: proof that the layer is in, and the reasons when it is not.
+# Usage: doctor_test.sh REFRAIN PROGRAM STATIC_PROGRAM (PROGRAM makes OpenCL calls, STATIC_PROGRAM is linked statically)
+set -u
+refrain=$1
+program=$2
+static=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+failures=0
+
+expect() {  # STATUS PATTERN COMMAND...
+  local status=$1 pattern=$2 output actual
+  shift 2
+  output=$("$@" 2>errors)
+  actual=$?
+  if [ "$actual" != "$status" ] || ! grep -qE -- "$pattern" <<<"$output"; then
+    printf 'FAILED: %s\n  expected status %s and /%s/, got status %s and:\n%s\n%s\n' "$*" "$status" "$pattern" "$actual" "$output" "$(cat errors)"
+    failures=$((failures + 1))
+  fi
+}
+
+expect 0 '^  hooked +yes: refrain layer active [0-9.]+ opencl entries=[1-9][0-9]* target=[1-9][0-9]*$' "$refrain" doctor
+expect 0 '^  loader +/.*libOpenCL\.so\.1.*knows layers$' "$refrain" doctor
+expect 0 'cl_khr_command_buffer [0-9.]+, capabilities:' "$refrain" doctor
+expect 0 '^  setting +environment: there is no setting REFRAIN_MOD; the nearest is REFRAIN_MODE' env REFRAIN_MOD=x "$refrain" doctor
+expect 0 '^True$' python3 -c "
+import json, subprocess
+found = json.loads(subprocess.run(['$refrain', 'doctor', '--json', '--', '$program'], capture_output=True, check=True).stdout)
+print(found['opencl']['hooked'] and found['command']['hooked'] and len(found['opencl']['found']['platforms']) > 0)"
+
+# Beside other layers, also one that can't be loaded.
+expect 0 'hooked +yes: refrain layer active' env OPENCL_LAYERS=/nowhere.so "$refrain" doctor -- "$program"
+
+# In commands: direct, through a shell, without following.
+for command in "$program" "sh -c $program"; do
+  # shellcheck disable=SC2086
+  expect 0 'Command' "$refrain" doctor -- $command
+done
+expect 1 'hooked +no: no process of it loads an OpenCL loader' "$refrain" doctor -- true
+expect 1 'hooked +no: there is no such command' "$refrain" doctor -- ./missing
+expect 1 'hooked +no: it is statically linked' "$refrain" doctor -- "$static"
+expect 1 'ended +exit status 7' "$refrain" doctor -- sh -c 'exit 7'
+expect 1 'ended +killed by' "$refrain" doctor -- sh -c 'kill -9 $$'
+expect 1 'hooked +no: .*no OpenCL platform was found' env OCL_ICD_VENDORS="$work" OPENCL_VENDOR_PATH="$work" "$refrain" doctor
+printf '#!/bin/sh\nexit 0\n' > script
+expect 1 'hooked +no: it is not executable' "$refrain" doctor -- ./script
+chmod +x script
+expect 1 'script \(a script, run by /bin/sh\)' "$refrain" doctor -- ./script
+
+# A driver that is named but not there.
+mkdir vendors
+echo libnowhere.so.1 > vendors/nowhere.icd
+expect 1 'vendors/nowhere.icd names libnowhere.so.1: .*cannot open shared object' env OPENCL_VENDOR_PATH="$work/vendors" OCL_ICD_VENDORS="$work/vendors" "$refrain" doctor
+
+[ "$failures" = 0 ] && echo 'all as expected'
+exit $((failures > 0))
