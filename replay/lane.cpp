@@ -148,18 +148,43 @@ Verdict Lane::decide(capture::Token token, bool holdable) {
       return Verdict::kHold;
     }
     // Another lane got hold of the queue just now: nothing of this lane may wait behind it.
-    for (const Action& action : state.matcher.expire()) {
-      const std::size_t left = state.held_offsets.size() - state.held_head;
-      const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(action.count, left));
-      if (count != 0) {
-        note_error(apply({Action::Kind::kIssue, count, kNoChunk}));
-      }
-    }
-    publish();
+    issue_all_held();
     state.has_pending = false;
     return state.stream != nullptr ? Verdict::kDescribeAndIssue : Verdict::kIssue;
   }
   return follow();
+}
+
+void Lane::issue_all_held() {
+  State& state = *state_;
+  static_cast<void>(state.matcher.expire());
+  const std::size_t left = state.held_offsets.size() - state.held_head;
+  if (left != 0) {
+    note_error(apply({Action::Kind::kIssue, static_cast<std::uint32_t>(left), kNoChunk}));
+  }
+  publish();
+}
+
+void Lane::abandon() noexcept {
+  State& state = *state_;
+  if (state.verdict == Verdict::kHold) {
+    try {
+      // Half a record may lie behind the last complete one.
+      const std::size_t complete =
+          state.held_offsets.empty()
+              ? 0
+              : state.held_offsets.back() +
+                    OperationView(state.held_bytes.data() + state.held_offsets.back()).header().size;
+      state.held_bytes.resize(complete);
+      issue_all_held();
+    } catch (const std::exception& failure) {
+      engine_.fail(failure.what());
+    }
+    state.has_pending = false;
+    state.locked_by_owner = false;
+    state.mutex.unlock();
+  }
+  state.verdict = Verdict::kIssue;
 }
 
 Verdict Lane::follow() {

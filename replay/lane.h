@@ -93,6 +93,9 @@ class Lane {
   [[nodiscard]] capture::OperationWriter writer() noexcept;
   /// After kHold and the description. Returns the driver's error if launching or flushing failed.
   int hold() noexcept;
+  /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
+  /// flushed; the caller issues the operation itself and then calls issued().
+  void abandon() noexcept;
   /// After kIssue or kDescribeAndIssue and the driver call. `host_ns` = 0: not measured. An operation
   /// that the driver refused is a cut and is never part of a graph.
   /// Returns what the application is to be told: `status`, or if that is 0 the error of older held work
@@ -117,6 +120,7 @@ class Lane {
  private:
   friend class Engine;
   friend struct ClosedLanes;
+  void issue_all_held();
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
   bool begin_hold();
