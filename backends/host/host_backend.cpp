@@ -1,0 +1,606 @@
+#include "backends/host/host_backend.h"
+
+#include <algorithm>
+
+#include "backends/host/host_state.h"
+#include "backends/shape.h"
+
+namespace refrain::backends::host {
+
+using capture::ArgumentKind;
+using capture::OperationKind;
+using capture::OperationView;
+
+// --- State ---------------------------------------------------------------------------------------
+
+int HostBackend::State::count(Call call) {
+  const auto index = static_cast<std::size_t>(call);
+  const std::uint64_t now = ++counts[index];
+  for (const Injection& injection : injections[index]) {
+    if (injection.at == now) {
+      return injection.code;
+    }
+  }
+  return kSuccess;
+}
+
+std::shared_ptr<Memory> HostBackend::State::allocation_of(std::uint64_t pointer) const {
+  auto found = allocations.upper_bound(pointer);
+  if (found == allocations.begin()) {
+    return nullptr;
+  }
+  --found;
+  return pointer - found->first < found->second->size ? found->second : nullptr;
+}
+
+int HostBackend::State::prepare(const OperationView& operation, Prepared* result) const {
+  const auto bytes = operation.bytes();
+  if (!OperationView::well_formed(bytes) || !arguments_fit(operation)) {
+    return kInvalidValue;
+  }
+  result->record.assign(bytes.begin(), bytes.end());
+  result->memory.clear();
+  const auto arguments = operation.arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    std::shared_ptr<Memory> found;
+    const ArgumentKind kind = arguments[i].kind;
+    if (kind == ArgumentKind::kUnset) {
+      return kInvalidValue;
+    }
+    if (kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage) {
+      const auto place = memory.find(operation.handle_of(i));
+      found = place != memory.end() ? place->second : nullptr;
+    } else if (kind == ArgumentKind::kPointer) {
+      found = allocation_of(operation.handle_of(i));
+    }
+    const bool wanted = kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage || kind == ArgumentKind::kPointer;
+    const bool null_allowed = operation.kind() == OperationKind::kKernel && operation.handle_of(i) == 0;
+    if (wanted && !found && !null_allowed) {
+      return kInvalidHandle;
+    }
+    result->memory.push_back(std::move(found));
+  }
+  if (operation.kind() == OperationKind::kKernel || operation.kind() == OperationKind::kHostFunction) {
+    const auto function = functions.find(operation.header().function);
+    if (function == functions.end()) {
+      return kUnknownFunction;
+    }
+    result->kernel = function->second;
+  }
+  return check(*result);
+}
+
+int HostBackend::State::resolve(std::span<const Event> waits, std::vector<ProgressPointer>* result) const {
+  for (const Event event : waits) {
+    const auto found = events.find(event);
+    if (found == events.end()) {
+      return kInvalidEvent;
+    }
+    result->push_back(found->second.progress);
+  }
+  return kSuccess;
+}
+
+void HostBackend::State::submit(Work work, bool waits_for_queue, bool blocks_queue, Event* done) {
+  work.progress = std::make_shared<Progress>();
+  QueueState& queue = queues[work.queue];
+  work.in_order = queue.in_order;
+  if (queue.in_order) {
+    if (queue.last) {
+      work.after.push_back(queue.last);
+    }
+    queue.last = work.progress;
+  } else {
+    std::erase_if(queue.open, [](const ProgressPointer& progress) { return progress->done; });
+    if (waits_for_queue) {
+      work.after = std::exchange(queue.open, {});
+    }
+    if (queue.blocker) {
+      work.after.push_back(queue.blocker);
+    }
+    queue.open.push_back(work.progress);
+    if (blocks_queue) {
+      queue.blocker = work.progress;
+    }
+  }
+  if (done != nullptr) {
+    *done = next_event++;
+    events[*done] = {1, work.progress};
+  }
+  pending.push_back(std::move(work));
+  settle();
+}
+
+void HostBackend::State::settle() {
+  while (!asynchronous && advance()) {
+  }
+}
+
+bool HostBackend::State::advance() {
+  const auto ready = [&](const Work& work) {
+    const auto done = [](const ProgressPointer& progress) { return progress->done; };
+    return (!asynchronous || !needs_flush || work.flushed) && std::ranges::all_of(work.after, done) &&
+           std::ranges::all_of(work.waits, done);
+  };
+  auto chosen = std::ranges::find_if(pending, ready);
+  if (seed != 0) {
+    std::vector<decltype(chosen)> candidates;
+    for (auto it = chosen; it != pending.end(); ++it) {
+      if (ready(*it)) {
+        candidates.push_back(it);
+      }
+    }
+    if (!candidates.empty()) {
+      chosen = candidates[random() % candidates.size()];
+    }
+  }
+  if (chosen == pending.end()) {
+    return false;
+  }
+  Work work = std::move(*chosen);
+  pending.erase(chosen);
+  run(work);
+  changed.notify_all();
+  return true;
+}
+
+void HostBackend::State::run(Work& work) {
+  int error = std::ranges::any_of(work.waits, [](const ProgressPointer& p) { return p->failed; }) ? kWaitFailed : 0;
+  if (error == 0 && work.operation) {
+    error = execute(*work.operation);
+  }
+  if (error == 0 && work.commands) {
+    const auto& list = work.commands->list;
+    std::vector<std::uint32_t> left;
+    for (std::uint32_t i = 0; i < list.size(); ++i) {
+      left.push_back(i);
+    }
+    std::vector<bool> executed(list.size());
+    while (!left.empty()) {
+      std::size_t place = 0;
+      if (seed != 0 && !work.in_order) {  // any order that the waits allow
+        std::vector<std::size_t> candidates;
+        for (std::size_t i = 0; i < left.size(); ++i) {
+          if (std::ranges::all_of(list[left[i]].waits, [&](std::uint32_t wait) { return executed[wait]; })) {
+            candidates.push_back(i);
+          }
+        }
+        place = candidates[random() % candidates.size()];
+      }
+      (void)execute(list[left[place]].prepared);
+      executed[left[place]] = true;
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(place));
+    }
+  }
+  if (work.running) {
+    --*work.running;
+  }
+  work.progress->failed = error != 0;
+  work.progress->done = true;
+}
+
+void HostBackend::State::flush(capture::ObjectId queue) {
+  for (Work& work : pending) {
+    work.flushed = work.flushed || work.queue == queue;
+  }
+}
+
+void HostBackend::State::wait_for(std::unique_lock<std::mutex>& lock, const Progress& progress) {
+  while (!progress.done) {
+    if (!advance()) {
+      changed.wait(lock);
+    }
+  }
+}
+
+void HostBackend::State::track(const std::shared_ptr<Memory>& fresh) {
+  std::erase_if(all_memory, [](const auto& weak) { return weak.expired(); });
+  all_memory.push_back(fresh);
+}
+
+// --- HostBackend: what the device is, memory, time -------------------------------------------------
+
+HostBackend::HostBackend() : state_(std::make_unique<State>()) {
+  Capabilities& all = state_->capabilities;
+  all.native = all.out_of_order = all.update_arguments = all.simultaneous_use = true;
+  for (const OperationKind kind :
+       {OperationKind::kUnknown, OperationKind::kReadBuffer, OperationKind::kWriteBuffer, OperationKind::kReadBufferRect,
+        OperationKind::kWriteBufferRect, OperationKind::kReadImage, OperationKind::kWriteImage, OperationKind::kMap,
+        OperationKind::kUnmap, OperationKind::kMigrate, OperationKind::kPointerMap, OperationKind::kPointerUnmap,
+        OperationKind::kPointerFree, OperationKind::kPointerMigrate, OperationKind::kEventRecord,
+        OperationKind::kEventWait, OperationKind::kHostFunction, OperationKind::kCommandBuffer,
+        OperationKind::kOther}) {
+    state_->unrecordable[static_cast<std::size_t>(kind)] = "the host backend does not record this kind of operation";
+  }
+}
+
+HostBackend::~HostBackend() = default;
+
+void HostBackend::set_capabilities(const Capabilities& capabilities) {
+  const std::lock_guard lock(state_->mutex);
+  state_->capabilities = capabilities;
+}
+
+void HostBackend::set_recordable(OperationKind kind, const char* why) {
+  const std::lock_guard lock(state_->mutex);
+  state_->unrecordable[static_cast<std::size_t>(kind)] = why;
+}
+
+void HostBackend::add_function(capture::FunctionId function, Kernel kernel) {
+  const std::lock_guard lock(state_->mutex);
+  state_->functions[function] = std::move(kernel);
+}
+
+capture::Handle HostBackend::add_buffer(std::size_t bytes) {
+  const std::lock_guard lock(state_->mutex);
+  const auto fresh = std::make_shared<Memory>(bytes);
+  state_->track(fresh);
+  state_->next_handle += 16;
+  state_->memory[state_->next_handle] = fresh;
+  return state_->next_handle;
+}
+
+capture::Handle HostBackend::add_image(std::size_t element_bytes, std::size_t width, std::size_t height,
+                                       std::size_t depth) {
+  const capture::Handle handle = add_buffer(element_bytes * width * height * depth);
+  const std::lock_guard lock(state_->mutex);
+  state_->memory[handle]->element = element_bytes;
+  state_->memory[handle]->extent = {width, height, depth};
+  return handle;
+}
+
+void* HostBackend::add_allocation(std::size_t bytes) {
+  const std::lock_guard lock(state_->mutex);
+  const auto fresh = std::make_shared<Memory>(bytes);
+  state_->track(fresh);
+  state_->allocations[reinterpret_cast<std::uintptr_t>(fresh->data.get())] = fresh;
+  return fresh->data.get();
+}
+
+bool HostBackend::release(capture::Handle handle) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->memory.erase(handle) != 0;
+}
+
+bool HostBackend::release_allocation(void* pointer) {
+  const std::lock_guard lock(state_->mutex);
+  return state_->allocations.erase(reinterpret_cast<std::uintptr_t>(pointer)) != 0;
+}
+
+std::span<std::byte> HostBackend::bytes(capture::Handle handle) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->memory.find(handle);
+  return found != state_->memory.end() ? found->second->bytes() : std::span<std::byte>{};
+}
+
+void HostBackend::set_asynchronous(bool on) {
+  const std::lock_guard lock(state_->mutex);
+  state_->asynchronous = on;
+  state_->settle();
+}
+
+void HostBackend::set_needs_flush(bool on) {
+  const std::lock_guard lock(state_->mutex);
+  state_->needs_flush = on;
+}
+
+void HostBackend::set_schedule(std::uint32_t seed) {
+  const std::lock_guard lock(state_->mutex);
+  state_->seed = seed;
+  state_->random.seed(seed);
+}
+
+bool HostBackend::advance() {
+  const std::lock_guard lock(state_->mutex);
+  return state_->advance();
+}
+
+std::size_t HostBackend::run_all() {
+  std::size_t done = 0;
+  while (advance()) {
+    ++done;
+  }
+  return done;
+}
+
+Event HostBackend::make_event() {
+  const std::lock_guard lock(state_->mutex);
+  const Event event = state_->next_event++;
+  state_->events[event] = {1, std::make_shared<Progress>()};
+  return event;
+}
+
+void HostBackend::complete_event(Event event, bool failed) {
+  const std::lock_guard lock(state_->mutex);
+  if (const auto found = state_->events.find(event); found != state_->events.end()) {
+    found->second.progress->failed = failed;
+    found->second.progress->done = true;
+    state_->changed.notify_all();
+    state_->settle();
+  }
+}
+
+void HostBackend::fail(Call call, std::uint64_t nth, int code) {
+  const std::lock_guard lock(state_->mutex);
+  const auto index = static_cast<std::size_t>(call);
+  state_->injections[index].push_back({state_->counts[index] + nth, code});
+}
+
+std::uint64_t HostBackend::calls(Call call) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->counts[static_cast<std::size_t>(call)];
+}
+
+std::vector<LogEntry> HostBackend::log() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->log;
+}
+
+void HostBackend::clear_log() {
+  const std::lock_guard lock(state_->mutex);
+  state_->log.clear();
+}
+
+std::size_t HostBackend::live_events() const {
+  const std::lock_guard lock(state_->mutex);
+  std::size_t references = 0;
+  for (const auto& [event, entry] : state_->events) {
+    references += entry.references;
+  }
+  return references;
+}
+
+std::size_t HostBackend::live_command_buffers() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->command_buffers;
+}
+
+std::size_t HostBackend::live_memory() const {
+  const std::lock_guard lock(state_->mutex);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(state_->all_memory, [](const auto& weak) { return !weak.expired(); }));
+}
+
+std::size_t HostBackend::pending() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->pending.size();
+}
+
+std::unique_ptr<HostCommandBuffer> HostBackend::create_command_buffer(const capture::QueueInfo& queue) {
+  declare_queue(queue);
+  const std::lock_guard lock(state_->mutex);
+  return std::unique_ptr<HostCommandBuffer>(new HostCommandBuffer(*this, queue));
+}
+
+// --- Backend -----------------------------------------------------------------------------------------
+
+Capabilities HostBackend::capabilities(const capture::QueueInfo& queue) noexcept {
+  declare_queue(queue);
+  const std::lock_guard lock(state_->mutex);
+  return state_->capabilities;
+}
+
+Recordable HostBackend::can_record(const OperationView& operation, const capture::QueueInfo& queue) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  const auto kind = static_cast<std::size_t>(operation.kind());
+  if (!state_->capabilities.native) {
+    return {false, state_->capabilities.why_not};
+  }
+  if (!queue.in_order && !state_->capabilities.out_of_order) {
+    return {false, "command buffers are not for out-of-order queues here"};
+  }
+  if (kind >= capture::kOperationKindCount) {
+    return {false, "unknown kind of operation"};
+  }
+  if (state_->unrecordable[kind] != nullptr) {
+    return {false, state_->unrecordable[kind]};
+  }
+  if (operation.has(capture::kBlocking)) {
+    return {false, "the call waits for its own completion"};
+  }
+  return {};
+}
+
+Status HostBackend::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                           std::unique_ptr<CommandBuffer>* result) noexcept try {
+  std::uint32_t count = static_cast<std::uint32_t>(nodes.size());
+  const capture::ObjectId queue = nodes.empty() ? 0 : graph.queue_of(nodes[0]).id;
+  const auto finish = [&](int error) {
+    const std::lock_guard lock(state_->mutex);
+    state_->log.push_back({Call::kRecord, error, queue, OperationKind::kCommandBuffer, 0, count});
+    return Status{error};
+  };
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (const int error = state_->count(Call::kRecord); error != 0) {
+      state_->log.push_back({Call::kRecord, error, queue, OperationKind::kCommandBuffer, 0, count});
+      return {error};
+    }
+  }
+  if (nodes.empty()) {
+    return finish(kInvalidValue);
+  }
+  auto buffer = create_command_buffer(graph.queue_of(nodes[0]));
+  for (const capture::NodeIndex node : nodes) {
+    if (graph.queue_of(node).id != queue || !can_record(graph.operation(node), graph.queue_of(node)).ok) {
+      return finish(kUnsupported);
+    }
+    std::vector<std::uint32_t> waits;
+    for (const capture::NodeIndex before : graph.predecessors(node)) {
+      if (const auto found = buffer->number_of_node_.find(before); found != buffer->number_of_node_.end()) {
+        waits.push_back(found->second);
+      } else if (std::ranges::find(nodes, before) != nodes.end()) {
+        return finish(kInvalidValue);  // comes later in `nodes`: against the edges
+      }
+    }
+    std::uint32_t number = 0;
+    if (const Status status = buffer->append(graph.operation(node), waits, &number); !status.ok()) {
+      return finish(status.code);
+    }
+    buffer->number_of_node_[node] = number;
+  }
+  if (const Status status = buffer->finalize(); !status.ok()) {
+    return finish(status.code);
+  }
+  *result = std::move(buffer);
+  return finish(kSuccess);
+} catch (...) {
+  return {kOutOfMemory};
+}
+
+Status HostBackend::issue(const OperationView& operation, std::span<const Event> waits, Event* done) noexcept try {
+  std::unique_lock lock(state_->mutex);
+  const auto& header = operation.header();
+  State::Work work;
+  work.queue = header.queue;
+  int error = state_->count(Call::kIssue);
+  if (error == 0) {
+    error = state_->resolve(waits, &work.waits);
+  }
+  if (error == 0) {
+    work.operation.emplace();
+    error = state_->prepare(operation, &*work.operation);
+  }
+  state_->log.push_back({Call::kIssue, error, header.queue, operation.kind(), header.sequence, 1});
+  if (error != 0) {
+    return {error};
+  }
+  const bool blocking = operation.has(capture::kBlocking);
+  const bool flush_only = operation.kind() == OperationKind::kFlush;
+  Event own = kNoEvent;
+  state_->submit(std::move(work), operation.has(capture::kWaitsForQueue), operation.has(capture::kBlocksQueue),
+                 done != nullptr ? done : blocking ? &own : nullptr);
+  if (flush_only || blocking) {
+    state_->flush(header.queue);
+  }
+  if (blocking) {
+    const ProgressPointer progress = state_->events[done != nullptr ? *done : own].progress;
+    state_->wait_for(lock, *progress);
+    state_->events.erase(own);
+    return {progress->failed ? static_cast<int>(kWaitFailed) : 0};
+  }
+  return {};
+} catch (...) {
+  return {kOutOfMemory};
+}
+
+void HostBackend::declare_queue(const capture::QueueInfo& queue) {
+  const std::lock_guard lock(state_->mutex);
+  state_->queues[queue.id].in_order = queue.in_order;
+}
+
+Status HostBackend::flush(const capture::QueueInfo& queue) noexcept try {
+  const std::lock_guard lock(state_->mutex);
+  const int error = state_->count(Call::kFlush);
+  state_->log.push_back({Call::kFlush, error, queue.id, OperationKind::kFlush, 0, 0});
+  if (error == 0) {
+    state_->flush(queue.id);
+  }
+  return {error};
+} catch (...) {
+  return {kOutOfMemory};
+}
+
+Status HostBackend::finish(const capture::QueueInfo& queue) noexcept try {
+  std::unique_lock lock(state_->mutex);
+  const int error = state_->count(Call::kFinish);
+  state_->log.push_back({Call::kFinish, error, queue.id, OperationKind::kUnknown, 0, 0});
+  if (error != 0) {
+    return {error};
+  }
+  state_->flush(queue.id);
+  std::vector<ProgressPointer> mine;
+  for (const State::Work& work : state_->pending) {
+    if (work.queue == queue.id) {
+      mine.push_back(work.progress);
+    }
+  }
+  for (const ProgressPointer& progress : mine) {
+    state_->wait_for(lock, *progress);
+  }
+  return {};
+} catch (...) {
+  return {kOutOfMemory};
+}
+
+void HostBackend::retain_event(Event event) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  if (const auto found = state_->events.find(event); found != state_->events.end()) {
+    ++found->second.references;
+  }
+}
+
+void HostBackend::release_event(Event event) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->events.find(event);
+  if (found != state_->events.end() && --found->second.references == 0) {
+    state_->events.erase(found);
+  }
+}
+
+bool HostBackend::complete(Event event) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = state_->events.find(event);
+  return found == state_->events.end() || found->second.progress->done;
+}
+
+std::uint64_t HostBackend::size_of(ArgumentKind, capture::Handle handle) noexcept {
+  return bytes(handle).size();
+}
+
+Status HostBackend::read(const capture::QueueInfo& queue, ArgumentKind, capture::Handle handle,
+                         std::span<std::byte> into) noexcept {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (const int error = state_->count(Call::kRead); error != 0) {
+      return {error};
+    }
+  }
+  if (const Status status = finish(queue); !status.ok()) {
+    return status;
+  }
+  const auto from = bytes(handle);
+  if (from.size() != into.size() || from.empty()) {
+    return {kInvalidValue};
+  }
+  std::memcpy(into.data(), from.data(), into.size());
+  return {};
+}
+
+Status HostBackend::write(const capture::QueueInfo& queue, ArgumentKind, capture::Handle handle,
+                          std::span<const std::byte> from) noexcept {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (const int error = state_->count(Call::kWrite); error != 0) {
+      return {error};
+    }
+  }
+  if (const Status status = finish(queue); !status.ok()) {
+    return status;
+  }
+  const auto into = bytes(handle);
+  if (into.size() != from.size() || into.empty()) {
+    return {kInvalidValue};
+  }
+  std::memcpy(into.data(), from.data(), from.size());
+  return {};
+}
+
+void HostBackend::forget_function(capture::FunctionId) noexcept {}
+
+const char* HostBackend::error_name(int code) const noexcept {
+  switch (code) {
+    case kSuccess: return "HOST_SUCCESS";
+    case kOutOfMemory: return "HOST_OUT_OF_MEMORY";
+    case kInvalidHandle: return "HOST_INVALID_HANDLE";
+    case kUnknownFunction: return "HOST_UNKNOWN_FUNCTION";
+    case kInvalidOperation: return "HOST_INVALID_OPERATION";
+    case kInvalidValue: return "HOST_INVALID_VALUE";
+    case kUnsupported: return "HOST_UNSUPPORTED";
+    case kInvalidEvent: return "HOST_INVALID_EVENT";
+    case kWaitFailed: return "HOST_WAIT_FAILED";
+    default: return "unknown host error";
+  }
+}
+
+}  // namespace refrain::backends::host
