@@ -1,0 +1,85 @@
+// Tells the capture file about the objects that recorded operations name. Only in capture mode.
+
+#include <vector>
+
+#include "env/log.h"
+#include "layer/opencl/enqueue.h"
+#include "layer/opencl/kernels.h"
+
+namespace refrain::layer {
+namespace {
+
+/// Larger buffers are stored without contents: the capture would become unreadably large.
+constexpr std::uint64_t kLargestContents = std::uint64_t{1} << 30U;
+
+void tell_contents(const QueueState& queue, const MemoryState& memory, Handle handle) {
+  if (!state.recorder->wants_contents() || memory.info.size > kLargestContents ||
+      (memory.info.flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)) != 0 ||
+      state.unset_user_events.load(std::memory_order_relaxed) != 0) {
+    return;
+  }
+  const std::uint64_t size = memory.info.is_image ? state.backend->size_of(memory.kind, handle) : memory.info.size;
+  if (size == 0 || size > kLargestContents) {
+    return;
+  }
+  if (!queue.slot.info.in_order && !state.backend->finish(queue.slot.info).ok()) {
+    return;
+  }
+  std::vector<std::byte> contents(size);
+  if (state.backend->read(queue.slot.info, memory.kind, handle, contents).ok()) {
+    state.recorder->contents(memory.id, contents);
+  }
+}
+
+void tell_memory(const QueueState& queue, Handle handle, unsigned depth) {
+  MemoryState* memory = objects.memory.find(handle);
+  if (memory == nullptr || memory->told.load(std::memory_order_relaxed) || memory->told.exchange(true)) {
+    return;
+  }
+  if (memory->parent != nullptr && depth < 4) {
+    tell_memory(queue, handle_of(memory->parent), depth + 1);
+  }
+  state.recorder->buffer(memory->info);
+  if (memory->parent == nullptr) {   // parts share their parent's bytes
+    tell_contents(queue, *memory, handle);
+  }
+}
+
+void tell_kernel(Handle handle) {
+  KernelState* kernel = find_kernel(native<cl_kernel>(handle));
+  if (kernel == nullptr || kernel->told.load(std::memory_order_relaxed) || kernel->told.exchange(true)) {
+    return;
+  }
+  state.recorder->function({kernel->function, kernel->code, kernel->name, kernel->options});
+}
+
+}  // namespace
+
+void tell_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept {
+  try {
+    if (operation.header().function_handle != 0) {
+      tell_kernel(operation.header().function_handle);
+    }
+    const std::byte* value = operation.values().data();
+    for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
+      if (argument.object != 0 && argument.stored_bytes() == sizeof(Handle)) {
+        Handle handle = 0;
+        std::memcpy(&handle, value, sizeof(handle));
+        if (argument.kind == capture::ArgumentKind::kSampler) {
+          SamplerState* sampler = objects.samplers.find(handle);
+          if (sampler != nullptr && !sampler->told.exchange(true)) {
+            state.recorder->buffer(sampler->info);
+          }
+        } else {
+          tell_memory(queue, handle, 0);
+        }
+      }
+      value += argument.stored_bytes();
+    }
+  } catch (...) {
+    static std::atomic<bool> said{false};
+    log_once(said, "out of memory: the capture lacks some buffers and cannot be benchmarked");
+  }
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,101 @@
+// Kernel launches, native kernels.
+
+#include "layer/opencl/enqueue.h"
+#include "layer/opencl/kernels.h"
+
+namespace refrain::layer {
+namespace {
+
+/// Launch shape as record words. Missing arrays mean what the API says they mean.
+struct Shape {
+  std::array<std::uint64_t, capture::words::kKernelCount> words{};
+
+  Shape(cl_uint dimensions, const size_t* offset, const size_t* global, const size_t* local) noexcept {
+    words[capture::words::kDimensions] = dimensions;
+    for (cl_uint i = 0; i < 3; ++i) {
+      const bool used = i < dimensions;
+      words[capture::words::kOffset + i] = used && offset != nullptr ? offset[i] : 0;
+      words[capture::words::kGlobal + i] = used && global != nullptr ? global[i] : 1;
+      words[capture::words::kLocal + i] = local == nullptr ? 0 : (used ? local[i] : 1);
+    }
+  }
+  [[nodiscard]] Token mixed(Token seed) const noexcept {
+    // Two chains, so that the processor can work on both at once.
+    Token first = mix(seed, words[0]);
+    Token second = mix(words[1], words[2]);
+    first = mix(first, words[3]);
+    second = mix(second, words[4]);
+    first = mix(first, words[5]);
+    second = mix(second, words[6]);
+    first = mix(first, words[7]);
+    second = mix(second, words[8]);
+    return mix(mix(first, words[9]), second);
+  }
+};
+
+template <class Issue>
+cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
+              const Shape& shape, cl_uint count, const cl_event* waits, cl_event* event, Issue&& issue) noexcept {
+  const KernelState* kernel = find_kernel(handle);
+  const Token seed = mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function);
+  const Call call{entry_point, OperationKind::kKernel, shape.mixed(seed), command,
+                  kernel == nullptr ? "the kernel was made in a way that Refrain does not know"
+                                    : unholdable_kernel(*kernel)};
+  return enqueue(
+      call, queue, count, waits, event,
+      [&](capture::OperationWriter& writer, Token token) {
+        writer.begin(OperationKind::kKernel, token);
+        writer.words(shape.words);
+        if (kernel != nullptr) {
+          writer.arguments(kernel->descriptors, kernel->values);
+          writer.header().function = kernel->function;
+        }
+        writer.header().function_handle = handle_of(handle);
+      },
+      issue);
+}
+
+}  // namespace
+
+cl_int wrap::clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                                    const size_t* global, const size_t* local, cl_uint count, const cl_event* waits,
+                                    cl_event* event) noexcept {
+  return launch(entry::clEnqueueNDRangeKernel, CL_COMMAND_NDRANGE_KERNEL, queue, kernel,
+                Shape(dimensions, offset, global, local), count, waits, event,
+                [&](const cl_event* driver_waits, cl_event* result) {
+                  return target.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count,
+                                                       driver_waits, result);
+                });
+}
+
+cl_int wrap::clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* waits,
+                           cl_event* event) noexcept {
+  const size_t one = 1;
+  return launch(entry::clEnqueueTask, CL_COMMAND_TASK, queue, kernel, Shape(1, nullptr, &one, &one), count, waits, event,
+                [&](const cl_event* driver_waits, cl_event* result) {
+                  return target.clEnqueueTask(queue, kernel, count, driver_waits, result);
+                });
+}
+
+cl_int wrap::clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments,
+                                   size_t bytes, cl_uint objects_count, const cl_mem* memory,
+                                   const void** locations, cl_uint count, const cl_event* waits,
+                                   cl_event* event) noexcept {
+  const Token token = mix(mix(static_cast<Token>(OperationKind::kHostFunction), bytes), objects_count);
+  const Call call{entry::clEnqueueNativeKernel, OperationKind::kHostFunction, token, CL_COMMAND_NATIVE_KERNEL,
+                  "a native kernel is a function of the program"};
+  return enqueue(
+      call, queue, count, waits, event,
+      [&](capture::OperationWriter& writer, Token whole) {
+        writer.begin(OperationKind::kHostFunction, whole);
+        ArgumentList list;
+        list.handle(capture::ArgumentKind::kHostPointer, reinterpret_cast<const void*>(function));
+        list.write(writer);
+      },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueNativeKernel(queue, function, arguments, bytes, objects_count, memory, locations, count,
+                                            driver_waits, result);
+      });
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,146 @@
+// Shared virtual memory.
+
+#include "layer/opencl/enqueue.h"
+
+namespace refrain::layer {
+namespace {
+
+using capture::ArgumentKind;
+using capture::OperationWriter;
+
+// The pointers of these calls may be the program's own memory: SVM copies take any host pointer, and
+// nothing tells them apart before the call has returned.
+const char* const kHostMemory = "it may copy from or to the program's own memory";
+
+Token token_of(OperationKind kind, std::initializer_list<std::uint64_t> parts) noexcept {
+  Token token = static_cast<Token>(kind);
+  for (const std::uint64_t part : parts) {
+    token = mix(token, part);
+  }
+  return token;
+}
+
+void describe_pointers(OperationWriter& writer, OperationKind kind, Token token, std::span<const std::uint64_t> words,
+                       std::initializer_list<const void*> pointers) {
+  writer.begin(kind, token);
+  writer.words(words);
+  ArgumentList list;
+  for (const void* pointer : pointers) {
+    list.handle(ArgumentKind::kPointer, pointer);
+  }
+  list.write(writer);
+}
+
+}  // namespace
+
+cl_int wrap::clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* destination, const void* source,
+                                size_t size, cl_uint count, const cl_event* waits, cl_event* event) noexcept {
+  constexpr auto kKind = OperationKind::kPointerCopy;
+  const Call call{entry::clEnqueueSVMMemcpy,
+                  kKind,
+                  token_of(kKind, {size, blocking}),
+                  CL_COMMAND_SVM_MEMCPY,
+                  blocking != CL_FALSE ? "the call blocks" : kHostMemory,
+                  static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
+  return enqueue(
+      call, queue, count, waits, event,
+      [&](OperationWriter& writer, Token token) {
+        describe_pointers(writer, kKind, token, std::array<std::uint64_t, 2>{size, blocking}, {destination, source});
+      },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueSVMMemcpy(queue, blocking, destination, source, size, count, driver_waits, result);
+      });
+}
+
+cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const void* pattern, size_t pattern_size,
+                                 size_t size, cl_uint count, const cl_event* waits, cl_event* event) noexcept {
+  constexpr auto kKind = OperationKind::kPointerFill;
+  const Call call{entry::clEnqueueSVMMemFill, kKind, token_of(kKind, {size, pattern_size}), CL_COMMAND_SVM_MEMFILL,
+                  pattern == nullptr || pattern_size > 128 ? "its pattern is not valid" : nullptr};
+  return enqueue(
+      call, queue, count, waits, event,
+      [&](OperationWriter& writer, Token token) {
+        writer.begin(kKind, token);
+        writer.word(size);
+        ArgumentList list;
+        list.handle(ArgumentKind::kPointer, pointer);
+        list.value(pattern, pattern_size);
+        list.write(writer);
+      },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueSVMMemFill(queue, pointer, pattern, pattern_size, size, count, driver_waits, result);
+      });
+}
+
+cl_int wrap::clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void* pointer, size_t size,
+                             cl_uint count, const cl_event* waits, cl_event* event) noexcept {
+  constexpr auto kKind = OperationKind::kPointerMap;
+  const Call call{entry::clEnqueueSVMMap,
+                  kKind,
+                  token_of(kKind, {size, flags, blocking}),
+                  CL_COMMAND_SVM_MAP,
+                  "it maps memory into the program",
+                  static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
+  return enqueue(
+      call, queue, count, waits, event,
+      [&](OperationWriter& writer, Token token) {
+        describe_pointers(writer, kKind, token, std::array<std::uint64_t, 3>{size, flags, blocking}, {pointer});
+      },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueSVMMap(queue, blocking, flags, pointer, size, count, driver_waits, result);
+      });
+}
+
+cl_int wrap::clEnqueueSVMUnmap(cl_command_queue queue, void* pointer, cl_uint count, const cl_event* waits,
+                               cl_event* event) noexcept {
+  constexpr auto kKind = OperationKind::kPointerUnmap;
+  return enqueue(
+      {entry::clEnqueueSVMUnmap, kKind, token_of(kKind, {}), CL_COMMAND_SVM_UNMAP, "it gives mapped memory back"}, queue,
+      count, waits, event,
+      [&](OperationWriter& writer, Token token) { describe_pointers(writer, kKind, token, {}, {pointer}); },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueSVMUnmap(queue, pointer, count, driver_waits, result);
+      });
+}
+
+cl_int wrap::clEnqueueSVMFree(cl_command_queue queue, cl_uint pointer_count, void* pointers[],
+                              void(CL_CALLBACK* function)(cl_command_queue, cl_uint, void*[], void*), void* user,
+                              cl_uint count, const cl_event* waits, cl_event* event) noexcept {
+  constexpr auto kKind = OperationKind::kPointerFree;
+  return enqueue(
+      {entry::clEnqueueSVMFree, kKind, token_of(kKind, {pointer_count}), CL_COMMAND_SVM_FREE, "it frees memory"}, queue,
+      count, waits, event,
+      [&](OperationWriter& writer, Token token) {
+        writer.begin(kKind, token);
+        for (cl_uint i = 0; pointers != nullptr && i < pointer_count; ++i) {
+          writer.argument_handle(ArgumentKind::kPointer, 0, reinterpret_cast<std::uint64_t>(pointers[i]));
+        }
+      },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueSVMFree(queue, pointer_count, pointers, function, user, count, driver_waits, result);
+      });
+}
+
+cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_count, const void** pointers,
+                                    const size_t* sizes, cl_mem_migration_flags flags, cl_uint count,
+                                    const cl_event* waits, cl_event* event) noexcept {
+  constexpr auto kKind = OperationKind::kPointerMigrate;
+  return enqueue(
+      {entry::clEnqueueSVMMigrateMem, kKind, token_of(kKind, {pointer_count, flags}), CL_COMMAND_SVM_MIGRATE_MEM}, queue,
+      count, waits, event,
+      [&](OperationWriter& writer, Token token) {
+        writer.begin(kKind, token);
+        writer.word(flags);
+        for (cl_uint i = 0; sizes != nullptr && i < pointer_count; ++i) {
+          writer.word(sizes[i]);
+        }
+        for (cl_uint i = 0; pointers != nullptr && i < pointer_count; ++i) {
+          writer.argument_handle(ArgumentKind::kPointer, 0, reinterpret_cast<std::uint64_t>(pointers[i]));
+        }
+      },
+      [&](const cl_event* driver_waits, cl_event* result) {
+        return target.clEnqueueSVMMigrateMem(queue, pointer_count, pointers, sizes, flags, count, driver_waits, result);
+      });
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,198 @@
+// Functions that are given events. What a promise is: promises.h.
+
+#include <cstring>
+#include <new>
+
+#include "layer/opencl/enqueue.h"
+
+namespace refrain::layer {
+namespace {
+
+EventState* find_event(cl_event event) noexcept { return objects.events.find(handle_of(event)); }
+
+EventState* find_promise(cl_event event) noexcept {
+  EventState* known = find_event(event);
+  return known != nullptr && known->promise ? known : nullptr;
+}
+
+/// Submits the work behind a promise if it is still held. Returns the event that stands for it now.
+cl_event settled(cl_event event) noexcept {
+  const EventState* promise = find_promise(event);
+  if (promise == nullptr) {
+    return event;
+  }
+  if (promise->outcome.load(std::memory_order_acquire) == 1) {
+    if (replay::Engine* running = engine_with_work(); running != nullptr) {
+      running->settle_lane(promise->lane);
+    }
+    signal_promises();
+  }
+  return driver_event(event);
+}
+
+template <class Value>
+cl_int answer(const Value& value, std::size_t size, void* place, std::size_t* size_ret) noexcept {
+  if (place != nullptr) {
+    if (size < sizeof(value)) {
+      return CL_INVALID_VALUE;
+    }
+    std::memcpy(place, &value, sizeof(value));
+  }
+  if (size_ret != nullptr) {
+    *size_ret = sizeof(value);
+  }
+  return CL_SUCCESS;
+}
+
+/// A callback of the application on the event of a submission, which knows it by another handle.
+struct Callback {
+  void(CL_CALLBACK* function)(cl_event, cl_int, void*);
+  void* user;
+  EventState* promise;
+};
+
+void CL_CALLBACK run_callback(cl_event, cl_int status, void* user) {
+  auto* callback = static_cast<Callback*>(user);
+  callback->function(native<cl_event>(callback->promise->handle.load(std::memory_order_relaxed)), status, callback->user);
+  drop_use(*callback->promise);
+  delete callback;
+}
+
+cl_int release_event(Handle handle) noexcept {
+  EventState* known = objects.events.find(handle);
+  if (known != nullptr && known->promise) {
+    drop_use(*known);
+    return CL_SUCCESS;
+  }
+  if (known != nullptr) {
+    if (known->user && known->outcome.load(std::memory_order_relaxed) == 1) {
+      state.unset_user_events.fetch_sub(1, std::memory_order_relaxed);   // it never will be set
+    }
+    objects.events.erase(known);
+    objects.events.recycle(known);
+  }
+  return target.clReleaseEvent(native<cl_event>(handle));
+}
+
+}  // namespace
+
+cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) noexcept {
+  HostCall host_call(entry::clWaitForEvents);
+  DriverWaits waits;
+  if (events != nullptr) {
+    for (cl_uint i = 0; i < count; ++i) {
+      settled(events[i]);
+    }
+  }
+  return host_call.done(target.clWaitForEvents(count, waits.translate(count, events)), true);
+}
+
+cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, void* value, size_t* size_ret) noexcept {
+  const EventState* promise = find_promise(event);
+  if (promise == nullptr) [[likely]] {
+    return target.clGetEventInfo(event, name, size, value, size_ret);
+  }
+  switch (name) {
+    case CL_EVENT_COMMAND_TYPE: return answer(promise->command, size, value, size_ret);
+    case CL_EVENT_COMMAND_QUEUE: return answer(promise->queue, size, value, size_ret);
+    case CL_EVENT_CONTEXT: return answer(promise->context, size, value, size_ret);
+    case CL_EVENT_REFERENCE_COUNT:
+      return answer(static_cast<cl_uint>(promise->references.load(std::memory_order_relaxed)), size, value, size_ret);
+    default: break;
+  }
+  const EntryScope scope;
+  return target.clGetEventInfo(settled(event), name, size, value, size_ret);
+}
+
+cl_int wrap::clGetEventProfilingInfo(cl_event event, cl_profiling_info name, size_t size, void* value,
+                                     size_t* size_ret) noexcept {
+  // Events of queues with profiling are never promises.
+  return find_promise(event) != nullptr ? CL_PROFILING_INFO_NOT_AVAILABLE
+                                        : target.clGetEventProfilingInfo(event, name, size, value, size_ret);
+}
+
+cl_int wrap::clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK* function)(cl_event, cl_int, void*),
+                                void* user) noexcept {
+  EventState* promise = find_promise(event);
+  if (promise == nullptr || function == nullptr || type < CL_COMPLETE || type > CL_SUBMITTED) {
+    return target.clSetEventCallback(event, type, function, user);
+  }
+  const EntryScope scope;
+  if (type == CL_COMPLETE && promise->outcome.load(std::memory_order_acquire) == 1) {
+    // Still held: the user event will be told when it is complete, and tells the application.
+    promise->watched.store(true, std::memory_order_release);
+    return target.clSetEventCallback(event, type, function, user);
+  }
+  cl_event real = settled(event);
+  if (real == event) {   // refused: the user event carries the error
+    promise->watched.store(true, std::memory_order_release);
+    return target.clSetEventCallback(event, type, function, user);
+  }
+  auto* callback = new (std::nothrow) Callback{function, user, promise};
+  if (callback == nullptr) {
+    return CL_OUT_OF_HOST_MEMORY;
+  }
+  promise->uses.fetch_add(1, std::memory_order_relaxed);
+  const cl_int status = target.clSetEventCallback(real, type, &run_callback, callback);
+  if (status != CL_SUCCESS) {
+    drop_use(*promise);
+    delete callback;
+  }
+  return status;
+}
+
+cl_int wrap::clRetainEvent(cl_event event) noexcept {
+  EventState* known = find_event(event);
+  if (known != nullptr && known->promise) {
+    known->references.fetch_add(1, std::memory_order_relaxed);
+    return CL_SUCCESS;
+  }
+  const cl_int status = target.clRetainEvent(event);
+  if (status == CL_SUCCESS && known != nullptr) {
+    known->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  return status;
+}
+
+cl_int wrap::clReleaseEvent(cl_event event) noexcept {
+  EventState* known = find_event(event);
+  if (known == nullptr) {
+    return target.clReleaseEvent(event);
+  }
+  if (known->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return known->promise ? CL_SUCCESS : target.clReleaseEvent(event);
+  }
+  const EntryScope scope;
+  return release_later<&release_event>(known->holder.load(std::memory_order_relaxed), handle_of(event));
+}
+
+cl_event wrap::clCreateUserEvent(cl_context context, cl_int* error) noexcept {
+  cl_event event = target.clCreateUserEvent(context, error);
+  EventState* record = event == nullptr ? nullptr : objects.events.make();
+  if (record == nullptr) {
+    return event;
+  }
+  record->begin();
+  record->user = true;
+  if (!objects.events.insert(record, handle_of(event))) {
+    objects.events.recycle(record);
+    return event;
+  }
+  state.unset_user_events.fetch_add(1, std::memory_order_relaxed);
+  return event;
+}
+
+cl_int wrap::clSetUserEventStatus(cl_event event, cl_int status) noexcept {
+  EventState* known = find_event(event);
+  if (known != nullptr && known->promise) {
+    return CL_INVALID_EVENT;   // to the application it is the event of a command
+  }
+  HostCall host_call(entry::clSetUserEventStatus);
+  const cl_int answered = target.clSetUserEventStatus(event, status);
+  if (answered == CL_SUCCESS && known != nullptr && known->user && known->outcome.exchange(0) == 1) {
+    state.unset_user_events.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return host_call.done(answered, false);
+}
+
+}  // namespace refrain::layer

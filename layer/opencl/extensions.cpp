@@ -1,0 +1,124 @@
+// Extension functions: known ones typed, every other one wrapped by a stub of its own, the same address
+// for the same function each time.
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "env/log.h"
+#include "layer/opencl/dispatch.h"
+#include "layer/opencl/kernels.h"
+#include "layer/opencl/layer.h"
+#include "layer/opencl/stubs.h"
+#include "layer/opencl/wrappers.h"
+
+namespace refrain::layer {
+namespace {
+
+/// Extension functions that neither wait for work, nor see its results, nor start any.
+constexpr std::array<std::string_view, 12> kNeutral = {
+    "clIcdGetPlatformIDsKHR",       "clGetKernelSubGroupInfoKHR",  "clGetGLContextInfoKHR",
+    "clGetLayerInfo",               "clCreateSubDevicesEXT",       "clRetainDeviceEXT",
+    "clReleaseDeviceEXT",           "clGetCommandBufferInfoKHR",   "clGetKernelSuggestedLocalWorkSizeKHR",
+    "clGetMemAllocInfoINTEL",       "clGetSupportedImageFormats", "clGetKernelSuggestedLocalWorkSizeINTEL"};
+
+struct Extensions {
+  std::mutex mutex;
+  std::map<void*, void*> stubs;              // real address → ours
+  std::set<std::string, std::less<>> names;  // static lifetime for entry point names
+  std::uint32_t used = 0;
+  clSetKernelArgMemPointerINTEL_fn set_usm_pointer = nullptr;
+};
+Extensions& extensions() noexcept {
+  static Extensions& all = *new Extensions;
+  return all;
+}
+
+/// A kernel argument that is a unified shared memory pointer.
+cl_int CL_API_CALL set_kernel_arg_mem_pointer(cl_kernel kernel, cl_uint index, const void* pointer) noexcept {
+  const cl_int status = extensions().set_usm_pointer(kernel, index, pointer);
+  if (status == CL_SUCCESS) {
+    track_usm_pointer(kernel, index, pointer);
+  }
+  return status;
+}
+
+bool makes_objects(std::string_view name) noexcept {
+  return name.find("Create") != std::string_view::npos || name.find("Import") != std::string_view::npos;
+}
+
+/// What to give to the application for a function of the driver.
+void* wrapped(const char* name, void* real) noexcept {
+  if (real == nullptr || name == nullptr) {
+    return real;
+  }
+  const std::string_view function = name;
+  for (const EntryDescription& description : entry_descriptions()) {
+    if (function == description.name) {
+      if (description.wrapper != nullptr) {
+        // The wrapper calls the dispatch table; without an entry there it could not.
+        void* below = nullptr;
+        std::memcpy(&below, reinterpret_cast<const char*>(&target) + description.slot * sizeof(void*), sizeof(below));
+        if (below != nullptr) {
+          return description.wrapper;
+        }
+      } else if (description.entry_class == EntryClass::kNeutral) {
+        return real;
+      }
+      break;
+    }
+  }
+  for (const std::string_view neutral : kNeutral) {
+    if (function == neutral) {
+      return real;
+    }
+  }
+  try {
+    const std::lock_guard guard(extensions().mutex);
+    if (function == "clSetKernelArgMemPointerINTEL") {
+      if (extensions().set_usm_pointer == nullptr) {
+        extensions().set_usm_pointer = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
+      }
+      if (reinterpret_cast<void*>(extensions().set_usm_pointer) == real) {
+        return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
+      }
+    }
+    if (const auto known = extensions().stubs.find(real); known != extensions().stubs.end()) {
+      return known->second;
+    }
+    if (extensions().used == kExtensionStubs) {
+      if (replay::Engine* running = engine(); running != nullptr) {
+        running->fail("the program asked for more extension functions than Refrain can watch");
+      }
+      return real;
+    }
+    const std::uint32_t index = kSlotStubs + extensions().used;
+    const char* kept = extensions().names.emplace(function).first->c_str();
+    void* stub = stub_address(index);
+    extensions().stubs.emplace(real, stub);
+    ++extensions().used;
+    set_stub(index, real, kept, makes_objects(function));
+    return stub;
+  } catch (...) {
+    if (replay::Engine* running = engine(); running != nullptr) {
+      running->fail("out of memory while an extension function was wrapped");
+    }
+    return real;
+  }
+}
+
+}  // namespace
+
+void* wrap::clGetExtensionFunctionAddress(const char* name) noexcept {
+  return wrapped(name, target.clGetExtensionFunctionAddress(name));
+}
+
+void* wrap::clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char* name) noexcept {
+  return wrapped(name, target.clGetExtensionFunctionAddressForPlatform(platform, name));
+}
+
+}  // namespace refrain::layer

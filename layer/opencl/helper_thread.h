@@ -1,0 +1,18 @@
+// One thread of the layer, asleep nearly always: it signals promises that the engine's threads kept, and
+// prints the report that SIGUSR1 asked for.
+#pragma once
+
+namespace refrain::layer {
+
+/// Starts it. Without it (no thread could be made) the same work is done at the next call.
+void start_helper_thread() noexcept;
+/// Async-signal-safe.
+void wake_helper_thread() noexcept;
+/// From a signal handler: print the report soon.
+void request_report() noexcept;
+/// Ends it and waits for it. Not after fork().
+void stop_helper_thread() noexcept;
+/// After fork() in the child: there is no such thread.
+void forget_helper_thread() noexcept;
+
+}  // namespace refrain::layer

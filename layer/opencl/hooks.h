@@ -1,0 +1,21 @@
+// What the engine asks of the OpenCL layer.
+#pragma once
+
+#include "replay/engine.h"
+
+namespace refrain::layer {
+
+class Hooks final : public replay::LayerHooks {
+ public:
+  void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept override;
+  bool retain_objects(const capture::OperationView& operation) noexcept override;
+  void release_objects(const capture::OperationView& operation) noexcept override;
+  backends::Event acquire_event(capture::WaitRef wait) noexcept override;
+  bool may_wait() noexcept override;
+  std::string function_name(capture::FunctionId function) noexcept override;
+};
+
+/// Remembers the name of a kernel for reports. Thread-safe.
+void remember_function(capture::FunctionId function, const std::string& name) noexcept;
+
+}  // namespace refrain::layer

@@ -1,0 +1,149 @@
+// What the loader calls. Nothing here touches a driver or calls an exported OpenCL function.
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "env/child_environment.h"
+#include "env/log.h"
+#include "layer/opencl/dispatch.h"
+#include "layer/opencl/layer.h"
+#include "layer/opencl/lifecycle.h"
+#include "layer/opencl/opencl_headers.h"
+
+#define REFRAIN_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace refrain::layer {
+namespace {
+
+constexpr std::string_view kLayerName = "Refrain " REFRAIN_VERSION;
+// Newer loaders define this one; its list of properties is empty so far.
+using LayerProperties = cl_ulong;
+
+std::mutex init_mutex;
+const cl_icd_dispatch* ours = nullptr;
+const cl_icd_dispatch* below = nullptr;
+cl_uint our_entries = 0;
+
+void report_problems(const std::vector<env::SettingProblem>& problems) {
+  for (const env::SettingProblem& problem : problems) {
+    env::log_warning(problem.source + ": " + problem.message);
+  }
+}
+
+/// `refrain doctor` waits for this line: it is the proof that the layer is in.
+void tell_doctor(cl_uint entries, cl_uint target_entries) {
+  if (getauxval(AT_SECURE) != 0) {
+    return;
+  }
+  const char* number = std::getenv("REFRAIN_DOCTOR_FD");
+  if (number == nullptr) {
+    return;
+  }
+  char* end = nullptr;
+  const long descriptor = std::strtol(number, &end, 10);
+  if (end == number || *end != '\0' || descriptor < 0 || descriptor > 1'000'000) {
+    return;
+  }
+  const std::string line = "refrain layer active " REFRAIN_VERSION " opencl entries=" + std::to_string(entries) +
+                           " target=" + std::to_string(target_entries) + "\n";
+  // Short enough for one write to a pipe; if nobody listens, nobody is told.
+  [[maybe_unused]] const ssize_t written = write(static_cast<int>(descriptor), line.data(), line.size());
+}
+
+cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,
+            const cl_icd_dispatch** dispatch_ret) noexcept {
+  if (entries == 0 || target_dispatch == nullptr || entries_ret == nullptr || dispatch_ret == nullptr) {
+    return CL_INVALID_VALUE;
+  }
+  // Whatever happens, this is a valid answer.
+  *entries_ret = entries;
+  *dispatch_ret = target_dispatch;
+  try {
+    const std::lock_guard guard(init_mutex);
+    if (ours != nullptr) {
+      if (target_dispatch == below) {
+        *entries_ret = our_entries;
+        *dispatch_ret = ours;
+      } else {
+        env::log_warning("a second OpenCL loader in this process is not watched");
+      }
+      return CL_SUCCESS;
+    }
+    std::vector<env::SettingProblem> problems;
+    state.settings = env::load_settings(problems);
+    env::open_log(state.settings);
+    report_problems(problems);
+    env::restore_environment(state.settings);
+    const bool active = state.settings.mode != env::Mode::kOff && state.settings.opencl;
+    if (active) {
+      below = target_dispatch;
+      ours = build_dispatch(target_dispatch, entries, &our_entries);
+      *entries_ret = our_entries;
+      *dispatch_ret = ours;
+    }
+    tell_doctor(*entries_ret, entries);
+  } catch (...) {
+    env::log_error("out of memory while the layer was loaded; everything passes through");
+  }
+  return CL_SUCCESS;
+}
+
+template <class Write>
+cl_int answer(std::size_t needed, std::size_t size, void* value, std::size_t* size_ret, Write&& write_value) noexcept {
+  if (value != nullptr) {
+    if (size < needed) {
+      return CL_INVALID_VALUE;
+    }
+    write_value();
+  }
+  if (size_ret != nullptr) {
+    *size_ret = needed;
+  }
+  return CL_SUCCESS;
+}
+
+}  // namespace
+}  // namespace refrain::layer
+
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void* value,
+                                                              size_t* size_ret) {
+  using namespace refrain::layer;
+  switch (name) {
+    case CL_LAYER_API_VERSION:
+      return answer(sizeof(cl_layer_api_version), size, value, size_ret, [value] {
+        const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+        std::memcpy(value, &version, sizeof(version));
+      });
+    case CL_LAYER_NAME:
+      return answer(kLayerName.size() + 1, size, value, size_ret,
+                    [value] { std::memcpy(value, kLayerName.data(), kLayerName.size() + 1); });
+    default: return CL_INVALID_VALUE;
+  }
+}
+
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target_dispatch,
+                                                           cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret) {
+  return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
+}
+
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(
+    cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret,
+    const refrain::layer::LayerProperties* properties) {
+  if (properties != nullptr && *properties != 0) {
+    return CL_INVALID_PROPERTY;   // none are known
+  }
+  return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
+}
+
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer() {
+  refrain::layer::shut_down();
+  return CL_SUCCESS;
+}

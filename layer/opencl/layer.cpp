@@ -1,0 +1,71 @@
+#include "layer/opencl/layer.h"
+
+#include <string>
+
+#include "env/log.h"
+#include "layer/opencl/promises.h"
+#include "layer/opencl/stubs.h"
+
+namespace refrain::layer {
+
+std::atomic<replay::Engine*> engine_pointer{nullptr};
+
+// Constructed on first use of the library and never destroyed: the application's threads may call us
+// while the process exits.
+Layer& state = *new Layer;
+Objects& objects = *new Objects;
+
+ObjectId next_object_id() noexcept {
+  static std::atomic<ObjectId> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+replay::Engine* engine_with_work() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  return found != nullptr && found->anything_held() ? found : nullptr;
+}
+
+HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
+    : entry_point_(entry_point), engine_(layer::engine()) {
+  if (engine_ != nullptr) {
+    held_error_ = engine_->lane().host_call(entry_point);
+  } else if (replay::Engine* failed = engine_with_work(); failed != nullptr) {
+    failed->flush_all(entry_point);   // it gave up while something was held
+  }
+  signal_promises();
+}
+
+cl_int HostCall::done(cl_int status, bool waited) noexcept {
+  if (engine_ == nullptr) {
+    return status;
+  }
+  engine_->lane().host_call_done(entry_point_, waited);
+  const int pending = take_pending_error();
+  if (held_error_ == 0) {
+    held_error_ = pending;
+  }
+  return held_error_ != 0 ? held_error_ : status;
+}
+
+replay::Lane* settle_for_release(std::uint64_t holder) noexcept {
+  replay::Engine* running = engine_with_work();
+  if (running == nullptr) {
+    return nullptr;
+  }
+  replay::Lane& lane = running->lane();
+  if (holder == kManyLanes) {
+    static constexpr replay::EntryPoint kRelease{"release of an object that several threads use"};
+    running->flush_all(kRelease);
+  } else if (holder != 0 && holder != lane.number()) {
+    running->settle_lane(holder);
+  }
+  return &lane;
+}
+
+void log_once(std::atomic<bool>& said, const char* what) noexcept {
+  if (!said.exchange(true, std::memory_order_relaxed)) {
+    env::log_warning(what);
+  }
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,93 @@
+// The OpenCL layer's process-wide state: the functions below us, the engine, the recorder.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "backends/backend.h"
+#include "capture/recorder.h"
+#include "env/settings.h"
+#include "layer/opencl/objects.h"
+#include "layer/opencl/opencl_headers.h"
+#include "replay/engine.h"
+
+namespace refrain::layer {
+
+/// The functions below us (the loader's, or those of a layer below). Entries the loader did not pass are
+/// null. Written once, in clInitLayer.
+extern cl_icd_dispatch target;
+
+struct Layer {
+  env::Settings settings;
+  backends::Backend* backend = nullptr;
+  capture::Recorder* recorder = nullptr;   ///< in capture mode
+  /// User events of the application whose status is not set yet: while there are any, nothing may
+  /// wait for the device on Refrain's own account.
+  std::atomic<std::uint32_t> unset_user_events{0};
+  /// An object was made by a function Refrain does not know; see MAKES in entry_points.def.
+  std::atomic<bool> foreign_objects{false};
+  std::atomic<bool> device_queues{false};  ///< the application made a queue on a device
+};
+extern Layer& state;
+
+/// The engine, or null before the first context and after a failure to start.
+extern std::atomic<replay::Engine*> engine_pointer;
+
+/// The engine if it is at work; null: pass everything through.
+[[nodiscard]] inline replay::Engine* engine() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  return found != nullptr && found->active() ? found : nullptr;
+}
+
+/// The engine, even one that gave up, if it holds anything.
+[[nodiscard]] replay::Engine* engine_with_work() noexcept;
+
+/// Starts the engine; called when the first context is made (nothing can be submitted before).
+void start_engine() noexcept;
+
+/// Every wrapper that can flush has one of these: what became of promises is told to the driver and
+/// to the application's callbacks at its end, when no lock of Refrain is held.
+class EntryScope {
+ public:
+  EntryScope() noexcept = default;
+  ~EntryScope();
+  EntryScope(const EntryScope&) = delete;
+  EntryScope& operator=(const EntryScope&) = delete;
+};
+
+/// Flushes what the calling thread holds, and reports the call to its lane. Returns the error to give
+/// to the application if the call itself succeeds.
+class HostCall {
+ public:
+  explicit HostCall(const replay::EntryPoint& entry_point) noexcept;
+  /// Ends the call. `status`: what the driver said; `waited`: it waited for the device.
+  cl_int done(cl_int status, bool waited) noexcept;
+  [[nodiscard]] replay::Engine* engine() const noexcept { return engine_; }
+
+ private:
+  EntryScope scope_;
+  const replay::EntryPoint& entry_point_;
+  replay::Engine* engine_;
+  int held_error_ = 0;
+};
+
+/// Before the last release of an object that `holder` (see Object) may hold work for: flushes other lanes.
+/// Returns the calling thread's lane if the release should be put off until that lane holds nothing.
+[[nodiscard]] replay::Lane* settle_for_release(std::uint64_t holder) noexcept;
+
+/// Last release by the application of an object that held work may name: now, or when that work is
+/// submitted. Returns the driver's answer if it was asked.
+template <cl_int (*Release)(Handle) noexcept>
+cl_int release_later(std::uint64_t holder, Handle handle) noexcept {
+  replay::Lane* lane = settle_for_release(holder);
+  if (lane == nullptr) {
+    return Release(handle);
+  }
+  lane->defer([](Handle later) { static_cast<void>(Release(later)); }, handle);
+  return CL_SUCCESS;
+}
+
+/// Logs "refrain: <what>; passing it through" once per `what` (static lifetime).
+void log_once(std::atomic<bool>& said, const char* what) noexcept;
+
+}  // namespace refrain::layer

@@ -1,0 +1,132 @@
+#include "layer/opencl/lifecycle.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backends/opencl/opencl_backend.h"
+#include "capture/file_recorder.h"
+#include "env/log.h"
+#include "layer/opencl/helper_thread.h"
+#include "layer/opencl/hooks.h"
+#include "layer/opencl/layer.h"
+#include "layer/opencl/promises.h"
+#include "layer/opencl/stubs.h"
+
+namespace refrain::layer {
+namespace {
+
+std::atomic<bool> tried{false};
+std::mutex start_mutex;
+
+void on_report_signal(int) {
+  const int saved = errno;
+  request_report();
+  errno = saved;
+}
+
+void at_exit() { shut_down(); }
+
+void in_child() {
+  set_stubs_watching(false);
+  forget_helper_thread();
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
+    running->disable_after_fork();
+  }
+}
+
+/// "program argument argument" of this process, for people.
+std::string command_line() {
+  std::string text;
+  if (std::FILE* file = std::fopen("/proc/self/cmdline", "re"); file != nullptr) {
+    char part[4096];
+    std::size_t bytes = 0;
+    while (text.size() < sizeof(part) * 4 && (bytes = std::fread(part, 1, sizeof(part), file)) != 0) {
+      text.append(part, bytes);
+    }
+    std::fclose(file);
+  }
+  while (!text.empty() && text.back() == '\0') {
+    text.pop_back();
+  }
+  for (char& letter : text) {
+    letter = letter == '\0' ? ' ' : letter;
+  }
+  return text;
+}
+
+capture::Recorder* open_recorder() {
+  if (state.settings.mode != env::Mode::kCapture) {
+    return nullptr;
+  }
+  capture::FileRecorderOptions options;
+  options.file = env::expand_file_name(state.settings.capture_file);
+  options.contents = state.settings.portable;
+  options.command = command_line();
+  std::string error;
+  std::unique_ptr<capture::Recorder> recorder = capture::open_file_recorder(options, &error);
+  if (recorder == nullptr) {
+    env::log_error(error + "; nothing is captured");
+  }
+  return recorder.release();   // lives as long as the process, except for shut_down()
+}
+
+}  // namespace
+
+void start_engine() noexcept {
+  if (tried.load(std::memory_order_acquire)) {
+    return;
+  }
+  const std::lock_guard guard(start_mutex);
+  if (tried.load(std::memory_order_relaxed)) {
+    return;
+  }
+  try {
+    static Hooks& hooks = *new Hooks;
+    state.recorder = open_recorder();
+    state.backend = new backends::OpenClBackend(target);
+    auto* made = new replay::Engine(state.settings, *state.backend, hooks, state.recorder);
+    start_helper_thread();
+    engine_pointer.store(made, std::memory_order_release);
+    set_stubs_watching(true);
+    watch_process();
+  } catch (const std::exception& error) {
+    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
+  } catch (...) {
+    env::log_error("Refrain could not start; everything passes through");
+  }
+  tried.store(true, std::memory_order_release);
+}
+
+void watch_process() noexcept {
+  std::atexit(&at_exit);
+  pthread_atfork(nullptr, nullptr, &in_child);
+  struct sigaction now {};
+  if (state.settings.report && sigaction(SIGUSR1, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+      now.sa_handler == SIG_DFL) {
+    struct sigaction ours {};
+    ours.sa_handler = &on_report_signal;
+    ours.sa_flags = SA_RESTART;
+    sigemptyset(&ours.sa_mask);
+    sigaction(SIGUSR1, &ours, nullptr);
+  }
+}
+
+void shut_down() noexcept {
+  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  if (running == nullptr) {
+    return;
+  }
+  set_stubs_watching(false);
+  running->shut_down();
+  signal_promises();
+  stop_helper_thread();
+  signal_handed_over();
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,206 @@
+// What the layer knows of every OpenCL object the application made: one record each, found by handle.
+//
+// Records mirror the application's reference counts only (retain and release calls); the driver's own
+// counts are never asked for. A record leaves its registry at the application's last release, before
+// the driver is told, so that the driver may reuse the handle at once.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "capture/operation.h"
+#include "capture/recorder.h"
+#include "layer/opencl/opencl_headers.h"
+#include "layer/opencl/registry.h"
+#include "replay/lane.h"
+
+namespace refrain::layer {
+
+using capture::Handle;
+using capture::ObjectId;
+using capture::OperationKind;
+
+template <class T>
+[[nodiscard]] Handle handle_of(T* object) noexcept {
+  return reinterpret_cast<Handle>(object);
+}
+template <class T>
+[[nodiscard]] T native(Handle handle) noexcept {
+  return reinterpret_cast<T>(handle);
+}
+
+/// A number never given before in this process. Thread-safe.
+[[nodiscard]] ObjectId next_object_id() noexcept;
+
+/// Lane numbers start at 1; this one means several.
+inline constexpr std::uint64_t kManyLanes = ~std::uint64_t{0};
+
+struct Object {
+  std::atomic<std::uint64_t> handle{0};
+  ObjectId id = 0;
+  std::atomic<std::uint32_t> references{1};   ///< the application's
+  /// Lane that holds, or held, work naming this object; kManyLanes if several did.
+  std::atomic<std::uint64_t> holder{0};
+
+  void begin() noexcept {
+    id = next_object_id();
+    references.store(1, std::memory_order_relaxed);
+    holder.store(0, std::memory_order_relaxed);
+  }
+  void held_by(std::uint64_t lane) noexcept {
+    const std::uint64_t before = holder.load(std::memory_order_relaxed);
+    if (before != lane) {
+      holder.store(before == 0 ? lane : kManyLanes, std::memory_order_relaxed);
+    }
+  }
+};
+
+struct ContextState : Object {
+  ContextState* next_free = nullptr;
+  std::vector<bool> roles;   ///< roles in use by the context's queues; under `queue_mutex`
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    roles.clear();
+  }
+};
+
+struct QueueState : Object {
+  QueueState* next_free = nullptr;
+  replay::QueueSlot slot;
+  capture::Token token_seed = 0;       ///< role and kind of the queue
+  cl_context context = nullptr;
+  const char* unholdable = nullptr;    ///< nothing of this queue is ever held, and why
+  /// Why operations of a kind are not held; null: they can be. Filled when the queue is made.
+  std::array<const char*, capture::kOperationKindCount> cannot_record{};
+  bool on_device = false;
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    slot.info = {};
+    slot.capabilities = {};
+    slot.holder.store(nullptr, std::memory_order_relaxed);
+    context = nullptr;
+    unholdable = nullptr;
+    cannot_record.fill(nullptr);
+    on_device = false;
+  }
+};
+
+struct MemoryState : Object {
+  MemoryState* next_free = nullptr;
+  capture::ArgumentKind kind = capture::ArgumentKind::kBuffer;
+  cl_mem parent = nullptr;
+  capture::BufferInfo info;
+  std::atomic<bool> told{false};       ///< the recorder knows it
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    parent = nullptr;
+    info = {};
+    told.store(false, std::memory_order_relaxed);
+  }
+};
+
+struct SamplerState : Object {
+  SamplerState* next_free = nullptr;
+  capture::BufferInfo info;
+  std::atomic<bool> told{false};
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    info = {};
+    told.store(false, std::memory_order_relaxed);
+  }
+};
+
+struct ProgramState : Object {
+  ProgramState* next_free = nullptr;
+  capture::CodeId code = 0;            ///< hash of the content
+  std::uint64_t constants = 0;         ///< hash of specialization constants
+  std::string options;                 ///< of the last build
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    code = 0;
+    constants = 0;
+    options.clear();
+  }
+};
+
+struct KernelState : Object {
+  KernelState* next_free = nullptr;
+  capture::FunctionId function = 0;
+  capture::CodeId code = 0;
+  std::string name;
+  std::string options;
+  std::atomic<bool> told{false};
+  const char* unholdable = nullptr;    ///< e.g. clSetKernelExecInfo was called
+  /// Arguments as they go into a record: descriptors, offsets into `values`, padded values.
+  std::vector<capture::ArgumentDescriptor> descriptors;
+  std::vector<std::uint32_t> offsets;
+  std::vector<std::byte> values;
+  std::uint32_t unset_count = 0;       ///< arguments the application has not set yet
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    told.store(false, std::memory_order_relaxed);
+    unholdable = nullptr;
+    descriptors.clear();
+    offsets.clear();
+    values.clear();
+    unset_count = 0;
+  }
+};
+
+/// An event the application has. Either a real one, made by the driver for an operation that was
+/// issued; or a user event of the application; or a *promise*: a user event that Refrain made to stand
+/// for the event of a held operation. See promises.h.
+struct EventState : Object {
+  EventState* next_free = nullptr;
+  bool promise = false;
+  bool user = false;
+  std::uint64_t lane = 0;              ///< of the operation; 0: none
+  std::uint64_t sequence = 0;
+  cl_command_type command = 0;         ///< promises: what clGetEventInfo says
+  cl_command_queue queue = nullptr;    ///< promises
+  cl_context context = nullptr;        ///< promises
+  /// Promises: 1 until the operation was submitted, then 0, or the error it was refused with.
+  std::atomic<int> outcome{1};
+  std::atomic<Handle> native{0};       ///< promises: the event of the submission, one reference
+  std::atomic<bool> watched{false};    ///< promises: the user event itself has callbacks
+  /// Promises: reasons to keep the record: the application, the held operation, a signal under way.
+  std::atomic<std::uint32_t> uses{0};
+  EventState* next_signal = nullptr;
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    promise = false;
+    user = false;
+    lane = 0;
+    sequence = 0;
+    outcome.store(1, std::memory_order_relaxed);
+    native.store(0, std::memory_order_relaxed);
+    watched.store(false, std::memory_order_relaxed);
+    uses.store(0, std::memory_order_relaxed);
+    next_signal = nullptr;
+  }
+};
+
+struct Objects {
+  Registry<ContextState> contexts;
+  Registry<QueueState> queues;
+  Registry<MemoryState> memory;
+  Registry<SamplerState> samplers;
+  Registry<ProgramState> programs;
+  Registry<KernelState> kernels;
+  Registry<EventState> events;
+};
+/// Never destroyed: threads of the application may still call during exit.
+extern Objects& objects;
+
+/// Mirrors a retain call that the driver accepted.
+template <class T>
+void retained(Registry<T>& registry, Handle handle) noexcept {
+  if (T* record = registry.find(handle); record != nullptr) {
+    record->references.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace refrain::layer

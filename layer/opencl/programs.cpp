@@ -1,0 +1,209 @@
+#include "layer/opencl/programs.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "layer/opencl/layer.h"
+#include "layer/opencl/wrappers.h"
+
+namespace refrain::layer {
+namespace {
+
+using capture::CodeKind;
+using capture::mix;
+
+std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept { return XXH3_64bits(bytes, size); }
+
+void register_program(cl_program program, capture::CodeId code, CodeKind kind, std::span<const std::byte> bytes) {
+  ProgramState* record = objects.programs.make();
+  if (record == nullptr) {
+    return;   // its kernels are unknown and pass through
+  }
+  record->begin();
+  record->code = code != 0 ? code : 1;
+  if (!objects.programs.insert(record, handle_of(program))) {
+    objects.programs.recycle(record);
+    return;
+  }
+  if (state.recorder != nullptr && !bytes.empty()) {
+    state.recorder->code({record->code, kind, bytes});
+  }
+}
+
+/// Runs `work`, which may run out of memory; then the program stays unknown.
+template <class Work>
+void guarded(Work&& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    static std::atomic<bool> said{false};
+    log_once(said, "out of memory for a program's identity; its kernels pass through");
+  }
+}
+
+std::span<const std::byte> bytes_of(const void* data, std::size_t size) noexcept {
+  return {static_cast<const std::byte*>(data), data == nullptr ? 0 : size};
+}
+
+/// The binary of a program for its first device, for captures of what cannot be built from source.
+std::vector<std::byte> binary_of(cl_program program) {
+  std::size_t bytes = 0;
+  if (target.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) {
+    return {};
+  }
+  std::vector<std::size_t> sizes(bytes / sizeof(std::size_t));
+  if (target.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, bytes, sizes.data(), nullptr) != CL_SUCCESS) {
+    return {};
+  }
+  std::vector<std::byte> binary(sizes.empty() ? 0 : sizes.front());
+  std::vector<unsigned char*> places(sizes.size(), nullptr);
+  if (!binary.empty()) {
+    places.front() = reinterpret_cast<unsigned char*>(binary.data());
+    if (target.clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof(places[0]), places.data(), nullptr) !=
+        CL_SUCCESS) {
+      binary.clear();
+    }
+  }
+  return binary;
+}
+
+void remember_options(cl_program program, const char* options) noexcept {
+  if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
+    guarded([&] { known->options = options == nullptr ? "" : options; });
+  }
+}
+
+}  // namespace
+
+capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept {
+  std::uint64_t id = mix(program.code, program.constants);
+  id = mix(id, hash_of(program.options.data(), program.options.size()));
+  id = mix(id, hash_of(name.data(), name.size()));
+  return id != 0 ? id : 1;
+}
+
+cl_program wrap::clCreateProgramWithSource(cl_context context, cl_uint count, const char** strings,
+                                           const size_t* lengths, cl_int* error) noexcept {
+  cl_program program = target.clCreateProgramWithSource(context, count, strings, lengths, error);
+  if (program != nullptr) {
+    guarded([&] {
+      std::string source;
+      for (cl_uint i = 0; i < count; ++i) {
+        const bool terminated = lengths == nullptr || lengths[i] == 0;
+        source.append(strings[i], terminated ? std::strlen(strings[i]) : lengths[i]);
+      }
+      register_program(program, hash_of(source.data(), source.size()), CodeKind::kSource,
+                       bytes_of(source.data(), source.size()));
+    });
+  }
+  return program;
+}
+
+cl_program wrap::clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                           const size_t* lengths, const unsigned char** binaries, cl_int* binary_status,
+                                           cl_int* error) noexcept {
+  cl_program program =
+      target.clCreateProgramWithBinary(context, count, devices, lengths, binaries, binary_status, error);
+  if (program != nullptr && count != 0) {
+    guarded([&] {
+      std::uint64_t code = hash_of(binaries[0], lengths[0]);
+      for (cl_uint i = 1; i < count; ++i) {
+        code = mix(code, hash_of(binaries[i], lengths[i]));
+      }
+      register_program(program, code, CodeKind::kBinary, bytes_of(binaries[0], lengths[0]));
+    });
+  }
+  return program;
+}
+
+cl_program wrap::clCreateProgramWithBuiltInKernels(cl_context context, cl_uint count, const cl_device_id* devices,
+                                                   const char* names, cl_int* error) noexcept {
+  cl_program program = target.clCreateProgramWithBuiltInKernels(context, count, devices, names, error);
+  if (program != nullptr && names != nullptr) {
+    guarded([&] {
+      register_program(program, hash_of(names, std::strlen(names)), CodeKind::kBuiltin, bytes_of(names, std::strlen(names)));
+    });
+  }
+  return program;
+}
+
+cl_program wrap::clCreateProgramWithIL(cl_context context, const void* il, size_t length, cl_int* error) noexcept {
+  cl_program program = target.clCreateProgramWithIL(context, il, length, error);
+  if (program != nullptr) {
+    guarded([&] { register_program(program, hash_of(il, length), CodeKind::kIntermediate, bytes_of(il, length)); });
+  }
+  return program;
+}
+
+cl_int wrap::clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                            void(CL_CALLBACK* notify)(cl_program, void*), void* user) noexcept {
+  remember_options(program, options);
+  return target.clBuildProgram(program, count, devices, options, notify, user);
+}
+
+cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                              cl_uint headers, const cl_program* input_headers, const char** names,
+                              void(CL_CALLBACK* notify)(cl_program, void*), void* user) noexcept {
+  if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
+    remember_options(program, options);
+    for (cl_uint i = 0; input_headers != nullptr && i < headers; ++i) {
+      if (const ProgramState* header = objects.programs.find(handle_of(input_headers[i])); header != nullptr) {
+        known->constants = mix(known->constants, header->code);
+      }
+    }
+  }
+  return target.clCompileProgram(program, count, devices, options, headers, input_headers, names, notify, user);
+}
+
+cl_program wrap::clLinkProgram(cl_context context, cl_uint count, const cl_device_id* devices, const char* options,
+                               cl_uint inputs, const cl_program* input_programs,
+                               void(CL_CALLBACK* notify)(cl_program, void*), void* user, cl_int* error) noexcept {
+  cl_program program =
+      target.clLinkProgram(context, count, devices, options, inputs, input_programs, notify, user, error);
+  if (program != nullptr) {
+    guarded([&] {
+      std::uint64_t code = 0x11AE;
+      for (cl_uint i = 0; i < inputs; ++i) {
+        const ProgramState* input = objects.programs.find(handle_of(input_programs[i]));
+        code = mix(code, input == nullptr ? 0 : function_id(*input, ""));
+      }
+      // With a callback the link may still be under way: there is no binary to be had yet.
+      const std::vector<std::byte> binary =
+          state.recorder != nullptr && notify == nullptr ? binary_of(program) : std::vector<std::byte>();
+      register_program(program, code, CodeKind::kBinary, binary);
+      remember_options(program, options);
+    });
+  }
+  return program;
+}
+
+cl_int wrap::clSetProgramSpecializationConstant(cl_program program, cl_uint id, size_t size,
+                                                const void* value) noexcept {
+  const cl_int status = target.clSetProgramSpecializationConstant(program, id, size, value);
+  if (ProgramState* known = objects.programs.find(handle_of(program)); status == CL_SUCCESS && known != nullptr) {
+    known->constants = mix(mix(known->constants, id), hash_of(value, size));
+  }
+  return status;
+}
+
+cl_int wrap::clRetainProgram(cl_program program) noexcept {
+  const cl_int status = target.clRetainProgram(program);
+  if (status == CL_SUCCESS) {
+    retained(objects.programs, handle_of(program));
+  }
+  return status;
+}
+
+cl_int wrap::clReleaseProgram(cl_program program) noexcept {
+  ProgramState* known = objects.programs.find(handle_of(program));
+  if (known != nullptr && known->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    objects.programs.erase(known);   // kernels keep what they need to know of it
+    objects.programs.recycle(known);
+  }
+  return target.clReleaseProgram(program);
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,13 @@
+// Programs: identity by content, whatever the handle.
+#pragma once
+
+#include <string_view>
+
+#include "layer/opencl/objects.h"
+
+namespace refrain::layer {
+
+/// Content identity of a kernel of this program as it is built now. The same in every run.
+[[nodiscard]] capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept;
+
+}  // namespace refrain::layer

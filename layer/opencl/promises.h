@@ -1,0 +1,59 @@
+// Events of held operations.
+//
+// The application gets a real user event, so that even a function nobody knows can use it. Functions
+// that Refrain knows are given the event of the submission instead, as soon as there is one. The user
+// event's own status is set when that event completes.
+//
+// Callbacks of the application may run inside clSetUserEventStatus. That is never called with a lock of
+// Refrain held: fulfilled promises are queued and signalled at the end of the entry point, or by the
+// helper thread if the flush came from a thread that is not the application's.
+#pragma once
+
+#include <span>
+
+#include "layer/opencl/objects.h"
+
+namespace refrain::layer {
+
+/// Makes a promise for an operation that is about to be held: registered, one reference for the
+/// application, one use for the operation. Null if the driver refuses.
+EventState* make_promise(const QueueState& queue, cl_command_type command) noexcept;
+
+/// The held operation was submitted (`event`: one reference, taken over) or refused (`status`).
+void fulfil_promise(EventState& promise, Handle event, int status) noexcept;
+
+/// Sets the user events of what this thread fulfilled. No lock of Refrain may be held.
+void signal_promises() noexcept;
+/// The same for promises fulfilled by threads of the engine; called by the helper thread.
+void signal_handed_over() noexcept;
+
+/// Drops a use; the last one gives everything back.
+void drop_use(EventState& promise) noexcept;
+
+/// A real event was returned to the application by operation `sequence` of `lane`.
+void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence) noexcept;
+
+/// The event to name to the driver in place of `event`: itself, or what a kept promise turned into.
+[[nodiscard]] cl_event driver_event(cl_event event) noexcept;
+
+/// A wait list as the driver should see it. Flushes the promises in it that other lanes still hold (and
+/// those of the calling lane, unless `keep_own`).
+class DriverWaits {
+ public:
+  DriverWaits() noexcept = default;
+  ~DriverWaits();
+  DriverWaits(const DriverWaits&) = delete;
+  DriverWaits& operator=(const DriverWaits&) = delete;
+  /// `events` as the application gave them. The result is valid as long as both.
+  const cl_event* translate(cl_uint count, const cl_event* events) noexcept;
+
+ private:
+  static constexpr cl_uint kFixed = 16;
+  cl_event fixed_[kFixed] = {};
+  cl_event* many_ = nullptr;
+};
+
+/// Flushes the lane that holds the promise, if any still does. For any event handle.
+void settle_event(replay::Engine& engine, cl_event event) noexcept;
+
+}  // namespace refrain::layer

@@ -1,0 +1,292 @@
+// Contexts and queues, and the host calls that name a queue.
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "env/log.h"
+#include "layer/opencl/enqueue.h"
+
+namespace refrain::layer {
+namespace {
+
+struct DeviceEntry {
+  cl_device_id device = nullptr;
+  ObjectId id = 0;
+  bool told = false;
+};
+
+struct QueueTables {
+  std::mutex mutex;   // guards the devices and ContextState::roles
+  std::vector<DeviceEntry> devices;
+};
+QueueTables& tables() noexcept {
+  static QueueTables& all = *new QueueTables;
+  return all;
+}
+
+cl_context register_context(cl_context context) noexcept {
+  if (context == nullptr) {
+    return context;
+  }
+  start_engine();
+  ContextState* record = objects.contexts.make();
+  if (record != nullptr) {
+    record->begin();
+    if (!objects.contexts.insert(record, handle_of(context))) {
+      objects.contexts.recycle(record);
+    }
+  }
+  return context;
+}
+
+std::string text_of(cl_device_id device, cl_device_info name) {
+  std::array<char, 512> text{};
+  if (target.clGetDeviceInfo(device, name, text.size() - 1, text.data(), nullptr) != CL_SUCCESS) {
+    return {};
+  }
+  return text.data();
+}
+
+void tell_device(cl_device_id device, ObjectId id, const backends::Capabilities& capabilities) {
+  capture::DeviceInfo info;
+  info.id = id;
+  info.api = "opencl";
+  info.name = text_of(device, CL_DEVICE_NAME);
+  info.driver = text_of(device, CL_DRIVER_VERSION);
+  cl_platform_id platform = nullptr;
+  std::array<char, 512> text{};
+  if (target.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), static_cast<void*>(&platform), nullptr) == CL_SUCCESS &&
+      target.clGetPlatformInfo(platform, CL_PLATFORM_NAME, text.size() - 1, text.data(), nullptr) == CL_SUCCESS) {
+    info.platform = text.data();
+  }
+  if (capabilities.native) {
+    const std::uint32_t version = capabilities.version;
+    info.native = "cl_khr_command_buffer " + std::to_string(version >> 22U) + "." +
+                  std::to_string((version >> 12U) & 0x3FFU) + "." + std::to_string(version & 0xFFFU);
+  }
+  state.recorder->device(info);
+}
+
+/// The lowest role no living queue of the context has: programs that make and release a queue for every
+/// call get the same one each time.
+std::uint32_t take_role(cl_context context) {
+  ContextState* known = objects.contexts.find(handle_of(context));
+  if (known == nullptr) {
+    return 0;
+  }
+  for (std::size_t role = 0; role < known->roles.size(); ++role) {
+    if (!known->roles[role]) {
+      known->roles[role] = true;
+      return static_cast<std::uint32_t>(role);
+    }
+  }
+  known->roles.push_back(true);
+  return static_cast<std::uint32_t>(known->roles.size() - 1);
+}
+
+DeviceEntry& device_entry(cl_device_id device) {
+  for (DeviceEntry& entry : tables().devices) {
+    if (entry.device == device) {
+      return entry;
+    }
+  }
+  tables().devices.push_back({device, next_object_id(), false});
+  return tables().devices.back();
+}
+
+/// The smallest well-formed record of a kind: what can be recorded depends on the kind.
+const char* why_not(OperationKind kind, const capture::QueueInfo& queue) {
+  std::vector<std::byte> storage;
+  capture::OperationWriter writer(storage);
+  writer.begin(kind, 0);
+  const int words = capture::word_count_of(kind);
+  for (int i = 0; i < words; ++i) {
+    writer.word(kind == OperationKind::kKernel && (i == capture::words::kDimensions || i >= capture::words::kGlobal) ? 1 : 0);
+  }
+  writer.finish();
+  const backends::Recordable answer = state.backend->can_record(capture::OperationView(storage.data()), queue);
+  return answer.ok ? nullptr : answer.why;
+}
+
+void fill_capabilities(QueueState& record) {
+  replay::QueueSlot& slot = record.slot;
+  if (record.on_device) {
+    record.unholdable = "it is a queue on the device";
+  } else if (!slot.capabilities.native) {
+    record.unholdable = slot.capabilities.why_not;
+  } else if (!slot.info.in_order && !slot.capabilities.out_of_order) {
+    record.unholdable = "the device has no command buffers for out-of-order queues";
+  }
+  if (record.unholdable == nullptr) {
+    for (std::uint16_t kind = 1; kind < capture::kOperationKindCount; ++kind) {
+      record.cannot_record[kind] = why_not(static_cast<OperationKind>(kind), slot.info);
+    }
+    record.cannot_record[static_cast<std::size_t>(OperationKind::kFlush)] = nullptr;   // nothing to record
+  }
+}
+
+cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_device_id device,
+                                cl_command_queue_properties properties) noexcept {
+  replay::Engine* running = engine();
+  if (queue == nullptr || running == nullptr) {
+    return queue;
+  }
+  QueueState* record = objects.queues.make();
+  if (record == nullptr) {
+    return queue;   // its submissions pass through
+  }
+  try {
+    record->begin();
+    record->context = context;
+    record->on_device = (properties & CL_QUEUE_ON_DEVICE) != 0;
+    capture::QueueInfo& info = record->slot.info;
+    info.id = record->id;
+    info.handle = handle_of(queue);
+    info.in_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+    info.profiling = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+    const ContextState* owner = objects.contexts.find(handle_of(context));
+    info.context = owner != nullptr ? owner->id : 0;
+    bool tell = false;
+    {
+      const std::lock_guard guard(tables().mutex);
+      info.role = take_role(context);
+      DeviceEntry& entry = device_entry(device);
+      info.device = entry.id;
+      tell = state.recorder != nullptr && !entry.told;
+      entry.told = entry.told || tell;
+    }
+    record->token_seed = mix(mix(info.role, info.device), (info.in_order ? 1U : 0U) | (info.profiling ? 2U : 0U));
+    if (record->on_device) {
+      state.device_queues.store(true, std::memory_order_relaxed);
+    }
+    running->adopt_queue(record->slot);
+    fill_capabilities(*record);
+    if (tell) {
+      tell_device(device, info.device, record->slot.capabilities);
+    }
+    if (objects.queues.insert(record, handle_of(queue))) {
+      return queue;
+    }
+  } catch (...) {
+    env::log_warning("out of memory for a queue; its submissions pass through");
+  }
+  objects.queues.recycle(record);
+  return queue;
+}
+
+void give_role_back(const QueueState& queue) noexcept {
+  const std::lock_guard guard(tables().mutex);
+  ContextState* known = objects.contexts.find(handle_of(queue.context));
+  if (known != nullptr && queue.slot.info.role < known->roles.size()) {
+    known->roles[queue.slot.info.role] = false;
+  }
+}
+
+}  // namespace
+
+cl_context wrap::clCreateContext(const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
+                                 void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user,
+                                 cl_int* error) noexcept {
+  return register_context(target.clCreateContext(properties, count, devices, notify, user, error));
+}
+
+cl_context wrap::clCreateContextFromType(const cl_context_properties* properties, cl_device_type type,
+                                         void(CL_CALLBACK* notify)(const char*, const void*, size_t, void*), void* user,
+                                         cl_int* error) noexcept {
+  return register_context(target.clCreateContextFromType(properties, type, notify, user, error));
+}
+
+cl_int wrap::clRetainContext(cl_context context) noexcept {
+  const cl_int status = target.clRetainContext(context);
+  if (status == CL_SUCCESS) {
+    retained(objects.contexts, handle_of(context));
+  }
+  return status;
+}
+
+cl_int wrap::clReleaseContext(cl_context context) noexcept {
+  // The context lives on while it has queues or buffers; its record goes with the application's last
+  // reference, as the driver may reuse the handle at any time from then on.
+  ContextState* known = objects.contexts.find(handle_of(context));
+  if (known != nullptr && known->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const std::lock_guard guard(tables().mutex);
+    objects.contexts.erase(known);
+    objects.contexts.recycle(known);
+  }
+  return target.clReleaseContext(context);
+}
+
+cl_command_queue wrap::clCreateCommandQueue(cl_context context, cl_device_id device,
+                                            cl_command_queue_properties properties, cl_int* error) noexcept {
+  return register_queue(target.clCreateCommandQueue(context, device, properties, error), context, device, properties);
+}
+
+cl_command_queue wrap::clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                                          const cl_queue_properties* properties,
+                                                          cl_int* error) noexcept {
+  cl_command_queue queue = target.clCreateCommandQueueWithProperties(context, device, properties, error);
+  cl_command_queue_properties bits = 0;
+  for (const cl_queue_properties* entry = properties; entry != nullptr && *entry != 0; entry += 2) {
+    if (*entry == CL_QUEUE_PROPERTIES) {
+      bits = entry[1];
+    }
+  }
+  return register_queue(queue, context, device, bits);
+}
+
+cl_int wrap::clRetainCommandQueue(cl_command_queue queue) noexcept {
+  const cl_int status = target.clRetainCommandQueue(queue);
+  if (status == CL_SUCCESS) {
+    retained(objects.queues, handle_of(queue));
+  }
+  return status;
+}
+
+cl_int wrap::clReleaseCommandQueue(cl_command_queue queue) noexcept {
+  QueueState* known = objects.queues.find(handle_of(queue));
+  if (known == nullptr || known->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return target.clReleaseCommandQueue(queue);
+  }
+  HostCall host_call(entry::clReleaseCommandQueue);
+  if (host_call.engine() != nullptr) {
+    host_call.engine()->queue_gone(known->slot);
+    signal_promises();
+  }
+  give_role_back(*known);
+  objects.queues.erase(known);
+  objects.queues.recycle(known);
+  return host_call.done(target.clReleaseCommandQueue(queue), false);
+}
+
+cl_int wrap::clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properties properties, cl_bool enable,
+                                       cl_command_queue_properties* old) noexcept {
+  HostCall host_call(entry::clSetCommandQueueProperty);
+  QueueState* known = objects.queues.find(handle_of(queue));
+  if (host_call.engine() != nullptr && known != nullptr) {
+    host_call.engine()->settle(known->slot);
+    signal_promises();
+    known->unholdable = "the queue's properties were changed by clSetCommandQueueProperty";
+  }
+  return host_call.done(target.clSetCommandQueueProperty(queue, properties, enable, old), false);
+}
+
+cl_int wrap::clFlush(cl_command_queue queue) noexcept {
+  const Call call{entry::clFlush, OperationKind::kFlush, static_cast<Token>(OperationKind::kFlush)};
+  return enqueue(
+      call, queue, 0, nullptr, nullptr,
+      [](capture::OperationWriter& writer, Token token) { writer.begin(OperationKind::kFlush, token); },
+      [&](const cl_event*, cl_event*) { return target.clFlush(queue); });
+}
+
+cl_int wrap::clFinish(cl_command_queue queue) noexcept {
+  HostCall host_call(entry::clFinish);
+  if (QueueState* known = objects.queues.find(handle_of(queue)); host_call.engine() != nullptr && known != nullptr) {
+    host_call.engine()->settle(known->slot);
+    signal_promises();
+  }
+  return host_call.done(target.clFinish(queue), true);
+}
+
+}  // namespace refrain::layer

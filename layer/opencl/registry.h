@@ -1,0 +1,210 @@
+// Which of our records belongs to a native handle. Reads take no lock and allocate nothing; making and
+// forgetting an object takes one.
+//
+// Records are recycled but never given back to the system, so that a reader that races with the
+// release of an object (an error of the application) reads a stale record, not freed memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace refrain::layer {
+
+/// `T` needs `std::atomic<std::uint64_t> handle`, `T* next_free` and `void reset()`.
+template <class T>
+class Registry {
+ public:
+  constexpr Registry() noexcept = default;
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  /// The record of `handle`, or null. Lock-free. Any value may be asked for.
+  [[nodiscard]] T* find(std::uint64_t handle) const noexcept {
+    const Table* table = table_.load(std::memory_order_acquire);
+    if (table == nullptr || handle <= kGone) {
+      return nullptr;
+    }
+    const std::uint32_t limit = table->longest_probe.load(std::memory_order_relaxed);
+    std::uint64_t place = hash(handle) >> table->shift;
+    for (std::uint32_t probe = 0; probe <= limit; ++probe) {
+      const Slot& slot = table->slots[place];
+      const std::uint64_t key = slot.key.load(std::memory_order_acquire);
+      if (key == handle) {
+        T* record = slot.value.load(std::memory_order_relaxed);
+        return record != nullptr && record->handle.load(std::memory_order_relaxed) == handle ? record : nullptr;
+      }
+      if (key == kEmpty) {
+        return nullptr;
+      }
+      place = (place + 1) & table->mask;
+    }
+    return nullptr;
+  }
+
+  /// A blank record that is not in the table yet. Null if there is no memory.
+  [[nodiscard]] T* make() noexcept {
+    const std::lock_guard guard(mutex_);
+    return make_locked();
+  }
+  /// Puts a record into the table under `handle`. An older record of that handle (its release was not
+  /// seen) is replaced. False if there is no memory.
+  bool insert(T* record, std::uint64_t handle) noexcept {
+    const std::lock_guard guard(mutex_);
+    return insert_locked(record, handle);
+  }
+  /// Takes a record out of the table; it stays valid until recycle().
+  void erase(T* record) noexcept {
+    const std::lock_guard guard(mutex_);
+    erase_locked(record);
+  }
+  /// Gives a record that is not in the table back for later objects.
+  void recycle(T* record) noexcept {
+    const std::lock_guard guard(mutex_);
+    record->reset();
+    record->next_free = free_;
+    free_ = record;
+  }
+  /// Runs `use(record)` while the record of `handle` cannot be erased. False if there is none.
+  template <class Use>
+  bool with(std::uint64_t handle, Use&& use) noexcept {
+    const std::lock_guard guard(mutex_);
+    T* record = find(handle);
+    return record != nullptr && use(*record);
+  }
+  /// Objects in the table, for tests and reports.
+  [[nodiscard]] std::size_t size() const noexcept {
+    const std::lock_guard guard(mutex_);
+    return live_;
+  }
+
+ private:
+  static constexpr std::uint64_t kEmpty = 0;
+  static constexpr std::uint64_t kGone = 1;
+  static constexpr std::uint32_t kFirstBits = 8;
+  static constexpr std::size_t kChunk = 64;
+
+  struct Slot {
+    std::atomic<std::uint64_t> key{kEmpty};
+    std::atomic<T*> value{nullptr};
+  };
+  struct Table {
+    explicit Table(std::uint32_t bits) : shift(64 - bits), mask((1ULL << bits) - 1), slots(new Slot[mask + 1]) {}
+    std::uint32_t shift;
+    std::uint64_t mask;
+    std::atomic<std::uint32_t> longest_probe{0};
+    std::unique_ptr<Slot[]> slots;
+    Table* older = nullptr;   // readers may still be in it; half as large, so keeping it costs little
+  };
+
+  static std::uint64_t hash(std::uint64_t handle) noexcept { return handle * 0x9E3779B97F4A7C15ULL; }
+
+  T* make_locked() noexcept {
+    if (free_ == nullptr) {
+      auto* chunk = new (std::nothrow) Chunk;
+      if (chunk == nullptr) {
+        return nullptr;
+      }
+      chunk->next = chunks_;
+      chunks_ = chunk;
+      for (T& record : chunk->records) {
+        record.next_free = free_;
+        free_ = &record;
+      }
+    }
+    T* record = free_;
+    free_ = record->next_free;
+    record->next_free = nullptr;
+    return record;
+  }
+
+  static void place_in(Table& table, T* record, std::uint64_t handle) noexcept {
+    std::uint64_t place = hash(handle) >> table.shift;
+    std::uint32_t probe = 0;
+    while (table.slots[place].key.load(std::memory_order_relaxed) > kGone) {
+      place = (place + 1) & table.mask;
+      ++probe;
+    }
+    if (probe > table.longest_probe.load(std::memory_order_relaxed)) {
+      table.longest_probe.store(probe, std::memory_order_relaxed);
+    }
+    table.slots[place].value.store(record, std::memory_order_relaxed);
+    table.slots[place].key.store(handle, std::memory_order_release);
+  }
+
+  bool insert_locked(T* record, std::uint64_t handle) noexcept {
+    if (handle <= kGone) {
+      return false;
+    }
+    if (T* stale = find(handle); stale != nullptr) {
+      erase_locked(stale);
+    }
+    Table* table = table_.load(std::memory_order_relaxed);
+    if (table == nullptr || (live_ + 1) * 2 > table->mask + 1) {
+      table = grow(table);
+      if (table == nullptr) {
+        return false;
+      }
+    }
+    record->handle.store(handle, std::memory_order_relaxed);
+    place_in(*table, record, handle);
+    ++live_;
+    return true;
+  }
+
+  void erase_locked(T* record) noexcept {
+    const std::uint64_t handle = record->handle.load(std::memory_order_relaxed);
+    Table* table = table_.load(std::memory_order_relaxed);
+    if (table == nullptr || handle <= kGone) {
+      return;
+    }
+    std::uint64_t place = hash(handle) >> table->shift;
+    const std::uint32_t limit = table->longest_probe.load(std::memory_order_relaxed);
+    for (std::uint32_t probe = 0; probe <= limit; ++probe) {
+      Slot& slot = table->slots[place];
+      if (slot.key.load(std::memory_order_relaxed) == handle && slot.value.load(std::memory_order_relaxed) == record) {
+        slot.key.store(kGone, std::memory_order_release);
+        slot.value.store(nullptr, std::memory_order_relaxed);
+        --live_;
+        return;
+      }
+      place = (place + 1) & table->mask;
+    }
+  }
+
+  Table* grow(Table* old) noexcept {
+    try {
+      const std::uint32_t bits = old == nullptr ? kFirstBits : 64 - old->shift + 1;
+      auto table = std::make_unique<Table>(bits);
+      if (old != nullptr) {
+        for (std::uint64_t i = 0; i <= old->mask; ++i) {
+          const std::uint64_t key = old->slots[i].key.load(std::memory_order_relaxed);
+          if (key > kGone) {
+            place_in(*table, old->slots[i].value.load(std::memory_order_relaxed), key);
+          }
+        }
+      }
+      table->older = old;
+      Table* published = table.release();
+      table_.store(published, std::memory_order_release);
+      return published;
+    } catch (...) {
+      return nullptr;
+    }
+  }
+
+  struct Chunk {
+    T records[kChunk];
+    Chunk* next = nullptr;
+  };
+
+  mutable std::mutex mutex_;
+  std::atomic<Table*> table_{nullptr};
+  Chunk* chunks_ = nullptr;
+  T* free_ = nullptr;
+  std::size_t live_ = 0;
+};
+
+}  // namespace refrain::layer

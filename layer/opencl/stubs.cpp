@@ -1,0 +1,58 @@
+#include "layer/opencl/stubs.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "layer/opencl/layer.h"
+
+extern "C" {
+extern const char refrain_stubs[];
+// Read by stubs.S.
+std::uint32_t refrain_stub_watching = 0;
+void* refrain_stub_targets[refrain::layer::kStubs] = {};
+void* refrain_stub_host_call(std::uint32_t index) noexcept;
+}
+
+namespace refrain::layer {
+namespace {
+
+constexpr std::size_t kStubBytes = 32;
+replay::EntryPoint names[kStubs];
+bool makes[kStubs];
+thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
+
+}  // namespace
+
+void* stub_address(std::uint32_t index) noexcept { return const_cast<char*>(refrain_stubs + kStubBytes * index); }
+
+void set_stub(std::uint32_t index, void* stub_target, const char* name, bool makes_objects) noexcept {
+  names[index].name = name;
+  makes[index] = makes_objects;
+  __atomic_store_n(&refrain_stub_targets[index], stub_target, __ATOMIC_RELEASE);
+}
+
+void set_stubs_watching(bool watching) noexcept {
+  __atomic_store_n(&refrain_stub_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
+}
+
+int take_pending_error() noexcept { return std::exchange(pending_error, 0); }
+
+}  // namespace refrain::layer
+
+void* refrain_stub_host_call(std::uint32_t index) noexcept {
+  using namespace refrain::layer;
+  const int saved_errno = errno;
+  {
+    const EntryScope scope;
+    if (refrain::replay::Engine* running = engine(); running != nullptr) {
+      if (makes[index]) {
+        state.foreign_objects.store(true, std::memory_order_relaxed);
+      }
+      if (const int error = running->flush_all(names[index]); error != 0) {
+        pending_error = error;
+      }
+    }
+  }
+  errno = saved_errno;
+  return __atomic_load_n(&refrain_stub_targets[index], __ATOMIC_ACQUIRE);
+}
