@@ -1,0 +1,41 @@
+// What a device can do with command buffers, asked once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "backends/opencl/command_buffer_api.h"
+
+namespace refrain::backends::opencl {
+
+struct DeviceFacts {
+  bool native = false;
+  const char* why_not = "";             ///< static lifetime
+  std::uint32_t version = 0;
+  std::uint32_t mutable_version = 0;    ///< 0: none
+  cl_bitfield required_queue_properties = 0;
+  cl_bitfield supported_queue_properties = 0;
+  bool simultaneous_use = false;        ///< the flag may be given at creation
+  bool update = false;                  ///< all five kinds of update
+  bool samplers_broken = false;
+  CommandBufferApi api;
+};
+
+/// Facts of all devices asked for so far. Thread-safe. The results live as long as the object.
+class DeviceTable {
+ public:
+  explicit DeviceTable(const cl_icd_dispatch& driver) : driver_(driver) {}
+  /// Null if the queue is not a queue, says the driver.
+  const DeviceFacts* of_queue(cl_command_queue queue);
+  const DeviceFacts& of_device(cl_device_id device);
+
+ private:
+  DeviceFacts ask(cl_device_id device) const;
+  const cl_icd_dispatch& driver_;
+  std::mutex mutex_;
+  std::map<cl_device_id, std::unique_ptr<DeviceFacts>> facts_;
+};
+
+}  // namespace refrain::backends::opencl

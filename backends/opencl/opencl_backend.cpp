@@ -1,0 +1,210 @@
+#include "backends/opencl/opencl_backend.h"
+
+#include <utility>
+
+#include "backends/opencl/opencl_command_buffer.h"
+
+namespace refrain::backends {
+namespace {
+
+cl_command_queue native_queue(const capture::QueueInfo& queue) {
+  return reinterpret_cast<cl_command_queue>(queue.handle);
+}
+
+}  // namespace
+
+OpenClBackend::OpenClBackend(const cl_icd_dispatch& driver) : driver_(driver), devices_(driver), kernels_(driver) {}
+
+OpenClBackend::~OpenClBackend() {
+  for (Leftover& left : leftovers_) {
+    if (!left.running.empty()) {
+      (void)driver_.clWaitForEvents(static_cast<cl_uint>(left.running.size()), left.running.data());
+    }
+    for (const cl_event event : left.running) {
+      (void)driver_.clReleaseEvent(event);
+    }
+    release(left.objects);
+  }
+}
+
+Capabilities OpenClBackend::capabilities(const capture::QueueInfo& queue) noexcept try {
+  Capabilities result;
+  const opencl::DeviceFacts* facts = devices_.of_queue(native_queue(queue));
+  if (facts == nullptr) {
+    result.why_not = "the driver does not know the queue";
+    return result;
+  }
+  result.version = facts->version;
+  result.native = facts->native;
+  result.why_not = facts->why_not;
+  if (!facts->native) {
+    return result;
+  }
+  cl_command_queue_properties properties = 0;
+  (void)driver_.clGetCommandQueueInfo(native_queue(queue), CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+                                      nullptr);
+  const cl_bitfield order = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  if ((properties & facts->required_queue_properties) != facts->required_queue_properties) {
+    result.native = false;
+    result.why_not = "the device's command buffers need queues with properties that this queue lacks";
+  } else if ((properties & ~facts->supported_queue_properties & ~order) != 0) {
+    result.native = false;
+    result.why_not = "the device's command buffers do not support a property of this queue";
+  }
+  result.out_of_order = (facts->supported_queue_properties & order) != 0;
+  result.update_arguments = facts->update;
+  result.simultaneous_use =
+      facts->simultaneous_use || (queue.in_order && facts->version >= opencl::make_version(0, 9, 8));
+  return result;
+} catch (...) {
+  Capabilities none;
+  none.why_not = "out of memory";
+  return none;
+}
+
+Recordable OpenClBackend::can_record(const capture::OperationView& operation,
+                                     const capture::QueueInfo& queue) noexcept try {
+  const Capabilities able = capabilities(queue);
+  if (!able.native) {
+    return {false, able.why_not};
+  }
+  if (!queue.in_order && !able.out_of_order) {
+    return {false, "the device has no command buffers for out-of-order queues"};
+  }
+  const opencl::DeviceFacts* facts = devices_.of_queue(native_queue(queue));
+  const char* why = facts != nullptr ? opencl::why_not_recordable(*facts, operation) : "the driver lost the queue";
+  return {why == nullptr, why != nullptr ? why : ""};
+} catch (...) {
+  return {false, "out of memory"};
+}
+
+Status OpenClBackend::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                             std::unique_ptr<CommandBuffer>* result) noexcept try {
+  sweep();
+  if (nodes.empty()) {
+    return {CL_INVALID_VALUE};
+  }
+  const capture::QueueInfo& queue = graph.queue_of(nodes[0]);
+  for (const capture::NodeIndex node : nodes) {
+    if (graph.queue_of(node).id != queue.id) {
+      return {CL_INVALID_VALUE};
+    }
+    if (!can_record(graph.operation(node), queue).ok) {
+      return {CL_INVALID_OPERATION};
+    }
+  }
+  const opencl::DeviceFacts* facts = devices_.of_queue(native_queue(queue));
+  if (facts == nullptr) {
+    return {CL_INVALID_COMMAND_QUEUE};
+  }
+  auto buffer = std::make_unique<opencl::OpenClCommandBuffer>(*this, *facts, queue);
+  if (const cl_int status = buffer->record(graph, nodes); status != CL_SUCCESS) {
+    return {status};
+  }
+  *result = std::move(buffer);
+  return {};
+} catch (...) {
+  return {CL_OUT_OF_HOST_MEMORY};
+}
+
+Status OpenClBackend::flush(const capture::QueueInfo& queue) noexcept {
+  return {driver_.clFlush(native_queue(queue))};
+}
+
+Status OpenClBackend::finish(const capture::QueueInfo& queue) noexcept {
+  return {driver_.clFinish(native_queue(queue))};
+}
+
+void OpenClBackend::retain_event(Event event) noexcept {
+  (void)driver_.clRetainEvent(reinterpret_cast<cl_event>(event));
+}
+
+void OpenClBackend::release_event(Event event) noexcept {
+  (void)driver_.clReleaseEvent(reinterpret_cast<cl_event>(event));
+}
+
+bool OpenClBackend::complete(Event event) noexcept {
+  cl_int state = CL_QUEUED;
+  const cl_int status = driver_.clGetEventInfo(reinterpret_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                               sizeof(state), &state, nullptr);
+  return status != CL_SUCCESS || state <= CL_COMPLETE;
+}
+
+void OpenClBackend::forget_function(capture::FunctionId function) noexcept {
+  try {
+    kernels_.forget(function);
+  } catch (...) {
+    // Only a mutex that cannot be locked; the objects stay until the next call.
+  }
+  sweep();
+}
+
+void OpenClBackend::release(Objects& objects) noexcept {
+  if (objects.buffer != nullptr) {
+    objects.facts->api.release(objects.buffer);
+  }
+  for (const cl_kernel kernel : objects.kernels) {
+    (void)driver_.clReleaseKernel(kernel);
+  }
+  for (const cl_mem memory : objects.memory) {
+    (void)driver_.clReleaseMemObject(memory);
+  }
+  for (const cl_sampler sampler : objects.samplers) {
+    (void)driver_.clReleaseSampler(sampler);
+  }
+  if (objects.queue != nullptr) {
+    (void)driver_.clReleaseCommandQueue(objects.queue);
+  }
+  objects = {};
+}
+
+bool OpenClBackend::drop_complete(std::vector<cl_event>& running) noexcept {
+  std::erase_if(running, [&](cl_event event) {
+    const bool done = complete(reinterpret_cast<Event>(event));
+    if (done) {
+      (void)driver_.clReleaseEvent(event);
+    }
+    return done;
+  });
+  return running.empty();
+}
+
+// The extension does not make a command buffer retain the arguments of its kernels, so they, and all else,
+// are kept until the last submission is complete. No callback is used: it would run in a thread of the
+// driver's, at a time when the program may be ending.
+void OpenClBackend::release_later(Objects objects, std::vector<cl_event> running) noexcept {
+  sweep();
+  if (drop_complete(running)) {
+    release(objects);
+    return;
+  }
+  try {
+    const std::lock_guard lock(leftover_mutex_);
+    leftovers_.push_back({std::move(objects), std::move(running)});
+  } catch (...) {
+    // Out of memory: they leak, which is safe.
+  }
+}
+
+void OpenClBackend::sweep() noexcept {
+  std::vector<Leftover> done;
+  try {
+    const std::lock_guard lock(leftover_mutex_);
+    for (std::size_t i = 0; i < leftovers_.size();) {
+      if (drop_complete(leftovers_[i].running)) {
+        done.push_back(std::move(leftovers_[i]));
+        leftovers_[i] = std::move(leftovers_.back());
+        leftovers_.pop_back();
+      } else {
+        ++i;
+      }
+    }
+  } catch (...) {
+    // Out of memory: tried again next time.
+  }
+  for (Leftover& left : done) {
+    release(left.objects);
+  }
+}
+
+}  // namespace refrain::backends
