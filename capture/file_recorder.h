@@ -14,9 +14,9 @@
 namespace refrain::capture {
 
 struct FileRecorderOptions {
-  std::string file;           ///< final name; see env::expand_file_name for %p and %n
-  bool contents = false;      ///< store buffer contents (Recorder::wants_contents)
-  std::string command;        ///< the program's command line, for people; may be empty
+  std::string file;       ///< final name; see env::expand_file_name for %p and %n
+  bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
+  std::string command;    ///< the program's command line, for people; may be empty
   /// New work reaches the file within this time (a killed process loses no more), and within a
   /// hundredth of the run's length where only repeat counts have grown.
   std::chrono::milliseconds flush_interval{500};

@@ -46,7 +46,7 @@ struct FileHeader {
   std::uint64_t start_realtime_ns = 0;  ///< since 1970
   std::uint64_t start_steady_ns = 0;    ///< the same moment on the clock of all other times in the file
   std::uint64_t process = 0;
-  std::uint64_t checksum = 0;           ///< XXH3 of the bytes before
+  std::uint64_t checksum = 0;  ///< XXH3 of the bytes before
 };
 static_assert(sizeof(FileHeader) == 48);
 
@@ -71,19 +71,21 @@ std::uint64_t checksum_of(const RecordHeader& header, std::span<const std::byte>
 std::uint64_t checksum_of(const FileHeader& header) noexcept;
 
 // Limits. Writers stay below them, readers refuse what is above.
-inline constexpr std::uint32_t kMaxRecordBytes = 64U << 20U;   ///< raw and stored
-inline constexpr std::uint32_t kContentsPiece = 4U << 20U;     ///< bytes of contents in one record
-inline constexpr std::uint32_t kMaxStretch = 1024;             ///< operations between two cuts
-inline constexpr std::uint32_t kMaxArgumentSets = 64;          ///< stored in full per graph
-inline constexpr std::uint32_t kMaxHistoryDepth = 64;          ///< loops within loops
+inline constexpr std::uint32_t kMaxRecordBytes = 64U << 20U;  ///< raw and stored
+inline constexpr std::uint32_t kContentsPiece = 4U << 20U;    ///< bytes of contents in one record
+inline constexpr std::uint32_t kMaxStretch = 1024;            ///< operations between two cuts
+inline constexpr std::uint32_t kMaxArgumentSets = 64;         ///< stored in full per graph
+inline constexpr std::uint32_t kMaxHistoryDepth = 64;         ///< loops within loops
 
 /// Reader: bytes that a file of this size may occupy when read.
 inline constexpr std::uint64_t max_model_bytes(std::uint64_t file_bytes) noexcept {
-  return (std::uint64_t{64} << 20U) + (file_bytes < (std::uint64_t{1} << 40U) ? file_bytes * 1024 : file_bytes);
+  return (std::uint64_t{64} << 20U) +
+         (file_bytes < (std::uint64_t{1} << 40U) ? file_bytes * 1024 : file_bytes);
 }
 
 // Why a stretch ended, where no host call ended it. Names of host calls count from kFirstEntryPoint.
-inline constexpr std::uint32_t kEndedByLength = 0;   ///< kMaxStretch reached: cut so that loops stay recognisable
+inline constexpr std::uint32_t kEndedByLength =
+    0;  ///< kMaxStretch reached: cut so that loops stay recognisable
 inline constexpr std::uint32_t kEndedByNothing = 1;  ///< the capture ends here
 inline constexpr std::uint32_t kFirstEntryPoint = 16;
 

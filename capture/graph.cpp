@@ -113,7 +113,8 @@ class Reduction {
     }
   }
 
-  void place(NodeIndex node, std::span<const Edge> incoming, const std::array<std::uint32_t, kMaxChains>& reach) {
+  void place(NodeIndex node, std::span<const Edge> incoming,
+             const std::array<std::uint32_t, kMaxChains>& reach) {
     std::uint8_t chain = kNoChain;
     for (const Edge& edge : incoming) {
       const std::uint8_t candidate = chain_[edge.from];
@@ -173,7 +174,8 @@ std::string_view name_of(EdgeReason reason) noexcept {
 }
 
 void GraphBuilder::declare_queue(const QueueInfo& queue) {
-  const auto [place, is_new] = queue_numbers_.try_emplace(queue.id, static_cast<std::uint32_t>(queues_.size()));
+  const auto [place, is_new] =
+      queue_numbers_.try_emplace(queue.id, static_cast<std::uint32_t>(queues_.size()));
   if (is_new) {
     queues_.push_back(queue);
     queue_states_.emplace_back();
@@ -400,7 +402,8 @@ Graph GraphBuilder::finish(std::vector<NodeIndex>* numbers) {
   }
   std::partial_sum(graph.predecessor_start_.begin(), graph.predecessor_start_.end(),
                    graph.predecessor_start_.begin());
-  std::partial_sum(graph.successor_start_.begin(), graph.successor_start_.end(), graph.successor_start_.begin());
+  std::partial_sum(graph.successor_start_.begin(), graph.successor_start_.end(),
+                   graph.successor_start_.begin());
   graph.predecessors_.reserve(graph.edges_.size());
   graph.successors_.resize(graph.edges_.size());
   std::vector<std::uint32_t> fill(graph.successor_start_.begin(), graph.successor_start_.end());

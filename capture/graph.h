@@ -45,7 +45,8 @@ class Graph {
   }
   [[nodiscard]] std::span<const Edge> edges() const noexcept { return edges_; }
   [[nodiscard]] std::span<const NodeIndex> predecessors(NodeIndex node) const noexcept {
-    return {predecessors_.data() + predecessor_start_[node], predecessors_.data() + predecessor_start_[node + 1]};
+    return {predecessors_.data() + predecessor_start_[node],
+            predecessors_.data() + predecessor_start_[node + 1]};
   }
   [[nodiscard]] std::span<const NodeIndex> successors(NodeIndex node) const noexcept {
     return {successors_.data() + successor_start_[node], successors_.data() + successor_start_[node + 1]};
@@ -95,9 +96,9 @@ class GraphBuilder {
 
  private:
   struct QueueState {
-    std::vector<NodeIndex> open;     // out-of-order: work that no marker or barrier covers yet
-    NodeIndex blocker = kNone;       // out-of-order: the last barrier that later work comes after
-    NodeIndex last = kNone;          // in-order: the newest operation
+    std::vector<NodeIndex> open;  // out-of-order: work that no marker or barrier covers yet
+    NodeIndex blocker = kNone;    // out-of-order: the last barrier that later work comes after
+    NodeIndex last = kNone;       // in-order: the newest operation
   };
   static constexpr NodeIndex kNone = ~NodeIndex{0};
 
@@ -114,10 +115,10 @@ class GraphBuilder {
   std::vector<QueueState> queue_states_;
   std::unordered_map<ObjectId, std::uint32_t> queue_numbers_;
   std::vector<std::uint32_t> queue_index_;
-  std::vector<Edge> edges_;                // grouped by `to`, ascending
-  std::vector<std::size_t> edge_start_;    // per node, into edges_
+  std::vector<Edge> edges_;              // grouped by `to`, ascending
+  std::vector<std::size_t> edge_start_;  // per node, into edges_
   std::vector<Edge> explicit_edges_;
-  bool backward_edges_ = false;            // some explicit edge leads from a later to an earlier node
+  bool backward_edges_ = false;  // some explicit edge leads from a later to an earlier node
   // Sequence numbers rise in practice: then the vector is searched; the map is for when they do not.
   std::vector<std::uint64_t> sequences_;
   std::unordered_map<std::uint64_t, NodeIndex> sequence_nodes_;

@@ -25,13 +25,13 @@ inline constexpr WaitRef kWaitForeign = 1;              ///< an event from elsew
 /// How one argument (or number, or queue) of a node changed over all occurrences of its graph.
 struct SlotStatistic {
   NodeIndex node = 0;
-  std::uint32_t index = 0;        ///< of the argument, of the word, or of the queue
+  std::uint32_t index = 0;  ///< of the argument, of the word, or of the queue
   format::SlotKind kind = format::SlotKind::kArgument;
-  bool numeric = false;           ///< the deltas mean something
-  std::uint64_t changes = 0;      ///< occurrences in which it differed from the occurrence before
-  std::int64_t min_delta = 0;     ///< smallest and largest change; equal: constant stride
+  bool numeric = false;        ///< the deltas mean something
+  std::uint64_t changes = 0;   ///< occurrences in which it differed from the occurrence before
+  std::int64_t min_delta = 0;  ///< smallest and largest change; equal: constant stride
   std::int64_t max_delta = 0;
-  std::uint32_t distinct = 0;     ///< different values seen; 0: too many to count
+  std::uint32_t distinct = 0;  ///< different values seen; 0: too many to count
 };
 
 class StoredGraph {
@@ -47,9 +47,9 @@ class StoredGraph {
   [[nodiscard]] Graph materialise(std::uint32_t set) const;
 
   // From the last statistics in the file; a killed process may have had more occurrences.
-  std::uint64_t occurrences = 0;   ///< looked at for `statistics`
-  std::uint64_t changed = 0;       ///< of these, with other arguments than the one before
-  std::uint64_t not_stored = 0;    ///< of these, with an argument set that is not stored
+  std::uint64_t occurrences = 0;  ///< looked at for `statistics`
+  std::uint64_t changed = 0;      ///< of these, with other arguments than the one before
+  std::uint64_t not_stored = 0;   ///< of these, with an argument set that is not stored
   std::vector<SlotStatistic> statistics;
 
  private:
@@ -62,37 +62,37 @@ class StoredGraph {
 
   std::uint32_t id_ = 0;
   Graph graph_;
-  std::vector<std::byte> headers_;                    // OperationHeader per node, queue number in `queue`
-  std::vector<std::vector<WaitRef>> waits_;           // per node
-  std::vector<std::uint64_t> arguments_;              // queue ids, then comparable parts: set 0
+  std::vector<std::byte> headers_;           // OperationHeader per node, queue number in `queue`
+  std::vector<std::vector<WaitRef>> waits_;  // per node
+  std::vector<std::uint64_t> arguments_;     // queue ids, then comparable parts: set 0
   std::uint32_t queue_count_ = 0;
   std::vector<std::vector<Difference>> differences_;  // sets 1 …
-  const std::unordered_map<ObjectId, QueueInfo>* queues_ = nullptr;
+  std::shared_ptr<const std::unordered_map<ObjectId, QueueInfo>> queues_;
 };
 
 /// One entry of a lane's history: a leaf (`body` = 0) is an occurrence of a graph, else a loop.
 struct HistoryItem {
-  std::uint32_t graph = 0;      ///< leaf: index in Capture::graphs
-  std::uint32_t set = 0;        ///< leaf: argument set, or format::kSetNotStored
-  std::uint32_t ended_by = 0;   ///< leaf: host call that ended it; see Capture::ended_by
-  std::uint32_t body = 0;       ///< loop: how many of the items that follow are inside it
-  std::uint64_t repeat = 0;     ///< times in a row
-  std::uint64_t total = 0;      ///< over all loops around it
-  std::uint64_t first_ns = 0;   ///< first submission, on the steady clock
-  std::uint64_t last_ns = 0;    ///< last submission or cut
-  std::uint64_t host_ns = 0;    ///< sum of the times in driver calls (0 if not measured)
-  std::uint64_t span_ns = 0;    ///< sum of the times from first submission to cut
+  std::uint32_t graph = 0;     ///< leaf: index in Capture::graphs
+  std::uint32_t set = 0;       ///< leaf: argument set, or format::kSetNotStored
+  std::uint32_t ended_by = 0;  ///< leaf: host call that ended it; see Capture::ended_by
+  std::uint32_t body = 0;      ///< loop: how many of the items that follow are inside it
+  std::uint64_t repeat = 0;    ///< times in a row
+  std::uint64_t total = 0;     ///< over all loops around it
+  std::uint64_t first_ns = 0;  ///< first submission, on the steady clock
+  std::uint64_t last_ns = 0;   ///< last submission or cut
+  std::uint64_t host_ns = 0;   ///< sum of the times in driver calls (0 if not measured)
+  std::uint64_t span_ns = 0;   ///< sum of the times from first submission to cut
 };
 
 struct LaneHistory {
   std::uint64_t lane = 0;
-  std::vector<HistoryItem> items;   ///< in order, loops before their bodies
+  std::vector<HistoryItem> items;  ///< in order, loops before their bodies
 };
 
 struct HostCallCount {
   std::uint32_t entry_point = 0;
-  std::uint64_t cuts = 0;           ///< times it ended a stretch
-  std::uint64_t idle = 0;           ///< times nothing had been submitted before it
+  std::uint64_t cuts = 0;  ///< times it ended a stretch
+  std::uint64_t idle = 0;  ///< times nothing had been submitted before it
 };
 
 struct StoredCode {
@@ -138,9 +138,10 @@ class Capture {
  private:
   friend class CaptureReader;
   struct Piece {
-    std::uint64_t position = 0;   // of the record in the file
-    std::uint64_t offset = 0;     // in the buffer
+    std::uint64_t position = 0;  // of the record in the file
+    std::uint64_t offset = 0;    // in the buffer
     std::uint64_t size = 0;
+    std::uint32_t number = 0;  // of the record
   };
   std::unordered_map<ObjectId, std::vector<Piece>> contents_;
   std::unordered_map<std::uint32_t, std::string> entry_points_;

@@ -6,14 +6,38 @@
 namespace refrain::capture {
 
 std::string_view name_of(OperationKind kind) noexcept {
-  static constexpr std::array<std::string_view, kOperationKindCount> names = {
-      "unknown",          "kernel",        "copy buffer",       "copy buffer rect", "fill buffer",
-      "copy image",       "fill image",    "copy buffer to image", "copy image to buffer", "read buffer",
-      "write buffer",     "read buffer rect", "write buffer rect", "read image",   "write image",
-      "map",              "unmap",         "migrate",           "pointer copy",     "pointer fill",
-      "pointer map",      "pointer unmap", "pointer free",      "pointer migrate",  "marker",
-      "barrier",          "flush",         "event record",      "event wait",       "host function",
-      "command buffer",   "other"};
+  static constexpr std::array<std::string_view, kOperationKindCount> names = {"unknown",
+                                                                              "kernel",
+                                                                              "copy buffer",
+                                                                              "copy buffer rect",
+                                                                              "fill buffer",
+                                                                              "copy image",
+                                                                              "fill image",
+                                                                              "copy buffer to image",
+                                                                              "copy image to buffer",
+                                                                              "read buffer",
+                                                                              "write buffer",
+                                                                              "read buffer rect",
+                                                                              "write buffer rect",
+                                                                              "read image",
+                                                                              "write image",
+                                                                              "map",
+                                                                              "unmap",
+                                                                              "migrate",
+                                                                              "pointer copy",
+                                                                              "pointer fill",
+                                                                              "pointer map",
+                                                                              "pointer unmap",
+                                                                              "pointer free",
+                                                                              "pointer migrate",
+                                                                              "marker",
+                                                                              "barrier",
+                                                                              "flush",
+                                                                              "event record",
+                                                                              "event wait",
+                                                                              "host function",
+                                                                              "command buffer",
+                                                                              "other"};
   const auto index = static_cast<std::size_t>(kind);
   return index < names.size() ? names[index] : names[0];
 }

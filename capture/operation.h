@@ -58,7 +58,7 @@ enum class OperationKind : std::uint16_t {
   kMap = 15,
   kUnmap = 16,
   kMigrate = 17,
-  kPointerCopy = 18,     ///< SVM, USM or device pointers
+  kPointerCopy = 18,  ///< SVM, USM or device pointers
   kPointerFill = 19,
   kPointerMap = 20,
   kPointerUnmap = 21,
@@ -66,11 +66,11 @@ enum class OperationKind : std::uint16_t {
   kPointerMigrate = 23,
   kMarker = 24,
   kBarrier = 25,
-  kFlush = 26,           ///< asks the driver to start what was submitted; no work of its own
+  kFlush = 26,  ///< asks the driver to start what was submitted; no work of its own
   kEventRecord = 27,
   kEventWait = 28,
-  kHostFunction = 29,    ///< native kernels, host callbacks in stream order
-  kCommandBuffer = 30,   ///< a command buffer or graph that the application made itself
+  kHostFunction = 29,   ///< native kernels, host callbacks in stream order
+  kCommandBuffer = 30,  ///< a command buffer or graph that the application made itself
   kOther = 31,
 };
 inline constexpr std::uint16_t kOperationKindCount = 32;
@@ -93,10 +93,9 @@ inline constexpr int kDimensions = 0, kOffset = 1, kGlobal = 4, kLocal = 7, kKer
 // kFillImage: origin[3], region[3]. Arguments: image, colour (value, 16 bytes).
 // kCopyBufferToImage: source offset, destination origin[3], region[3]. Arguments: buffer, image.
 // kCopyImageToBuffer: source origin[3], region[3], destination offset. Arguments: image, buffer.
-// kReadImage / kWriteImage: origin[3], region[3], row pitch, slice pitch, blocking. Arguments: image, host pointer.
-// kPointerCopy: bytes, blocking. Arguments: destination, source (pointers).
-// kPointerFill: bytes. Arguments: destination (pointer), pattern (value).
-// Other kinds: any number of words, only compared.
+// kReadImage / kWriteImage: origin[3], region[3], row pitch, slice pitch, blocking. Arguments: image, host
+// pointer. kPointerCopy: bytes, blocking. Arguments: destination, source (pointers). kPointerFill: bytes.
+// Arguments: destination (pointer), pattern (value). Other kinds: any number of words, only compared.
 }  // namespace words
 
 /// Number of words a record of this kind must have, or -1 if any number will do.
@@ -136,30 +135,30 @@ inline constexpr WaitRef kInternalWait = std::uint64_t{1} << 63U;
 
 /// Bits of OperationHeader::flags.
 enum OperationFlags : std::uint16_t {
-  kWantsEvent = 1U << 0U,       ///< the application asked for an event
-  kBlocking = 1U << 1U,         ///< the call returns only when the work is done
-  kWaitsForQueue = 1U << 2U,    ///< marker or barrier without wait list: after all earlier work of its queue
-  kBlocksQueue = 1U << 3U,      ///< barrier: all later work of its queue comes after it
+  kWantsEvent = 1U << 0U,     ///< the application asked for an event
+  kBlocking = 1U << 1U,       ///< the call returns only when the work is done
+  kWaitsForQueue = 1U << 2U,  ///< marker or barrier without wait list: after all earlier work of its queue
+  kBlocksQueue = 1U << 3U,    ///< barrier: all later work of its queue comes after it
 };
 
 struct OperationHeader {
-  std::uint32_t size = 0;        ///< bytes of the whole record, a multiple of 8
+  std::uint32_t size = 0;  ///< bytes of the whole record, a multiple of 8
   OperationKind kind = OperationKind::kUnknown;
-  std::uint16_t flags = 0;       ///< OperationFlags
+  std::uint16_t flags = 0;  ///< OperationFlags
   Token token = 0;
-  std::uint64_t sequence = 0;    ///< number of this submission in its lane, from 1
-  std::uint64_t time_ns = 0;     ///< steady clock when the application called
+  std::uint64_t sequence = 0;  ///< number of this submission in its lane, from 1
+  std::uint64_t time_ns = 0;   ///< steady clock when the application called
   ObjectId queue = 0;
   Handle queue_handle = 0;
-  FunctionId function = 0;       ///< kKernel only
-  Handle function_handle = 0;    ///< kKernel only: the application's kernel object
-  std::uint64_t promise = 0;     ///< the layer's: event promised to the application for held work
+  FunctionId function = 0;     ///< kKernel only
+  Handle function_handle = 0;  ///< kKernel only: the application's kernel object
+  std::uint64_t promise = 0;   ///< the layer's: event promised to the application for held work
   std::uint16_t word_count = 0;
   std::uint16_t argument_count = 0;
   std::uint16_t wait_count = 0;
   std::uint16_t reserved = 0;
-  std::uint32_t value_bytes = 0; ///< bytes of the `values` section
-  std::uint32_t host_ns = 0;     ///< time the driver call took, if it was issued and measured; else 0
+  std::uint32_t value_bytes = 0;  ///< bytes of the `values` section
+  std::uint32_t host_ns = 0;      ///< time the driver call took, if it was issued and measured; else 0
 };
 static_assert(sizeof(OperationHeader) == 88);
 
@@ -208,8 +207,8 @@ class OperationView {
   /// operation asks: words, arguments, values. Compare `function`, `queue` and `kind` as well: same_work().
   [[nodiscard]] std::span<const std::byte> comparable() const noexcept {
     return {reinterpret_cast<const std::byte*>(header_ + 1),
-            header_->word_count * sizeof(std::uint64_t) + header_->argument_count * sizeof(ArgumentDescriptor) +
-                header_->value_bytes};
+            header_->word_count * sizeof(std::uint64_t) +
+                header_->argument_count * sizeof(ArgumentDescriptor) + header_->value_bytes};
   }
 
  private:
@@ -255,7 +254,7 @@ struct QueueInfo {
   Handle handle = 0;
   ObjectId context = 0;
   ObjectId device = 0;
-  std::uint32_t role = 0;   ///< number of first use in its lane's context: what tokens are made from
+  std::uint32_t role = 0;  ///< number of first use in its lane's context: what tokens are made from
   bool in_order = true;
   bool profiling = false;
 };

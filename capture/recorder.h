@@ -21,7 +21,7 @@ enum class CodeKind : std::uint8_t { kSource = 0, kBinary = 1, kIntermediate = 2
 struct CodeInfo {
   CodeId id = 0;
   CodeKind kind = CodeKind::kSource;
-  std::span<const std::byte> bytes;   ///< valid during the call only
+  std::span<const std::byte> bytes;  ///< valid during the call only
 };
 
 struct FunctionInfo {
@@ -34,10 +34,10 @@ struct FunctionInfo {
 struct BufferInfo {
   ObjectId id = 0;
   ObjectId context = 0;
-  ObjectId parent = 0;           ///< sub-buffers: the buffer they are a part of
-  std::uint64_t offset = 0;      ///< within the parent
-  std::uint64_t size = 0;        ///< bytes
-  std::uint64_t flags = 0;       ///< as given to the API
+  ObjectId parent = 0;       ///< sub-buffers: the buffer they are a part of
+  std::uint64_t offset = 0;  ///< within the parent
+  std::uint64_t size = 0;    ///< bytes
+  std::uint64_t flags = 0;   ///< as given to the API
   bool is_image = false;
   bool is_sampler = false;
   /// Images and samplers: the API's description in words (format, sizes …), opaque to capture/.
@@ -46,11 +46,11 @@ struct BufferInfo {
 
 struct DeviceInfo {
   ObjectId id = 0;
-  std::string api;               ///< "opencl", "cuda", …
+  std::string api;  ///< "opencl", "cuda", …
   std::string platform;
   std::string name;
   std::string driver;
-  std::string native;            ///< how command buffers are supported, "" if they are not
+  std::string native;  ///< how command buffers are supported, "" if they are not
 };
 
 /// One lane's way into the capture. Called by that lane's thread only; never throws. Copies what it

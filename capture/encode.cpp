@@ -1,0 +1,157 @@
+#include "capture/encode.h"
+
+#include "format_generated.h"
+
+namespace refrain::capture::encode {
+namespace {
+
+using flatbuffers::FlatBufferBuilder;
+
+template <typename Root>
+Payload release(FlatBufferBuilder& builder, flatbuffers::Offset<Root> root) {
+  builder.Finish(root);
+  return builder.Release();
+}
+
+// Times are stored relative to the item before, which compresses to little.
+std::vector<wire::HistoryItem> items_of(const std::vector<Folded>& folded) {
+  std::vector<HistoryItem> flat;
+  flatten(folded, flat);
+  std::vector<wire::HistoryItem> items;
+  items.reserve(flat.size());
+  std::uint64_t before = 0;
+  for (const HistoryItem& item : flat) {
+    items.emplace_back(item.graph, item.set, item.ended_by, item.body, item.repeat, item.total,
+                       static_cast<std::int64_t>(item.first_ns - before),
+                       static_cast<std::int64_t>(item.last_ns - item.first_ns), item.host_ns, item.span_ns);
+    before = item.first_ns;
+  }
+  return items;
+}
+
+}  // namespace
+
+Payload meta(const std::string& writer, const std::string& command) {
+  FlatBufferBuilder builder;
+  const auto writer_text = builder.CreateString(writer);
+  const auto command_text = builder.CreateString(command);
+  return release(builder, wire::CreateMeta(builder, writer_text, command_text));
+}
+
+Payload devices(std::span<const DeviceInfo> devices) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::Device>> list;
+  for (const DeviceInfo& device : devices) {
+    list.push_back(wire::CreateDeviceDirect(builder, device.id, device.api.c_str(), device.platform.c_str(),
+                                            device.name.c_str(), device.driver.c_str(),
+                                            device.native.c_str()));
+  }
+  return release(builder, wire::CreateDevicesDirect(builder, &list));
+}
+
+Payload queues(std::span<const QueueInfo> queues) {
+  FlatBufferBuilder builder;
+  std::vector<wire::Queue> list;
+  for (const QueueInfo& queue : queues) {
+    list.emplace_back(queue.id, queue.handle, queue.context, queue.device, queue.role, queue.in_order,
+                      queue.profiling);
+  }
+  return release(builder, wire::CreateQueuesDirect(builder, &list));
+}
+
+Payload code(const CodeInfo& code) {
+  FlatBufferBuilder builder(code.bytes.size() + 256);
+  const auto bytes =
+      builder.CreateVector(reinterpret_cast<const std::uint8_t*>(code.bytes.data()), code.bytes.size());
+  return release(builder, wire::CreateCode(builder, code.id, static_cast<std::uint8_t>(code.kind), bytes));
+}
+
+Payload functions(std::span<const FunctionInfo> functions) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::Function>> list;
+  for (const FunctionInfo& function : functions) {
+    list.push_back(wire::CreateFunctionDirect(builder, function.id, function.code, function.name.c_str(),
+                                              function.build_options.c_str()));
+  }
+  return release(builder, wire::CreateFunctionsDirect(builder, &list));
+}
+
+Payload buffers(std::span<const BufferInfo> buffers) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::Buffer>> list;
+  for (const BufferInfo& buffer : buffers) {
+    list.push_back(wire::CreateBufferDirect(builder, buffer.id, buffer.context, buffer.parent, buffer.offset,
+                                            buffer.size, buffer.flags, buffer.is_image, buffer.is_sampler,
+                                            &buffer.description));
+  }
+  return release(builder, wire::CreateBuffersDirect(builder, &list));
+}
+
+Payload entry_points(std::span<const NamedEntryPoint> entry_points) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::EntryPoint>> list;
+  for (const NamedEntryPoint& entry : entry_points) {
+    list.push_back(wire::CreateEntryPointDirect(builder, entry.id, entry.name.c_str()));
+  }
+  return release(builder, wire::CreateEntryPointsDirect(builder, &list));
+}
+
+Payload graphs(std::span<const NewGraph> graphs) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::Graph>> list;
+  std::vector<wire::Node> nodes;
+  for (const NewGraph& graph : graphs) {
+    nodes.clear();
+    for (const NodeShape& node : graph.nodes) {
+      nodes.emplace_back(node.token, node.function, node.kind, node.flags, node.queue, node.words,
+                         node.argument_count, node.waits, node.value_bytes);
+    }
+    list.push_back(wire::CreateGraphDirect(builder, graph.id, graph.fingerprint, graph.queue_count, &nodes,
+                                           &graph.waits, &graph.arguments));
+  }
+  return release(builder, wire::CreateGraphsDirect(builder, &list));
+}
+
+Payload argument_sets(std::span<const NewArgumentSet> sets) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::ArgumentSet>> list;
+  for (const NewArgumentSet& set : sets) {
+    list.push_back(wire::CreateArgumentSetDirect(builder, set.graph, set.set, &set.places, &set.differences));
+  }
+  return release(builder, wire::CreateArgumentSetsDirect(builder, &list));
+}
+
+Payload statistics(std::span<const GraphFigures> figures) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::GraphStatistics>> list;
+  std::vector<wire::SlotStatistic> slots;
+  for (const GraphFigures& graph : figures) {
+    slots.clear();
+    for (const SlotStatistic& slot : graph.slots) {
+      slots.emplace_back(slot.node, slot.index, slot.changes, slot.min_delta, slot.max_delta, slot.distinct,
+                         static_cast<std::uint8_t>(slot.kind), slot.numeric);
+    }
+    list.push_back(wire::CreateGraphStatisticsDirect(builder, graph.graph, graph.occurrences, graph.changed,
+                                                     graph.not_stored, &slots));
+  }
+  return release(builder, wire::CreateStatisticsDirect(builder, &list));
+}
+
+Payload history(const LaneNews& news) {
+  FlatBufferBuilder builder;
+  const auto settled = items_of(news.settled);
+  const auto open = items_of(news.open);
+  return release(builder,
+                 wire::CreateHistoryDirect(builder, news.lane, news.settled_before, &settled, &open));
+}
+
+Payload host_calls(std::span<const HostCallCount> counts) {
+  FlatBufferBuilder builder;
+  std::vector<wire::HostCall> list;
+  for (const HostCallCount& count : counts) {
+    list.emplace_back(count.entry_point, 0, count.cuts, count.idle);
+  }
+  return release(builder, wire::CreateHostCallsDirect(builder, &list));
+}
+
+}  // namespace refrain::capture::encode

@@ -1,0 +1,586 @@
+#include "capture/file_recorder.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "capture/encode.h"
+#include "capture/file_writer.h"
+#include "capture/graph_store.h"
+#include "capture/history.h"
+#include "capture/lane_stream.h"
+#include "capture/splitter.h"
+#include "env/log.h"
+
+namespace refrain::capture {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Payloads are split where they would become larger than this, so that a killed writer loses little.
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20U;
+constexpr std::size_t kMaxNews = std::size_t{8} << 20U;
+constexpr std::size_t kMaxPendingDefinitions = std::size_t{64} << 20U;
+constexpr std::size_t kMaxOpenItems = 8192;
+
+/// Host calls by name: numbers for the file and counts.
+class HostCalls {
+ public:
+  std::uint32_t number_of(const char* name) {
+    // The same literal mostly; else the same text.
+    const auto [known, is_new] = by_address_.try_emplace(name, 0);
+    if (is_new) {
+      const auto [entry, fresh] = by_name_.try_emplace(name, static_cast<std::uint32_t>(counts_.size()));
+      if (fresh) {
+        counts_.push_back({format::kFirstEntryPoint + entry->second, 0, 0});
+        new_names_.push_back({counts_.back().entry_point, name});
+      }
+      known->second = entry->second;
+    }
+    return known->second;
+  }
+  HostCallCount& count(std::uint32_t number) {
+    changed_ = true;
+    return counts_[number];
+  }
+  std::vector<encode::NamedEntryPoint> take_names() { return std::exchange(new_names_, {}); }
+  [[nodiscard]] const std::vector<HostCallCount>& counts() const noexcept { return counts_; }
+  bool take_changed() { return std::exchange(changed_, false); }
+
+ private:
+  std::unordered_map<const void*, std::uint32_t> by_address_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;
+  std::vector<HostCallCount> counts_;
+  std::vector<encode::NamedEntryPoint> new_names_;
+  bool changed_ = false;
+};
+
+/// One lane as the writer sees it.
+class LaneWriter final : public StretchSink {
+ public:
+  LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphStore& graphs,
+             HostCalls& calls)
+      : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), splitter_(*this) {}
+
+  LaneStream& stream() noexcept { return stream_; }
+
+  bool drain() {
+    const bool any = stream_.drain(*this);
+    idle_ = !any;
+    return any;
+  }
+  // From the stream.
+  void operation(const OperationView& operation) {
+    splitter_.operation(operation);
+    open_written_ = false;
+  }
+  void host_call(const char* name, std::uint64_t time_ns) {
+    const std::uint32_t number = calls_.number_of(name);
+    HostCallCount& count = calls_.count(number);
+    ++(splitter_.host_call(count.entry_point, time_ns) ? count.cuts : count.idle);
+  }
+  // From the splitter.
+  void stretch(std::span<const OperationView> operations, std::uint32_t ended_by,
+               std::uint64_t end_ns) override {
+    history_.add(occurrence(graphs_.add(operations), operations, ended_by, end_ns));
+    changed_ = true;
+  }
+
+  [[nodiscard]] bool changed() const noexcept { return changed_; }
+  [[nodiscard]] std::size_t open_items() const noexcept { return history_.open().size(); }
+  /// There is an open stretch that the file does not tell about yet.
+  [[nodiscard]] bool untold() const noexcept { return splitter_.open_count() != 0 && !open_written_; }
+  /// … and nothing came since the last look.
+  [[nodiscard]] bool rests() const noexcept { return idle_ && untold(); }
+
+  encode::LaneNews take_news(bool with_open_stretch) {
+    encode::LaneNews news;
+    news.lane = stream_.lane();
+    news.settled_before = settled_;
+    news.settled = history_.take_settled();
+    settled_ += news.settled.size();
+    news.open = history_.open();
+    if (with_open_stretch && splitter_.open_count() != 0) {
+      const auto operations = splitter_.open();
+      Folded& leaf = news.open.emplace_back();
+      leaf.item = occurrence(graphs_.add(operations, true), operations, format::kEndedByNothing,
+                             operations.back().header().time_ns);
+      open_written_ = true;
+    }
+    changed_ = false;
+    return news;
+  }
+
+ private:
+  static HistoryItem occurrence(GraphStore::Place place, std::span<const OperationView> operations,
+                                std::uint32_t ended_by, std::uint64_t end_ns) {
+    HistoryItem item;
+    item.graph = place.graph;
+    item.set = place.set;
+    item.ended_by = ended_by;
+    item.repeat = item.total = 1;
+    item.first_ns = operations.front().header().time_ns;
+    item.last_ns = std::max({item.first_ns, end_ns, operations.back().header().time_ns});
+    item.span_ns = item.last_ns - item.first_ns;
+    for (const OperationView& operation : operations) {
+      item.host_ns += operation.header().host_ns;
+    }
+    return item;
+  }
+
+  LaneStream stream_;
+  GraphStore& graphs_;
+  HostCalls& calls_;
+  Splitter splitter_;
+  HistoryFolder history_;
+  std::uint64_t settled_ = 0;
+  bool idle_ = false;
+  bool changed_ = false;
+  bool open_written_ = false;
+};
+
+struct OwnedCode {
+  CodeInfo info;
+  std::vector<std::byte> bytes;
+};
+
+/// What lanes told besides operations, until the writer takes it.
+struct Definitions {
+  std::vector<DeviceInfo> devices;
+  std::vector<QueueInfo> queues;
+  std::vector<OwnedCode> code;
+  std::vector<FunctionInfo> functions;
+  std::vector<BufferInfo> buffers;
+  std::vector<std::vector<std::uint8_t>> contents;
+  std::size_t bytes = 0;
+  [[nodiscard]] bool empty() const noexcept {
+    return devices.empty() && queues.empty() && code.empty() && functions.empty() && buffers.empty() &&
+           contents.empty();
+  }
+};
+
+class FileRecorder final : public Recorder {
+ public:
+  explicit FileRecorder(const FileRecorderOptions& options) : options_(options) {}
+  ~FileRecorder() override;
+
+  bool start(std::string* error);
+
+  void device(const DeviceInfo& info) noexcept override {
+    define(info.id, seen_devices_, [&](Definitions& pending) { pending.devices.push_back(info); });
+  }
+  void queue(const QueueInfo& info) noexcept override {
+    define(info.id, seen_queues_, [&](Definitions& pending) { pending.queues.push_back(info); });
+  }
+  void function(const FunctionInfo& info) noexcept override {
+    define(info.id, seen_functions_, [&](Definitions& pending) { pending.functions.push_back(info); });
+  }
+  void buffer(const BufferInfo& info) noexcept override {
+    define(info.id, seen_buffers_, [&](Definitions& pending) { pending.buffers.push_back(info); });
+  }
+  void code(const CodeInfo& info) noexcept override;
+  void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
+  [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
+  Stream& open_stream(std::uint64_t lane) noexcept override;
+  void flush() noexcept override;
+  [[nodiscard]] bool own_process() const noexcept { return signal_.own_process(); }
+
+ private:
+  enum class Extent { kNews, kEverything };
+
+  template <typename Add>
+  void define(std::uint64_t id, std::unordered_set<std::uint64_t>& seen, Add&& add) noexcept;
+  void run() noexcept;
+  void drain();
+  void write(Extent extent);
+  void write_definitions();
+  void append(format::RecordType type, const encode::Payload& payload) {
+    append(type, std::span(payload.data(), payload.size()));
+  }
+  void append(format::RecordType type, std::span<const std::uint8_t> payload);
+  template <typename Item, typename Encode, typename Size>
+  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode,
+                         Size size_of);
+  void fail(std::string_view message) noexcept;
+  /// Runs `work` under the writer's lock; what it throws ends the capture.
+  template <typename Work>
+  void guarded(Work&& work) noexcept;
+
+  FileRecorderOptions options_;
+  WriterSignal signal_;
+  std::unique_ptr<std::thread> thread_;
+  std::atomic<bool> stopping_{false};
+
+  std::mutex definitions_mutex_;
+  Definitions pending_;
+  std::unordered_set<std::uint64_t> seen_devices_, seen_queues_, seen_functions_, seen_buffers_, seen_code_,
+      seen_contents_;
+
+  std::mutex lanes_mutex_;
+  std::vector<std::unique_ptr<LaneWriter>> lanes_;
+
+  std::mutex work_mutex_;  // everything below
+  FileWriter writer_;
+  GraphStore graphs_;
+  HostCalls calls_;
+  std::atomic<bool> failed_{false};
+  Clock::time_point started_ = Clock::now(), written_ = started_;
+};
+
+FileRecorder::~FileRecorder() {
+  if (thread_ != nullptr) {
+    stopping_.store(true, std::memory_order_relaxed);
+    sem_post(&signal_.wake);
+    thread_->join();
+    flush();
+  }
+  signal_.stopped.store(true, std::memory_order_relaxed);
+}
+
+bool FileRecorder::start(std::string* error) {
+  if (!writer_.open(options_.file, error)) {
+    return false;
+  }
+  const auto meta = encode::meta("refrain " REFRAIN_VERSION, options_.command);
+  if (!writer_.append(format::RecordType::kMeta, std::span(meta.data(), meta.size()), error)) {
+    return false;
+  }
+  // The program's signal handlers must not run on a thread it does not know of.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::make_unique<std::thread>([this] { run(); });
+  } catch (const std::exception& problem) {
+    *error = "cannot write the capture file '" + options_.file + "': no thread for the writer (" +
+             problem.what() + ")";
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread_ != nullptr;
+}
+
+template <typename Work>
+void FileRecorder::guarded(Work&& work) noexcept {
+  try {
+    const std::lock_guard lock(work_mutex_);
+    if (!failed_) {
+      work();
+    }
+  } catch (const std::exception& problem) {
+    try {
+      fail("cannot write the capture file '" + options_.file + "': " + problem.what());
+    } catch (const std::exception&) {
+      fail("cannot write the capture file: out of memory");
+    }
+  }
+}
+
+void FileRecorder::fail(std::string_view message) noexcept {
+  signal_.stopped.store(true, std::memory_order_relaxed);
+  if (!failed_.exchange(true)) {
+    env::log_error(message);
+    env::log_error("capture stops here; the program goes on");
+  }
+}
+
+template <typename Add>
+void FileRecorder::define(std::uint64_t id, std::unordered_set<std::uint64_t>& seen, Add&& add) noexcept {
+  if (!signal_.alive()) {
+    return;
+  }
+  bool too_much = false;
+  try {
+    const std::lock_guard lock(definitions_mutex_);
+    if (!seen.insert(id).second) {
+      return;
+    }
+    add(pending_);
+    too_much = pending_.bytes > kMaxPendingDefinitions;
+  } catch (const std::exception&) {
+    signal_.no_memory.store(true, std::memory_order_relaxed);
+    signal_.stopped.store(true, std::memory_order_relaxed);
+  }
+  if (too_much) {
+    guarded([this] { write_definitions(); });
+  }
+}
+
+void FileRecorder::code(const CodeInfo& info) noexcept {
+  define(info.id, seen_code_, [&](Definitions& pending) {
+    if (info.bytes.size() > format::kMaxRecordBytes - 4096) {
+      env::log_warning("capture: a program of " + std::to_string(info.bytes.size() >> 20U) +
+                       " MiB is too large to be stored; the capture can be dumped but not benchmarked");
+      return;
+    }
+    OwnedCode& owned = pending.code.emplace_back();
+    owned.info = info;
+    owned.bytes.assign(info.bytes.begin(), info.bytes.end());
+    pending.bytes += info.bytes.size();
+  });
+}
+
+void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept {
+  if (!wants_contents()) {
+    return;
+  }
+  // Piece by piece, so that never more than the limit waits in memory.
+  bool known = false;
+  for (std::size_t offset = 0; offset < bytes.size() && !known; offset += format::kContentsPiece) {
+    const auto piece =
+        bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
+    bool too_much = false;
+    try {
+      const std::lock_guard lock(definitions_mutex_);
+      known = offset == 0 && !seen_contents_.insert(buffer).second;
+      if (!known) {
+        const format::ContentsHeader header{buffer, offset};
+        auto& payload = pending_.contents.emplace_back(sizeof(header) + piece.size());
+        std::memcpy(payload.data(), &header, sizeof(header));
+        std::memcpy(payload.data() + sizeof(header), piece.data(), piece.size());
+        pending_.bytes += piece.size();
+        too_much = pending_.bytes > kMaxPendingDefinitions;
+      }
+    } catch (const std::exception&) {
+      signal_.no_memory.store(true, std::memory_order_relaxed);
+      signal_.stopped.store(true, std::memory_order_relaxed);
+      return;
+    }
+    if (too_much) {
+      guarded([this] { write_definitions(); });
+    }
+  }
+}
+
+Stream& FileRecorder::open_stream(std::uint64_t lane) noexcept {
+  const std::lock_guard lock(lanes_mutex_);
+  const auto known = std::find_if(lanes_.begin(), lanes_.end(),
+                                  [&](const auto& entry) { return entry->stream().lane() == lane; });
+  if (known != lanes_.end()) {
+    return (*known)->stream();
+  }
+  lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_));
+  return lanes_.back()->stream();
+}
+
+void FileRecorder::flush() noexcept {
+  if (signal_.alive()) {
+    guarded([this] {
+      drain();
+      write(Extent::kEverything);
+    });
+  }
+}
+
+void FileRecorder::run() noexcept {
+  pthread_setname_np(pthread_self(), "refrain-capture");
+  auto next = Clock::now() + options_.flush_interval;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const auto wake_at =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(next.time_since_epoch()).count();
+    const timespec deadline{static_cast<time_t>(wake_at / 1'000'000'000),
+                            static_cast<long>(wake_at % 1'000'000'000)};
+    if (sem_clockwait(&signal_.wake, CLOCK_MONOTONIC, &deadline) == 0) {
+      while (sem_trywait(&signal_.wake) == 0) {
+      }
+    }
+    if (signal_.no_memory.load(std::memory_order_relaxed)) {
+      const std::lock_guard lock(work_mutex_);
+      fail("cannot write the capture file '" + options_.file + "': out of memory");
+    }
+    const auto now = Clock::now();
+    guarded([&] {
+      drain();
+      if (now >= next) {
+        write(Extent::kNews);
+      }
+    });
+    if (now >= next) {
+      next = Clock::now() + options_.flush_interval;
+    }
+  }
+}
+
+void FileRecorder::drain() {
+  // A queue is told before the operations that name it: mark, look at queues, then take what was marked.
+  std::vector<LaneWriter*> lanes;
+  {
+    const std::lock_guard lock(lanes_mutex_);
+    for (const auto& lane : lanes_) {
+      lane->stream().mark();
+      lanes.push_back(lane.get());
+    }
+  }
+  {
+    const std::lock_guard lock(definitions_mutex_);
+    for (const QueueInfo& queue : pending_.queues) {
+      graphs_.declare_queue(queue);
+    }
+  }
+  for (LaneWriter* lane : lanes) {
+    lane->drain();
+    if (graphs_.news_bytes() > kMaxNews || lane->open_items() > kMaxOpenItems) {
+      write(Extent::kNews);
+    }
+  }
+}
+
+void FileRecorder::write_definitions() {
+  Definitions taken;
+  {
+    const std::lock_guard lock(definitions_mutex_);
+    for (const QueueInfo& queue : pending_.queues) {
+      graphs_.declare_queue(queue);
+    }
+    taken = std::exchange(pending_, {});
+  }
+  using format::RecordType;
+  const auto one = [](const auto&) { return std::size_t{256}; };
+  append_in_batches(RecordType::kDevices, taken.devices, encode::devices, one);
+  append_in_batches(RecordType::kQueues, taken.queues, encode::queues, one);
+  for (OwnedCode& owned : taken.code) {
+    owned.info.bytes = owned.bytes;
+    append(RecordType::kCode, encode::code(owned.info));
+  }
+  append_in_batches(RecordType::kFunctions, taken.functions, encode::functions,
+                    [](const FunctionInfo& function) {
+                      return 128 + function.name.size() + function.build_options.size();
+                    });
+  append_in_batches(RecordType::kBuffers, taken.buffers, encode::buffers, one);
+  for (const auto& payload : taken.contents) {
+    append(RecordType::kContents, payload);
+  }
+}
+
+template <typename Item, typename Encode, typename Size>
+void FileRecorder::append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode,
+                                     Size size_of) {
+  for (std::size_t begin = 0; begin < items.size();) {
+    std::size_t end = begin;
+    for (std::size_t bytes = 0; end < items.size() && (end == begin || bytes < kBatchBytes); ++end) {
+      bytes += size_of(items[end]);
+    }
+    append(type, encode(std::span<const Item>(items).subspan(begin, end - begin)));
+    begin = end;
+  }
+}
+
+void FileRecorder::write(Extent extent) {
+  const auto now = Clock::now();
+  std::vector<LaneWriter*> lanes;
+  bool due = extent == Extent::kEverything || graphs_.has_news();
+  {
+    const std::lock_guard lock(lanes_mutex_);
+    for (const auto& lane : lanes_) {
+      due = due || lane->open_items() > 2 * HistoryFolder::kMaxBody || lane->rests();
+      lanes.push_back(lane.get());
+    }
+  }
+  // Where only repeat counts grow, the file grows with the logarithm of time.
+  const auto patience = std::clamp<Clock::duration>(
+      (now - started_) / 100, options_.flush_interval,
+      std::max<Clock::duration>(options_.flush_interval, std::chrono::seconds(10)));
+  due = due || now - written_ >= patience;
+  write_definitions();
+  if (!due) {
+    return;
+  }
+  written_ = now;
+  // Histories name graphs and host calls: those are told first.
+  std::vector<encode::LaneNews> news;
+  for (LaneWriter* lane : lanes) {
+    const bool with_open = extent == Extent::kEverything ? lane->untold() : lane->rests();
+    if (lane->changed() || with_open) {
+      news.push_back(lane->take_news(with_open));
+    }
+  }
+  using format::RecordType;
+  if (const auto names = calls_.take_names(); !names.empty()) {
+    append(RecordType::kEntryPoints, encode::entry_points(names));
+  }
+  append_in_batches(RecordType::kGraphs, graphs_.take_graphs(), encode::graphs, [](const NewGraph& graph) {
+    return graph.nodes.size() * sizeof(NodeShape) + graph.waits.size() * 4 + graph.arguments.size() * 8;
+  });
+  append_in_batches(RecordType::kArguments, graphs_.take_sets(), encode::argument_sets,
+                    [](const NewArgumentSet& set) { return 64 + set.places.size() * 12; });
+  append_in_batches(RecordType::kStatistics, graphs_.take_figures(extent == Extent::kEverything),
+                    encode::statistics,
+                    [](const GraphFigures& figures) { return 64 + figures.slots.size() * 48; });
+  for (const encode::LaneNews& lane : news) {
+    append(RecordType::kHistory, encode::history(lane));
+  }
+  if (calls_.take_changed()) {
+    append(RecordType::kHostCalls, encode::host_calls(calls_.counts()));
+  }
+}
+
+void FileRecorder::append(format::RecordType type, std::span<const std::uint8_t> payload) {
+  std::string error;
+  if (!failed_ && !writer_.append(type, payload, &error)) {
+    fail(error);
+  }
+}
+
+/// For lanes opened in a forked child.
+class NoStream final : public Stream {
+ public:
+  void operation(const OperationView&) noexcept override {}
+  void host_call(const char*, std::uint64_t) noexcept override {}
+};
+
+/// In a forked child the writer's thread does not exist and whatever it was doing stays half done: there
+/// the recorder must not even be destroyed.
+class ForkSafe final : public Recorder {
+ public:
+  explicit ForkSafe(std::unique_ptr<FileRecorder> recorder) noexcept : recorder_(recorder.release()) {}
+  ~ForkSafe() override {
+    if (recorder_->own_process()) {
+      delete recorder_;
+    }
+  }
+  ForkSafe(const ForkSafe&) = delete;
+  ForkSafe& operator=(const ForkSafe&) = delete;
+  void device(const DeviceInfo& info) noexcept override { recorder_->device(info); }
+  void queue(const QueueInfo& info) noexcept override { recorder_->queue(info); }
+  void code(const CodeInfo& info) noexcept override { recorder_->code(info); }
+  void function(const FunctionInfo& info) noexcept override { recorder_->function(info); }
+  void buffer(const BufferInfo& info) noexcept override { recorder_->buffer(info); }
+  void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
+    recorder_->contents(buffer, bytes);
+  }
+  [[nodiscard]] bool wants_contents() const noexcept override { return recorder_->wants_contents(); }
+  Stream& open_stream(std::uint64_t lane) noexcept override {
+    return recorder_->own_process() ? recorder_->open_stream(lane) : no_stream_;
+  }
+  void flush() noexcept override { recorder_->flush(); }
+
+ private:
+  FileRecorder* recorder_;
+  NoStream no_stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<Recorder> open_file_recorder(const FileRecorderOptions& options, std::string* error) {
+  auto recorder = std::make_unique<FileRecorder>(options);
+  std::string problem;
+  if (!recorder->start(&problem)) {
+    if (error != nullptr) {
+      *error = problem;
+    }
+    return nullptr;
+  }
+  return std::make_unique<ForkSafe>(std::move(recorder));
+}
+
+}  // namespace refrain::capture

@@ -1,0 +1,42 @@
+// Appends framed, compressed records to a capture file (capture/format.h).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "capture/format.h"
+
+struct ZSTD_CCtx_s;
+
+namespace refrain::capture {
+
+/// Not thread-safe. Owns the file.
+class FileWriter {
+ public:
+  FileWriter() = default;
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  /// Creates or truncates the file and writes its header. False and `error` (names the file) if that
+  /// fails or another process is writing to it.
+  bool open(const std::string& file, std::string* error);
+  /// Appends one record with a single write. False and `error` if that fails: the file then ends after
+  /// the last good record, if the system let us cut it there, and nothing more may be written.
+  bool append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error);
+  [[nodiscard]] std::uint64_t bytes_written() const noexcept { return size_; }
+
+ private:
+  bool write_all(std::span<const std::byte> bytes, std::string* error);
+
+  int descriptor_ = -1;
+  std::string file_;
+  std::uint64_t size_ = 0;
+  std::uint32_t records_ = 0;
+  ZSTD_CCtx_s* compressor_ = nullptr;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace refrain::capture
