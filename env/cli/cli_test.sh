@@ -1,12 +1,13 @@
 #!/bin/bash
 # Behaviour of the `refrain` program as a user sees it: exit statuses, messages, what reaches the command.
+# shellcheck disable=SC2016  # what is in single quotes is for the shell that refrain runs
 # Usage: cli_test.sh REFRAIN SOURCE_FOLDER
 set -u
 refrain=$1
 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work"
+cd "$work" || exit 1
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
 failures=0
 
@@ -97,8 +98,10 @@ expect 0 "^REFRAIN_CONFIG=$work/conf$" "$refrain" run --config conf -- env
 
 # env prints the same for a shell, whatever the values are.
 eval "$(OPENCL_LAYERS="/it's \$HOME.so" "$refrain" env --capture --log-file "a'b")"
-[ "$OPENCL_LAYERS" = "/it's \$HOME.so:$layer" ] && [ "$REFRAIN_LOG_FILE" = "$work/a'b" ] && [ "$REFRAIN_MODE" = capture ] ||
-  { echo "FAILED: env gave OPENCL_LAYERS=$OPENCL_LAYERS REFRAIN_LOG_FILE=$REFRAIN_LOG_FILE"; failures=$((failures + 1)); }
+if [ "$OPENCL_LAYERS $REFRAIN_LOG_FILE $REFRAIN_MODE" != "/it's \$HOME.so:$layer $work/a'b capture" ]; then
+  echo "FAILED: env gave OPENCL_LAYERS=$OPENCL_LAYERS REFRAIN_LOG_FILE=$REFRAIN_LOG_FILE REFRAIN_MODE=$REFRAIN_MODE"
+  failures=$((failures + 1))
+fi
 unset OPENCL_LAYERS "${!REFRAIN_@}"
 expect 0 '"OPENCL_LAYERS": "/.*librefrain_opencl.so"' "$refrain" env --json
 expect 0 '"REFRAIN_SAVED_OPENCL_LAYERS": null' "$refrain" env --json

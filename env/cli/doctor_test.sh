@@ -1,5 +1,6 @@
 #!/bin/bash
 # `refrain doctor` on this machine's OpenCL: proof that the layer is in, and the reasons when it is not.
+# shellcheck disable=SC2016
 # Usage: doctor_test.sh REFRAIN PROGRAM STATIC_PROGRAM (PROGRAM makes OpenCL calls, STATIC_PROGRAM is linked statically)
 set -u
 refrain=$1
@@ -7,7 +8,7 @@ program=$2
 static=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work"
+cd "$work" || exit 1
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
 failures=0
 

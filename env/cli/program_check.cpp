@@ -30,7 +30,7 @@ std::string find_program(const std::string& command) {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + command;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + command;
     std::error_code error;
     if (std::filesystem::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0) {
       return candidate;
