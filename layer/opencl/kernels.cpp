@@ -114,6 +114,7 @@ void register_kernel(cl_kernel kernel, const ProgramState* program, const char* 
     if (copy_of != nullptr) {
       record->function = copy_of->function;
       record->code = copy_of->code;
+      record->program = copy_of->program;
       record->name = copy_of->name;
       record->options = copy_of->options;
       record->unholdable = copy_of->unholdable;
@@ -130,6 +131,7 @@ void register_kernel(cl_kernel kernel, const ProgramState* program, const char* 
       record->name = name;
       record->function = function_id(*program, record->name);
       record->code = program->code;
+      record->program = program->id;
       record->options = program->options;
       record->unset_count = count;
       record->descriptors.assign(count, {});
@@ -137,6 +139,7 @@ void register_kernel(cl_kernel kernel, const ProgramState* program, const char* 
       remember_function(record->function, record->name);
     }
     if (objects.kernels.insert(record, handle_of(kernel))) {
+      kernel_made(record->program, record->function);
       return;
     }
   } catch (...) {
@@ -250,9 +253,12 @@ cl_int wrap::clReleaseKernel(cl_kernel kernel) noexcept {
   }
   const EntryScope scope;
   const std::uint64_t holder = known->holder.load(std::memory_order_relaxed);
+  const ObjectId program = known->program;
   objects.kernels.erase(known);
   objects.kernels.recycle(known);
-  return release_later<&release_kernel>(holder, handle_of(kernel));
+  const cl_int status = release_later<&release_kernel>(holder, handle_of(kernel));
+  kernel_gone(program);
+  return status;
 }
 
 cl_int wrap::clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void* value) noexcept {

@@ -130,6 +130,7 @@ struct KernelState : Object {
   KernelState* next_free = nullptr;
   capture::FunctionId function = 0;
   capture::CodeId code = 0;
+  ObjectId program = 0;
   std::string name;
   std::string options;
   std::atomic<bool> told{false};

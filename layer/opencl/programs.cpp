@@ -3,7 +3,10 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "layer/opencl/layer.h"
@@ -14,6 +17,68 @@ namespace {
 
 using capture::CodeKind;
 using capture::mix;
+
+/// What private kernel objects the backend may have of a program. They keep the program, and with it its
+/// context, alive, and keep it from being built again: they go when the application has no more use for it.
+struct Family {
+  std::set<capture::FunctionId> functions;
+  std::uint32_t kernels = 0;
+  bool released = false;
+};
+struct Families {
+  std::mutex mutex;
+  std::unordered_map<ObjectId, Family> of;
+};
+Families& families() noexcept {
+  static Families& all = *new Families;
+  return all;
+}
+
+void forget(const std::set<capture::FunctionId>& functions) noexcept {
+  replay::Engine* running = engine();
+  for (const capture::FunctionId function : functions) {
+    if (running != nullptr) {
+      running->object_gone(function);
+    }
+    if (state.backend != nullptr) {
+      state.backend->forget_function(function);
+    }
+  }
+}
+
+/// Takes what is to be forgotten of a program without kernels.
+std::set<capture::FunctionId> take_functions(ObjectId program, bool released) noexcept {
+  const std::lock_guard guard(families().mutex);
+  const auto found = families().of.find(program);
+  if (found == families().of.end()) {
+    return {};
+  }
+  found->second.released = found->second.released || released;
+  if (found->second.kernels != 0) {
+    return {};
+  }
+  std::set<capture::FunctionId> functions = std::move(found->second.functions);
+  if (found->second.released) {
+    families().of.erase(found);
+  } else {
+    found->second.functions.clear();
+  }
+  return functions;
+}
+
+/// The application is about to change the program: nothing of ours may stand in its way.
+void before_build(cl_program program) noexcept {
+  const ProgramState* known = objects.programs.find(handle_of(program));
+  if (known != nullptr) {
+    const auto functions = take_functions(known->id, false);
+    if (!functions.empty()) {
+      if (replay::Engine* running = engine_with_work(); running != nullptr) {
+        running->flush_all(entry::clBuildProgram);
+      }
+      forget(functions);
+    }
+  }
+}
 
 std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept { return XXH3_64bits(bytes, size); }
 
@@ -78,6 +143,29 @@ void remember_options(cl_program program, const char* options) noexcept {
 
 }  // namespace
 
+void kernel_made(ObjectId program, capture::FunctionId function) noexcept {
+  guarded([&] {
+    const std::lock_guard guard(families().mutex);
+    Family& family = families().of[program];
+    family.functions.insert(function);
+    ++family.kernels;
+  });
+}
+
+void kernel_gone(ObjectId program) noexcept {
+  std::set<capture::FunctionId> functions;
+  {
+    const std::lock_guard guard(families().mutex);
+    const auto found = families().of.find(program);
+    if (found == families().of.end() || --found->second.kernels != 0 || !found->second.released) {
+      return;
+    }
+    functions = std::move(found->second.functions);
+    families().of.erase(found);
+  }
+  forget(functions);
+}
+
 capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept {
   std::uint64_t id = mix(program.code, program.constants);
   id = mix(id, hash_of(program.options.data(), program.options.size()));
@@ -140,6 +228,8 @@ cl_program wrap::clCreateProgramWithIL(cl_context context, const void* il, size_
 
 cl_int wrap::clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                             void(CL_CALLBACK* notify)(cl_program, void*), void* user) noexcept {
+  const EntryScope scope;
+  before_build(program);
   remember_options(program, options);
   return target.clBuildProgram(program, count, devices, options, notify, user);
 }
@@ -147,6 +237,8 @@ cl_int wrap::clBuildProgram(cl_program program, cl_uint count, const cl_device_i
 cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                               cl_uint headers, const cl_program* input_headers, const char** names,
                               void(CL_CALLBACK* notify)(cl_program, void*), void* user) noexcept {
+  const EntryScope scope;
+  before_build(program);
   if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
     remember_options(program, options);
     for (cl_uint i = 0; input_headers != nullptr && i < headers; ++i) {
@@ -200,8 +292,10 @@ cl_int wrap::clRetainProgram(cl_program program) noexcept {
 cl_int wrap::clReleaseProgram(cl_program program) noexcept {
   ProgramState* known = objects.programs.find(handle_of(program));
   if (known != nullptr && known->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const ObjectId id = known->id;
     objects.programs.erase(known);   // kernels keep what they need to know of it
     objects.programs.recycle(known);
+    forget(take_functions(id, true));
   }
   return target.clReleaseProgram(program);
 }

@@ -10,4 +10,8 @@ namespace refrain::layer {
 /// Content identity of a kernel of this program as it is built now. The same in every run.
 [[nodiscard]] capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept;
 
+/// A kernel of the program was made, or the application released its last reference to one.
+void kernel_made(ObjectId program, capture::FunctionId function) noexcept;
+void kernel_gone(ObjectId program) noexcept;
+
 }  // namespace refrain::layer
