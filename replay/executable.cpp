@@ -84,6 +84,9 @@ std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
   for (std::size_t i = 0; i < occurrence.size(); ++i) {
     const OperationView operation = occurrence.operation(i);
     objects.push_back(operation.header().queue);
+    if (operation.header().function != 0) {
+      objects.push_back(operation.header().function);   // the layer lets go of kernels in the same way
+    }
     for (const auto& argument : operation.arguments()) {
       if (argument.object != 0) {
         objects.push_back(argument.object);
