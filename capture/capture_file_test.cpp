@@ -1,5 +1,6 @@
 // Writer and reader together: what is written comes back; what is damaged is noticed.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -18,23 +18,29 @@
 #include "capture/file_writer.h"
 #include "capture/reader.h"
 #include "test/capture/records.h"
+#include "test/capture/temporary_file.h"
 
 namespace refrain::capture {
 namespace {
 
-class TemporaryFile {
+/// Takes any bytes quickly: a file in memory with a name.
+class MemoryFile {
  public:
-  TemporaryFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "refrain-test-XXXXXX").string();
-    const int descriptor = ::mkstemp(name.data());
-    REQUIRE(descriptor >= 0);
-    ::close(descriptor);
-    name_ = name;
+  MemoryFile() : descriptor_(::memfd_create("refrain-test", MFD_CLOEXEC)) {
+    REQUIRE(descriptor_ >= 0);
+    name_ = "/proc/self/fd/" + std::to_string(descriptor_);
   }
-  ~TemporaryFile() { std::remove(name_.c_str()); }
+  ~MemoryFile() { ::close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  void set(const std::vector<char>& bytes) const {
+    REQUIRE(::ftruncate(descriptor_, static_cast<off_t>(bytes.size())) == 0);
+    REQUIRE(::pwrite(descriptor_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  }
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
+  int descriptor_;
   std::string name_;
 };
 
@@ -463,7 +469,8 @@ TEST_CASE("two processes do not write to one file") {
 }
 
 TEST_CASE("damage at every byte is noticed") {
-  TemporaryFile file, damaged;
+  TemporaryFile file;
+  MemoryFile damaged;
   {
     const auto recorder = open(file.name());
     describe_program(*recorder);
@@ -488,7 +495,7 @@ TEST_CASE("damage at every byte is noticed") {
     for (const int flip : {0x01, 0x80, 0xFF}) {
       std::vector<char> bad = good;
       bad[place] = static_cast<char>(bad[place] ^ flip);
-      write_bytes(damaged.name(), bad);
+      damaged.set(bad);
       std::string error;
       const auto capture = read_capture(damaged.name(), &error);
       if (capture) {
@@ -501,7 +508,7 @@ TEST_CASE("damage at every byte is noticed") {
       }
     }
     std::vector<char> cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(place));
-    write_bytes(damaged.name(), cut);
+    damaged.set(cut);
     std::string error;
     const auto capture = read_capture(damaged.name(), &error);
     if (capture) {
@@ -511,7 +518,7 @@ TEST_CASE("damage at every byte is noticed") {
       REQUIRE(place < sizeof(format::FileHeader));
     }
     cut.resize(good.size());  // zeros, as after a power failure
-    write_bytes(damaged.name(), cut);
+    damaged.set(cut);
     if (const auto zeroed = read_capture(damaged.name(), &error); zeroed && cut != good) {
       consistent(*zeroed);
     }

@@ -1,0 +1,418 @@
+#include "capture/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace refrain::capture {
+namespace {
+
+// An argument set must have come this often on average for its graph to be worth a variant of its own.
+constexpr std::uint64_t kTurns = 3;
+
+Arguments behaviour(const GraphUse& use, bool some_not_stored) {
+  if (use.runs <= 1) {
+    return Arguments::kOnce;
+  }
+  if (some_not_stored || use.runs < kTurns * use.sets_used) {
+    return use.sets_used <= 1 && !some_not_stored ? Arguments::kExact : Arguments::kChanging;
+  }
+  return use.sets_used <= 1 ? Arguments::kExact : Arguments::kInTurn;
+}
+
+std::string times(std::uint64_t count) {
+  return count == 1 ? "once" : grouped(count) + " times";
+}
+
+std::string submissions_text(std::uint64_t count) {
+  return count == 1 ? "1 submission" : grouped(count) + " submissions";
+}
+
+// "clFinish" or "clFinish (900 times), clWaitForEvents (100 times)"
+std::string ended_by_text(const Capture& capture, const std::map<std::uint32_t, std::uint64_t>& ended_by) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
+  for (const auto& [call, runs] : ended_by) {
+    order.emplace_back(runs, call);
+  }
+  std::sort(order.rbegin(), order.rend());
+  std::string text;
+  for (std::size_t i = 0; i < order.size() && i < 3; ++i) {
+    text += text.empty() ? "" : ", ";
+    text += capture.ended_by(order[i].second);
+    if (order.size() > 1) {
+      text += " (" + times(order[i].first) + ")";
+    }
+  }
+  return text + (order.size() > 3 ? " …" : "");
+}
+
+std::string graph_text(const Capture& capture, std::size_t number, const GraphUse& use) {
+  const Graph& graph = capture.graphs[number].graph();
+  return fmt::format("graph {}: {} of {} ({}), up to {}", number, times(use.runs),
+                     submissions_text(graph.size()), label_of(capture, graph),
+                     ended_by_text(capture, use.ended_by));
+}
+
+class Collector {
+ public:
+  Collector(const Capture& capture, Analysis& result) : capture_(capture), result_(result) {}
+
+  void run() {
+    for (std::size_t i = 0; i < capture_.graphs.size(); ++i) {
+      if (result_.graphs[i].runs != 0) {
+        look_at(i);
+      }
+    }
+    add_unrecordable();
+    add_short();
+    add_unique();
+    const auto share = [&](Finding& finding) {
+      finding.share = result_.submissions == 0 ? 0
+                                               : static_cast<double>(finding.submissions) /
+                                                     static_cast<double>(result_.submissions);
+    };
+    for (Finding& finding : result_.graphable) {
+      share(finding);
+      result_.graphable_share += finding.share;
+    }
+    std::for_each(result_.obstacles.begin(), result_.obstacles.end(), share);
+    // Time in driver calls is what replay saves; where it was not measured, submissions stand for it.
+    const bool timed = result_.host_ns != 0;
+    const auto more = [timed](const Finding& a, const Finding& b) {
+      return timed ? std::tie(a.host_ns, a.submissions) > std::tie(b.host_ns, b.submissions)
+                   : a.submissions > b.submissions;
+    };
+    std::stable_sort(result_.graphable.begin(), result_.graphable.end(), more);
+    std::stable_sort(result_.obstacles.begin(), result_.obstacles.end(), more);
+  }
+
+ private:
+  struct Sum {
+    std::uint64_t runs = 0, submissions = 0, host_ns = 0;
+    std::set<std::size_t> graphs;
+  };
+
+  static std::uint64_t part(std::uint64_t whole, std::uint64_t nodes, std::uint64_t of) {
+    return of == 0 ? 0
+                   : static_cast<std::uint64_t>(static_cast<double>(whole) * static_cast<double>(nodes) /
+                                                static_cast<double>(of));
+  }
+
+  void look_at(std::size_t number) {
+    const GraphUse& use = result_.graphs[number];
+    const Graph& graph = capture_.graphs[number].graph();
+    const auto add = [&](Sum& sum, std::uint64_t nodes) {
+      sum.runs += use.runs;
+      sum.submissions += nodes * use.runs;
+      sum.host_ns += part(use.host_ns, nodes, graph.size());
+      sum.graphs.insert(number);
+    };
+    if (use.arguments == Arguments::kOnce) {
+      add(unique_, graph.size());
+      return;
+    }
+    // What cannot be recorded is told by kind; the rest of the stretch on its own.
+    std::map<OperationKind, std::uint64_t> unrecordable;
+    for (NodeIndex node = 0; node < graph.size(); ++node) {
+      if (!command_buffers_have(graph.operation(node).kind())) {
+        ++unrecordable[graph.operation(node).kind()];
+      }
+    }
+    for (const auto& [kind, nodes] : unrecordable) {
+      add(unrecordable_[kind], nodes);
+    }
+    if (use.recordable == 0) {
+      return;
+    }
+    if (use.recordable < kShortStretch) {
+      for (const auto& [call, runs] : use.ended_by) {
+        Sum& sum = short_[call];
+        sum.runs += runs;
+        sum.submissions += use.recordable * runs;
+        sum.host_ns += part(part(use.host_ns, use.recordable, graph.size()), runs, use.runs);
+        sum.graphs.insert(number);
+      }
+      return;
+    }
+    Finding finding;
+    finding.submissions = std::uint64_t{use.recordable} * use.runs;
+    finding.host_ns = part(use.host_ns, use.recordable, graph.size());
+    finding.what = graph_text(capture_, number, use);
+    if (!unrecordable.empty()) {
+      finding.details.push_back(
+          fmt::format("in parts: {} of its {} operations have no command-buffer command",
+                      graph.size() - use.recordable, graph.size()));
+    }
+    if (use.arguments == Arguments::kChanging) {
+      finding.kind = Finding::Kind::kChanging;
+      tell_changes(capture_.graphs[number], finding);
+      result_.obstacles.push_back(std::move(finding));
+      return;
+    }
+    if (use.arguments == Arguments::kInTurn) {
+      finding.details.push_back(fmt::format(
+          "{} argument sets that come again (REFRAIN_VARIANTS says how many are kept)", use.sets_used));
+    } else {
+      finding.details.push_back("repeats exactly " + times(use.runs));
+    }
+    result_.graphable.push_back(std::move(finding));
+  }
+
+  void tell_changes(const StoredGraph& graph, Finding& finding) const {
+    std::vector<SlotStatistic> slots = graph.statistics;
+    std::stable_sort(slots.begin(), slots.end(),
+                     [](const SlotStatistic& a, const SlotStatistic& b) { return a.changes > b.changes; });
+    constexpr std::size_t kShown = 5;
+    // The same argument of the same kernel many times in a graph is one line.
+    std::vector<std::pair<std::string, std::uint64_t>> lines;
+    for (const SlotStatistic& slot : slots) {
+      std::string line = describe(capture_, graph, slot);
+      const auto known =
+          std::find_if(lines.begin(), lines.end(), [&](const auto& entry) { return entry.first == line; });
+      if (known != lines.end()) {
+        ++known->second;
+      } else if (lines.size() <= kShown) {
+        lines.emplace_back(std::move(line), 1);
+      }
+    }
+    for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) {
+      finding.details.push_back(lines[i].first +
+                                (lines[i].second > 1 ? fmt::format(" ({} nodes)", lines[i].second) : ""));
+    }
+    if (lines.size() > kShown) {
+      finding.details.push_back("and more; see --graph " + std::to_string(graph.id()));
+    } else if (lines.empty()) {
+      finding.details.push_back("which arguments change is not known: the capture was cut short");
+    }
+  }
+
+  static std::string list_of(const std::set<std::size_t>& graphs) {
+    std::string text = graphs.size() == 1 ? "graph " : "graphs ";
+    std::size_t shown = 0;
+    for (const std::size_t number : graphs) {
+      if (shown == 8) {
+        return text + fmt::format(" … ({} in all)", graphs.size());
+      }
+      text += (shown++ == 0 ? "" : ", ") + std::to_string(number);
+    }
+    return text;
+  }
+
+  void obstacle(Finding::Kind kind, std::string what, std::vector<std::string> details, const Sum& sum) {
+    Finding finding;
+    finding.kind = kind;
+    finding.what = std::move(what);
+    finding.details = std::move(details);
+    finding.submissions = sum.submissions;
+    finding.host_ns = sum.host_ns;
+    result_.obstacles.push_back(std::move(finding));
+  }
+
+  void add_unrecordable() {
+    for (const auto& [kind, sum] : unrecordable_) {
+      obstacle(Finding::Kind::kUnrecordable,
+               fmt::format("{}: command buffers have no such command; it splits its stretch", name_of(kind)),
+               {fmt::format("{} in {}", times(sum.submissions), list_of(sum.graphs))}, sum);
+    }
+  }
+
+  void add_short() {
+    for (const auto& [call, sum] : short_) {
+      const double mean =
+          static_cast<double>(sum.submissions) / static_cast<double>(std::max<std::uint64_t>(1, sum.runs));
+      obstacle(
+          Finding::Kind::kTooShort,
+          fmt::format("too short to pay: {:.1f} submissions on average before {}", mean,
+                      capture_.ended_by(call)),
+          {fmt::format("{} cuts {}, in {}", capture_.ended_by(call), times(sum.runs), list_of(sum.graphs))},
+          sum);
+    }
+  }
+
+  void add_unique() {
+    if (unique_.runs != 0) {
+      obstacle(
+          Finding::Kind::kNotRepeated,
+          fmt::format("not repeated: {} stretches of submissions that occur once", grouped(unique_.runs)),
+          {list_of(unique_.graphs)}, unique_);
+    }
+  }
+
+  const Capture& capture_;
+  Analysis& result_;
+  std::map<OperationKind, Sum> unrecordable_;
+  std::map<std::uint32_t, Sum> short_;
+  Sum unique_;
+};
+
+}  // namespace
+
+bool command_buffers_have(OperationKind kind) noexcept {
+  switch (kind) {
+    case OperationKind::kKernel:
+    case OperationKind::kCopyBuffer:
+    case OperationKind::kCopyBufferRect:
+    case OperationKind::kFillBuffer:
+    case OperationKind::kCopyImage:
+    case OperationKind::kFillImage:
+    case OperationKind::kCopyBufferToImage:
+    case OperationKind::kCopyImageToBuffer:
+    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerFill:
+    case OperationKind::kMarker:
+    case OperationKind::kBarrier:
+    case OperationKind::kFlush:
+    case OperationKind::kEventRecord:
+    case OperationKind::kEventWait: return true;
+    default: return false;
+  }
+}
+
+Analysis analyse(const Capture& capture) {
+  Analysis result;
+  result.graphs.resize(capture.graphs.size());
+  std::vector<std::set<std::uint32_t>> sets(capture.graphs.size());
+  bool any = false;
+  for (const LaneHistory& lane : capture.lanes) {
+    for_each_leaf(lane, [&](const HistoryItem& item) {
+      GraphUse& use = result.graphs[item.graph];
+      use.runs += item.total;
+      use.host_ns += item.host_ns;
+      use.span_ns += item.span_ns;
+      use.ended_by[item.ended_by] += item.total;
+      sets[item.graph].insert(item.set);
+      result.first_ns = any ? std::min(result.first_ns, item.first_ns) : item.first_ns;
+      result.last_ns = std::max(result.last_ns, item.last_ns);
+      any = true;
+    });
+  }
+  for (std::size_t i = 0; i < capture.graphs.size(); ++i) {
+    GraphUse& use = result.graphs[i];
+    const Graph& graph = capture.graphs[i].graph();
+    use.submissions = use.runs * graph.size();
+    use.sets_used = sets[i].size();
+    use.arguments = behaviour(use, sets[i].contains(format::kSetNotStored));
+    for (NodeIndex node = 0; node < graph.size(); ++node) {
+      use.recordable += command_buffers_have(graph.operation(node).kind()) ? 1 : 0;
+    }
+    result.submissions += use.submissions;
+    result.stretches += use.runs;
+    result.host_ns += use.host_ns;
+  }
+  Collector(capture, result).run();
+  return result;
+}
+
+std::string label_of(const Capture& capture, const OperationView& operation) {
+  if (operation.kind() == OperationKind::kKernel) {
+    const auto name = capture.function_name(operation.header().function);
+    return name.empty() ? fmt::format("kernel {:016x}", operation.header().function) : std::string(name);
+  }
+  return std::string(name_of(operation.kind()));
+}
+
+std::string label_of(const Capture& capture, const Graph& graph) {
+  constexpr std::size_t kShown = 4;
+  std::vector<std::pair<std::string, std::size_t>> parts;
+  for (NodeIndex node = 0; node < graph.size(); ++node) {
+    std::string label = label_of(capture, graph.operation(node));
+    const auto known =
+        std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == label; });
+    if (known != parts.end()) {
+      ++known->second;
+    } else {
+      parts.emplace_back(std::move(label), 1);
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, parts.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + parts[i].first;
+    if (parts[i].second > 1) {
+      text += " x" + std::to_string(parts[i].second);
+    }
+  }
+  return parts.size() > kShown ? text + fmt::format(" and {} more", parts.size() - kShown) : text;
+}
+
+std::string describe(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot) {
+  if (slot.kind == format::SlotKind::kQueue) {
+    return slot.distinct == 0 ? "another queue nearly every time"
+                              : fmt::format("{} queues in turn", slot.distinct);
+  }
+  const OperationView operation = graph.graph().operation(slot.node);
+  const std::string label = label_of(capture, operation);
+  std::string what;
+  std::string noun = "value";
+  if (slot.kind == format::SlotKind::kWord) {
+    static constexpr const char* kernel_words[] = {
+        "dimensions",    "offset x",      "offset y",     "offset z",     "global size x",
+        "global size y", "global size z", "local size x", "local size y", "local size z"};
+    what = operation.kind() == OperationKind::kKernel && slot.index < std::size(kernel_words)
+               ? kernel_words[slot.index]
+               : fmt::format("number {}", slot.index);
+  } else {
+    const ArgumentDescriptor& argument = operation.arguments()[slot.index];
+    switch (argument.kind) {
+      case ArgumentKind::kBuffer: noun = "buffer"; break;
+      case ArgumentKind::kImage: noun = "image"; break;
+      case ArgumentKind::kSampler: noun = "sampler"; break;
+      case ArgumentKind::kPointer: noun = "pointer"; break;
+      case ArgumentKind::kHostPointer: noun = "host address"; break;
+      case ArgumentKind::kLocalMemory: noun = "local memory size"; break;
+      default: noun = fmt::format("{}-byte value", argument.size); break;
+    }
+    what = fmt::format("argument {} ({})", slot.index, noun);
+  }
+  std::string how;
+  if (slot.numeric && slot.min_delta == slot.max_delta) {
+    how = fmt::format("{:+} each time", slot.min_delta);
+  } else if (slot.distinct != 0) {
+    how = fmt::format("{} different ones in turn", slot.distinct);
+  } else if (slot.numeric && slot.kind == format::SlotKind::kWord) {
+    how = fmt::format("changes by {:+} to {:+}", slot.min_delta, slot.max_delta);
+  } else if (slot.numeric && noun != "pointer" && noun != "host address") {
+    how = fmt::format("changes by {:+} to {:+} (as an integer)", slot.min_delta, slot.max_delta);
+  } else {
+    how = "a different one nearly every time";
+  }
+  if (graph.occurrences > 1 && slot.changes + 1 < graph.occurrences) {
+    how += fmt::format(", in {} of {} occurrences", grouped(slot.changes), grouped(graph.occurrences));
+  }
+  return fmt::format("{} {}: {}", label, what, how);
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t place = text.size(); place > 3; place -= 3) {
+    text.insert(place - 3, " ");
+  }
+  return text;
+}
+
+std::string duration(double nanoseconds) {
+  if (nanoseconds < 1e3) {
+    return fmt::format("{:.0f} ns", nanoseconds);
+  }
+  if (nanoseconds < 1e6) {
+    return fmt::format("{:.1f} us", nanoseconds / 1e3);
+  }
+  if (nanoseconds < 1e9) {
+    return fmt::format("{:.1f} ms", nanoseconds / 1e6);
+  }
+  return fmt::format("{:.1f} s", nanoseconds / 1e9);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+}  // namespace refrain::capture

@@ -1,0 +1,75 @@
+// What a capture means: how often each graph ran, whether it could be replayed, and what keeps it from it.
+// The common ground of `refrain dump`'s summary, explanation and JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "capture/model.h"
+
+namespace refrain::capture {
+
+/// How the arguments of a graph behave over its occurrences.
+enum class Arguments : std::uint8_t {
+  kOnce,      ///< it occurred once
+  kExact,     ///< always the same
+  kInTurn,    ///< a few sets that come again and again
+  kChanging,  ///< mostly new ones
+};
+
+struct GraphUse {
+  std::uint64_t runs = 0;
+  std::uint64_t submissions = 0;  ///< nodes times runs
+  std::uint64_t host_ns = 0;      ///< in driver calls; 0 if not measured
+  std::uint64_t span_ns = 0;
+  std::uint64_t sets_used = 0;  ///< different argument sets seen in the history
+  Arguments arguments = Arguments::kOnce;
+  std::uint32_t recordable = 0;                     ///< nodes that command buffers have commands for
+  std::map<std::uint32_t, std::uint64_t> ended_by;  ///< runs by what ended them
+};
+
+/// One answer to "why is this not replayed?", or (`graphable`) what could be.
+struct Finding {
+  enum class Kind : std::uint8_t { kGraphable, kChanging, kUnrecordable, kTooShort, kNotRepeated };
+  Kind kind = Kind::kGraphable;
+  std::string what;                  ///< a line: the stretches it is about
+  std::vector<std::string> details;  ///< lines: which argument, which host call …
+  std::uint64_t submissions = 0;
+  std::uint64_t host_ns = 0;
+  double share = 0;  ///< of all submissions, 0 … 1
+};
+
+struct Analysis {
+  std::vector<GraphUse> graphs;  ///< as Capture::graphs
+  std::uint64_t submissions = 0, stretches = 0;
+  std::uint64_t host_ns = 0;
+  std::uint64_t first_ns = 0, last_ns = 0;
+  std::vector<Finding> graphable;  ///< largest first
+  std::vector<Finding> obstacles;  ///< what would gain most first
+  double graphable_share = 0;
+};
+
+/// Stretches with fewer operations are reported as too short to pay.
+inline constexpr std::uint32_t kShortStretch = 4;
+
+Analysis analyse(const Capture& capture);
+
+/// True for kinds of operations that native command buffers have commands for at all.
+bool command_buffers_have(OperationKind kind) noexcept;
+
+/// "stencil x10, residual": what a graph does, shortened.
+std::string label_of(const Capture& capture, const Graph& graph);
+/// Kernel name or kind.
+std::string label_of(const Capture& capture, const OperationView& operation);
+/// "argument 2 (4 bytes): +10 each time"
+std::string describe(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot);
+/// 12345678 → "12 345 678"
+std::string grouped(std::uint64_t number);
+/// "12.3 ms"
+std::string duration(double nanoseconds);
+/// "4.0 KiB"
+std::string size_text(std::uint64_t bytes);
+
+}  // namespace refrain::capture

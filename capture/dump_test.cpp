@@ -1,0 +1,292 @@
+#include "capture/dump.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "capture/analysis.h"
+#include "capture/file_recorder.h"
+#include "capture/reader.h"
+#include "test/capture/records.h"
+#include "test/capture/temporary_file.h"
+
+namespace refrain::capture {
+namespace {
+
+using Catch::Matchers::Contains;
+
+struct Output {
+  int status = 0;
+  std::string out, err;
+};
+
+Output dump(const std::string& file, DumpFormat format, std::optional<std::uint32_t> graph = {}) {
+  char *out = nullptr, *err = nullptr;
+  std::size_t out_size = 0, err_size = 0;
+  std::FILE* out_stream = ::open_memstream(&out, &out_size);
+  std::FILE* err_stream = ::open_memstream(&err, &err_size);
+  Output result;
+  result.status = run_dump({file, format, graph}, out_stream, err_stream);
+  std::fclose(out_stream);
+  std::fclose(err_stream);
+  result.out.assign(out, out_size);
+  result.err.assign(err, err_size);
+  std::free(out);
+  std::free(err);
+  return result;
+}
+
+void record_to(const std::string& file, const std::function<void(Recorder&, Stream&)>& program) {
+  FileRecorderOptions options;
+  options.file = file;
+  options.command = "./heat \"512\"";
+  std::string error;
+  const auto recorder = open_file_recorder(options, &error);
+  INFO(error);
+  REQUIRE(recorder != nullptr);
+  describe_program(*recorder);
+  program(*recorder, recorder->open_stream(1));
+}
+
+// One of everything that explain knows.
+void mixed(Recorder&, Stream& stream) {
+  TestRecord record;
+  std::uint64_t sequence = 0, time = 1'000'000;
+  const auto kernels = [&](FunctionId function, int count, std::int32_t scalar, ObjectId buffer = 1) {
+    for (int i = 0; i < count; ++i) {
+      stream.operation(record.kernel({.function = function,
+                                      .buffers = {buffer},
+                                      .scalars = {scalar},
+                                      .sequence = ++sequence,
+                                      .time_ns = time += 1000,
+                                      .host_ns = 900}));
+    }
+  };
+  for (std::int32_t i = 0; i < 100; ++i) {
+    kernels(1, 10, 7);  // exact
+    stream.host_call("clFinish", time += 500);
+    kernels(2, 8, 10 * i);  // counts
+    stream.host_call("clEnqueueReadBuffer", time += 500);
+    kernels(3, 2, 1);  // short
+    stream.host_call("clWaitForEvents", time += 500);
+    kernels(1, 4, 1);  // split
+    stream.operation(record.other(55, OperationKind::kMap, kBlocking, ++sequence, time += 1000));
+    kernels(1, 3, 1);
+    stream.host_call("clFinish", time += 500);
+    kernels(3, 6, 1, 1 + static_cast<ObjectId>(i) % 2);  // in turn
+    stream.host_call("clFinish", time += 500);
+  }
+  kernels(2, 17, 3);  // once
+  stream.host_call("clFinish", time += 500);
+}
+
+}  // namespace
+
+TEST_CASE("the summary tells the totals") {
+  TemporaryFile file;
+  record_to(file.name(), mixed);
+  const Output output = dump(file.name(), DumpFormat::kSummary);
+  CHECK(output.status == 0);
+  CHECK(output.err.empty());
+  // 100 * (10 + 8 + 2 + 8 + 6) + 17
+  CHECK_THAT(output.out, Contains("3 417 submissions in 501 stretches, 1 lane"));
+  CHECK_THAT(output.out,
+             Contains("Test device on Test platform (1.0); command buffers: cl_khr_command_buffer 0.9.0"));
+  CHECK_THAT(output.out, Contains("6 different graphs"));
+  CHECK_THAT(output.out, Contains("stencil x10"));
+  CHECK_THAT(output.out, Contains("clWaitForEvents"));
+}
+
+TEST_CASE("explain gives the reasons in order of what they cost") {
+  TemporaryFile file;
+  record_to(file.name(), mixed);
+  const Output output = dump(file.name(), DumpFormat::kExplain);
+  CHECK(output.status == 0);
+  const std::string& text = output.out;
+  // 1000 exact, 700 beside the map, 600 in turn.
+  CHECK_THAT(text, Contains("Can be graphed: 67.3 % of all submissions"));
+  CHECK_THAT(text, Contains("100 times of 10 submissions (stencil x10), up to clFinish"));
+  CHECK_THAT(text, Contains("repeats exactly 100 times"));
+  CHECK_THAT(text, Contains("2 argument sets that come again"));
+  CHECK_THAT(text, Contains("residual argument 1 (4-byte value): +10 each time (8 nodes)"));
+  CHECK_THAT(text, Contains("map: command buffers have no such command; it splits its stretch"));
+  CHECK_THAT(text, Contains("too short to pay: 2.0 submissions on average before clWaitForEvents"));
+  CHECK_THAT(text, Contains("not repeated: 1 stretches of submissions that occur once"));
+  const auto place = [&](const char* what) { return text.find(what); };
+  CHECK(place("residual argument") < place("too short"));
+  CHECK(place("too short") < place("map: "));
+  CHECK(place("map: ") < place("not repeated"));
+
+  std::string error;
+  const auto capture = read_capture(file.name(), &error);
+  REQUIRE(capture.has_value());
+  const Analysis analysis = analyse(*capture);
+  std::uint64_t told = 0;
+  for (const auto* list : {&analysis.graphable, &analysis.obstacles}) {
+    for (const Finding& finding : *list) {
+      told += finding.submissions;
+    }
+  }
+  CHECK(told == analysis.submissions);  // every submission is accounted for exactly once
+}
+
+TEST_CASE("changes are told in words") {
+  const auto changes = [](const std::function<OperationView(TestRecord&, std::int32_t)>& make) {
+    TemporaryFile file;
+    record_to(file.name(), [&](Recorder&, Stream& stream) {
+      TestRecord record;
+      for (std::int32_t i = 0; i < 200; ++i) {
+        for (int j = 0; j < 4; ++j) {
+          stream.operation(make(record, i));
+        }
+        stream.host_call("clFinish", 0);
+      }
+    });
+    return dump(file.name(), DumpFormat::kExplain).out;
+  };
+  CHECK_THAT(changes([](TestRecord& record, std::int32_t i) {
+               return record.kernel({.scalars = {5, -2 * i}});
+             }),
+             Contains("stencil argument 1 (4-byte value): -2 each time (4 nodes)"));
+  CHECK_THAT(changes([](TestRecord& record, std::int32_t i) {
+               return record.kernel({.buffers = {static_cast<ObjectId>(i) + 1}});
+             }),
+             Contains("stencil argument 0 (buffer): a different one nearly every time (4 nodes)"));
+  CHECK_THAT(changes([](TestRecord& record, std::int32_t i) { return record.kernel({.scalars = {i * i}}); }),
+             Contains("stencil argument 0 (4-byte value): changes by +1 to +397 (as an integer) (4 nodes)"));
+  CHECK_THAT(changes([](TestRecord& record, std::int32_t i) {
+               return record.kernel({.global = static_cast<std::uint64_t>(1000 - i)});
+             }),
+             Contains("stencil global size x: -1 each time (4 nodes)"));
+  CHECK_THAT(changes([](TestRecord& record, std::int32_t i) {
+               return record.kernel({.queue = static_cast<ObjectId>(100 + i)});
+             }),
+             Contains("another queue nearly every time"));
+}
+
+TEST_CASE("one graph: nodes, arguments, edges") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      stream.operation(
+          record.kernel({.function = 1, .buffers = {1}, .scalars = {42}, .sequence = 3 * i + 1}));
+      stream.operation(record.other(9, OperationKind::kCopyBuffer, 0, 3 * i + 2));
+      stream.operation(record.kernel(
+          {.function = 2, .queue = 2, .waits = {kInternalWait | (3 * i + 2)}, .sequence = 3 * i + 3}));
+      stream.host_call("clFinish", 0);
+    }
+  });
+  const Output output = dump(file.name(), DumpFormat::kGraph, 0);
+  CHECK(output.status == 0);
+  CHECK_THAT(output.out, Contains("graph 0: 3 nodes, 2 edges"));
+  CHECK_THAT(output.out, Contains("stencil  global 1024, local 64"));
+  CHECK_THAT(output.out, Contains("0: buffer 1 (4.0 KiB)"));
+  CHECK_THAT(output.out, Contains("1: 42 / "));
+  CHECK_THAT(output.out, Contains("0 -> 1    queue order"));
+  CHECK_THAT(output.out, Contains("1 -> 2    event"));
+  CHECK_THAT(output.out, Contains("queue 2 (out of order)"));
+
+  const Output missing = dump(file.name(), DumpFormat::kGraph, 9);
+  CHECK(missing.status == 1);
+  CHECK_THAT(missing.err, Contains("has no graph 9; it has 1"));
+
+  const Output dot = dump(file.name(), DumpFormat::kDot);
+  CHECK_THAT(dot.out, Contains("n0_0 -> n0_1 [style=solid color=black]"));
+  CHECK_THAT(dot.out, Contains("n0_1 -> n0_2 [style=dashed color=blue]"));
+}
+
+TEST_CASE("JSON and trace are JSON and agree with the text") {
+  TemporaryFile file;
+  record_to(file.name(), mixed);
+  const auto json = nlohmann::json::parse(dump(file.name(), DumpFormat::kJson).out);
+  CHECK(json["submissions"] == 3417);
+  CHECK(json["command"] == "./heat \"512\"");
+  REQUIRE(json["graphs"].size() == 6);
+  CHECK(json["graphs"][0]["nodes"].size() == 10);
+  CHECK(json["graphs"][0]["edges"][0]["reason"] == "queue order");
+  CHECK(json["graphs"][1]["changes"][0]["min_delta"] == 10);
+  CHECK(json["explain"].size() == 7);
+
+  const auto trace = nlohmann::json::parse(dump(file.name(), DumpFormat::kTrace).out);
+  std::vector<std::pair<double, double>> open;  // slices must nest
+  std::size_t slices = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") {
+      continue;
+    }
+    ++slices;
+    const double begin = event["ts"], end = begin + event["dur"].get<double>();
+    CHECK(event["dur"] >= 0);
+    while (!open.empty() && begin >= open.back().second - 1e-6) {
+      open.pop_back();
+    }
+    if (!open.empty()) {
+      CHECK(end <= open.back().second + 1e-6);
+    }
+    open.emplace_back(begin, end);
+  }
+  CHECK(slices > 5);
+}
+
+TEST_CASE("names that are not text do no harm") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder& recorder, Stream& stream) {
+    recorder.function({9, 77, "bad\xFF\"name\n", ""});
+    TestRecord record;
+    stream.operation(record.kernel({.function = 9}));
+    stream.host_call("clFinish", 0);
+  });
+  for (const auto format : {DumpFormat::kJson, DumpFormat::kTrace}) {
+    CHECK_NOTHROW(nlohmann::json::parse(dump(file.name(), format).out));
+  }
+  CHECK_THAT(dump(file.name(), DumpFormat::kDot).out, Contains("\\\"name \\n"));
+}
+
+TEST_CASE("a file cut short is shown with a note, a bad one is an error") {
+  TemporaryFile file;
+  record_to(file.name(), mixed);
+  std::filesystem::resize_file(file.name(), std::filesystem::file_size(file.name()) - 3);
+  const Output output = dump(file.name(), DumpFormat::kSummary);
+  CHECK(output.status == 0);
+  CHECK_THAT(output.err, Contains("truncated after"));
+  for (const auto format : {DumpFormat::kExplain, DumpFormat::kJson, DumpFormat::kDot, DumpFormat::kTrace}) {
+    CHECK(dump(file.name(), format).status == 0);
+  }
+  const Output missing = dump("/nonexistent.rfn", DumpFormat::kSummary);
+  CHECK(missing.status == 1);
+  CHECK_THAT(missing.err, Contains("/nonexistent.rfn"));
+}
+
+TEST_CASE("an output that cannot be written is an error") {
+  TemporaryFile file;
+  record_to(file.name(), mixed);
+  std::FILE* full = std::fopen("/dev/full", "w");
+  REQUIRE(full != nullptr);
+  CHECK(run_dump({file.name(), DumpFormat::kSummary, {}}, full, stderr) == 1);
+  std::fclose(full);
+}
+
+TEST_CASE("a million submissions are summed up quickly") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (std::int32_t i = 0; i < 200'000; ++i) {
+      for (FunctionId function = 1; function <= 5; ++function) {
+        stream.operation(record.kernel({.function = 1 + function % 3, .buffers = {1, 2}, .scalars = {i}}));
+      }
+      stream.host_call(i % 3 == 0 ? "clFinish" : "clWaitForEvents", 0);
+    }
+  });
+  const auto start = std::chrono::steady_clock::now();
+  const Output output = dump(file.name(), DumpFormat::kSummary);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("dump --summary of 1 000 000 submissions: %.3f s\n", seconds);
+  CHECK_THAT(output.out, Contains("1 000 000 submissions"));
+  CHECK(std::filesystem::file_size(file.name()) < 256U * 1024U);
+}
+
+}  // namespace refrain::capture
