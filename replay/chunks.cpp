@@ -58,6 +58,7 @@ std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std:
   slot.length = length;
   slot.chunk = found;
   slot.id = chunks_[found].id;
+  slot.word = word(slot.id);
   slot.next_same = chunks_[found].first_slot;
   if (slot.next_same != kNone) {
     slots_[slot.next_same].previous_same = index;

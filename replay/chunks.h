@@ -49,13 +49,14 @@ class Pool {
 };
 
 /// A place in a track where a chunk stands, and how it fares there.
-struct Slot {
+struct alignas(64) Slot {         // one cache line
   const Token* tokens = nullptr;  ///< in the track
   std::uint32_t start = 0;        ///< offset in the track
   std::uint32_t length = 0;
   std::uint32_t chunk = kNone;  ///< number of the chunk's record
   ChunkId id = kNoChunk;
-  std::uint32_t next_here = kNone;  ///< other slots that start at the same offset
+  const std::atomic<std::uint32_t>* word = nullptr;  ///< the chunk's mode
+  std::uint32_t next_here = kNone;                   ///< other slots that start at the same offset
   std::uint32_t next_in_track = kNone;
   std::uint32_t next_same = kNone, previous_same = kNone;  ///< other places of the same chunk
   std::uint16_t skip = 0;                                  ///< times it is not to be entered
@@ -81,11 +82,14 @@ class ChunkTable {
   void remove_slot(std::uint32_t slot);
   [[nodiscard]] Slot& slot(std::uint32_t index) noexcept { return slots_[index]; }
 
-  [[nodiscard]] ChunkMode mode_of(const Slot& slot) const noexcept {
-    return static_cast<ChunkMode>(
-        (*words_[slot.id >> kBlockBits].load(std::memory_order_relaxed))[slot.id & kBlockMask].load(
-            std::memory_order_acquire) &
-        kModeMask);
+  /// The slot (or kNone) will be looked at soon.
+  void prefetch(std::uint32_t slot) const noexcept {
+    if (slot != kNone) {
+      __builtin_prefetch(&slots_[slot]);
+    }
+  }
+  [[nodiscard]] static ChunkMode mode_of(const Slot& slot) noexcept {
+    return static_cast<ChunkMode>(slot.word->load(std::memory_order_acquire) & kModeMask);
   }
   void set_initial_mode(ChunkMode mode) noexcept { initial_mode_ = mode; }
 

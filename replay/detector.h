@@ -37,6 +37,7 @@ class Detector {
         }
       } else {
         result.ended = length_;
+        ended_ = {newest, distance_, length_, next_report_};
         distance_ = 0;
         length_ = 0;
       }
@@ -52,6 +53,13 @@ class Detector {
   /// Number of newest values that equal those distance() earlier; 0: no earlier occurrence is known.
   [[nodiscard]] std::uint64_t length() const noexcept { return length_; }
   [[nodiscard]] std::uint64_t distance() const noexcept { return distance_; }
+  /// The values from `position` on were taken back: the match that ended there, if one did, goes on.
+  void resume(std::uint64_t position) noexcept {
+    const bool same = ended_.position == position && ended_.length != 0;
+    distance_ = same ? ended_.distance : 0;
+    length_ = same ? ended_.length : 0;
+    next_report_ = ended_.next_report;
+  }
   /// Values went by without step(): what was being followed is not valid any more.
   void forget() noexcept { distance_ = length_ = 0; }
   [[nodiscard]] std::size_t bytes() const noexcept { return index_.bytes(); }
@@ -70,6 +78,10 @@ class Detector {
   std::uint64_t distance_ = 0;
   std::uint64_t length_ = 0;
   std::uint64_t next_report_ = 0;
+  struct Ended {
+    std::uint64_t position, distance, length, next_report;
+  };
+  Ended ended_{};
 };
 
 }  // namespace refrain::replay

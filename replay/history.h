@@ -64,14 +64,23 @@ class History {
     gram_ = gram_ * kHashBase + value - values_[(size_ - kGram) & mask_] * kOldest;
     values_[size_ & mask_] = value;
     cuts_[size_ & mask_] = cut ? 1 : 0;
-    ++size_;
+    highest_ = ++size_ > highest_ ? size_ : highest_;
+  }
+
+  /// Forgets the newest values: `size` remain.
+  void truncate(std::uint64_t size) noexcept {
+    size_ = size;
+    gram_ = 0;
+    for (std::uint64_t back = kGram; back != 0; --back) {
+      gram_ = gram_ * kHashBase + (size >= back ? at(size - back) : 0);
+    }
   }
 
   /// Position of the next value; the newest is at size() - 1.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
   /// First position still remembered.
-  [[nodiscard]] std::uint64_t oldest() const noexcept { return size_ > mask_ ? size_ - mask_ - 1 : 0; }
+  [[nodiscard]] std::uint64_t oldest() const noexcept { return highest_ > mask_ ? highest_ - mask_ - 1 : 0; }
   [[nodiscard]] Token at(std::uint64_t position) const noexcept { return values_[position & mask_]; }
   [[nodiscard]] bool cut_at(std::uint64_t position) const noexcept { return cuts_[position & mask_] != 0; }
   /// Hash of the newest kGram values.
@@ -81,6 +90,7 @@ class History {
  private:
   std::uint64_t mask_;
   std::uint64_t size_ = 0;
+  std::uint64_t highest_ = 0;  // what was overwritten stays so when values are taken back
   std::uint64_t gram_ = 0;
   LazyArray<Token> values_;
   LazyArray<std::uint8_t> cuts_;

@@ -1,6 +1,8 @@
 #include "replay/matcher.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "replay/chunks.h"
 #include "replay/detector.h"
@@ -17,10 +19,13 @@ constexpr std::uint64_t kGuessWindow = 8;
 /// … up to so many tokens further on than where it left.
 constexpr std::uint32_t kGuessSkip = 3;
 /// Operations after which such a guess counts as right, and wrong guesses allowed until one is.
-constexpr std::uint32_t kGuessConfirmed = 8, kGuessBudget = 3;
+constexpr std::uint32_t kGuessConfirmed = 4, kGuessBudget = 3;
 /// How far back a place found by its last six values is compared with what came before.
 constexpr std::uint64_t kCompareBack = 64;
-constexpr std::uint8_t kMaxBackoff = 10;
+/// A chunk that fails twice as often as it completes is entered less and less often, down to once in 1024.
+constexpr std::uint8_t kMaxBackoff = 12, kBackoffRelief = 2;
+/// How often a loop must repeat without a break if what is known predicts it well enough already.
+constexpr std::uint64_t kTimesToPromote = 4;
 
 MatcherOptions sane(MatcherOptions options) {
   options.chunk_cap = std::clamp(options.chunk_cap, 1U, 1U << 20U);
@@ -31,6 +36,31 @@ MatcherOptions sane(MatcherOptions options) {
   options.min_chunk = std::max(options.min_chunk, 1U);
   return options;
 }
+
+/// Which values were seen before, roughly: may claim so wrongly, and forgets what is long ago.
+class SeenFilter {
+ public:
+  /// Whether `value` was seen before; from now on it was.
+  bool test_and_set(Token value) {
+    if (marks_.empty()) {
+      marks_ = LazyArray<std::uint16_t>(kBuckets * kWays);
+    }
+    const std::uint64_t hash = value * kHashBase;
+    const auto mark = static_cast<std::uint16_t>((hash >> 32U & 0xFFFFU) | 1U);
+    std::uint16_t* const bucket = &marks_[(hash >> 48U & (kBuckets - 1)) * kWays];
+    if (std::find(bucket, bucket + kWays, mark) != bucket + kWays) {
+      return true;
+    }
+    bucket[next_++ % kWays] = mark;
+    return false;
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return marks_.bytes(); }
+
+ private:
+  static constexpr std::size_t kBuckets = 4096, kWays = 8;
+  LazyArray<std::uint16_t> marks_;
+  std::uint32_t next_ = 0;
+};
 
 }  // namespace
 
@@ -77,14 +107,23 @@ struct Matcher::Implementation {
   std::vector<Action> actions;
   bool detecting = true;
 
-  Exit exit;                     // by which the stream got lost
-  std::uint64_t lost_since = 0;  // position of the first unknown value
-  std::uint64_t last_miss = 0;   // position + 1 of the newest value that was not predicted
-  Exit guess;                    // where it is expected back; track kNone: nowhere
+  Exit exit;                      // by which the stream got lost
+  std::uint64_t lost_since = 0;   // position of the first unknown value
+  std::uint64_t last_miss = 0;    // position + 1 of the newest value that was not predicted
+  std::uint64_t miss_before = 0;  // the same when the stream got lost
+  bool novel = false;             // nothing since then had ever been seen
+  SeenFilter seen;
+  struct Recurring {
+    std::uint64_t period = 0;
+    std::uint32_t track = kNone;
+  };
+  std::array<Recurring, 64> recurring{};  // loops that what is known predicts, but not as loops
+  Exit guess;                             // where it is expected back; track kNone: nowhere
   std::uint32_t guess_budget = kGuessBudget;
   std::uint32_t watch = 0;  // operations until the last guess counts as right; 0: none pending
   std::uint64_t guessed_at = 0;
-  std::uint32_t guessed_offset = 0;
+  std::uint32_t guessed_offset = 0, guessed_skip = 0;
+  bool disturbed = false;  // what came in between had never been seen
   std::uint64_t promoted_period = 0, promoted_until = 0;
   std::uint64_t last_cut = 0;  // position
 
@@ -112,14 +151,16 @@ struct Matcher::Implementation {
 
   static void failed(Slot& slot) noexcept {
     slot.backoff = std::min<std::uint8_t>(kMaxBackoff, static_cast<std::uint8_t>(slot.backoff + 1));
-    if (slot.backoff >= 2) {
-      slot.skip = static_cast<std::uint16_t>(1U << slot.backoff);
+    if (slot.backoff >= 3) {
+      slot.skip = static_cast<std::uint16_t>(1U << (slot.backoff - 2U));
     }
   }
 
   void completed() noexcept {
-    active.slot->backoff /= 2;
+    active.slot->backoff =
+        static_cast<std::uint8_t>(std::max(active.slot->backoff, kBackoffRelief) - kBackoffRelief);
     active.slot = nullptr;
+    chunks.prefetch(track->spots[offset == track->length ? 0 : offset].head);
     if (growth_limit < options.chunk_cap) {
       growth_limit = static_cast<std::uint32_t>(
           std::min<std::uint64_t>(std::uint64_t{growth_limit} * options.chunk_growth, options.chunk_cap));
@@ -149,12 +190,14 @@ struct Matcher::Implementation {
       if (slot->skip != 0) {
         --slot->skip;
       } else {
-        const ChunkMode mode = chunks.mode_of(*slot);
+        const ChunkMode mode = ChunkTable::mode_of(*slot);
         if (mode != ChunkMode::kHold || range.length() <= growth_limit || !can_hold(left, range)) {
           active = {slot, range, slot->id, mode, false};
           // Parts of main chunks are worth building only where the stream is disturbed again and again.
-          active.reported = mode != ChunkMode::kHold && (slot->entered != 0 || range == track->mains[offset]);
+          active.reported =
+              mode != ChunkMode::kHold && (slot->entered != 0 || range == track->spots[offset].main);
           slot->entered = 1;
+          __builtin_prefetch(&track->spots[range.end == track->length ? 0 : range.end]);
           return;
         }
       }
@@ -170,7 +213,7 @@ struct Matcher::Implementation {
       return false;
     }
     const Slot* slot = store.slot(*track, part);
-    return slot != nullptr && slot->skip == 0 && chunks.mode_of(*slot) == ChunkMode::kHold;
+    return slot != nullptr && slot->skip == 0 && ChunkTable::mode_of(*slot) == ChunkMode::kHold;
   }
 
   /// The cursor does not move on inside the active chunk: what is held of it leaves as the launchable
@@ -187,56 +230,53 @@ struct Matcher::Implementation {
       return;
     }
     const std::uint32_t end = active.range.start + held;
+    held = 0;
+    // At most one part of each length. All of them are asked for before the first is used: what is read
+    // here was not needed for a while.
+    std::array<Range, 32> parts;
+    std::size_t count = 0;
     std::uint32_t start = active.range.start;
-    // Bounded: the division of a range of 2^20 has 20 levels, so whatever is not covered by then is only
-    // there because many small parts cannot be launched.
-    for (int launches = 0; start < end && launches < 64; ++launches) {
-      const std::uint32_t covered = launch_part(active.range, start, end);
-      start += covered;
+    for (; start < end && count < parts.size(); ++count) {
+      parts[count] = part_within(active.range, start, end, track->unit);
+      __builtin_prefetch(&track->spots[start]);
+      start = parts[count].end;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      chunks.prefetch(track->spots[parts[i].start].head);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      launch_parts(parts[i], 0);
     }
     if (start < end) {
       issue(end - start);
     }
-    held = 0;
   }
 
-  /// Launches the longest ready part that starts at `start` and ends by `end`; returns its length. If
-  /// there is none, issues one operation.
-  std::uint32_t launch_part(Range range, std::uint32_t start, std::uint32_t end) {
-    bool first = true;
-    for (;;) {
-      const Range left = left_part(range, track->unit);
-      if (range.start == start && range.end <= end) {
-        if (range.length() < options.min_chunk) {
-          break;
-        }
-        Slot* slot = store.slot(*track, range);
-        if (slot == nullptr) {
-          break;
-        }
-        const ChunkMode mode = chunks.mode_of(*slot);
-        if (mode == ChunkMode::kHold) {
-          launch(range.length(), slot->id);
-          return range.length();
-        }
-        if (first && mode == ChunkMode::kTrack && ++slot->wanted >= slot->wanted_limit) {
-          slot->wanted = 0;
-          slot->wanted_limit = static_cast<std::uint16_t>(std::min(slot->wanted_limit * 2, 1 << 14));
-          track->training = range;
-        }
-        first = false;
-      }
-      if (left == range) {
-        break;
-      }
-      if (start < left.end) {
-        range = left;
-      } else {
-        range.start = left.end;
-      }
+  /// Launches `range`, or what is ready of it; the rest is issued.
+  void launch_parts(Range range, int depth) {
+    constexpr int kDepth = 3;  // so many times it is halved at most
+    if (range.length() < options.min_chunk || depth > kDepth) {
+      issue(range.length());
+      return;
     }
-    issue(1);
-    return 1;
+    Slot* slot = depth == 0 ? store.slot(*track, range) : store.find_slot(*track, range);
+    const ChunkMode mode = slot != nullptr ? ChunkTable::mode_of(*slot) : ChunkMode::kPass;
+    if (mode == ChunkMode::kHold) {
+      launch(range.length(), slot->id);
+      return;
+    }
+    if (depth == 0 && mode == ChunkMode::kTrack && ++slot->wanted >= slot->wanted_limit) {
+      slot->wanted = 0;
+      slot->wanted_limit = static_cast<std::uint16_t>(std::min(slot->wanted_limit * 2, 1 << 14));
+      track->training = range;
+    }
+    const Range left = left_part(range, track->unit);
+    if (left == range) {
+      issue(range.length());
+      return;
+    }
+    launch_parts(left, depth + 1);
+    launch_parts({left.end, range.end}, depth + 1);
   }
 
   // --- the cursor ---
@@ -293,7 +333,7 @@ struct Matcher::Implementation {
 
   /// The newest value is not the cursor's next token, or there is no cursor.
   void surprise(Token value, bool cut) {
-    const std::uint64_t newest = history.size() - 1;
+    std::uint64_t newest = history.size() - 1;
     if (track != nullptr) {
       stats.largest_hold = std::max(stats.largest_hold, held);
       leave(true);
@@ -311,8 +351,17 @@ struct Matcher::Implementation {
         return;
       }
       ++stats.side_exits;
+      if (offset < track->built) {
+        chunks.prefetch(track->spots[offset].head);
+      }
+      if (watch != 0 && disturbed && forget_disturbance(newest - guessed_at)) {
+        watch = 0;  // right as far as it went
+        newest = history.size() - 1;
+      }
       const Exit here{track->id, offset, value, newest};
       guess = here;
+      novel = true;
+      miss_before = last_miss;
       if (watch != 0) {  // the last guess was wrong: what counts is where the stream really got lost
         watch = 0;
         if (guess_budget != 0) {
@@ -326,9 +375,10 @@ struct Matcher::Implementation {
       }
       track = nullptr;
     }
-    if (guess.track != kNone && try_guess(value, cut, newest)) {
+    if (guess.track != kNone && try_guess(value, cut)) {
       return;
     }
+    novel = !seen.test_and_set(value) && novel && !cut;
     last_miss = newest + 1;
     if (cut) {
       growth_limit = options.chunk_first;
@@ -343,7 +393,8 @@ struct Matcher::Implementation {
 
   /// An operation more or less than usual, or another one in its place: the stream goes on near where it
   /// left the track.
-  bool try_guess(Token value, bool cut, std::uint64_t newest) {
+  bool try_guess(Token value, bool cut) {
+    const std::uint64_t newest = history.size() - 1;
     if (newest - guess.position > kGuessWindow) {
       guess.track = kNone;
       return false;
@@ -366,9 +417,11 @@ struct Matcher::Implementation {
       if (skip != 0) {
         last_miss = newest + 1;
       }
+      disturbed = first == 0 && novel && skip <= 1;
+      guessed_at = newest;
+      guessed_skip = skip;
       go({there, static_cast<std::uint32_t>(expected - there->tokens)});
       watch = kGuessConfirmed + 1;
-      guessed_at = newest;
       accept(cut);
       guessed_offset = offset;
       return true;
@@ -439,15 +492,74 @@ struct Matcher::Implementation {
 
   void guess_was_right(std::uint64_t newest) {
     guess_budget = kGuessBudget;
+    const bool forgotten = disturbed && forget_disturbance(history.size() - guessed_at);
     guess.track = kNone;
+    if (forgotten) {
+      return;
+    }
     Track* gap = learn_gap(newest + 1 - detector.length(), detector.length(), guessed_at, track);
     if (gap != nullptr && guessed_offset != 0) {
       store.learn_edge(*gap, gap->length, history.at(guessed_at), {track, guessed_offset});
     }
   }
 
+  /// What came where the stream left the track, before it went on there (or one token further on), never
+  /// came before and will hardly come again. Left out of the history, it does not keep the detector from
+  /// seeing the whole period. `matched` values have followed as the track says. False if it is not certain
+  /// what would have to be left out.
+  bool forget_disturbance(std::uint64_t matched) {
+    if (track->period != 0 && miss_before + 2 * std::uint64_t{track->period} <= guess.position) {
+      last_miss = miss_before;
+      return true;  // it is on the loop: there is nothing to be learnt from here
+    }
+    Track* there = store.find(guess.track);
+    std::uint32_t from = guess.offset;
+    if (there != nullptr && from == there->length) {
+      there = store.find(there->next);
+      from = 0;
+    }
+    const Token* skipped = there != nullptr ? there->token_at(from) : nullptr;
+    const auto count = static_cast<std::uint32_t>(history.size() - guessed_at);
+    if (skipped == nullptr || matched < 2 || count > kGuessConfirmed + 1 ||
+        (guessed_skip != 0 &&
+         there->spots[skipped - there->tokens].main.length() == 1)) {  // may be a host call
+      return false;
+    }
+    bool other_too = true;  // would one token more or less do as well?
+    for (std::uint32_t i = 0; other_too && i < matched; ++i) {
+      const Token* token = there->token_at(from + 1 - guessed_skip + i);
+      other_too = token != nullptr && *token == history.at(guessed_at + i);
+    }
+    if (other_too) {
+      return false;
+    }
+    std::array<std::pair<Token, bool>, kGuessConfirmed + 1> later;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      later[i] = {history.at(guessed_at + i), history.cut_at(guessed_at + i)};
+    }
+    history.truncate(guess.position);
+    detector.resume(guess.position);
+    last_miss = miss_before;
+    last_cut = std::min(last_cut, guess.position);
+    if (guessed_skip != 0) {
+      history.push(*skipped, false);
+      static_cast<void>(detector.step());
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      last_cut = later[i].second ? history.size() : last_cut;
+      history.push(later[i].first, later[i].second);
+      if (i + 1 < count) {  // the last step is the caller's
+        static_cast<void>(detector.step());
+      }
+    }
+    return true;
+  }
+
   /// The match with an earlier occurrence ended with the newest value, while the stream was lost.
   void match_ended(std::uint64_t length, std::uint64_t newest) {
+    if (guess.track != kNone && guess.position == newest) {
+      return;  // until now the stream was, perhaps, where it was guessed to be
+    }
     if (Track* gap = learn_gap(newest - length, length, newest, nullptr)) {
       exit = {gap->id, gap->length, history.at(newest), newest};
       guess = exit;
@@ -456,10 +568,35 @@ struct Matcher::Implementation {
   }
 
   void period_seen(std::uint64_t period, std::uint64_t newest) {
-    const bool missed = last_miss + period > newest + 1;
-    const bool on_it = track != nullptr && track->period == period && detector.length() < 2 * period;
-    if (!missed || on_it || (period == promoted_period && newest < promoted_until)) {
-      return;  // what is known already predicts it, or will as soon as it is built
+    const bool on_it = track != nullptr && track->period == period;
+    if (on_it && detector.length() < 2 * period) {
+      return;  // perhaps only just found again
+    }
+    if (period == promoted_period && newest < promoted_until) {
+      return;  // being built
+    }
+    Recurring& loop = recurring[period % recurring.size()];
+    if (last_miss + period <= newest + 1) {
+      if (on_it) {
+        return;
+      }
+      // Predicted, but piece by piece: as a loop it would come in fewer and longer chunks. It is made one
+      // if it keeps coming; bodies in random order also come twice by chance.
+      if (detector.length() < kTimesToPromote * period) {
+        return;
+      }
+      if (loop.period != period) {
+        loop = {period, kNone};
+      }
+      if (Track* known = store.find(loop.track); known != nullptr) {
+        const Place place = store.look_up();
+        if (place.track == known) {
+          leave(false);
+          watch = 0;
+          go(place);
+        }
+        return;
+      }
     }
     std::uint64_t source = newest + 1 - period;
     const bool cuts = last_cut > newest - period;
@@ -479,6 +616,7 @@ struct Matcher::Implementation {
       return;
     }
     ++stats.promoted_periods;
+    loop = {period, made->id};
     promoted_period = period;
     promoted_until = newest + period + 1;
     leave(false);
@@ -499,6 +637,7 @@ struct Matcher::Implementation {
   void after(std::uint64_t newest) {
     if (watch != 0 && --watch == 0) {
       guess_was_right(newest);
+      newest = history.size() - 1;
     }
     if (detecting) {
       const Detector::Step step = detector.step();
@@ -542,7 +681,7 @@ struct Matcher::Implementation {
     } else {
       surprise(value, true);
     }
-    after(last_cut);
+    after(history.size() - 1);
     if (operation) {
       ++stats.cuts;
       issue(1);
@@ -610,7 +749,7 @@ MatcherStats Matcher::stats() const {
   stats.chunks = impl_->chunks.count();
   stats.nodes = impl_->store.nodes();
   stats.memory_bytes = sizeof(Implementation) + impl_->history.bytes() + impl_->detector.bytes() +
-                       impl_->chunks.bytes() + impl_->store.bytes() +
+                       impl_->seen.bytes() + impl_->chunks.bytes() + impl_->store.bytes() +
                        impl_->actions.capacity() * sizeof(Action);
   return stats;
 }

@@ -11,6 +11,12 @@ constexpr std::uint32_t kTrackMask = (1U << kTrackBits) - 1;
 constexpr std::uint64_t kGramPower = hash_base_power(History::kGram);
 constexpr std::uint64_t kSpread = 0xC2B2AE3D27D4EB4FULL;
 
+void set_main(Track& track, Range range) noexcept {
+  for (std::uint32_t offset = range.start; offset < range.end; ++offset) {
+    track.spots[offset].main = range;
+  }
+}
+
 }  // namespace
 
 Range left_part(Range range, std::uint32_t unit) noexcept {
@@ -19,6 +25,18 @@ Range left_part(Range range, std::uint32_t unit) noexcept {
     return {range.start, range.start + std::bit_ceil((length + unit - 1) / unit) / 2 * unit};
   }
   return {range.start, range.start + std::bit_ceil(length) / 2};
+}
+
+Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint32_t unit) noexcept {
+  while (range.start != start || range.end > end) {
+    const Range left = left_part(range, unit);
+    if (start < left.end) {
+      range = left;
+    } else {
+      range.start = left.end;
+    }
+  }
+  return range;
 }
 
 TrackStore::TrackStore(const MatcherOptions& options, const History& history, ChunkTable& chunks)
@@ -114,13 +132,12 @@ Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t
   track->length = length;
   track->period = period;
   track->unit = unroll ? period : 0;
-  const std::size_t bytes = (std::size_t{length} + 1) * sizeof(std::uint64_t) +
-                            length * (sizeof(Token) + sizeof(Range) + sizeof(std::uint32_t));
+  const std::size_t bytes =
+      (std::size_t{length} + 1) * sizeof(std::uint64_t) + length * (sizeof(Token) + sizeof(Track::Spot));
   track->block = std::make_unique_for_overwrite<std::byte[]>(bytes);
   track->prefix = reinterpret_cast<std::uint64_t*>(track->block.get());
   track->tokens = track->prefix + length + 1;
-  track->mains = reinterpret_cast<Range*>(track->tokens + length);
-  track->heads = reinterpret_cast<std::uint32_t*>(track->mains + length);
+  track->spots = reinterpret_cast<Track::Spot*>(track->tokens + length);
   track->prefix[0] = 0;
   track->source = source;
   track->source_end = history_.size();
@@ -163,7 +180,7 @@ void TrackStore::work(const Track* keep) {
       chunks_.remove_slot(index);
     } else {
       block_bytes_ -= (std::size_t{track.length} + 1) * sizeof(std::uint64_t) +
-                      track.length * (sizeof(Token) + sizeof(Range) + sizeof(std::uint32_t));
+                      track.length * (sizeof(Token) + sizeof(Track::Spot));
       dead_.pop_front();
     }
   }
@@ -194,14 +211,14 @@ void TrackStore::append(Track& track, Token token, bool cut) {
   const std::uint32_t offset = track.built++;
   track.tokens[offset] = token;
   track.prefix[offset + 1] = track.prefix[offset] * kHashBase + token;
-  track.heads[offset] = kNone;
+  track.spots[offset] = {};
   const std::uint32_t next = offset + 1;
   if (next >= History::kGram && (track.unit == 0 || next < History::kGram + track.unit)) {
     anchor(track, track.prefix[next] - track.prefix[next - History::kGram] * kGramPower, next);
   }
   if (cut) {
     finish_run(track, offset);
-    track.mains[offset] = {offset, next};
+    track.spots[offset].main = {offset, next};
     track.run_start = track.planned = next;
     track.run_target = options_.chunk_first;
   } else if (next - track.run_start >= std::uint64_t{track.run_target} + options_.min_chunk) {
@@ -212,7 +229,7 @@ void TrackStore::append(Track& track, Token token, bool cut) {
 }
 
 void TrackStore::emit_main(Track& track, std::uint32_t end) {
-  std::fill(track.mains + track.run_start, track.mains + end, Range{track.run_start, end});
+  set_main(track, {track.run_start, end});
   track.run_start = track.planned = end;
 }
 
@@ -327,35 +344,32 @@ void TrackStore::divide(Track& track, std::uint32_t offset) {
   if (track.unit != 0 || offset >= track.planned) {
     return;
   }
-  const Range main = track.mains[offset];
+  const Range main = track.spots[offset].main;
   if (offset - main.start < options_.min_chunk || main.end - offset < options_.min_chunk) {
     return;
   }
-  std::fill(track.mains + main.start, track.mains + offset, Range{main.start, offset});
-  std::fill(track.mains + offset, track.mains + main.end, Range{offset, main.end});
+  set_main(track, {main.start, offset});
+  set_main(track, {offset, main.end});
 }
 
-Range TrackStore::largest_part(const Track& track, std::uint32_t offset) noexcept {
-  Range range = track.mains[offset];
-  while (range.start != offset) {
-    const Range left = left_part(range, track.unit);
-    if (offset < left.end) {
-      range = left;
-    } else {
-      range.start = left.end;
-    }
+std::uint32_t* TrackStore::slot_link(Track& track, Range range) noexcept {
+  // Longest first: that is the one that is asked for most.
+  std::uint32_t* link = &track.spots[range.start].head;
+  while (*link != kNone && chunks_.slot(*link).length > range.length()) {
+    link = &chunks_.slot(*link).next_here;
   }
-  return range;
+  return link;
+}
+
+Slot* TrackStore::find_slot(Track& track, Range range) noexcept {
+  const std::uint32_t index = *slot_link(track, range);
+  return index != kNone && chunks_.slot(index).length == range.length() ? &chunks_.slot(index) : nullptr;
 }
 
 Slot* TrackStore::slot(Track& track, Range range) {
-  std::uint32_t* const head = &track.heads[range.start];
-  for (std::uint32_t index = *head; index != kNone;) {
-    Slot& found = chunks_.slot(index);
-    if (found.length == range.length()) {
-      return &found;
-    }
-    index = found.next_here;
+  std::uint32_t* const link = slot_link(track, range);
+  if (*link != kNone && chunks_.slot(*link).length == range.length()) {
+    return &chunks_.slot(*link);
   }
   const std::uint32_t index =
       chunks_.add_slot(hash_of(track, range), track.tokens + range.start, range.start, range.length());
@@ -363,9 +377,10 @@ Slot* TrackStore::slot(Track& track, Range range) {
     return nullptr;
   }
   Slot& made = chunks_.slot(index);
-  made.next_here = *head;
+  made.next_here = *link;
+  *link = index;
   made.next_in_track = track.slots;
-  *head = track.slots = index;
+  track.slots = index;
   return &made;
 }
 

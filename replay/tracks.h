@@ -29,6 +29,8 @@ struct Range {
 /// The first of the two parts that a range of more than one token is divided into: a power of two of
 /// periods while it has several (`unit` tokens each), else a power of two of tokens.
 Range left_part(Range range, std::uint32_t unit) noexcept;
+/// Largest part in the division of `range` that starts at `start` and does not go beyond `end`.
+Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint32_t unit) noexcept;
 
 struct Track {
   std::uint32_t id = kNone;
@@ -41,8 +43,11 @@ struct Track {
   Range training;              ///< if not empty: the part to be followed on its own at the next occasion
   Token* tokens = nullptr;
   std::uint64_t* prefix = nullptr;  ///< length + 1 hashes of the tokens before
-  std::uint32_t* heads = nullptr;   ///< first slot that starts here
-  Range* mains = nullptr;           ///< the main chunk (or the host call) that each token belongs to
+  struct Spot {
+    Range main;                  ///< the main chunk (or the host call) that the token belongs to
+    std::uint32_t head = kNone;  ///< first slot that starts here
+  };
+  Spot* spots = nullptr;
 
   [[nodiscard]] bool complete() const noexcept { return built == length; }
   /// Offset as edges know it: in an unrolled track it does not matter in which period one is.
@@ -103,9 +108,14 @@ class TrackStore {
   [[nodiscard]] Place follow_edge(Track& from, std::uint32_t offset, Token token) noexcept;
 
   /// Largest part of the main chunk's division that starts at `offset` (which must be planned).
-  [[nodiscard]] static Range largest_part(const Track& track, std::uint32_t offset) noexcept;
+  [[nodiscard]] static Range largest_part(const Track& track, std::uint32_t offset) noexcept {
+    const Range main = track.spots[offset].main;
+    return part_within(main, offset, main.end, track.unit);
+  }
   /// The slot for that part of the track (made if need be), or null if there are too many chunks.
   Slot* slot(Track& track, Range range);
+  /// The same, or null if there is none yet.
+  Slot* find_slot(Track& track, Range range) noexcept;
 
   [[nodiscard]] std::uint32_t nodes() const noexcept { return nodes_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -129,6 +139,7 @@ class TrackStore {
   static constexpr std::uint32_t kWays = 4;
   static constexpr std::uint32_t kUsesToDivide = 4;
 
+  [[nodiscard]] std::uint32_t* slot_link(Track& track, Range range) noexcept;
   bool make_room(std::uint32_t nodes, const Track* keep);
   void evict(Track& track);
   void build(Track& track, std::uint32_t count);
