@@ -159,6 +159,7 @@ def all_programs(build: pathlib.Path) -> list[Program]:
         app("openmm", processes=4, timeout=300),
         # The shape of its iterations repeats, their scalar arguments do not: PoCL can't replay those.
         app("viennacl", processes=7, replays=False, timeout=300),
-        app("hashcat", processes=2, timeout=600),
+        # It profiles the event of every kernel and waits for it: hardly two submissions stand together.
+        app("hashcat", processes=2, replays=False, timeout=600),
         *tests,
     ]

@@ -34,8 +34,10 @@ cl_int answer(cl_command_queue queue, cl_event* event) {
 cl_int CL_API_CALL set_kernel_arg(cl_kernel, cl_uint, size_t, const void*) {
   return CL_SUCCESS;
 }
-cl_int CL_API_CALL get_kernel_info(cl_kernel, cl_kernel_info, size_t, void*, size_t*) {
-  return CL_SUCCESS;
+cl_int CL_API_CALL get_kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size, void* value,
+                                   size_t* needed) {
+  return what == CL_KERNEL_REFERENCE_COUNT ? CL_SUCCESS
+                                           : target.clGetKernelInfo(kernel, what, size, value, needed);
 }
 cl_int CL_API_CALL get_event_info(cl_event, cl_event_info, size_t, void*, size_t*) {
   return CL_SUCCESS;
