@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/opencl/linked_dispatch.h"
+#include "backends/opencl/system_dispatch.h"
 #include "backends/opencl/opencl_backend.h"
 #include "test/backends/record_maker.h"
 
@@ -38,7 +38,7 @@ struct OpenClFixture {
   cl_command_queue queue = nullptr, loose_queue = nullptr;
   cl_program program = nullptr;
   capture::QueueInfo in_order, out_of_order;
-  backends::OpenClBackend backend{backends::opencl::linked_dispatch()};
+  backends::OpenClBackend backend{*backends::opencl::system_dispatch()};
   RecordMaker records{{}}, loose{{}};
   static constexpr std::size_t kWords = 256;
   static constexpr std::size_t kBytes = kWords * 4;

@@ -372,7 +372,7 @@ TEST_CASE_METHOD(Replay, "opencl: kernels with samplers on drivers that corrupt 
                                       0, 3, handle(kernel("sampled")));
   REQUIRE(backend.issue(operation, {}, nullptr).code == CL_SUCCESS);
   REQUIRE(backend.finish(in_order).ok());
-  backends::opencl::DeviceTable devices(backends::opencl::linked_dispatch());
+  backends::opencl::DeviceTable devices(*backends::opencl::system_dispatch());
   if (devices.of_device(device).samplers_broken) {
     REQUIRE_FALSE(backend.can_record(operation, in_order).ok);
   } else {
@@ -404,7 +404,7 @@ TEST_CASE_METHOD(Replay, "opencl: append after finalize is an error of the drive
   if (!native()) {
     return;
   }
-  backends::opencl::DeviceTable devices(backends::opencl::linked_dispatch());
+  backends::opencl::DeviceTable devices(*backends::opencl::system_dispatch());
   const auto& facts = devices.of_device(device);
   cl_int error = 0;
   auto made = facts.api.create(queue, 0, &error);

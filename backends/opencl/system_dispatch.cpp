@@ -1,11 +1,17 @@
-#include "backends/opencl/linked_dispatch.h"
+#include "backends/opencl/system_dispatch.h"
+
+#include <dlfcn.h>
 
 namespace refrain::backends::opencl {
 
-const cl_icd_dispatch& linked_dispatch() {
+const cl_icd_dispatch* system_dispatch() {
+  static void* const loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (loader == nullptr) {
+    return nullptr;
+  }
   static const cl_icd_dispatch table = [] {
     cl_icd_dispatch d{};
-#define USE(name) d.name = &::name;
+#define USE(name) d.name = reinterpret_cast<decltype(d.name)>(dlsym(loader, #name));
     USE(clGetPlatformIDs)
     USE(clGetPlatformInfo)
     USE(clGetDeviceIDs)
@@ -80,7 +86,7 @@ const cl_icd_dispatch& linked_dispatch() {
 #undef USE
     return d;
   }();
-  return table;
+  return &table;
 }
 
 }  // namespace refrain::backends::opencl

@@ -1,0 +1,24 @@
+#include "backends/standalone_device.h"
+
+#if defined(REFRAIN_WITH_OPENCL)
+#include "backends/opencl/standalone_device.h"
+#endif
+
+namespace refrain::backends {
+
+std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, const DeviceChoice& choice,
+                                                         std::string* why) {
+  if (api == "opencl") {
+#if defined(REFRAIN_WITH_OPENCL)
+    return opencl::open_device(choice, why);
+#else
+    (void)choice;
+    *why = "this build of Refrain has no OpenCL backend (the OpenCL headers were missing when it was built)";
+    return nullptr;
+#endif
+  }
+  *why = "this build of Refrain knows no API called '" + std::string(api) + "'";
+  return nullptr;
+}
+
+}  // namespace refrain::backends
