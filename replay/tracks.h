@@ -74,6 +74,12 @@ struct Track {
 struct Place {
   Track* track = nullptr;
   std::uint32_t offset = 0;  ///< of the next token
+
+  void wrap() noexcept {
+    if (offset == track->length && track->period != 0) {
+      offset = 0;
+    }
+  }
 };
 
 class TrackStore {

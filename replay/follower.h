@@ -1,0 +1,103 @@
+// Follows one lane's stream through what is known of it, and learns what is not: the cursor, how it is
+// found again when the stream does something else, and when what was seen becomes a track.
+// Not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "replay/chunks.h"
+#include "replay/detector.h"
+#include "replay/held_window.h"
+#include "replay/history.h"
+#include "replay/matcher.h"
+#include "replay/seen_filter.h"
+#include "replay/tracks.h"
+
+namespace refrain::replay {
+
+class Follower {
+ public:
+  explicit Follower(const MatcherOptions& options);
+
+  /// See Matcher::feed(), cut() and expire().
+  void feed(Token token);
+  void cut(Token identity, bool operation);
+  void expire();
+  void set_detecting(bool on) noexcept;
+
+  [[nodiscard]] const HeldWindow& window() const noexcept { return window_; }
+  [[nodiscard]] ChunkTable& chunks() noexcept { return chunks_; }
+  [[nodiscard]] MatcherStats stats() const;
+
+ private:
+  /// Where, when and with what a track was left.
+  struct Exit {
+    std::uint32_t track = kNone;
+    std::uint32_t offset = 0;
+    Token token = 0;
+    std::uint64_t position = 0;
+  };
+  /// After leaving a track without knowing why, the stream is expected back near there.
+  struct Guess {
+    Exit exit;                   ///< track kNone: nothing is expected
+    std::uint32_t budget = 0;    ///< wrong guesses that are allowed until one is right
+    std::uint32_t pending = 0;   ///< operations until the one that was made counts as right; 0: none was
+    std::uint64_t position = 0;  ///< of the value with which it was made
+    std::uint32_t skip = 0;      ///< tokens of the track that are missing
+    std::uint32_t after = 0;     ///< offset after that value
+    bool disturbed = false;      ///< what came in between had never been seen
+  };
+
+  [[nodiscard]] bool expected(Token value) const noexcept {
+    return cursor_.track != nullptr && cursor_.offset < cursor_.track->built &&
+           cursor_.track->tokens[cursor_.offset] == value;
+  }
+  void go(Place place) noexcept {
+    cursor_ = place;
+    store_.touch(*place.track);
+  }
+  void accept(bool cut);
+  void surprise(Token value, bool cut);
+  [[nodiscard]] Place known_branch(Token value);
+  void lose(Token value);
+  [[nodiscard]] Place expected_back() noexcept;
+  bool try_guess(Token value, bool cut);
+  void found(Place place);
+  void after();
+
+  Track* learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep);
+  void guess_was_right();
+  bool forget_disturbance(std::uint64_t matched);
+  void match_ended(std::uint64_t length);
+  void period_seen(std::uint64_t period);
+  void promote(std::uint64_t period);
+
+  MatcherOptions options_;
+  History history_;
+  Detector detector_;
+  ChunkTable chunks_;
+  TrackStore store_;
+  HeldWindow window_;
+  bool detecting_ = true;
+
+  Place cursor_;                   // where the stream is believed to be; track null: lost
+  Exit exit_;                      // by which it got lost
+  std::uint64_t lost_since_ = 0;   // position of the first unknown value
+  std::uint64_t last_miss_ = 0;    // position + 1 of the newest value that was not predicted
+  std::uint64_t miss_before_ = 0;  // the same when the stream got lost
+  bool novel_ = false;             // nothing since then had ever been seen
+  SeenFilter seen_;
+  Guess guess_;
+
+  struct Loop {
+    std::uint64_t period = 0;
+    std::uint32_t track = kNone;
+  };
+  std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
+  std::uint64_t promoted_period_ = 0, promoted_until_ = 0;
+  std::uint64_t last_cut_ = 0;  // position
+  MatcherStats stats_;
+};
+
+}  // namespace refrain::replay
