@@ -41,23 +41,26 @@ int bench_command(const CommandArguments& arguments) {
   std::string graphs;
   std::string chunks;
   app.add_option("--graph", graphs, "Only these graphs, as numbered by `refrain dump`")->type_name("N,...");
-  app.add_option("--repetitions", bench.repetitions, "Timed pairs of runs for each graph and chunk size",
-                 true)
+  app.add_option("--repetitions", bench.repetitions, "Timed pairs of runs for each graph and chunk size")
+      ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U));
-  app.add_option("--warm-up", bench.warm_up, "Untimed pairs before", true)
+  app.add_option("--warm-up", bench.warm_up, "Untimed pairs before")
+      ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(0U, 1000000U));
   app.add_option("--chunks", chunks,
                  "Nodes in a command buffer, one row each; 0: as many as possible (default)")
       ->type_name("N,...");
   app.add_flag("--fewest-parts", bench.fewest_parts, "Split graphs into as few command buffers as possible");
-  app.add_option("--platform", bench.platform, "Platform, as numbered by `refrain doctor`", true)
+  app.add_option("--platform", bench.platform, "Platform, as numbered by `refrain doctor`")
+      ->capture_default_str()
       ->type_name("N");
-  app.add_option("--device", bench.device, "Device of the platform", true)->type_name("N");
+  app.add_option("--device", bench.device, "Device of the platform")->capture_default_str()->type_name("N");
   app.add_option("--device-name", bench.device_name, "The first device whose name contains this")
       ->type_name("TEXT");
-  app.add_option("--max-memory-mb", bench.max_memory_mb, "Graphs that need more are skipped", true)
+  app.add_option("--max-memory-mb", bench.max_memory_mb, "Graphs that need more are skipped")
+      ->capture_default_str()
       ->type_name("MiB")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24));
   app.add_flag("--json", bench.json, "Print one JSON object");

@@ -64,9 +64,19 @@ std::string why_not_hooked(const json& probe, const std::string& layer, const st
   return "the loader loaded the layer, but the layer did not answer; see its log (--log-level debug)";
 }
 
-bool has_prefix(const std::string& line) {
-  return line.starts_with("refrain layer active");
+// What the layer writes when it is loaded: "refrain layer active 0.1.0 …", or "off" where settings switch it
+// off.
+bool is_active(const std::string& line) {
+  return line.starts_with("refrain layer active ");
 }
+bool is_off(const std::string& line) {
+  return line.starts_with("refrain layer off ");
+}
+
+constexpr const char* kSwitchedOff =
+    "the layer is loaded, but switched off: by mode, by opencl, or because this is a child and children are "
+    "not "
+    "followed";
 
 }  // namespace
 
@@ -93,9 +103,11 @@ json check_opencl(const std::string& layer, const std::string& missing,
       },
       kProbeSeconds);
   const std::vector<std::string> lines = proof.lines();
-  if (!lines.empty() && has_prefix(lines.front())) {
+  if (!lines.empty() && is_active(lines.front())) {
     result["hooked"] = true;
     result["proof"] = lines.front();
+  } else if (!lines.empty() && is_off(lines.front())) {
+    result["why"] = kSwitchedOff;
   } else if (!touched.failure.empty()) {
     result["why"] = "a process with the layer " + touched.failure;
   } else {
@@ -236,18 +248,21 @@ json check_command(const std::vector<std::string>& command, const std::string& l
   const TemporaryFolder folder;
   const int status = run_traced(command, activation, proof.number(), folder.path(), keep_output_free);
   result["status"] = describe_status(status);
+  bool off = false;
   for (const std::string& line : proof.lines()) {
-    if (has_prefix(line)) result["proof"].push_back(line);
+    if (is_active(line)) result["proof"].push_back(line);
+    off = off || is_off(line);
   }
   const std::vector<ProcessTrace> traces = read_traces(folder.path(), layer);
-  if (result["proof"].empty()) {
+  if (result["proof"].empty() && !off) {
     // A program that closed the descriptor can't tell; the dynamic linker saw the layer all the same.
     for (const ProcessTrace& trace : traces) {
       if (trace.layer_ready) result["proof"].push_back("the dynamic linker initialised it in " + who(trace));
     }
   }
   result["hooked"] = !result["proof"].empty();
-  if (!result["hooked"]) result["why"] = why_command_has_no_layer(traces, program, layer);
+  if (!result["hooked"])
+    result["why"] = off ? kSwitchedOff : why_command_has_no_layer(traces, program, layer);
   return result;
 }
 

@@ -1,10 +1,11 @@
 #!/bin/bash
 # `refrain doctor` on this machine's OpenCL: proof that the layer is in, and the reasons when it is not.
 # shellcheck disable=SC2016
-# Usage: doctor_test.sh REFRAIN PROGRAM STATIC_PROGRAM (PROGRAM makes OpenCL calls, STATIC_PROGRAM is linked statically)
+# Usage: doctor_test.sh REFRAIN PROGRAM STATIC_PROGRAM (PROGRAM makes an OpenCL call and then executes
+# the command in its arguments; STATIC_PROGRAM is linked statically)
 set -u
 refrain=$1
-program=$2
+program=("$2" true)
 static=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -29,17 +30,17 @@ expect 0 'cl_khr_command_buffer [0-9.]+, capabilities:' "$refrain" doctor
 expect 0 '^  setting +environment: there is no setting REFRAIN_MOD; the nearest is REFRAIN_MODE' env REFRAIN_MOD=x "$refrain" doctor
 expect 0 '^True$' python3 -c "
 import json, subprocess
-found = json.loads(subprocess.run(['$refrain', 'doctor', '--json', '--', '$program'], capture_output=True, check=True).stdout)
+found = json.loads(subprocess.run(['$refrain', 'doctor', '--json', '--', '${program[0]}', 'true'], capture_output=True, check=True).stdout)
 print(found['opencl']['hooked'] and found['command']['hooked'] and len(found['opencl']['found']['platforms']) > 0)"
 
 # Beside other layers, also one that can't be loaded.
-expect 0 'hooked +yes: refrain layer active' env OPENCL_LAYERS=/nowhere.so "$refrain" doctor -- "$program"
+expect 0 'hooked +yes: refrain layer active' env OPENCL_LAYERS=/nowhere.so "$refrain" doctor -- "${program[@]}"
 
 # In commands: direct, through a shell, without following.
-for command in "$program" "sh -c $program"; do
-  # shellcheck disable=SC2086
-  expect 0 'Command' "$refrain" doctor -- $command
-done
+expect 0 'ended +exit status 0' "$refrain" doctor -- "${program[@]}"
+expect 0 'hooked +yes: .*active' "$refrain" doctor -- sh -c "${program[*]}; true"
+expect 1 'hooked +no: the layer is loaded, but switched off' "$refrain" doctor --off
+expect 1 'hooked +no: the layer is loaded, but switched off' "$refrain" doctor --no-follow-children -- sh -c "${program[*]}; true"
 expect 1 'hooked +no: no process of it loads an OpenCL loader' "$refrain" doctor -- true
 expect 1 'hooked +no: there is no such command' "$refrain" doctor -- ./missing
 expect 1 'hooked +no: it is statically linked' "$refrain" doctor -- "$static"

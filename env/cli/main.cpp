@@ -24,9 +24,7 @@ constexpr Command kCommands[] = {
     {"env", env_command, "print what run would set, for a shell"},
     {"doctor", doctor_command,
      "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
-#if REFRAIN_HAVE_DUMP
     {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
-#endif
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
 #endif

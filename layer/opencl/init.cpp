@@ -38,8 +38,8 @@ void report_problems(const std::vector<env::SettingProblem>& problems) {
   }
 }
 
-/// `refrain doctor` waits for this line: it is the proof that the layer is in.
-void tell_doctor(cl_uint entries, cl_uint target_entries) {
+/// `refrain doctor` waits for this line: it is the proof that the layer is in, and whether it does anything.
+void tell_doctor(bool active, cl_uint entries, cl_uint target_entries) {
   if (getauxval(AT_SECURE) != 0) {
     return;
   }
@@ -52,7 +52,8 @@ void tell_doctor(cl_uint entries, cl_uint target_entries) {
   if (end == number || *end != '\0' || descriptor < 0 || descriptor > 1'000'000) {
     return;
   }
-  const std::string line = "refrain layer active " REFRAIN_VERSION " opencl entries=" + std::to_string(entries) +
+  const std::string line = std::string("refrain layer ") + (active ? "active" : "off") +
+                           " " REFRAIN_VERSION " opencl entries=" + std::to_string(entries) +
                            " target=" + std::to_string(target_entries) + "\n";
   // Short enough for one write to a pipe; if nobody listens, nobody is told.
   [[maybe_unused]] const ssize_t written = write(static_cast<int>(descriptor), line.data(), line.size());
@@ -89,7 +90,7 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
       *entries_ret = our_entries;
       *dispatch_ret = ours;
     }
-    tell_doctor(*entries_ret, entries);
+    tell_doctor(active, *entries_ret, entries);
   } catch (...) {
     env::log_error("out of memory while the layer was loaded; everything passes through");
   }
@@ -97,7 +98,8 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
 }
 
 template <class Write>
-cl_int answer(std::size_t needed, std::size_t size, void* value, std::size_t* size_ret, Write&& write_value) noexcept {
+cl_int answer(std::size_t needed, std::size_t size, void* value, std::size_t* size_ret,
+              Write&& write_value) noexcept {
   if (value != nullptr) {
     if (size < needed) {
       return CL_INVALID_VALUE;
@@ -129,16 +131,18 @@ REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name
   }
 }
 
-REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target_dispatch,
-                                                           cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret) {
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries,
+                                                           const cl_icd_dispatch* target_dispatch,
+                                                           cl_uint* entries_ret,
+                                                           const cl_icd_dispatch** dispatch_ret) {
   return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
 }
 
 REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(
-    cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret,
-    const refrain::layer::LayerProperties* properties) {
+    cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,
+    const cl_icd_dispatch** dispatch_ret, const refrain::layer::LayerProperties* properties) {
   if (properties != nullptr && *properties != 0) {
-    return CL_INVALID_PROPERTY;   // none are known
+    return CL_INVALID_PROPERTY;  // none are known
   }
   return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
 }

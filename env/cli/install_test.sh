@@ -1,0 +1,25 @@
+#!/bin/bash
+# An installed Refrain works from wherever it was put, without the build folder.
+# shellcheck disable=SC2016
+# Usage: install_test.sh CMAKE BUILD_FOLDER PROGRAM
+set -eu
+cmake=$1
+build=$2
+program=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+"$cmake" --install "$build" --prefix "$work/first" >/dev/null
+mv "$work/first" "$work/a folder"
+prefix="$work/a folder"
+"$prefix/bin/refrain" --version
+"$prefix/bin/refrain" doctor -- "$program" | grep -F "$prefix/lib/refrain/librefrain_opencl.so"
+# Through a link, as in /usr/local/bin.
+ln -s "$prefix/bin/refrain" "$work/link"
+[ "$("$work/link" run -- sh -c 'echo "$OPENCL_LAYERS"')" = "$prefix/lib/refrain/librefrain_opencl.so" ]
+# A path with a ':' can't be named in OPENCL_LAYERS, and without its layer nothing can run: both are said.
+mv "$prefix" "$work/a:b"
+! "$work/a:b/bin/refrain" run -- true 2>"$work/message" && grep -q "contains a ':'" "$work/message"
+rm -r "$work/a:b/lib"
+! "$work/a:b/bin/refrain" run -- true 2>"$work/message" && grep -q 'is missing' "$work/message"
+echo 'all as expected'
