@@ -40,6 +40,10 @@ cl_int HostCall::done(cl_int status, bool waited) noexcept {
     return status;
   }
   engine_->lane().host_call_done(entry_point_, waited);
+  if (waited && state.sweeps.load(std::memory_order_relaxed) > 0) {
+    state.sweeps.fetch_sub(1, std::memory_order_relaxed);
+    state.backend->forget_function(0);   // no function has this number
+  }
   const int pending = take_pending_error();
   if (held_error_ == 0) {
     held_error_ = pending;

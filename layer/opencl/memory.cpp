@@ -10,6 +10,8 @@ namespace {
 
 using capture::ArgumentKind;
 
+constexpr int kSweeps = 4;
+
 ObjectId context_id(cl_context context) noexcept {
   const ContextState* known = objects.contexts.find(handle_of(context));
   return known != nullptr ? known->id : 0;
@@ -191,6 +193,7 @@ cl_int wrap::clReleaseMemObject(cl_mem memory) noexcept {
   objects.memory.recycle(known);
   if (replay::Engine* running = engine(); running != nullptr) {
     running->object_gone(id);
+    state.sweeps.store(kSweeps, std::memory_order_relaxed);
   }
   return release_later<&release_memory>(holder, handle_of(memory));
 }

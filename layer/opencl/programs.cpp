@@ -2,14 +2,17 @@
 
 #include <xxhash.h>
 
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "layer/opencl/layer.h"
+#include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
 
 namespace refrain::layer {
@@ -66,18 +69,42 @@ std::set<capture::FunctionId> take_functions(ObjectId program, bool released) no
   return functions;
 }
 
-/// The application is about to change the program: nothing of ours may stand in its way.
-void before_build(cl_program program) noexcept {
-  const ProgramState* known = objects.programs.find(handle_of(program));
-  if (known != nullptr) {
-    const auto functions = take_functions(known->id, false);
-    if (!functions.empty()) {
-      if (replay::Engine* running = engine_with_work(); running != nullptr) {
-        running->flush_all(entry::clBuildProgram);
-      }
-      forget(functions);
-    }
+/// Runs `work`, which may run out of memory; then the program stays unknown.
+template <class Work>
+void guarded(Work&& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    static std::atomic<bool> said{false};
+    log_once(said, "out of memory for a program's identity; its kernels pass through");
   }
+}
+
+/// Runs `build()`, which changes the program: nothing of ours may stand in its way. Graphs with its kernels
+/// are dropped; while one still runs, or is being built, its kernels live on for a moment.
+template <class Build>
+cl_int without_our_kernels(cl_program program, const replay::EntryPoint& entry_point, Build&& build) noexcept {
+  const ProgramState* known = objects.programs.find(handle_of(program));
+  const auto functions = known == nullptr ? std::set<capture::FunctionId>() : take_functions(known->id, false);
+  if (functions.empty()) {
+    return build();
+  }
+  HostCall host_call(entry_point);
+  replay::Engine* running = host_call.engine();
+  if (running != nullptr && running->anything_held()) {
+    running->flush_all(entry_point);
+    signal_promises();
+  }
+  forget(functions);
+  cl_int status = build();
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && status == CL_INVALID_OPERATION && running != nullptr; ++i) {
+    guarded([&] { running->wait_idle(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    forget(functions);
+    status = build();
+  }
+  return host_call.done(status, false);
 }
 
 std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept { return XXH3_64bits(bytes, size); }
@@ -95,17 +122,6 @@ void register_program(cl_program program, capture::CodeId code, CodeKind kind, s
   }
   if (state.recorder != nullptr && !bytes.empty()) {
     state.recorder->code({record->code, kind, bytes});
-  }
-}
-
-/// Runs `work`, which may run out of memory; then the program stays unknown.
-template <class Work>
-void guarded(Work&& work) noexcept {
-  try {
-    work();
-  } catch (...) {
-    static std::atomic<bool> said{false};
-    log_once(said, "out of memory for a program's identity; its kernels pass through");
   }
 }
 
@@ -228,17 +244,14 @@ cl_program wrap::clCreateProgramWithIL(cl_context context, const void* il, size_
 
 cl_int wrap::clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                             void(CL_CALLBACK* notify)(cl_program, void*), void* user) noexcept {
-  const EntryScope scope;
-  before_build(program);
   remember_options(program, options);
-  return target.clBuildProgram(program, count, devices, options, notify, user);
+  return without_our_kernels(program, entry::clBuildProgram,
+                             [&] { return target.clBuildProgram(program, count, devices, options, notify, user); });
 }
 
 cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
                               cl_uint headers, const cl_program* input_headers, const char** names,
                               void(CL_CALLBACK* notify)(cl_program, void*), void* user) noexcept {
-  const EntryScope scope;
-  before_build(program);
   if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
     remember_options(program, options);
     for (cl_uint i = 0; input_headers != nullptr && i < headers; ++i) {
@@ -247,7 +260,9 @@ cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device
       }
     }
   }
-  return target.clCompileProgram(program, count, devices, options, headers, input_headers, names, notify, user);
+  return without_our_kernels(program, entry::clCompileProgram, [&] {
+    return target.clCompileProgram(program, count, devices, options, headers, input_headers, names, notify, user);
+  });
 }
 
 cl_program wrap::clLinkProgram(cl_context context, cl_uint count, const cl_device_id* devices, const char* options,

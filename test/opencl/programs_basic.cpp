@@ -298,3 +298,64 @@ PROGRAM(host_work) {
   std::printf("calls %d\n", calls);
   return 0;
 }
+
+/// The source of a program is built again with other options, after its kernels ran in graphs.
+PROGRAM(rebuild) {
+  const Device gpu;
+  cl_command_queue queue = gpu.queue();
+  cl_mem x = gpu.filled(kCount, 1);
+  const char* text = "kernel void f(global uint* x) { x[get_global_id(0)] = x[get_global_id(0)] * 3u + VALUE; }";
+  cl_int status = CL_SUCCESS;
+  cl_program source = clCreateProgramWithSource(gpu.context, 1, &text, nullptr, &status);
+  check(status, "clCreateProgramWithSource");
+  for (const char* options : {"-DVALUE=1", "-DVALUE=2", "-DVALUE=1"}) {
+    CHECK_CL(clBuildProgram(source, 1, &gpu.device, options, nullptr, nullptr));
+    cl_kernel kernel = clCreateKernel(source, "f", &status);
+    check(status, "clCreateKernel");
+    set(kernel, 0, x);
+    for (int round = 0; round < kRounds; ++round) {
+      launch(queue, kernel, kCount);
+      launch(queue, kernel, kCount);
+      launch(queue, kernel, kCount);
+      CHECK_CL(clFinish(queue));
+    }
+    print(options, read(queue, x, kCount));
+    CHECK_CL(clReleaseKernel(kernel));
+  }
+  CHECK_CL(clReleaseProgram(source));
+  return 0;
+}
+
+/// A bit of everything in few calls, for runs in which one of them fails.
+PROGRAM(short_mix) {
+  const Device gpu;
+  cl_command_queue queue = gpu.queue();
+  cl_command_queue other = gpu.queue();
+  cl_mem x = gpu.filled(kCount, 1);
+  cl_mem y = gpu.filled(kCount, 2);
+  cl_kernel scale = gpu.kernel("scale");
+  for (int round = 0; round < 40; ++round) {
+    for (cl_uint i = 0; i < 3; ++i) {
+      set(scale, 0, x);
+      set(scale, 1, static_cast<cl_uint>(kCount));
+      set(scale, 2, 3U);
+      set(scale, 3, i);
+      launch(queue, scale, kCount);
+    }
+    cl_event event = nullptr;
+    CHECK_CL(clEnqueueCopyBuffer(queue, x, y, 0, 0, kCount, 0, nullptr, &event));
+    set(scale, 0, y);
+    launch(other, scale, kCount, {event});
+    CHECK_CL(clReleaseEvent(event));
+    CHECK_CL(clFinish(queue));
+    CHECK_CL(clFinish(other));
+  }
+  print("x", read(queue, x, kCount));
+  print("y", read(queue, y, kCount));
+  CHECK_CL(clReleaseKernel(scale));
+  CHECK_CL(clReleaseMemObject(x));
+  CHECK_CL(clReleaseMemObject(y));
+  CHECK_CL(clReleaseCommandQueue(queue));
+  CHECK_CL(clReleaseCommandQueue(other));
+  return 0;
+}

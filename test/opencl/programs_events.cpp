@@ -1,5 +1,7 @@
 // Events of all sorts: polled, waited for, called back, profiled, released at every moment.
 
+#include <signal.h>
+
 #include <atomic>
 #include <thread>
 
@@ -243,5 +245,64 @@ PROGRAM(spin) {
   clSVMFree(gpu.context, const_cast<cl_uint*>(flags));
   std::fprintf(stderr, "longest %.3f ms\n", longest);
   std::printf("all written\n");
+  return 0;
+}
+
+/// Sends itself SIGUSR1, which ends a program that does not expect it.
+PROGRAM(signalled) {
+  const Loop loop;
+  for (int round = 0; round < 50; ++round) {
+    loop.step(3, 1);
+    loop.step(3, 2);
+    CHECK_CL(clFinish(loop.queue));
+  }
+  raise(SIGUSR1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::printf("survived\n");
+  return 0;
+}
+
+/// Records and enqueues a command buffer of its own between launches, if the driver can.
+PROGRAM(own_command_buffer) {
+  const Loop loop;
+  const auto get = [&](const char* name) {
+    return clGetExtensionFunctionAddressForPlatform(loop.gpu.platform, name);
+  };
+  const auto create = reinterpret_cast<clCreateCommandBufferKHR_fn>(get("clCreateCommandBufferKHR"));
+  const auto record = reinterpret_cast<clCommandNDRangeKernelKHR_fn>(get("clCommandNDRangeKernelKHR"));
+  const auto finalize = reinterpret_cast<clFinalizeCommandBufferKHR_fn>(get("clFinalizeCommandBufferKHR"));
+  const auto enqueue = reinterpret_cast<clEnqueueCommandBufferKHR_fn>(get("clEnqueueCommandBufferKHR"));
+  const auto release = reinterpret_cast<clReleaseCommandBufferKHR_fn>(get("clReleaseCommandBufferKHR"));
+  if (create == nullptr || record == nullptr || finalize == nullptr || enqueue == nullptr || release == nullptr) {
+    std::printf("no command buffers\n");
+    return 0;
+  }
+  cl_int status = CL_SUCCESS;
+  cl_command_queue queue = loop.queue;
+  cl_command_buffer_khr buffer = create(1, &queue, nullptr, &status);
+  check(status, "clCreateCommandBufferKHR");
+  set(loop.scale, 2, 5U);
+  set(loop.scale, 3, 9U);
+  const size_t count = kCount;
+  CHECK_CL(record(buffer, nullptr, nullptr, loop.scale, 1, nullptr, &count, nullptr, 0, nullptr, nullptr, nullptr));
+  CHECK_CL(finalize(buffer));
+  for (int round = 0; round < 100; ++round) {
+    set(loop.scale, 2, 5U);   // PoCL 3.1 reads the arguments again at the enqueue
+    set(loop.scale, 3, 9U);
+    CHECK_CL(enqueue(0, nullptr, buffer, 0, nullptr, nullptr));
+    CHECK_CL(clFinish(queue));
+    cl_event event = nullptr;
+    loop.step(3, 1);
+    loop.step(3, 2, {}, &event);
+    set(loop.scale, 2, 5U);
+    set(loop.scale, 3, 9U);
+    cl_event done = nullptr;
+    CHECK_CL(enqueue(0, nullptr, buffer, 1, &event, &done));   // waits for the event of a held command
+    CHECK_CL(clReleaseEvent(event));
+    CHECK_CL(clWaitForEvents(1, &done));
+    CHECK_CL(clReleaseEvent(done));
+  }
+  print("x", read(queue, loop.x, kCount));
+  CHECK_CL(release(buffer));
   return 0;
 }

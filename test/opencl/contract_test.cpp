@@ -1,0 +1,177 @@
+// The promises of the design, and the things an OpenCL program may do, one by one: small programs run
+// plain and in every mode must print the same; in replay mode something must really have been replayed.
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <string>
+
+#include "test/opencl/run_program.h"
+
+using run_program::Result;
+using run_program::run_mode;
+using run_program::run_plain;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+void show(const Result& result) {
+  INFO("output: " << result.output.substr(0, 2000));
+  INFO("errors: " << result.errors.substr(0, 4000));
+  CHECK(result.exit_code == 0);
+}
+
+/// Runs plain and in all modes; outputs must agree. `least`: operations that must have been replayed.
+void same_everywhere(const std::vector<std::string>& program, long least, double seconds = 120) {
+  const Result plain = run_plain(program, seconds);
+  show(plain);
+  REQUIRE(plain.output.find("end 0") != std::string::npos);
+  for (const char* mode : {"observe", "capture", "replay", "verify"}) {
+    INFO("mode " << mode);
+    const Result result = run_mode(program, mode, {}, seconds);
+    show(result);
+    CHECK(result.output == plain.output);
+    REQUIRE(result.reported);   // the proof that the layer was in
+    CHECK(result.submissions > 0);
+    CHECK(result.differences == 0);
+    if (std::string(mode) == "replay") {
+      CHECK(result.replayed >= least);
+    }
+  }
+}
+
+double longest_ms(const Result& result) {
+  const auto at = result.errors.find("longest ");
+  return at == std::string::npos ? -1 : std::stod(result.errors.substr(at + 8));
+}
+
+}  // namespace
+
+TEST_CASE("promise 1, same order: a loop") { same_everywhere({"loop"}, 1000); }
+
+TEST_CASE("promise 1, same order: two queues and their events") { same_everywhere({"two_queues"}, 1); }
+
+TEST_CASE("promise 1, same order: an out-of-order queue with wait lists") { same_everywhere({"out_of_order"}, 1); }
+
+TEST_CASE("promise 2, host calls cut: calls nobody classified, and native kernels between launches") {
+  same_everywhere({"host_work"}, 1);
+}
+
+TEST_CASE("promise 3, bounded hold: memory polled with no call at all") {
+  same_everywhere({"spin"}, 0);
+  // Even where a hold limit ends every repetition, none of them takes long. The machine may be busy.
+  const Result plain = run_plain({"spin"});
+  const Result result = run_mode({"spin"}, "replay", {{"REFRAIN_HOLD_LIMIT_US", "2000"}});
+  show(result);
+  CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));
+}
+
+TEST_CASE("promise 3, bounded hold: an event polled with no other call") {
+  same_everywhere({"poll"}, 1);
+}
+
+TEST_CASE("promise 4, same data: arguments changed right after the enqueue") { same_everywhere({"arguments"}, 100); }
+
+TEST_CASE("promise 4, same data: host memory reused after reads and writes") { same_everywhere({"commands"}, 1); }
+
+TEST_CASE("promise 6, never slower: with the gate on, what does not pay is declined") {
+  const Result plain = run_plain({"loop"});
+  const Result result = run_mode({"loop"}, "replay", {{"REFRAIN_GATE", "1"}});
+  show(result);
+  CHECK(result.output == plain.output);
+}
+
+TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
+  const Result plain = run_plain({"loop"});
+  const Result result = run_mode({"loop"}, "off");
+  show(result);
+  CHECK(result.output == plain.output);
+  CHECK_FALSE(result.reported);
+  CHECK(result.errors.find("refrain") == std::string::npos);
+}
+
+TEST_CASE("everything released right after the enqueue") { same_everywhere({"releases"}, 0); }
+
+TEST_CASE("released by another thread while held") { same_everywhere({"foreign_release"}, 0); }
+
+TEST_CASE("buffers that graphs named are freed when the program lets go of them") { same_everywhere({"freed"}, 1); }
+
+TEST_CASE("programs are built again after their kernels were replayed") { same_everywhere({"rebuild"}, 1); }
+
+TEST_CASE("images, samplers and copies between images and buffers") { same_everywhere({"images"}, 0); }
+
+TEST_CASE("events of held commands: information, references, waits") { same_everywhere({"event_info"}, 1); }
+
+TEST_CASE("events of held commands: callbacks") { same_everywhere({"callbacks"}, 1); }
+
+TEST_CASE("events of queues with profiling") { same_everywhere({"profiling"}, 1); }
+
+TEST_CASE("user events in wait lists") { same_everywhere({"user_events"}, 1); }
+
+TEST_CASE("threads that hand events and a queue to each other") { same_everywhere({"handover"}, 0); }
+
+TEST_CASE("exit without clFinish") { same_everywhere({"leave"}, 1); }
+
+TEST_CASE("fork in the middle") { same_everywhere({"forks"}, 1); }
+
+TEST_CASE("an application's own command buffers, through extension functions") {
+  same_everywhere({"own_command_buffer"}, 0);
+}
+
+TEST_CASE("random calls of 8 threads for about 10 seconds") {
+  const std::string bodies = kSanitized ? "20" : "150";
+  for (const char* seed : {"11", "12"}) {
+    INFO("seed " << seed);
+    same_everywhere({"random_calls", seed, "8", bodies}, kSanitized ? 1 : 500, 300);
+  }
+}
+
+TEST_CASE("SIGUSR1 prints the report, and only that") {
+  const Result plain = run_plain({"signalled"});
+  const Result result = run_mode({"signalled"}, "replay");
+  show(result);
+  CHECK(plain.exit_code == -10);   // SIGUSR1 ends a program that has no handler
+  CHECK(result.output.find("survived") != std::string::npos);
+  const auto first = result.errors.find("report (");
+  REQUIRE(first != std::string::npos);
+  CHECK(result.errors.find("report (", first + 1) != std::string::npos);   // the other one is written at exit
+}
+
+TEST_CASE("stacking: above and below another layer, which may have a shorter table") {
+  const Result plain = run_plain({"arguments"});
+  for (const char* entries : {"", "120"}) {
+    for (const bool above : {false, true}) {
+      INFO("entries " << entries << " above " << above);
+      run_program::Options options;
+      options.arguments = {"arguments"};
+      options.layers = above ? run_program::counting_layer() + ":" + run_program::refrain_layer()
+                             : run_program::refrain_layer() + ":" + run_program::counting_layer();
+      const std::string counts = run_program::scratch("counts");
+      options.environment = {{"REFRAIN_GATE", "0"}, {"COUNTING_LAYER_FILE", counts}};
+      if (*entries != '\0') {
+        options.environment["COUNTING_LAYER_ENTRIES"] = entries;
+      }
+      const Result result = run_program::run(options);
+      show(result);
+      CHECK(result.output == plain.output);
+      REQUIRE(result.reported);
+      CHECK(result.submissions == 3200);
+      CHECK(result.replayed > 100);
+      std::ifstream in(counts);
+      long launches = 0;
+      long arguments = 0;
+      in >> launches >> arguments;
+      if (above) {   // the other one is below Refrain: replayed launches do not reach it
+        CHECK(launches > 0);
+        CHECK(launches < 2800);
+      } else {
+        CHECK(launches == 2800);
+        CHECK(arguments > 2800);
+      }
+    }
+  }
+}

@@ -1,0 +1,365 @@
+// What the layer writes down of each call: tokens, identities, arguments, waits. The wrappers are called
+// directly, on top of the installed driver; a recorder of the test's own sees every record.
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "layer/opencl/dispatch.h"
+#include "layer/opencl/kernels.h"
+#include "layer/opencl/layer.h"
+#include "layer/opencl/wrappers.h"
+
+namespace {
+
+using namespace refrain;
+using namespace refrain::layer;
+using capture::ArgumentKind;
+using capture::OperationView;
+
+class TestRecorder final : public capture::Recorder, public capture::Stream {
+ public:
+  void device(const capture::DeviceInfo& info) noexcept override { devices.push_back(info); }
+  void queue(const capture::QueueInfo& info) noexcept override { queues.push_back(info); }
+  void code(const capture::CodeInfo& info) noexcept override {
+    codes.emplace_back(info.id, std::string(reinterpret_cast<const char*>(info.bytes.data()), info.bytes.size()));
+  }
+  void function(const capture::FunctionInfo& info) noexcept override { functions.push_back(info); }
+  void buffer(const capture::BufferInfo& info) noexcept override { buffers.push_back(info); }
+  void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
+    stored[buffer].assign(bytes.begin(), bytes.end());
+  }
+  bool wants_contents() const noexcept override { return true; }
+  capture::Stream& open_stream(std::uint64_t) noexcept override { return *this; }
+  void flush() noexcept override {}
+  void operation(const OperationView& operation) noexcept override {
+    const auto bytes = operation.bytes();
+    std::vector<std::uint64_t> copy(bytes.size() / 8);
+    std::memcpy(copy.data(), bytes.data(), bytes.size());
+    records.push_back(std::move(copy));
+  }
+  void host_call(const char* entry_point, std::uint64_t) noexcept override { host_calls.emplace_back(entry_point); }
+
+  OperationView last(std::size_t back = 0) const {
+    const auto& record = records.at(records.size() - 1 - back);
+    REQUIRE(OperationView::well_formed(std::as_bytes(std::span(record))));
+    return OperationView(reinterpret_cast<const std::byte*>(record.data()));
+  }
+
+  std::vector<capture::DeviceInfo> devices;
+  std::vector<capture::QueueInfo> queues;
+  std::vector<std::pair<capture::CodeId, std::string>> codes;
+  std::vector<capture::FunctionInfo> functions;
+  std::vector<capture::BufferInfo> buffers;
+  std::map<ObjectId, std::vector<std::byte>> stored;
+  std::vector<std::vector<std::uint64_t>> records;
+  std::vector<std::string> host_calls;
+};
+
+const char* const kSource = "kernel void f(global uint* x, uint a, ulong b, local uint* l) { x[0] = a + (uint)b; }\n"
+                            "kernel void g(global uint* x) { x[0] = 1; }\n";
+
+/// The engine is made once per process; every test makes its own context.
+struct Fixture {
+  static TestRecorder& recorder() {
+    static TestRecorder& all = *new TestRecorder;
+    return all;
+  }
+  Fixture() {
+    static const bool ready = [] {
+      static cl_icd_dispatch table{};
+#define SUBMIT(f) table.f = &::f;
+#define TRACKED(f) SUBMIT(f)
+#define RESOLVE(f) SUBMIT(f)
+#define TYPED(f) SUBMIT(f)
+#define NEUTRAL(f)
+#define HOST(f)
+#define MAKES(f)
+#include "layer/opencl/entry_points.def"
+#undef SUBMIT
+      table.clGetKernelInfo = &::clGetKernelInfo;
+      table.clGetDeviceInfo = &::clGetDeviceInfo;
+      table.clGetPlatformInfo = &::clGetPlatformInfo;
+      table.clGetCommandQueueInfo = &::clGetCommandQueueInfo;
+      table.clGetContextInfo = &::clGetContextInfo;
+      table.clGetMemObjectInfo = &::clGetMemObjectInfo;
+      table.clGetImageInfo = &::clGetImageInfo;
+      table.clGetProgramInfo = &::clGetProgramInfo;
+      cl_uint entries = 0;
+      build_dispatch(&table, sizeof(table) / sizeof(void*), &entries);
+      state.settings.mode = env::Mode::kObserve;
+      state.settings.report = false;
+      state.recorder = &recorder();
+      return true;
+    }();
+    REQUIRE(ready);
+    cl_platform_id platform = nullptr;
+    REQUIRE(::clGetPlatformIDs(1, &platform, nullptr) == CL_SUCCESS);
+    REQUIRE(::clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr) == CL_SUCCESS);
+    context = wrap::clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+    REQUIRE(context != nullptr);
+    REQUIRE(engine() != nullptr);
+    program = build(kSource, "");
+    queue = wrap::clCreateCommandQueue(context, device, 0, nullptr);
+    x = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
+    y = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
+    kernel = ready_kernel(program);
+  }
+  ~Fixture() {
+    wrap::clReleaseKernel(kernel);
+    wrap::clReleaseMemObject(x);
+    wrap::clReleaseMemObject(y);
+    wrap::clReleaseCommandQueue(queue);
+    wrap::clReleaseProgram(program);
+    wrap::clReleaseContext(context);
+  }
+  cl_program build(const char* source, const char* options) {
+    cl_program made = wrap::clCreateProgramWithSource(context, 1, &source, nullptr, nullptr);
+    REQUIRE(wrap::clBuildProgram(made, 1, &device, options, nullptr, nullptr) == CL_SUCCESS);
+    return made;
+  }
+  template <class T>
+  void set(cl_kernel k, cl_uint index, const T& value) {
+    REQUIRE(wrap::clSetKernelArg(k, index, sizeof(T), &value) == CL_SUCCESS);
+  }
+  cl_kernel ready_kernel(cl_program of) {
+    cl_kernel made = wrap::clCreateKernel(of, "f", nullptr);
+    REQUIRE(made != nullptr);
+    set(made, 0, x);
+    set(made, 1, cl_uint{5});
+    set(made, 2, cl_ulong{7});
+    REQUIRE(wrap::clSetKernelArg(made, 3, 64, nullptr) == CL_SUCCESS);
+    return made;
+  }
+  OperationView launch(cl_kernel k, std::size_t global = 16, const std::vector<cl_event>& waits = {},
+                       cl_event* event = nullptr, cl_command_queue on = nullptr) {
+    REQUIRE(wrap::clEnqueueNDRangeKernel(on == nullptr ? queue : on, k, 1, nullptr, &global, nullptr,
+                                         static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
+                                         event) == CL_SUCCESS);
+    return recorder().last();
+  }
+
+  cl_device_id device = nullptr;
+  cl_context context = nullptr;
+  cl_program program = nullptr;
+  cl_command_queue queue = nullptr;
+  cl_mem x = nullptr;
+  cl_mem y = nullptr;
+  cl_kernel kernel = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "arguments are copied as they are at the enqueue") {
+  const OperationView record = launch(kernel);
+  REQUIRE(record.kind() == capture::OperationKind::kKernel);
+  REQUIRE(record.arguments().size() == 4);
+  CHECK(record.arguments()[0].kind == ArgumentKind::kBuffer);
+  CHECK(record.handle_of(0) == handle_of(x));
+  CHECK(record.arguments()[0].object == objects.memory.find(handle_of(x))->id);
+  CHECK(record.arguments()[1].kind == ArgumentKind::kValue);
+  CHECK(record.arguments()[1].size == 4);
+  CHECK(record.arguments()[2].kind == ArgumentKind::kValue);
+  CHECK(record.handle_of(2) == 7);
+  CHECK(record.arguments()[3].kind == ArgumentKind::kLocalMemory);
+  CHECK(record.arguments()[3].size == 64);
+  set(kernel, 1, cl_uint{6});
+  const OperationView again = launch(kernel);
+  const OperationView before = recorder().last(1);
+  CHECK(before.value_of(1)[0] == std::byte{5});
+  CHECK(again.value_of(1)[0] == std::byte{6});
+  CHECK(again.token() == before.token());
+  CHECK_FALSE(same_work(again, before));
+  set(kernel, 1, cl_uint{5});
+  launch(kernel);
+  CHECK(same_work(recorder().last(), recorder().last(2)));
+}
+
+TEST_CASE_METHOD(Fixture, "a number that changes its size or becomes a buffer is repacked") {
+  // Only the driver decides what is valid; the layer must keep its own copy in shape whatever comes.
+  KernelState* known = find_kernel(kernel);
+  REQUIRE(known != nullptr);
+  set(kernel, 0, y);
+  launch(kernel);
+  CHECK(recorder().last().handle_of(0) == handle_of(y));
+  REQUIRE(wrap::clSetKernelArg(kernel, 0, sizeof(cl_mem), nullptr) == CL_SUCCESS);   // a null buffer
+  CHECK(known->descriptors[0].kind == ArgumentKind::kLocalMemory);
+  CHECK(known->values.size() == 16);
+  set(kernel, 0, x);
+  CHECK(known->values.size() == 24);
+  launch(kernel);
+  CHECK(recorder().last().handle_of(0) == handle_of(x));
+  CHECK(recorder().last().handle_of(2) == 7);
+  // A call the driver refuses changes nothing.
+  CHECK(wrap::clSetKernelArg(kernel, 1, 3, &x) != CL_SUCCESS);
+  CHECK(known->descriptors[1].size == 4);
+}
+
+TEST_CASE_METHOD(Fixture, "identity is content, not handle") {
+  const OperationView first = launch(kernel);
+  const capture::FunctionId function = first.header().function;
+  const capture::Token token = first.token();
+  cl_program same = build(kSource, "");
+  cl_kernel twin = ready_kernel(same);
+  launch(twin);
+  CHECK(recorder().last().header().function == function);
+  CHECK(recorder().last().token() == token);
+  cl_program optioned = build(kSource, "-DOTHER=1");
+  cl_kernel other = ready_kernel(optioned);
+  launch(other);
+  CHECK(recorder().last().header().function != function);
+  CHECK(recorder().last().token() != token);
+  cl_kernel clone = wrap::clCloneKernel(kernel, nullptr);
+  REQUIRE(clone != nullptr);
+  launch(clone);
+  CHECK(recorder().last().header().function == function);
+  CHECK(recorder().last().comparable().size() == recorder().last(2).comparable().size());
+  CHECK(same_work(recorder().last(), recorder().last(2)));
+  for (cl_kernel k : {twin, other, clone}) {
+    CHECK(wrap::clReleaseKernel(k) == CL_SUCCESS);
+  }
+  wrap::clReleaseProgram(same);
+  wrap::clReleaseProgram(optioned);
+  // The recorder was told each function once, with what is needed to build it again.
+  std::size_t told = 0;
+  for (const auto& info : recorder().functions) {
+    told += info.id == function ? 1 : 0;
+    CHECK(info.name == "f");
+  }
+  CHECK(told >= 1);
+  bool source_stored = false;
+  for (const auto& [id, text] : recorder().codes) {
+    source_stored = source_stored || text == kSource;
+  }
+  CHECK(source_stored);
+}
+
+TEST_CASE_METHOD(Fixture, "tokens: shape and queue role count, handles do not") {
+  const capture::Token token = launch(kernel).token();
+  CHECK(launch(kernel, 32).token() != token);
+  CHECK(launch(kernel).token() == token);
+  cl_command_queue second = wrap::clCreateCommandQueue(context, device, 0, nullptr);
+  const capture::Token other = launch(kernel, 16, {}, nullptr, second).token();
+  CHECK(other != token);
+  const ObjectId id = recorder().last().header().queue;
+  CHECK(wrap::clReleaseCommandQueue(second) == CL_SUCCESS);
+  // A queue made anew plays the same role, and is a different object.
+  second = wrap::clCreateCommandQueue(context, device, 0, nullptr);
+  CHECK(launch(kernel, 16, {}, nullptr, second).token() == other);
+  CHECK(recorder().last().header().queue != id);
+  CHECK(wrap::clReleaseCommandQueue(second) == CL_SUCCESS);
+  REQUIRE(wrap::clEnqueueCopyBuffer(queue, x, y, 0, 64, 64, 0, nullptr, nullptr) == CL_SUCCESS);
+  REQUIRE(wrap::clEnqueueCopyBuffer(queue, y, x, 64, 0, 64, 0, nullptr, nullptr) == CL_SUCCESS);
+  CHECK(recorder().last().token() == recorder().last(1).token());
+  CHECK(recorder().last().words()[0] == 64);
+  CHECK(recorder().last(1).words()[0] == 0);
+  REQUIRE(wrap::clEnqueueCopyBuffer(queue, y, x, 0, 0, 32, 0, nullptr, nullptr) == CL_SUCCESS);
+  CHECK(recorder().last().token() != recorder().last(1).token());
+}
+
+TEST_CASE_METHOD(Fixture, "waits are distances, and internal to the lane") {
+  cl_event first = nullptr;
+  cl_event second = nullptr;
+  launch(kernel, 16, {}, &first);
+  const std::uint64_t sequence = recorder().last().header().sequence;
+  const capture::Token near = launch(kernel, 16, {first}, &second).token();
+  REQUIRE(recorder().last().waits().size() == 1);
+  CHECK(recorder().last().waits()[0] == (capture::kInternalWait | sequence));
+  CHECK(launch(kernel, 16, {first}).token() != near);    // one further away
+  CHECK(launch(kernel, 16, {}).token() != near);
+  cl_event third = nullptr;
+  launch(kernel, 16, {}, &third);
+  CHECK(launch(kernel, 16, {third}).token() == near);
+  cl_event user = wrap::clCreateUserEvent(context, nullptr);
+  launch(kernel, 16, {user});
+  CHECK(recorder().last().waits()[0] == handle_of(user));
+  CHECK(recorder().last().token() != near);
+  CHECK_FALSE(state.unset_user_events.load() == 0);
+  CHECK(wrap::clSetUserEventStatus(user, CL_COMPLETE) == CL_SUCCESS);
+  CHECK(state.unset_user_events.load() == 0);
+  CHECK(wrap::clFinish(queue) == CL_SUCCESS);
+  const std::size_t events = objects.events.size();
+  for (cl_event event : {first, second, third, user}) {
+    CHECK(wrap::clReleaseEvent(event) == CL_SUCCESS);
+  }
+  CHECK(objects.events.size() == events - 4);
+}
+
+TEST_CASE_METHOD(Fixture, "buffers are told with their contents before their first use") {
+  const std::vector<cl_uint> values = {11, 22, 33, 44};
+  cl_mem filled = wrap::clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, values.size() * 4,
+                                       const_cast<cl_uint*>(values.data()), nullptr);
+  cl_buffer_region region{0, 8};
+  cl_mem part = wrap::clCreateSubBuffer(filled, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, nullptr);
+  REQUIRE(part != nullptr);
+  set(kernel, 0, part);
+  launch(kernel);
+  const ObjectId id = objects.memory.find(handle_of(filled))->id;
+  REQUIRE(recorder().stored.count(id) == 1);
+  CHECK(std::memcmp(recorder().stored[id].data(), values.data(), 16) == 0);
+  const capture::BufferInfo& told = recorder().buffers.back();
+  CHECK(told.parent == id);
+  CHECK(told.size == 8);
+  set(kernel, 0, x);
+  wrap::clReleaseMemObject(part);
+  wrap::clReleaseMemObject(filled);
+  CHECK(objects.memory.find(handle_of(filled)) == nullptr);
+}
+
+TEST_CASE_METHOD(Fixture, "reference counts are mirrored") {
+  const std::size_t before = objects.memory.size();
+  cl_mem buffer = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
+  CHECK(objects.memory.size() == before + 1);
+  CHECK(wrap::clRetainMemObject(buffer) == CL_SUCCESS);
+  CHECK(wrap::clReleaseMemObject(buffer) == CL_SUCCESS);
+  CHECK(objects.memory.size() == before + 1);
+  CHECK(wrap::clReleaseMemObject(buffer) == CL_SUCCESS);
+  CHECK(objects.memory.size() == before);
+  const std::size_t kernels = objects.kernels.size();
+  cl_kernel k = wrap::clCreateKernel(program, "g", nullptr);
+  CHECK(wrap::clRetainKernel(k) == CL_SUCCESS);
+  CHECK(wrap::clReleaseKernel(k) == CL_SUCCESS);
+  CHECK(wrap::clReleaseKernel(k) == CL_SUCCESS);
+  CHECK(objects.kernels.size() == kernels);
+}
+
+TEST_CASE_METHOD(Fixture, "calls that are wrong get the driver's answer") {
+  const size_t global = 16;
+  CHECK(wrap::clEnqueueNDRangeKernel(nullptr, kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr) ==
+        CL_INVALID_COMMAND_QUEUE);
+  CHECK(wrap::clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, nullptr, 1, nullptr, nullptr) ==
+        CL_INVALID_EVENT_WAIT_LIST);
+  cl_kernel unset = wrap::clCreateKernel(program, "g", nullptr);
+  CHECK(wrap::clEnqueueNDRangeKernel(queue, unset, 1, nullptr, &global, nullptr, 0, nullptr, nullptr) ==
+        CL_INVALID_KERNEL_ARGS);
+  wrap::clReleaseKernel(unset);
+  CHECK(wrap::clEnqueueCopyBuffer(queue, x, y, 0, 0, 100000, 0, nullptr, nullptr) == CL_INVALID_VALUE);
+  CHECK(wrap::clReleaseKernel(nullptr) != CL_SUCCESS);
+  CHECK(wrap::clReleaseMemObject(nullptr) != CL_SUCCESS);
+}
+
+TEST_CASE("extension functions: the same address each time, and none made up") {
+  const Fixture ready;
+  void* first = wrap::clGetExtensionFunctionAddress("clCreateCommandBufferKHR");
+  CHECK(first == wrap::clGetExtensionFunctionAddress("clCreateCommandBufferKHR"));
+  CHECK(wrap::clGetExtensionFunctionAddress("clNoSuchFunction") == ::clGetExtensionFunctionAddress("clNoSuchFunction"));
+  CHECK(wrap::clGetExtensionFunctionAddress(nullptr) == nullptr);
+  if (first != nullptr) {
+    CHECK(first != ::clGetExtensionFunctionAddress("clCreateCommandBufferKHR"));
+    cl_platform_id platform = nullptr;
+    REQUIRE(::clGetPlatformIDs(1, &platform, nullptr) == CL_SUCCESS);
+    CHECK(wrap::clGetExtensionFunctionAddressForPlatform(platform, "clCreateCommandBufferKHR") == first);
+  }
+}
+
+TEST_CASE("every slot has a class and every class is used") {
+  std::map<EntryClass, int> counts;
+  for (const EntryDescription& description : entry_descriptions()) {
+    ++counts[description.entry_class];
+  }
+  CHECK(entry_descriptions().size() == sizeof(cl_icd_dispatch) / sizeof(void*));
+  CHECK(counts[EntryClass::kUnknown] == 0);
+  CHECK(counts.size() == 8);   // kUnknown was added by the question above
+}
