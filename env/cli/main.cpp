@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -72,7 +73,8 @@ int main(int count, char** values) {
   try {
     const int status = dispatch({values + std::min(count, 1), values + count});
     std::cout.flush();
-    if (!std::cout) {
+    const bool lost = !std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+    if (status == kSuccess && lost) {
       std::cerr << "refrain: the output can't be written\n";
       return kFailure;
     }
