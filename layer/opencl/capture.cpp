@@ -45,8 +45,7 @@ void tell_memory(const QueueState& queue, Handle handle, unsigned depth) {
   }
 }
 
-void tell_kernel(Handle handle) {
-  KernelState* kernel = find_kernel(native<cl_kernel>(handle));
+void tell_kernel(KernelState* kernel) {
   if (kernel == nullptr || kernel->told.load(std::memory_order_relaxed) || kernel->told.exchange(true)) {
     return;
   }
@@ -57,8 +56,13 @@ void tell_kernel(Handle handle) {
 
 void tell_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept {
   try {
+    KernelState* kernel = nullptr;
     if (operation.header().function_handle != 0) {
-      tell_kernel(operation.header().function_handle);
+      kernel = find_kernel(native<cl_kernel>(operation.header().function_handle));
+      if (kernel != nullptr && kernel->arguments_told) {
+        return;   // most launches: nothing new
+      }
+      tell_kernel(kernel);
     }
     const std::byte* value = operation.values().data();
     for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
@@ -75,6 +79,9 @@ void tell_recorder(const QueueState& queue, const capture::OperationView& operat
         }
       }
       value += argument.stored_bytes();
+    }
+    if (kernel != nullptr) {
+      kernel->arguments_told = true;
     }
   } catch (...) {
     static std::atomic<bool> said{false};

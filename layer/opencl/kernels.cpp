@@ -41,10 +41,20 @@ void set_argument(KernelState& kernel, std::size_t index, const ArgumentDescript
   if (known.kind == ArgumentKind::kUnset) [[unlikely]] {
     --kernel.unset_count;
   }
+  if (known.object != wanted.object) {
+    kernel.arguments_told = false;
+  }
   known = wanted;
   if (stored == sizeof(std::uint64_t)) [[likely]] {
     std::uint64_t padded = 0;
-    std::memcpy(&padded, value, wanted.size);
+    // Sizes the compiler knows: a call of memcpy would cost as much as all the rest.
+    if (wanted.size == sizeof(std::uint64_t)) {
+      std::memcpy(&padded, value, sizeof(std::uint64_t));
+    } else if (wanted.size == sizeof(std::uint32_t)) {
+      std::memcpy(&padded, value, sizeof(std::uint32_t));
+    } else {
+      std::memcpy(&padded, value, wanted.size);
+    }
     std::memcpy(kernel.values.data() + kernel.offsets[index], &padded, sizeof(padded));
   } else if (stored != 0) {
     std::byte* place = kernel.values.data() + kernel.offsets[index];
@@ -58,6 +68,9 @@ ArgumentDescriptor recognise(std::uint64_t value) noexcept {
   ArgumentDescriptor descriptor;
   descriptor.size = sizeof(value);
   descriptor.kind = ArgumentKind::kValue;
+  if (!objects.memory.may_contain(value) && !objects.samplers.may_contain(value)) {
+    return descriptor;
+  }
   if (const MemoryState* memory = objects.memory.find(value); memory != nullptr) {
     descriptor.kind = memory->kind;
     descriptor.object = memory->id;

@@ -140,6 +140,7 @@ struct KernelState : Object {
   std::vector<std::uint32_t> offsets;
   std::vector<std::byte> values;
   std::uint32_t unset_count = 0;       ///< arguments the application has not set yet
+  bool arguments_told = false;         ///< the recorder knows every object among the arguments
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     told.store(false, std::memory_order_relaxed);
@@ -148,6 +149,7 @@ struct KernelState : Object {
     offsets.clear();
     values.clear();
     unset_count = 0;
+    arguments_told = false;
   }
 };
 

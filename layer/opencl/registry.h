@@ -5,6 +5,7 @@
 // release of an object (an error of the application) reads a stale record, not freed memory.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,13 @@ class Registry {
       place = (place + 1) & table->mask;
     }
     return nullptr;
+  }
+
+  /// False if no object ever had a handle near this value: the quick answer for numbers, which are not
+  /// handles at all. Two loads.
+  [[nodiscard]] bool may_contain(std::uint64_t value) const noexcept {
+    return value - lowest_.load(std::memory_order_relaxed) <=
+           highest_.load(std::memory_order_relaxed) - lowest_.load(std::memory_order_relaxed);
   }
 
   /// A blank record that is not in the table yet. Null if there is no memory.
@@ -149,6 +157,8 @@ class Registry {
       }
     }
     record->handle.store(handle, std::memory_order_relaxed);
+    lowest_.store(std::min(lowest_.load(std::memory_order_relaxed), handle), std::memory_order_relaxed);
+    highest_.store(std::max(highest_.load(std::memory_order_relaxed), handle), std::memory_order_relaxed);
     place_in(*table, record, handle);
     ++live_;
     return true;
@@ -205,6 +215,9 @@ class Registry {
   Chunk* chunks_ = nullptr;
   T* free_ = nullptr;
   std::size_t live_ = 0;
+  /// Range of all handles ever in the table; empty at first.
+  std::atomic<std::uint64_t> lowest_{~std::uint64_t{0}};
+  std::atomic<std::uint64_t> highest_{0};
 };
 
 }  // namespace refrain::layer

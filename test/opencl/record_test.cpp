@@ -193,7 +193,7 @@ TEST_CASE_METHOD(Fixture, "a number that changes its size or becomes a buffer is
   CHECK(recorder().last().handle_of(0) == handle_of(x));
   CHECK(recorder().last().handle_of(2) == 7);
   // A call the driver refuses changes nothing.
-  CHECK(wrap::clSetKernelArg(kernel, 1, 3, &x) != CL_SUCCESS);
+  CHECK(wrap::clSetKernelArg(kernel, 1, 2, &x) != CL_SUCCESS);
   CHECK(known->descriptors[1].size == 4);
 }
 
@@ -329,7 +329,8 @@ TEST_CASE_METHOD(Fixture, "calls that are wrong get the driver's answer") {
   const size_t global = 16;
   CHECK(wrap::clEnqueueNDRangeKernel(nullptr, kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr) ==
         CL_INVALID_COMMAND_QUEUE);
-  CHECK(wrap::clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, nullptr, 1, nullptr, nullptr) ==
+  const cl_event none = nullptr;   // (PoCL 3.1 crashes on a count without a list)
+  CHECK(wrap::clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, nullptr, 0, &none, nullptr) ==
         CL_INVALID_EVENT_WAIT_LIST);
   cl_kernel unset = wrap::clCreateKernel(program, "g", nullptr);
   CHECK(wrap::clEnqueueNDRangeKernel(queue, unset, 1, nullptr, &global, nullptr, 0, nullptr, nullptr) ==
