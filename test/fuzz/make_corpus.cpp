@@ -48,7 +48,7 @@ std::vector<char> uncompressed(const std::vector<char>& bytes) {
 
 void make(const std::filesystem::path& folder, const std::string& name, bool described,
           const std::function<void(Recorder&, Stream&, TestRecord&)>& program) {
-  const std::filesystem::path file = folder / (name + ".rfn");
+  const std::filesystem::path file = folder / (name + ".capture");
   {
     FileRecorderOptions options;
     options.file = file;
@@ -68,7 +68,7 @@ void make(const std::filesystem::path& folder, const std::string& name, bool des
   }
   std::ifstream stream(file, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
-  write(folder / (name + "-plain.rfn"), uncompressed(bytes));
+  write(folder / (name + "-plain.capture"), uncompressed(bytes));
 }
 
 }  // namespace
@@ -141,5 +141,5 @@ int main(int argc, char** argv) {
       }
     }
   });
-  std::ofstream(folder / "text.rfn") << "this is not a capture file, just some text that is long enough";
+  std::ofstream(folder / "text.capture") << "this is not a capture file, just some text that is long enough";
 }
