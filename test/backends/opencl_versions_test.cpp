@@ -1,0 +1,343 @@
+// All versions of the command-buffer extension, against a driver that writes down what it is asked.
+#include <catch2/catch.hpp>
+
+#include "backends/opencl/opencl_backend.h"
+#include "test/backends/fake_driver.h"
+#include "test/backends/record_maker.h"
+
+namespace {
+
+using namespace refrain;
+using namespace refrain::test;
+using backends::Event;
+
+constexpr capture::QueueInfo kInOrder{1, 0x700, 1, 1, 0, true, false};
+constexpr capture::QueueInfo kOutOfOrder{2, 0x700, 1, 1, 0, false, false};
+
+OperationView kernel(RecordMaker& maker, std::uint32_t value, std::uint64_t global = 64, capture::Handle memory = 0x40) {
+  return maker.make(
+      OperationKind::kKernel, {2, 1, 2, 3, global, 8, 1, 4, 4, 1},
+      [&](OperationWriter& w) {
+        w.argument_handle(ArgumentKind::kBuffer, 0, memory);
+        RecordMaker::value(w, value);
+        w.argument_local(32);
+        w.argument_handle(ArgumentKind::kPointer, 0, 0xABC0 + value);
+      },
+      0, 5, 0x50);
+}
+
+std::vector<OperationView> everything(RecordMaker& r, bool svm) {
+  const auto two = [](ArgumentKind a, ArgumentKind b) {
+    return [=](OperationWriter& w) {
+      w.argument_handle(a, 0, 0x10);
+      w.argument_handle(b, 0, 0x20);
+    };
+  };
+  const auto with_value = [](ArgumentKind kind, std::string_view bytes) {
+    return [=](OperationWriter& w) {
+      w.argument_handle(kind, 0, 0x10);
+      w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(bytes)));
+    };
+  };
+  constexpr auto kB = ArgumentKind::kBuffer;
+  constexpr auto kI = ArgumentKind::kImage;
+  std::vector<OperationView> all = {
+      kernel(r, 7),
+      r.make(OperationKind::kCopyBuffer, {1, 2, 3}, two(kB, kB)),
+      r.make(OperationKind::kCopyBufferRect, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, two(kB, kB)),
+      r.make(OperationKind::kFillBuffer, {8, 16}, with_value(kB, "abcd")),
+      r.make(OperationKind::kCopyImage, {1, 2, 3, 4, 5, 6, 7, 8, 9}, two(kI, kI)),
+      r.make(OperationKind::kFillImage, {1, 2, 3, 4, 5, 6}, with_value(kI, "0123456789abcdef")),
+      r.make(OperationKind::kCopyBufferToImage, {1, 2, 3, 4, 5, 6, 7}, two(kB, kI)),
+      r.make(OperationKind::kCopyImageToBuffer, {1, 2, 3, 4, 5, 6, 7}, two(kI, kB)),
+  };
+  if (svm) {
+    all.push_back(r.make(OperationKind::kPointerCopy, {99, 0}, two(ArgumentKind::kPointer, ArgumentKind::kPointer)));
+    all.push_back(r.make(OperationKind::kPointerFill, {96}, with_value(ArgumentKind::kPointer, "xyz")));
+  }
+  return all;
+}
+
+std::vector<std::string> expected(bool svm) {
+  std::vector<std::string> all = {
+      "kernel 2 1,2,3 64,8,1 4,4,1",
+      "copy 16 32 1 2 3",
+      "rect 16 32 1,2,3 4,5,6 7,8,9 10 11 12 13",
+      "fill 16 abcd 8 16",
+      "image 16 32 1,2,3 4,5,6 7,8,9",
+      "fill image 16 0123456789abcdef 1,2,3 4,5,6",
+      "to image 16 32 1 2,3,4 5,6,7",
+      "from image 16 32 1,2,3 4,5,6 7",
+  };
+  if (svm) {
+    all.push_back("svm copy 16 32 99");
+    all.push_back("svm fill 16 xyz 96");
+  }
+  return all;
+}
+
+capture::Graph graph_of(const capture::QueueInfo& queue, const std::vector<OperationView>& operations) {
+  capture::GraphBuilder builder;
+  builder.declare_queue(queue);
+  for (const OperationView& operation : operations) {
+    builder.add(operation);
+  }
+  return builder.finish();
+}
+
+void check_no_leak(const FakeDriver& driver) {
+  for (const auto& [object, count] : driver.references) {
+    INFO(object);
+    // Private objects are gone; those of the application are where they were.
+    CHECK(count == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("versions: every command arrives with the arguments of its version") {
+  for (std::uint32_t patch = 0; patch <= 8; ++patch) {
+    INFO("0.9." << patch);
+    FakeDriver driver;
+    driver.version = make_version(0, 9, patch);
+    const bool svm = patch >= 4;
+    {
+      backends::OpenClBackend backend(driver.dispatch);
+      const auto able = backend.capabilities(kInOrder);
+      REQUIRE(able.native);
+      REQUIRE(able.version == driver.version);
+      REQUIRE_FALSE(able.update_arguments);
+      REQUIRE_FALSE(able.out_of_order);
+      REQUIRE(able.simultaneous_use == (patch == 8));
+      RecordMaker records(kInOrder);
+      const auto svm_copy = everything(records, true)[8];
+      REQUIRE(backend.can_record(svm_copy, kInOrder).ok == svm);
+      const auto graph = graph_of(kInOrder, everything(records, svm));
+      std::unique_ptr<backends::CommandBuffer> buffer;
+      REQUIRE(backend.record(graph, all_nodes(graph), &buffer).code == CL_SUCCESS);
+      REQUIRE(driver.commands == expected(svm));
+      REQUIRE(driver.create_flags.empty());
+      REQUIRE(driver.finalized == 1);
+      Event done = backends::kNoEvent;
+      REQUIRE(buffer->enqueue({}, &done).ok());
+      backend.release_event(done);
+    }
+    check_no_leak(driver);
+  }
+}
+
+TEST_CASE("versions: out-of-order queues and sync points") {
+  for (const std::uint32_t patch : {0U, 5U, 6U, 8U}) {
+    INFO("0.9." << patch);
+    FakeDriver driver;
+    driver.version = make_version(0, 9, patch);
+    backends::OpenClBackend backend(driver.dispatch);
+    if (patch >= 6) {
+      driver.supported_queue = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    } else {
+      driver.capabilities = 1U << 3U;
+    }
+    driver.queue_properties = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    REQUIRE(backend.capabilities(kOutOfOrder).out_of_order);
+    RecordMaker r(kOutOfOrder);
+    const auto copy = [&] {
+      return r.make(OperationKind::kCopyBuffer, {0, 0, 4}, [](OperationWriter& w) {
+        w.argument_handle(ArgumentKind::kBuffer, 0, 0x10);
+        w.argument_handle(ArgumentKind::kBuffer, 0, 0x20);
+      });
+    };
+    const auto flush = [&] { return r.make(OperationKind::kFlush, {}, [](OperationWriter&) {}); };
+    const auto marker = [&] { return r.make(OperationKind::kMarker, {}, [](OperationWriter&) {}); };
+    // 0 → 1 → flush 2 → 3;   {3, 4} → marker 5 → 6
+    const auto graph = make_graph(kOutOfOrder, {copy(), copy(), flush(), copy(), copy(), marker(), copy()},
+                                  {{0, 1}, {1, 2}, {2, 3}, {3, 5}, {4, 5}, {5, 6}});
+    std::unique_ptr<backends::CommandBuffer> buffer;
+    REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+    REQUIRE(driver.commands == std::vector<std::string>{
+                                   "copy 16 32 0 0 4 makes 100", "copy 16 32 0 0 4 after 100 makes 101",
+                                   "copy 16 32 0 0 4 after 101 makes 102", "copy 16 32 0 0 4 makes 103",
+                                   "barrier after 102 after 103 makes 104", "copy 16 32 0 0 4 after 104 makes 105"});
+  }
+}
+
+TEST_CASE("versions: queues the device has no command buffers for") {
+  FakeDriver driver;
+  driver.version = make_version(0, 9, 6);
+  driver.queue_properties = CL_QUEUE_PROFILING_ENABLE;
+  {
+    backends::OpenClBackend backend(driver.dispatch);
+    REQUIRE_FALSE(backend.capabilities(kInOrder).native);
+  }
+  driver.supported_queue = CL_QUEUE_PROFILING_ENABLE;
+  {
+    backends::OpenClBackend backend(driver.dispatch);
+    REQUIRE(backend.capabilities(kInOrder).native);
+    REQUIRE_FALSE(backend.capabilities(kInOrder).out_of_order);
+    RecordMaker records(kOutOfOrder);
+    REQUIRE_FALSE(backend.can_record(kernel(records, 1), kOutOfOrder).ok);
+  }
+  driver.required_queue = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  {
+    backends::OpenClBackend backend(driver.dispatch);
+    REQUIRE_FALSE(backend.capabilities(kInOrder).native);
+  }
+}
+
+TEST_CASE("versions: no extension, no version, unknown version, missing function") {
+  const auto why = [](const std::function<void(FakeDriver&)>& change) {
+    FakeDriver driver;
+    change(driver);
+    backends::OpenClBackend backend(driver.dispatch);
+    const auto able = backend.capabilities(kInOrder);
+    REQUIRE_FALSE(able.native);
+    RecordMaker records(kInOrder);
+    REQUIRE_FALSE(backend.can_record(kernel(records, 1), kInOrder).ok);
+    const auto graph = make_graph(kInOrder, {kernel(records, 1)});
+    std::unique_ptr<backends::CommandBuffer> buffer;
+    REQUIRE_FALSE(backend.record(graph, all_nodes(graph), &buffer).ok());
+    return std::string(able.why_not);
+  };
+  CHECK(why([](FakeDriver& d) { d.has_extension = false; }).find("no command buffers") != std::string::npos);
+  CHECK(why([](FakeDriver& d) { d.tells_versions = false; }).find("which version") != std::string::npos);
+  CHECK(why([](FakeDriver& d) { d.version = make_version(0, 9, 9); }).find("0.9.8") != std::string::npos);
+  CHECK(why([](FakeDriver& d) { d.version = make_version(1, 0, 0); }).find("0.9.8") != std::string::npos);
+  CHECK(why([](FakeDriver& d) { d.missing_function = "clCommandFillImageKHR"; }).find("lacks functions") != std::string::npos);
+}
+
+TEST_CASE("versions: simultaneous use") {
+  for (const std::uint32_t patch : {0U, 7U, 8U}) {
+    for (const bool capable : {false, true}) {
+      INFO("0.9." << patch << (capable ? " with" : " without"));
+      FakeDriver driver;
+      driver.version = make_version(0, 9, patch);
+      driver.capabilities = capable ? 1U << 2U : 0;
+      backends::OpenClBackend backend(driver.dispatch);
+      RecordMaker records(kInOrder);
+      const auto graph = make_graph(kInOrder, {kernel(records, 1)});
+      std::unique_ptr<backends::CommandBuffer> buffer;
+      REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+      REQUIRE(driver.create_flags == (capable ? "1293=1" : ""));
+      driver.events_complete = false;
+      REQUIRE(buffer->enqueue({}, nullptr).ok());
+      REQUIRE(buffer->busy());
+      const auto second = buffer->enqueue({}, nullptr);
+      REQUIRE(second.ok() == (capable || patch == 8));
+      REQUIRE(second.ok() == backend.capabilities(kInOrder).simultaneous_use);
+      driver.events_complete = true;
+      REQUIRE_FALSE(buffer->busy());
+    }
+  }
+}
+
+TEST_CASE("versions: updates in both forms") {
+  for (std::uint32_t patch = 0; patch <= 5; ++patch) {
+    INFO("mutable dispatch 0.9." << patch);
+    FakeDriver driver;
+    driver.version = make_version(0, 9, patch >= 3 ? 8 : 4);
+    driver.mutable_version = make_version(0, 9, patch);
+    driver.updatable = 0x1F;
+    {
+      backends::OpenClBackend backend(driver.dispatch);
+      REQUIRE(backend.capabilities(kInOrder).update_arguments);
+      RecordMaker records(kInOrder);
+      const auto graph = make_graph(kInOrder, {kernel(records, 1), kernel(records, 2)});
+      std::unique_ptr<backends::CommandBuffer> buffer;
+      REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+      REQUIRE(driver.create_flags == "1293=2");
+      REQUIRE(driver.commands[1] == "kernel 2 1,2,3 64,8,1 4,4,1 properties 12b1=f");
+
+      const backends::NodeUpdate updates[] = {{0, kernel(records, 9)}, {1, kernel(records, 2, 128, 0x60)}};
+      REQUIRE(buffer->update(updates).code == CL_SUCCESS);
+      REQUIRE(driver.updates == std::vector<std::string>{"20480 dims 2 arg 1:4=9 svm 3=43977",
+                                                         "20481 dims 2 arg 0:8 global 128,8"});
+      // The same again changes nothing; going back changes what had changed.
+      driver.updates.clear();
+      const backends::NodeUpdate back[] = {{0, kernel(records, 1)}};
+      REQUIRE(buffer->update(back).code == CL_SUCCESS);
+      REQUIRE(driver.updates == std::vector<std::string>{"20480 dims 2 arg 1:4=1 svm 3=43969"});
+      REQUIRE(driver.references[reinterpret_cast<void*>(0x60)] == 1);
+
+      // Other function, other layout, other dimensions, no such node: refused before the driver is asked.
+      driver.updates.clear();
+      const auto one_argument = records.make(OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1},
+                                             [](OperationWriter& w) { w.argument_local(4); }, 0, 5, 0x50);
+      const backends::NodeUpdate layout[] = {{0, kernel(records, 5)}, {1, one_argument}};
+      REQUIRE(buffer->update(layout).code == CL_INVALID_VALUE);
+      const backends::NodeUpdate nowhere[] = {{2, kernel(records, 5)}};
+      REQUIRE(buffer->update(nowhere).code == CL_INVALID_VALUE);
+      REQUIRE(driver.updates.empty());
+
+      // The driver refuses: what the node was stays known.
+      driver.update_status = CL_OUT_OF_RESOURCES;
+      const backends::NodeUpdate refused[] = {{0, kernel(records, 8, 64, 0x70)}};
+      REQUIRE(buffer->update(refused).code == CL_OUT_OF_RESOURCES);
+      REQUIRE(driver.references[reinterpret_cast<void*>(0x70)] == 0);
+      driver.update_status = CL_SUCCESS;
+      REQUIRE(buffer->update(refused).code == CL_SUCCESS);
+      REQUIRE(driver.updates == std::vector<std::string>{"20480 dims 2 arg 0:8 arg 1:4=8 svm 3=43976"});
+      REQUIRE(driver.references[reinterpret_cast<void*>(0x70)] == 1);
+    }
+    check_no_leak(driver);
+  }
+}
+
+TEST_CASE("versions: updates while running wait for nothing") {
+  for (const std::uint32_t patch : {4U, 8U}) {
+    FakeDriver driver;
+    driver.version = make_version(0, 9, patch);
+    driver.mutable_version = make_version(0, 9, patch == 8 ? 5 : 1);
+    driver.updatable = 0x1F;
+    {
+      backends::OpenClBackend backend(driver.dispatch);
+      RecordMaker records(kInOrder);
+      const auto graph = make_graph(kInOrder, {kernel(records, 1, 64, 0x60)});
+      std::unique_ptr<backends::CommandBuffer> buffer;
+      REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+      driver.events_complete = false;
+      REQUIRE(buffer->enqueue({}, nullptr).ok());
+      const backends::NodeUpdate update[] = {{0, kernel(records, 2, 64, 0x70)}};
+      // Before 0.9.8 that needs simultaneous use, which this device has not.
+      REQUIRE(buffer->update(update).ok() == (patch == 8));
+      if (patch == 8) {  // the running submission still uses the old buffer
+        REQUIRE(driver.references[reinterpret_cast<void*>(0x60)] == 1);
+      }
+      driver.events_complete = true;
+    }
+    check_no_leak(driver);
+  }
+}
+
+TEST_CASE("versions: all five kinds of update or none") {
+  for (const cl_bitfield updatable : {cl_bitfield{0x1F}, cl_bitfield{0x0F}, cl_bitfield{0x1E}, cl_bitfield{0}}) {
+    FakeDriver driver;
+    driver.mutable_version = make_version(0, 9, 1);
+    driver.updatable = updatable;
+    backends::OpenClBackend backend(driver.dispatch);
+    REQUIRE(backend.capabilities(kInOrder).update_arguments == (updatable == 0x1F));
+  }
+  FakeDriver driver;
+  driver.mutable_version = make_version(0, 9, 6);   // not known yet
+  driver.updatable = 0x1F;
+  backends::OpenClBackend backend(driver.dispatch);
+  REQUIRE(backend.capabilities(kInOrder).native);
+  REQUIRE_FALSE(backend.capabilities(kInOrder).update_arguments);
+}
+
+TEST_CASE("versions: destroyed while running, objects are kept until the end") {
+  FakeDriver driver;
+  {
+    backends::OpenClBackend backend(driver.dispatch);
+    RecordMaker records(kInOrder);
+    const auto graph = make_graph(kInOrder, {kernel(records, 1)});
+    std::unique_ptr<backends::CommandBuffer> buffer;
+    REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+    driver.events_complete = false;
+    REQUIRE(buffer->enqueue({}, nullptr).ok());
+    buffer.reset();
+    REQUIRE(driver.references[reinterpret_cast<void*>(0x40)] == 1);
+    driver.events_complete = true;
+    backend.forget_function(5);
+    REQUIRE(driver.references[reinterpret_cast<void*>(0x40)] == 0);
+  }
+  check_no_leak(driver);
+}
