@@ -137,6 +137,34 @@ OperationHeader& OperationWriter::begin(OperationKind kind, Token token) {
   return header();
 }
 
+OperationHeader& OperationWriter::begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
+                                               std::span<const ArgumentDescriptor> descriptors,
+                                               std::span<const std::byte> padded_values) {
+  start_ = storage_->size();
+  values_.clear();
+  storage_->resize(start_ + sizeof(OperationHeader) + shape.size_bytes() + descriptors.size_bytes() +
+                   padded_values.size());
+  std::byte* place = storage_->data() + start_;
+  OperationHeader fresh;
+  fresh.kind = OperationKind::kKernel;
+  fresh.token = token;
+  fresh.word_count = words::kKernelCount;
+  fresh.argument_count = static_cast<std::uint16_t>(descriptors.size());
+  fresh.value_bytes = static_cast<std::uint32_t>(padded_values.size());
+  std::memcpy(place, &fresh, sizeof(fresh));
+  place += sizeof(fresh);
+  std::memcpy(place, shape.data(), words::kKernelCount * sizeof(std::uint64_t));
+  place += words::kKernelCount * sizeof(std::uint64_t);
+  if (!descriptors.empty()) {
+    std::memcpy(place, descriptors.data(), descriptors.size_bytes());
+    place += descriptors.size_bytes();
+  }
+  if (!padded_values.empty()) {
+    std::memcpy(place, padded_values.data(), padded_values.size());
+  }
+  return header();
+}
+
 OperationHeader& OperationWriter::header() noexcept {
   return *reinterpret_cast<OperationHeader*>(storage_->data() + start_);
 }

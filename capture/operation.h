@@ -224,6 +224,10 @@ class OperationWriter {
  public:
   explicit OperationWriter(std::vector<std::byte>& storage) noexcept : storage_(&storage) {}
 
+  /// Starts a kernel launch and writes everything up to its waits in one go: the hot path of the layers.
+  OperationHeader& begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
+                                std::span<const ArgumentDescriptor> descriptors,
+                                std::span<const std::byte> padded_values);
   /// Starts a record at the end of the storage. Returns its header, valid until the next call.
   OperationHeader& begin(OperationKind kind, Token token);
   void word(std::uint64_t value);

@@ -84,6 +84,7 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   }
   state.counters.submissions.add();
   state.queue = submission.queue;
+  state.first_of_stretch = !state.stretch_open;
   state.stretch_open = true;
   const bool replaying = replays(engine_.settings());
   const char* unholdable = submission.unholdable;
@@ -189,12 +190,14 @@ void Lane::abandon() noexcept {
 
 Verdict Lane::follow() {
   State& state = *state_;
+  wants_time_ = state.first_of_stretch || (sequence_ & 7U) == 0;
   const Following& following = state.matcher.following();
   if (following.chunk == kNoChunk) {
     state.tracked_chunk = kNoChunk;
   } else if (following.mode == ChunkMode::kTrack && replays(engine_.settings())) {
     state.counters.tracked.add();
     state.spans.disturbed();
+    wants_time_ = true;
     return Verdict::kDescribeAndIssue;
   } else {
     state.counters.followed.add();
@@ -264,7 +267,10 @@ int Lane::hold() noexcept {
 void Lane::stamp(std::byte* record) noexcept {
   auto& header = *reinterpret_cast<capture::OperationHeader*>(record);
   header.sequence = sequence_;
-  header.time_ns = now_ns();
+  if (state_->verdict == Verdict::kHold || wants_time_) {
+    state_->last_time_ns = now_ns() - header.host_ns;   // if it was issued, that long ago
+  }
+  header.time_ns = state_->last_time_ns;
   header.queue = state_->queue->info.id;
   header.queue_handle = state_->queue->info.handle;
 }
@@ -291,8 +297,8 @@ int Lane::issued(int status, std::uint32_t host_ns) noexcept {
 
 void Lane::described(std::uint32_t host_ns) {
   State& state = *state_;
-  stamp(state.scratch.data());
   reinterpret_cast<capture::OperationHeader*>(state.scratch.data())->host_ns = host_ns;
+  stamp(state.scratch.data());
   const OperationView operation(state.scratch.data());
   if (state.stream != nullptr) {
     state.stream->operation(operation);

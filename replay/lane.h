@@ -10,7 +10,7 @@
 //       return lane.issued(status);                  // status, or the error of held work it flushed
 //     case Verdict::kDescribeAndIssue:               // the operation is wanted (capture, graph to build)
 //       describe(lane.writer());                     // OperationWriter: begin … finish
-//       status = driver(...);                        // time it with replay/clock.h
+//       status = driver(...);                        // timed with replay/clock.h, if lane.wants_time()
 //       return lane.issued(status, nanoseconds);
 //     case Verdict::kHold:                           // not given to the driver now
 //       describe(lane.writer());                     // header.promise set if an event was asked for
@@ -96,6 +96,9 @@ class Lane {
   /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
   /// flushed; the caller issues the operation itself and then calls issued().
   void abandon() noexcept;
+  /// After kDescribeAndIssue: true if the driver call is to be timed. (Reading the clock costs as much as
+  /// copying the arguments, so a capture only times every eighth call.)
+  [[nodiscard]] bool wants_time() const noexcept { return wants_time_; }
   /// After kIssue or kDescribeAndIssue and the driver call. `host_ns` = 0: not measured. An operation
   /// that the driver refused is a cut and is never part of a graph.
   /// Returns what the application is to be told: `status`, or if that is 0 the error of older held work
@@ -140,6 +143,7 @@ class Lane {
   Engine& engine_;
   std::uint64_t number_;
   std::uint64_t sequence_ = 0;
+  bool wants_time_ = false;
   std::atomic<std::uint32_t> held_count_{0};
   std::atomic<std::uint64_t> first_held_{0};
   std::unique_ptr<State> state_;

@@ -102,6 +102,8 @@ struct Lane::State {
   Verdict verdict = Verdict::kIssue;
   bool bypass = false;
   bool stretch_open = false;          ///< a submission since the last cut
+  bool first_of_stretch = false;      ///< the submission in progress is the first since the last cut
+  std::uint64_t last_time_ns = 0;     ///< of the last operation whose time was taken
   int flush_error = 0;                ///< of held work, not reported yet
 
   std::vector<std::byte> scratch;     ///< the record of an operation that is issued

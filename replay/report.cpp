@@ -37,7 +37,11 @@ std::string reason_of(const GraphEntry::Summary& graph) {
   if (!graph.reason.empty()) {
     return graph.reason;
   }
-  return graph.state == GraphEntry::State::kReady ? "" : "the program ended before it could be judged";
+  if (graph.state == GraphEntry::State::kReady) {
+    return "";
+  }
+  return graph.launched != 0 ? "its buffers were freed, or eager execution was being measured again"
+                             : "the program ended before it could be judged";
 }
 
 /// What the graph stands for in submissions: how much there is to gain.

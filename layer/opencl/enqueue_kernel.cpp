@@ -44,13 +44,14 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
   return enqueue(
       call, queue, count, waits, event,
       [&](capture::OperationWriter& writer, Token token) {
-        writer.begin(OperationKind::kKernel, token);
-        writer.words(shape.words);
-        if (kernel != nullptr) {
-          writer.arguments(kernel->descriptors, kernel->values);
-          writer.header().function = kernel->function;
-        }
-        writer.header().function_handle = handle_of(handle);
+        const std::span<const capture::ArgumentDescriptor> descriptors =
+            kernel != nullptr ? std::span<const capture::ArgumentDescriptor>(kernel->descriptors)
+                              : std::span<const capture::ArgumentDescriptor>();
+        const std::span<const std::byte> values =
+            kernel != nullptr ? std::span<const std::byte>(kernel->values) : std::span<const std::byte>();
+        capture::OperationHeader& header = writer.begin_kernel(token, shape.words, descriptors, values);
+        header.function = kernel != nullptr ? kernel->function : 0;
+        header.function_handle = handle_of(handle);
       },
       issue);
 }

@@ -41,55 +41,70 @@ void set_argument(KernelState& kernel, std::size_t index, const ArgumentDescript
   if (known.kind == ArgumentKind::kUnset) [[unlikely]] {
     --kernel.unset_count;
   }
-  if (known.object != wanted.object) {
-    kernel.arguments_told = false;
-  }
   known = wanted;
-  if (stored == sizeof(std::uint64_t)) [[likely]] {
-    std::uint64_t padded = 0;
-    // Sizes the compiler knows: a call of memcpy would cost as much as all the rest.
-    if (wanted.size == sizeof(std::uint64_t)) {
-      std::memcpy(&padded, value, sizeof(std::uint64_t));
-    } else if (wanted.size == sizeof(std::uint32_t)) {
-      std::memcpy(&padded, value, sizeof(std::uint32_t));
-    } else {
-      std::memcpy(&padded, value, wanted.size);
-    }
-    std::memcpy(kernel.values.data() + kernel.offsets[index], &padded, sizeof(padded));
-  } else if (stored != 0) {
+  if (stored != 0) {
     std::byte* place = kernel.values.data() + kernel.offsets[index];
     std::memset(place + stored - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
     std::memcpy(place, value, wanted.size);
   }
 }
 
-/// What an 8-byte value is: a handle if we know the object, else plain bytes.
-ArgumentDescriptor recognise(std::uint64_t value) noexcept {
+/// What an 8-byte value is: a handle if we know the object, else plain bytes. `told` becomes false if
+/// the recorder does not know the object yet.
+ArgumentDescriptor recognise(std::uint64_t value, bool* told) noexcept {
   ArgumentDescriptor descriptor;
   descriptor.size = sizeof(value);
   descriptor.kind = ArgumentKind::kValue;
-  if (!objects.memory.may_contain(value) && !objects.samplers.may_contain(value)) {
-    return descriptor;
-  }
   if (const MemoryState* memory = objects.memory.find(value); memory != nullptr) {
     descriptor.kind = memory->kind;
     descriptor.object = memory->id;
+    *told = *told && memory->told.load(std::memory_order_relaxed);
   } else if (const SamplerState* sampler = objects.samplers.find(value); sampler != nullptr) {
     descriptor.kind = ArgumentKind::kSampler;
     descriptor.object = sampler->id;
+    *told = *told && sampler->told.load(std::memory_order_relaxed);
   }
   return descriptor;
 }
 
+/// The usual case: an argument of at most 8 bytes that was set before. The descriptor is written as two
+/// words: made of smaller stores and then copied, it would stall the processor for longer than all the rest.
+bool track_small_argument(KernelState& kernel, cl_uint index, std::size_t size, const void* value) noexcept {
+  ArgumentDescriptor& known = kernel.descriptors[index];
+  if (value == nullptr || known.stored_bytes() != sizeof(std::uint64_t)) {
+    return false;
+  }
+  std::uint64_t padded = 0;
+  std::uint64_t words[2] = {std::uint64_t{size} | static_cast<std::uint64_t>(ArgumentKind::kValue) << 32U, 0};
+  if (size == sizeof(std::uint64_t)) {
+    std::memcpy(&padded, value, sizeof(std::uint64_t));
+    if (objects.memory.may_contain(padded) || objects.samplers.may_contain(padded)) {
+      const ArgumentDescriptor found = recognise(padded, &kernel.arguments_told);
+      words[0] = std::uint64_t{size} | static_cast<std::uint64_t>(found.kind) << 32U;
+      words[1] = found.object;
+    }
+  } else if (size == sizeof(std::uint32_t)) {
+    std::uint32_t half = 0;
+    std::memcpy(&half, value, sizeof(half));
+    padded = half;
+  } else {
+    return false;
+  }
+  static_assert(sizeof(words) == sizeof(known));
+  std::memcpy(static_cast<void*>(&known), words, sizeof(words));
+  std::memcpy(kernel.values.data() + kernel.offsets[index], &padded, sizeof(padded));
+  return true;
+}
+
 void track_argument(KernelState& kernel, cl_uint index, std::size_t size, const void* value) noexcept {
-  if (index >= kernel.descriptors.size()) {
+  if (index >= kernel.descriptors.size() || track_small_argument(kernel, index, size, value)) [[likely]] {
     return;
   }
   ArgumentDescriptor descriptor;
   if (size == sizeof(std::uint64_t) && value != nullptr) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, value, sizeof(bytes));
-    descriptor = recognise(bytes);
+    descriptor = recognise(bytes, &kernel.arguments_told);
   } else {
     descriptor.size = static_cast<std::uint32_t>(size);
     // Without a value: local memory, or a null buffer; the driver is told both in the same way.
