@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "layer/opencl/layer.h"
+#include "layer/opencl/lifecycle.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
 
@@ -84,6 +85,7 @@ void guarded(Work&& work) noexcept {
 /// are dropped; while one still runs, or is being built, its kernels live on for a moment.
 template <class Build>
 cl_int without_our_kernels(cl_program program, const replay::EntryPoint& entry_point, Build&& build) noexcept {
+  const ReportSignalKeeper keeper;
   const ProgramState* known = objects.programs.find(handle_of(program));
   const auto functions = known == nullptr ? std::set<capture::FunctionId>() : take_functions(known->id, false);
   if (functions.empty()) {
@@ -268,6 +270,7 @@ cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device
 cl_program wrap::clLinkProgram(cl_context context, cl_uint count, const cl_device_id* devices, const char* options,
                                cl_uint inputs, const cl_program* input_programs,
                                void(CL_CALLBACK* notify)(cl_program, void*), void* user, cl_int* error) noexcept {
+  const ReportSignalKeeper keeper;
   cl_program program =
       target.clLinkProgram(context, count, devices, options, inputs, input_programs, notify, user, error);
   if (program != nullptr) {

@@ -100,9 +100,20 @@ Result run(const Options& options) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  // Whatever signals the test runner ignores, the program starts like one from a shell.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   pid_t child = 0;
   const int started =
-      posix_spawn(&child, PROGRAMS_FILE, &actions, nullptr, argument_list.data(), environment_list.data());
+      posix_spawn(&child, PROGRAMS_FILE, &actions, &attributes, argument_list.data(), environment_list.data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (started != 0) {
     throw std::runtime_error(std::string("cannot start " PROGRAMS_FILE ": ") + std::strerror(started));
