@@ -27,7 +27,7 @@ class Program {
     }
   }
   Token next() {
-    if (place_ == current_.size()) {
+    while (place_ == current_.size()) {
       place_ = 0;
       choose();
     }
