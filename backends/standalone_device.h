@@ -12,7 +12,7 @@ namespace refrain::backends {
 struct DeviceChoice {
   std::uint32_t platform = 0;
   std::uint32_t device = 0;
-  std::string name;   ///< if not empty: the first device whose name contains it, on any platform
+  std::string name;  ///< if not empty: the first device whose name contains it, on any platform
 };
 
 /// Owns everything made through it. Used by one thread. Nothing throws but std::bad_alloc. Where a result
@@ -27,7 +27,8 @@ class StandaloneDevice {
   virtual bool make_queue(const capture::QueueInfo& wanted, capture::QueueInfo* made, std::string* why) = 0;
   /// A new buffer, part of a buffer, image or sampler. `parent` is the handle made for BufferInfo::parent,
   /// or 0. 0 if it cannot be made.
-  virtual capture::Handle make_memory(const capture::BufferInfo& wanted, capture::Handle parent, std::string* why) = 0;
+  virtual capture::Handle make_memory(const capture::BufferInfo& wanted, capture::Handle parent,
+                                      std::string* why) = 0;
   /// The function's handle, as OperationHeader::function_handle has it. Code is built once.
   virtual capture::Handle make_function(const capture::FunctionInfo& function, capture::CodeKind kind,
                                         std::span<const std::byte> code, std::string* why) = 0;

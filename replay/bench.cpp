@@ -66,7 +66,8 @@ std::string first_difference(const BenchGraph& graph, const std::vector<std::vec
     const auto place = std::ranges::mismatch(a[i], b[i]);
     if (place.in1 != a[i].end()) {
       return fmt::format("byte {} of {} is {:#04x} eagerly and {:#04x} natively", place.in1 - a[i].begin(),
-                         graph.name_of_content(i), static_cast<unsigned>(*place.in1), static_cast<unsigned>(*place.in2));
+                         graph.name_of_content(i), static_cast<unsigned>(*place.in1),
+                         static_cast<unsigned>(*place.in2));
     }
   }
   return {};
@@ -79,6 +80,13 @@ class Bench {
       : options_(options), capture_(capture), device_(device), progress_(err, options.quiet) {
     result_.file = options.file;
     result_.device = device.info();
+    for (const capture::LaneHistory& lane : capture.lanes) {
+      capture::for_each_leaf(lane, [&](const capture::HistoryItem& item) {
+        if (item.graph < capture.graphs.size()) {
+          occurrences_[capture.graphs[item.graph].id()] += item.total;
+        }
+      });
+    }
   }
 
   BenchResult run(const std::vector<const capture::StoredGraph*>& graphs) {
@@ -137,7 +145,8 @@ class Bench {
     }
   }
 
-  void measure(const capture::StoredGraph& stored, BenchGraph& graph, const BenchPlan& plan, std::uint32_t chunk) {
+  void measure(const capture::StoredGraph& stored, BenchGraph& graph, const BenchPlan& plan,
+               std::uint32_t chunk) {
     std::vector<std::uint64_t> eager_ns, native_ns;
     std::string why;
     if (!graph.reset(&why)) {
@@ -154,11 +163,18 @@ class Bench {
       return ok;
     };
     const std::uint64_t pairs = std::uint64_t{options_.warm_up} + options_.repetitions;
-    for (std::uint64_t pair = 0; pair < pairs; ++pair) {
+    const auto enough = Clock::now() + std::chrono::seconds(options_.max_seconds);
+    std::uint32_t timed_pairs = 0;
+    for (std::uint64_t pair = 0; pair < pairs && (timed_pairs < 3 || Clock::now() < enough); ++pair) {
       const bool warm = pair < options_.warm_up;
-      const bool native_first = pair % 2 != 0;   // neither always finds the caches the other left
-      if (!timed(native_first, warm ? nullptr : native_first ? &native_ns : &eager_ns) ||
-          !timed(!native_first, warm ? nullptr : native_first ? &eager_ns : &native_ns)) {
+      timed_pairs += warm ? 0 : 1;
+      const bool native_first = pair % 2 != 0;  // neither always finds the caches the other left
+      if (!timed(native_first, warm           ? nullptr
+                               : native_first ? &native_ns
+                                              : &eager_ns) ||
+          !timed(!native_first, warm           ? nullptr
+                                : native_first ? &eager_ns
+                                               : &native_ns)) {
         problem(stored.id(), why, true);
         return;
       }
@@ -169,7 +185,8 @@ class Bench {
     row.chunk = chunk;
     row.nodes = graph.graph().size();
     row.edges = graph.graph().edges().size();
-    row.occurrences = stored.occurrences;
+    row.occurrences = occurrences_[stored.id()];
+    row.pairs = timed_pairs;
     row.parts = plan.pieces.size();
     row.native_parts = plan.native_pieces;
     row.eager = summarize(eager_ns);
@@ -185,6 +202,7 @@ class Bench {
   Progress progress_;
   BenchResult result_;
   std::string where_;
+  std::unordered_map<std::uint32_t, std::uint64_t> occurrences_;  // per graph id
 };
 
 int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
@@ -201,7 +219,8 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
     return refuse(why);
   }
   if (!capture->cut_short.empty() && !options.quiet) {
-    fmt::print(err, "refrain bench: {}: {}; what was read before is used\n", options.file, capture->cut_short);
+    fmt::print(err, "refrain bench: {}: {}; what was read before is used\n", options.file,
+               capture->cut_short);
   }
   std::vector<const capture::StoredGraph*> graphs;
   if (options.graphs.empty()) {
@@ -212,7 +231,8 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   for (const std::uint32_t wanted : options.graphs) {
     const auto found = std::ranges::find(capture->graphs, wanted, &capture::StoredGraph::id);
     if (found == capture->graphs.end()) {
-      return refuse(fmt::format("{} has no graph {}; `refrain dump {}` lists them", options.file, wanted, options.file));
+      return refuse(fmt::format("{} has no graph {}; `refrain dump {}` lists them", options.file, wanted,
+                                options.file));
     }
     graphs.push_back(&*found);
   }
@@ -226,7 +246,7 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
     fmt::print(err, "refrain bench: {}\n", why);
     return 3;
   }
-  const BenchResult result = Bench(options, *capture, *device, err).run(graphs);
+  const BenchResult result = bench_graphs(options, *capture, graphs, *device, err);
   (options.json ? print_json : print_table)(result, options, out);
   if (std::ranges::any_of(result.problems, &BenchProblem::failure)) {
     return 1;
@@ -235,6 +255,12 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
 }
 
 }  // namespace
+
+BenchResult bench_graphs(const BenchOptions& options, const capture::Capture& capture,
+                         const std::vector<const capture::StoredGraph*>& graphs,
+                         backends::StandaloneDevice& device, std::FILE* err) {
+  return Bench(options, capture, device, err).run(graphs);
+}
 
 int run_bench(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   try {

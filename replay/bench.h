@@ -16,18 +16,20 @@ namespace refrain::replay {
 
 struct BenchOptions {
   std::string file;
-  std::vector<std::uint32_t> graphs;         ///< numbers as `refrain dump` shows them; empty: all
-  std::uint32_t repetitions = 30;            ///< timed pairs per graph and chunk size, at least 1
-  std::uint32_t warm_up = 3;                 ///< untimed pairs before
+  std::vector<std::uint32_t> graphs;  ///< numbers as `refrain dump` shows them; empty: all
+  std::uint32_t repetitions = 30;     ///< timed pairs per graph and chunk size, at least 1
+  std::uint32_t warm_up = 3;          ///< untimed pairs before
+  /// Per graph and chunk size: after this time no further pairs are started, but three are always timed.
+  std::uint32_t max_seconds = 10;
   /// Nodes per command buffer; 0: as large as the partition allows. Every size gives a row.
   std::vector<std::uint32_t> chunk_sizes{0};
-  bool fewest_parts = false;                 ///< partition mode: kFewestParts instead of kNoFalseWait
-  bool json = false;                         ///< one JSON object on `out` instead of the table
-  bool quiet = false;                        ///< no progress on `err`
-  std::uint32_t platform = 0;                ///< which platform of this machine (number in `refrain doctor`)
-  std::uint32_t device = 0;                  ///< which device of the platform
-  std::string device_name;                   ///< if not empty: the first device whose name contains it
-  std::uint64_t max_memory_mb = 4096;        ///< graphs that need more are listed as skipped
+  bool fewest_parts = false;           ///< partition mode: kFewestParts instead of kNoFalseWait
+  bool json = false;                   ///< one JSON object on `out` instead of the table
+  bool quiet = false;                  ///< no progress on `err`
+  std::uint32_t platform = 0;          ///< which platform of this machine (number in `refrain doctor`)
+  std::uint32_t device = 0;            ///< which device of the platform
+  std::string device_name;             ///< if not empty: the first device whose name contains it
+  std::uint64_t max_memory_mb = 4096;  ///< graphs that need more are listed as skipped
 };
 
 /// Runs the bench and prints its result on `out`, progress and errors on `err`.

@@ -17,17 +17,17 @@ struct BenchMemory {
   capture::ObjectId object = 0;
   capture::Handle handle = 0;
   capture::ArgumentKind kind = capture::ArgumentKind::kBuffer;
-  std::vector<std::byte> start;   ///< contents before each checked run
-  bool part = false;              ///< of another buffer or image: not written or compared on its own
+  std::vector<std::byte> start;  ///< contents before each checked run
+  bool part = false;             ///< of another buffer or image: not written or compared on its own
 };
 
 /// How a graph is replayed natively with one chunk size.
 struct BenchPlan {
   struct Piece {
-    std::unique_ptr<backends::CommandBuffer> buffer;   ///< null: one node, issued eagerly
+    std::unique_ptr<backends::CommandBuffer> buffer;  ///< null: one node, issued eagerly
     std::vector<capture::NodeIndex> nodes;
-    std::vector<std::uint32_t> waits;                  ///< pieces whose event it needs
-    bool signals = false;                              ///< some piece needs its event
+    std::vector<std::uint32_t> waits;  ///< pieces whose event it needs
+    bool signals = false;              ///< some piece needs its event
   };
   std::vector<Piece> pieces;
   std::uint32_t native_pieces = 0;
@@ -36,7 +36,8 @@ struct BenchPlan {
 class BenchGraph {
  public:
   /// Makes everything the graph names. Null, and `why`, if something cannot be made here.
-  static std::unique_ptr<BenchGraph> rebuild(const capture::Capture& capture, const capture::StoredGraph& stored,
+  static std::unique_ptr<BenchGraph> rebuild(const capture::Capture& capture,
+                                             const capture::StoredGraph& stored,
                                              backends::StandaloneDevice& device, std::uint64_t max_bytes,
                                              std::string* why);
 
@@ -86,8 +87,9 @@ class BenchGraph {
     bool compared = false;
   };
   std::vector<std::unique_ptr<HostMemory>> host_;
-  std::vector<std::vector<capture::NodeIndex>> event_waits_;  // per node: nodes whose event its call waits for
-  std::vector<std::uint8_t> signals_;                         // per node: somebody waits for its event
+  std::vector<std::vector<capture::NodeIndex>>
+      event_waits_;                    // per node: nodes whose event its call waits for
+  std::vector<std::uint8_t> signals_;  // per node: somebody waits for its event
   std::size_t made_up_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -24,10 +24,10 @@ enum class PartitionMode : std::uint8_t {
 using PartGroup = std::uint32_t;
 
 struct Part {
-  bool native = false;                       ///< to be recorded; else one node issued eagerly
+  bool native = false;  ///< to be recorded; else one node issued eagerly
   PartGroup group = 0;
-  std::vector<capture::NodeIndex> nodes;     ///< in an order that respects the edges
-  std::vector<std::uint32_t> waits;          ///< parts that must complete before, reduced
+  std::vector<capture::NodeIndex> nodes;  ///< in an order that respects the edges
+  std::vector<std::uint32_t> waits;       ///< parts that must complete before, reduced
 };
 
 struct Partitioning {

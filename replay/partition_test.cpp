@@ -47,7 +47,8 @@ Partitioning split(const Groups& groups, const Edges& edges, PartitionMode mode,
 }
 
 // reach[a] has bit b set: there is a path from a to b.
-std::vector<std::uint64_t> reachability(std::size_t nodes, const std::set<std::pair<std::uint32_t, std::uint32_t>>& edges) {
+std::vector<std::uint64_t> reachability(std::size_t nodes,
+                                        const std::set<std::pair<std::uint32_t, std::uint32_t>>& edges) {
   std::vector<std::uint64_t> reach(nodes);
   for (std::size_t round = 0; round < nodes; ++round) {
     for (const auto& [from, to] : edges) {
@@ -82,7 +83,8 @@ std::string defect(const Groups& groups, const Edges& edges, const std::vector<s
       if (a != b && part_of[a] == part_of[b] && (groups[a] != groups[b] || groups[a] == 0)) {
         return "groups mixed";
       }
-      if (mode == kExact && (groups[a] == 0) != (groups[b] == 0) && part_reaches(a, b) != node_reaches(a, b)) {
+      if (mode == kExact && (groups[a] == 0) != (groups[b] == 0) &&
+          part_reaches(a, b) != node_reaches(a, b)) {
         return "false wait";
       }
       // An outside wait of a delays the whole part of a and all that follows it.
@@ -173,7 +175,8 @@ struct RandomGraph {
   std::vector<std::uint8_t> outside;
 };
 
-RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint32_t groups, bool with_outside) {
+RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint32_t groups,
+                         bool with_outside) {
   RandomGraph graph;
   const std::size_t nodes = 1 + random() % max_nodes;
   const auto density = static_cast<unsigned>(1 + random() % 5);
@@ -333,7 +336,8 @@ double milliseconds(const std::function<void()>& what) {
   for (int i = 0; i < 3; ++i) {
     const auto start = std::chrono::steady_clock::now();
     what();
-    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(
+        best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }

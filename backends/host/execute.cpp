@@ -22,7 +22,7 @@ Triple triple(std::span<const std::uint64_t> words, std::size_t from) {
 // One side of a copy in three dimensions: where a row starts and how far apart rows and slices are.
 struct Side {
   std::byte* base = nullptr;
-  std::size_t size = 0;      // bytes that may be touched; SIZE_MAX: host memory, unknown
+  std::size_t size = 0;  // bytes that may be touched; SIZE_MAX: host memory, unknown
   std::size_t row_pitch = 0, slice_pitch = 0;
   std::size_t start = 0;
 };
@@ -32,7 +32,8 @@ bool fits(const Side& side, const Triple& region) {
   if (region[0] == 0 || region[1] == 0 || region[2] == 0) {
     return false;
   }
-  const std::uint64_t last = side.start + (region[2] - 1) * side.slice_pitch + (region[1] - 1) * side.row_pitch;
+  const std::uint64_t last =
+      side.start + (region[2] - 1) * side.slice_pitch + (region[1] - 1) * side.row_pitch;
   return side.row_pitch >= region[0] && inside(last, region[0], side.size);
 }
 
@@ -104,15 +105,19 @@ bool describe(const Prepared& p, Copy* copy) {
       break;
     case OperationKind::kCopyBufferRect: {
       const Triple region = triple(words, 6);
-      *copy = {rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]),
-               rect_side(memory(1).data.get(), memory(1).size, triple(words, 3), region, words[11], words[12]), region};
+      *copy = {
+          rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]),
+          rect_side(memory(1).data.get(), memory(1).size, triple(words, 3), region, words[11], words[12]),
+          region};
       break;
     }
     case OperationKind::kReadBufferRect:
     case OperationKind::kWriteBufferRect: {
       const Triple region = triple(words, 6);
-      copy->from = rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]);
-      copy->to = rect_side(host_pointer(operation, 1), SIZE_MAX / 2, triple(words, 3), region, words[11], words[12]);
+      copy->from =
+          rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]);
+      copy->to =
+          rect_side(host_pointer(operation, 1), SIZE_MAX / 2, triple(words, 3), region, words[11], words[12]);
       copy->region = region;
       if (operation.kind() == OperationKind::kWriteBufferRect) {
         std::swap(copy->from, copy->to);
@@ -151,8 +156,7 @@ bool describe(const Prepared& p, Copy* copy) {
         std::swap(copy->from, copy->to);
       }
       break;
-    default:
-      return false;
+    default: return false;
   }
   return fits(copy->from, copy->region) && fits(copy->to, copy->region);
 }
@@ -197,8 +201,7 @@ int check(const Prepared& p) {
   const auto words = operation.words();
   const auto colour_ok = [&](std::size_t i) { return operation.arguments()[i].size == 16; };
   switch (operation.kind()) {
-    case OperationKind::kKernel:
-      return words[0] >= 1 && words[0] <= 3 ? kSuccess : kInvalidValue;
+    case OperationKind::kKernel: return words[0] >= 1 && words[0] <= 3 ? kSuccess : kInvalidValue;
     case OperationKind::kFillBuffer: {
       const std::size_t pattern = operation.arguments()[1].size;
       return pattern != 0 && words[1] != 0 && words[0] % pattern == 0 && words[1] % pattern == 0 &&
@@ -215,7 +218,8 @@ int check(const Prepared& p) {
       return pointer_range_ok(p, 0, words[0]) && pointer_range_ok(p, 1, words[0]) ? kSuccess : kInvalidValue;
     case OperationKind::kPointerFill: {
       const std::size_t pattern = operation.arguments()[1].size;
-      return pattern != 0 && words[0] % pattern == 0 && pointer_range_ok(p, 0, words[0]) ? kSuccess : kInvalidValue;
+      return pattern != 0 && words[0] % pattern == 0 && pointer_range_ok(p, 0, words[0]) ? kSuccess
+                                                                                         : kInvalidValue;
     }
     case OperationKind::kCopyBuffer:
     case OperationKind::kReadBuffer:
@@ -234,10 +238,8 @@ int check(const Prepared& p) {
     case OperationKind::kUnknown:
     case OperationKind::kOther:
     case OperationKind::kCommandBuffer:
-    case OperationKind::kPointerFree:
-      return kUnsupported;
-    default:
-      return kSuccess;  // carries order only, or a host function
+    case OperationKind::kPointerFree: return kUnsupported;
+    default: return kSuccess;  // carries order only, or a host function
   }
 }
 
@@ -246,9 +248,7 @@ int execute(const Prepared& p) {
   const auto words = operation.words();
   switch (operation.kind()) {
     case OperationKind::kKernel:
-    case OperationKind::kHostFunction:
-      p.kernel(KernelCall(operation, p.memory));
-      return kSuccess;
+    case OperationKind::kHostFunction: p.kernel(KernelCall(operation, p.memory)); return kSuccess;
     case OperationKind::kFillBuffer:
       fill(p.memory[0]->data.get() + words[0], words[1], operation.value_of(1));
       return kSuccess;
@@ -256,8 +256,8 @@ int execute(const Prepared& p) {
       fill(reinterpret_cast<std::byte*>(operation.handle_of(0)), words[0], operation.value_of(1));
       return kSuccess;
     case OperationKind::kPointerCopy:
-      std::memmove(reinterpret_cast<void*>(operation.handle_of(0)), reinterpret_cast<void*>(operation.handle_of(1)),
-                   words[0]);
+      std::memmove(reinterpret_cast<void*>(operation.handle_of(0)),
+                   reinterpret_cast<void*>(operation.handle_of(1)), words[0]);
       return kSuccess;
     case OperationKind::kFillImage: {
       const Memory& image = *p.memory[0];
@@ -271,8 +271,7 @@ int execute(const Prepared& p) {
       }
       return kSuccess;
     }
-    default:
-      break;
+    default: break;
   }
   if (Copy copy; describe(p, &copy)) {
     for (std::size_t z = 0; z < copy.region[2]; ++z) {

@@ -53,7 +53,8 @@ int HostBackend::State::prepare(const OperationView& operation, Prepared* result
     } else if (kind == ArgumentKind::kPointer) {
       found = allocation_of(operation.handle_of(i));
     }
-    const bool wanted = kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage || kind == ArgumentKind::kPointer;
+    const bool wanted =
+        kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage || kind == ArgumentKind::kPointer;
     const bool null_allowed = operation.kind() == OperationKind::kKernel && operation.handle_of(i) == 0;
     if (wanted && !found && !null_allowed) {
       return kInvalidHandle;
@@ -145,7 +146,8 @@ bool HostBackend::State::advance() {
 }
 
 void HostBackend::State::run(Work& work) {
-  int error = std::ranges::any_of(work.waits, [](const ProgressPointer& p) { return p->failed; }) ? kWaitFailed : 0;
+  int error =
+      std::ranges::any_of(work.waits, [](const ProgressPointer& p) { return p->failed; }) ? kWaitFailed : 0;
   if (error == 0 && work.operation) {
     error = execute(*work.operation);
   }
@@ -204,13 +206,14 @@ HostBackend::HostBackend() : state_(std::make_unique<State>()) {
   Capabilities& all = state_->capabilities;
   all.native = all.out_of_order = all.update_arguments = all.simultaneous_use = true;
   for (const OperationKind kind :
-       {OperationKind::kUnknown, OperationKind::kReadBuffer, OperationKind::kWriteBuffer, OperationKind::kReadBufferRect,
-        OperationKind::kWriteBufferRect, OperationKind::kReadImage, OperationKind::kWriteImage, OperationKind::kMap,
-        OperationKind::kUnmap, OperationKind::kMigrate, OperationKind::kPointerMap, OperationKind::kPointerUnmap,
-        OperationKind::kPointerFree, OperationKind::kPointerMigrate, OperationKind::kEventRecord,
-        OperationKind::kEventWait, OperationKind::kHostFunction, OperationKind::kCommandBuffer,
-        OperationKind::kOther}) {
-    state_->unrecordable[static_cast<std::size_t>(kind)] = "the host backend does not record this kind of operation";
+       {OperationKind::kUnknown, OperationKind::kReadBuffer, OperationKind::kWriteBuffer,
+        OperationKind::kReadBufferRect, OperationKind::kWriteBufferRect, OperationKind::kReadImage,
+        OperationKind::kWriteImage, OperationKind::kMap, OperationKind::kUnmap, OperationKind::kMigrate,
+        OperationKind::kPointerMap, OperationKind::kPointerUnmap, OperationKind::kPointerFree,
+        OperationKind::kPointerMigrate, OperationKind::kEventRecord, OperationKind::kEventWait,
+        OperationKind::kHostFunction, OperationKind::kCommandBuffer, OperationKind::kOther}) {
+    state_->unrecordable[static_cast<std::size_t>(kind)] =
+        "the host backend does not record this kind of operation";
   }
 }
 
@@ -448,7 +451,8 @@ Status HostBackend::record(const capture::Graph& graph, std::span<const capture:
   return {kOutOfMemory};
 }
 
-Status HostBackend::issue(const OperationView& operation, std::span<const Event> waits, Event* done) noexcept try {
+Status HostBackend::issue(const OperationView& operation, std::span<const Event> waits, Event* done) noexcept
+    try {
   std::unique_lock lock(state_->mutex);
   const auto& header = operation.header();
   State::Work work;
@@ -468,8 +472,11 @@ Status HostBackend::issue(const OperationView& operation, std::span<const Event>
   const bool blocking = operation.has(capture::kBlocking);
   const bool flush_only = operation.kind() == OperationKind::kFlush;
   Event own = kNoEvent;
-  state_->submit(std::move(work), operation.has(capture::kWaitsForQueue), operation.has(capture::kBlocksQueue),
-                 done != nullptr ? done : blocking ? &own : nullptr);
+  state_->submit(std::move(work), operation.has(capture::kWaitsForQueue),
+                 operation.has(capture::kBlocksQueue),
+                 done != nullptr ? done
+                 : blocking      ? &own
+                                 : nullptr);
   if (flush_only || blocking) {
     state_->flush(header.queue);
   }

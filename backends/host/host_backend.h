@@ -25,13 +25,13 @@ namespace refrain::backends::host {
 enum Error : int {
   kSuccess = 0,
   kOutOfMemory = -1,
-  kInvalidHandle = -2,       ///< unknown or released buffer, image or pointer
+  kInvalidHandle = -2,  ///< unknown or released buffer, image or pointer
   kUnknownFunction = -3,
-  kInvalidOperation = -4,    ///< e.g. append after finalize, second finalize, enqueue while busy
-  kInvalidValue = -5,        ///< offsets, sizes, malformed records
-  kUnsupported = -6,         ///< this kind cannot be recorded or issued
+  kInvalidOperation = -4,  ///< e.g. append after finalize, second finalize, enqueue while busy
+  kInvalidValue = -5,      ///< offsets, sizes, malformed records
+  kUnsupported = -6,       ///< this kind cannot be recorded or issued
   kInvalidEvent = -7,
-  kWaitFailed = -8,          ///< an event waited for ended with an error
+  kWaitFailed = -8,  ///< an event waited for ended with an error
 };
 
 struct Memory;
@@ -39,7 +39,8 @@ struct Memory;
 /// What a kernel sees of its launch. Called once per launch, not once per work item.
 class KernelCall {
  public:
-  KernelCall(const capture::OperationView& operation, std::span<const std::shared_ptr<Memory>> memory) noexcept
+  KernelCall(const capture::OperationView& operation,
+             std::span<const std::shared_ptr<Memory>> memory) noexcept
       : operation_(operation), memory_(memory) {}
   [[nodiscard]] std::uint64_t global_size(int dimension) const noexcept {
     return operation_.words()[static_cast<std::size_t>(capture::words::kGlobal + dimension)];
@@ -131,8 +132,8 @@ class HostBackend : public Backend {
   // --- Memory. Handles are never reused. -----------------------------------------------------------
   [[nodiscard]] capture::Handle add_buffer(std::size_t bytes);
   /// Elements of 4 bytes (RGBA, 8 bits each) or 16 bytes (four 32-bit words).
-  [[nodiscard]] capture::Handle add_image(std::size_t element_bytes, std::size_t width, std::size_t height = 1,
-                                          std::size_t depth = 1);
+  [[nodiscard]] capture::Handle add_image(std::size_t element_bytes, std::size_t width,
+                                          std::size_t height = 1, std::size_t depth = 1);
   /// Memory that operations name by pointer.
   [[nodiscard]] void* add_allocation(std::size_t bytes);
   /// The application's reference goes; command buffers keep theirs. False if already released.
@@ -149,7 +150,8 @@ class HostBackend : public Backend {
   void set_needs_flush(bool on);
   /// Order of execution where dependencies leave a choice: 0 (default): order of submission, else random.
   void set_schedule(std::uint32_t seed);
-  /// Does one piece of submitted work that may run now (one operation or one command buffer). False if there is none.
+  /// Does one piece of submitted work that may run now (one operation or one command buffer). False if there
+  /// is none.
   bool advance();
   /// Until advance() finds nothing. Returns how much was done.
   std::size_t run_all();
@@ -177,11 +179,13 @@ class HostBackend : public Backend {
   // --- Backend ---------------------------------------------------------------------------------------
   [[nodiscard]] std::string_view name() const noexcept override { return "host"; }
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
-  Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
+  Recordable can_record(const capture::OperationView& operation,
+                        const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                 std::unique_ptr<CommandBuffer>* result) noexcept override;
   /// Queues are known from the operations: a queue is in-order unless declare_queue() said otherwise.
-  Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
+  Status issue(const capture::OperationView& operation, std::span<const Event> waits,
+               Event* done) noexcept override;
   void declare_queue(const capture::QueueInfo& queue);
   Status flush(const capture::QueueInfo& queue) noexcept override;
   Status finish(const capture::QueueInfo& queue) noexcept override;

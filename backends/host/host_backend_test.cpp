@@ -20,8 +20,8 @@ struct Records {
   capture::ObjectId queue = 1;
 
   OperationView make(OperationKind kind, std::initializer_list<std::uint64_t> words,
-                     const std::function<void(capture::OperationWriter&)>& arguments, capture::FunctionId function = 0,
-                     std::uint16_t flags = 0) {
+                     const std::function<void(capture::OperationWriter&)>& arguments,
+                     capture::FunctionId function = 0, std::uint16_t flags = 0) {
     storage.push_back(std::make_unique<std::vector<std::byte>>());
     capture::OperationWriter writer(*storage.back());
     auto& header = writer.begin(kind, 1);
@@ -35,14 +35,16 @@ struct Records {
     return OperationView(storage.back()->data());
   }
   // buffer[i] = buffer[i] * factor + add
-  OperationView scale(Handle buffer, std::uint32_t factor, std::uint32_t add, capture::FunctionId function = 7) {
-    return make(OperationKind::kKernel, {1, 0, 0, 0, 4, 1, 1, 0, 0, 0},
-                [&](capture::OperationWriter& w) {
-                  w.argument_handle(ArgumentKind::kBuffer, 0, buffer);
-                  w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&factor, 1)));
-                  w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&add, 1)));
-                },
-                function);
+  OperationView scale(Handle buffer, std::uint32_t factor, std::uint32_t add,
+                      capture::FunctionId function = 7) {
+    return make(
+        OperationKind::kKernel, {1, 0, 0, 0, 4, 1, 1, 0, 0, 0},
+        [&](capture::OperationWriter& w) {
+          w.argument_handle(ArgumentKind::kBuffer, 0, buffer);
+          w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&factor, 1)));
+          w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&add, 1)));
+        },
+        function);
   }
   OperationView copy(Handle from, Handle to, std::uint64_t bytes) {
     return make(OperationKind::kCopyBuffer, {0, 0, bytes}, [&](capture::OperationWriter& w) {
@@ -102,8 +104,9 @@ TEST_CASE_METHOD(Fixture, "strict: released memory, unknown functions, sizes out
   const Event unknown[] = {Event{12345}};
   REQUIRE(backend.issue(records.copy(a, a, 0), unknown, nullptr).code == kInvalidEvent);
   // A copy whose arguments are missing, as a damaged file could have it.
-  REQUIRE(backend.issue(records.make(OperationKind::kCopyBuffer, {0, 0, 4}, [](auto&) {}), {}, nullptr).code ==
-          kInvalidValue);
+  REQUIRE(
+      backend.issue(records.make(OperationKind::kCopyBuffer, {0, 0, 4}, [](auto&) {}), {}, nullptr).code ==
+      kInvalidValue);
 }
 
 TEST_CASE_METHOD(Fixture, "create, append, finalize: twice or too late is an error") {
@@ -230,8 +233,9 @@ TEST_CASE_METHOD(Fixture, "a barrier comes between what is before and after it")
     const Handle a = backend.add_buffer(16);
     REQUIRE(backend.issue(records.scale(a, 1, 3), {}, nullptr).ok());
     REQUIRE(backend
-                .issue(records.make(OperationKind::kBarrier, {}, [](auto&) {}, 0,
-                                    capture::kWaitsForQueue | capture::kBlocksQueue),
+                .issue(records.make(
+                           OperationKind::kBarrier, {}, [](auto&) {}, 0,
+                           capture::kWaitsForQueue | capture::kBlocksQueue),
                        {}, nullptr)
                 .ok());
     REQUIRE(backend.issue(records.scale(a, 5, 0), {}, nullptr).ok());
@@ -277,12 +281,14 @@ TEST_CASE_METHOD(Fixture, "work that needs a flush does not start without one; b
   std::uint32_t word = 0;
   REQUIRE(backend.issue(records.scale(a, 1, 1), {}, nullptr).ok());
   REQUIRE(backend
-              .issue(records.make(OperationKind::kReadBuffer, {0, 4, 1},
-                                  [&](capture::OperationWriter& w) {
-                                    w.argument_handle(ArgumentKind::kBuffer, 0, a);
-                                    w.argument_handle(ArgumentKind::kHostPointer, 0, reinterpret_cast<std::uint64_t>(&word));
-                                  },
-                                  0, capture::kBlocking),
+              .issue(records.make(
+                         OperationKind::kReadBuffer, {0, 4, 1},
+                         [&](capture::OperationWriter& w) {
+                           w.argument_handle(ArgumentKind::kBuffer, 0, a);
+                           w.argument_handle(ArgumentKind::kHostPointer, 0,
+                                             reinterpret_cast<std::uint64_t>(&word));
+                         },
+                         0, capture::kBlocking),
                      {}, nullptr)
               .ok());
   REQUIRE(word == 2);

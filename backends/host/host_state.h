@@ -65,8 +65,8 @@ struct HostBackend::State {
     std::shared_ptr<std::uint32_t> running;
     bool in_order = true;
     bool flushed = false;
-    std::vector<ProgressPointer> after;     // order of the queue
-    std::vector<ProgressPointer> waits;     // events: a failed one fails this work
+    std::vector<ProgressPointer> after;  // order of the queue
+    std::vector<ProgressPointer> waits;  // events: a failed one fails this work
     ProgressPointer progress;
   };
   struct Injection {

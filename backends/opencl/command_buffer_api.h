@@ -47,7 +47,7 @@ inline constexpr cl_device_info kDeviceRequiredQueueProperties = 0x12AA;
 inline constexpr cl_device_info kDeviceSupportedQueueProperties = 0x129A;  // from 0.9.6
 inline constexpr cl_device_info kDeviceMutableCapabilities = 0x12B0;
 inline constexpr cl_bitfield kCapabilitySimultaneousUse = 1U << 2U;
-inline constexpr cl_bitfield kCapabilityOutOfOrder = 1U << 3U;             // before 0.9.6
+inline constexpr cl_bitfield kCapabilityOutOfOrder = 1U << 3U;  // before 0.9.6
 inline constexpr cl_ulong kPropertyFlags = 0x1293;
 inline constexpr cl_ulong kFlagSimultaneousUse = 1U << 0U;
 inline constexpr cl_ulong kFlagMutable = 1U << 1U;
@@ -63,7 +63,7 @@ inline constexpr cl_int kInvalidMutableCommand = -1141;
 /// Where a command stands among the others of its command buffer.
 struct CommandOrder {
   std::span<const SyncPoint> after;
-  SyncPoint* made = nullptr;   ///< null: nobody waits for it
+  SyncPoint* made = nullptr;  ///< null: nobody waits for it
 };
 
 struct ArgumentUpdate {
@@ -77,7 +77,7 @@ struct LaunchUpdate {
   MutableCommand command = nullptr;
   cl_uint dimensions = 0;
   std::span<const ArgumentUpdate> arguments;
-  std::span<const ArgumentUpdate> pointers;   ///< SVM; `size` does not count
+  std::span<const ArgumentUpdate> pointers;  ///< SVM; `size` does not count
   const std::size_t* offset = nullptr;
   const std::size_t* global = nullptr;
   const std::size_t* local = nullptr;
@@ -107,17 +107,19 @@ class CommandBufferApi {
                      std::size_t destination_offset, std::size_t size, const CommandOrder& order) const;
   cl_int copy_buffer_rect(CommandBufferHandle buffer, cl_mem source, cl_mem destination,
                           const std::size_t* source_origin, const std::size_t* destination_origin,
-                          const std::size_t* region, std::size_t source_row_pitch, std::size_t source_slice_pitch,
-                          std::size_t destination_row_pitch, std::size_t destination_slice_pitch,
-                          const CommandOrder& order) const;
+                          const std::size_t* region, std::size_t source_row_pitch,
+                          std::size_t source_slice_pitch, std::size_t destination_row_pitch,
+                          std::size_t destination_slice_pitch, const CommandOrder& order) const;
   cl_int fill_buffer(CommandBufferHandle buffer, cl_mem memory, const void* pattern, std::size_t pattern_size,
                      std::size_t offset, std::size_t size, const CommandOrder& order) const;
-  cl_int copy_image(CommandBufferHandle buffer, cl_mem source, cl_mem destination, const std::size_t* source_origin,
-                    const std::size_t* destination_origin, const std::size_t* region, const CommandOrder& order) const;
+  cl_int copy_image(CommandBufferHandle buffer, cl_mem source, cl_mem destination,
+                    const std::size_t* source_origin, const std::size_t* destination_origin,
+                    const std::size_t* region, const CommandOrder& order) const;
   cl_int fill_image(CommandBufferHandle buffer, cl_mem image, const void* colour, const std::size_t* origin,
                     const std::size_t* region, const CommandOrder& order) const;
   cl_int copy_buffer_to_image(CommandBufferHandle buffer, cl_mem source, cl_mem image, std::size_t offset,
-                              const std::size_t* origin, const std::size_t* region, const CommandOrder& order) const;
+                              const std::size_t* origin, const std::size_t* region,
+                              const CommandOrder& order) const;
   cl_int copy_image_to_buffer(CommandBufferHandle buffer, cl_mem image, cl_mem destination,
                               const std::size_t* origin, const std::size_t* region, std::size_t offset,
                               const CommandOrder& order) const;
@@ -130,7 +132,8 @@ class CommandBufferApi {
 
  private:
   template <typename... Arguments>
-  cl_int command(void* function, CommandBufferHandle buffer, const CommandOrder& order, Arguments... arguments) const;
+  cl_int command(void* function, CommandBufferHandle buffer, const CommandOrder& order,
+                 Arguments... arguments) const;
 
   std::uint32_t version_ = 0;
   std::uint32_t mutable_version_ = 0;

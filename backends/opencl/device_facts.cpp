@@ -59,8 +59,9 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
   std::vector<cl_name_version> extensions;
   if (driver_.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, nullptr, &size) == CL_SUCCESS) {
     extensions.resize(size / sizeof(cl_name_version));
-    if (driver_.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, extensions.size() * sizeof(cl_name_version),
-                                extensions.data(), nullptr) != CL_SUCCESS) {
+    if (driver_.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION,
+                                extensions.size() * sizeof(cl_name_version), extensions.data(),
+                                nullptr) != CL_SUCCESS) {
       extensions.clear();
     }
   }

@@ -12,13 +12,13 @@ namespace refrain::backends::opencl {
 
 struct DeviceFacts {
   bool native = false;
-  const char* why_not = "";             ///< static lifetime
+  const char* why_not = "";  ///< static lifetime
   std::uint32_t version = 0;
-  std::uint32_t mutable_version = 0;    ///< 0: none
+  std::uint32_t mutable_version = 0;  ///< 0: none
   cl_bitfield required_queue_properties = 0;
   cl_bitfield supported_queue_properties = 0;
-  bool simultaneous_use = false;        ///< the flag may be given at creation
-  bool update = false;                  ///< all five kinds of update
+  bool simultaneous_use = false;  ///< the flag may be given at creation
+  bool update = false;            ///< all five kinds of update
   bool samplers_broken = false;
   CommandBufferApi api;
 };

@@ -30,13 +30,13 @@ struct FakeDriver {
   cl_bitfield queue_properties = 0;
   std::string missing_function;
 
-  std::vector<std::string> commands;        // as recorded
+  std::vector<std::string> commands;  // as recorded
   std::vector<std::string> updates;
   std::string create_flags;
   int finalized = 0;
   int update_status = CL_SUCCESS;
   bool events_complete = true;
-  std::map<const void*, int> references;    // retain and release, per object
+  std::map<const void*, int> references;  // retain and release, per object
   SyncPoint next_sync_point = 100;
   std::uintptr_t next_object = 0x1000;
   cl_icd_dispatch dispatch{};
@@ -57,15 +57,14 @@ struct FakeDriver {
     ++references[what];
     return CL_SUCCESS;
   }
-  cl_int release(const void* what) {
-    return --references[what] < 0 ? CL_INVALID_VALUE : CL_SUCCESS;
-  }
+  cl_int release(const void* what) { return --references[what] < 0 ? CL_INVALID_VALUE : CL_SUCCESS; }
   cl_int command(const std::string& text, const cl_ulong* properties, cl_uint count, const SyncPoint* waits,
                  SyncPoint* made, MutableCommand* handle) {
     std::ostringstream line;
     line << text;
     if (properties != nullptr) {
-      line << " properties " << std::hex << properties[0] << "=" << properties[1] << std::dec << (properties[2] == 0 ? "" : " …");
+      line << " properties " << std::hex << properties[0] << "=" << properties[1] << std::dec
+           << (properties[2] == 0 ? "" : " …");
     }
     for (cl_uint i = 0; i < count; ++i) {
       line << " after " << waits[i];

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/opencl/system_dispatch.h"
 #include "backends/opencl/opencl_backend.h"
+#include "backends/opencl/system_dispatch.h"
 #include "test/backends/record_maker.h"
 
 namespace refrain::test {
@@ -130,8 +130,8 @@ struct OpenClFixture {
   }
 
   // data[i] = data[i] * factor + add
-  OperationView scale(RecordMaker& maker, cl_kernel model, cl_mem data, std::uint32_t factor, std::uint32_t add,
-                      std::uint64_t items = kWords, capture::ObjectId object = 0) {
+  OperationView scale(RecordMaker& maker, cl_kernel model, cl_mem data, std::uint32_t factor,
+                      std::uint32_t add, std::uint64_t items = kWords, capture::ObjectId object = 0) {
     return maker.make(
         OperationKind::kKernel, {1, 0, 0, 0, items, 1, 1, 16, 1, 1},
         [&](OperationWriter& w) {

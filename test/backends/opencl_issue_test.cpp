@@ -27,7 +27,8 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: a launch leaves the application's kerne
   clSetKernelArg(model, 3, 64, nullptr);
   REQUIRE(backend.issue(scale(records, model, mine, 100, 0), {}, nullptr).ok());
   const std::size_t items = kWords, local = 16;
-  REQUIRE(clEnqueueNDRangeKernel(queue, model, 1, nullptr, &items, &local, 0, nullptr, nullptr) == CL_SUCCESS);
+  REQUIRE(clEnqueueNDRangeKernel(queue, model, 1, nullptr, &items, &local, 0, nullptr, nullptr) ==
+          CL_SUCCESS);
   REQUIRE(first(mine) == 100);
   REQUIRE(first(yours) == 21);
 }
@@ -39,7 +40,10 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: kernel objects kept for issue see every
   std::uint32_t expected_a = 1, expected_b = 1;
   for (std::uint32_t i = 1; i < 50; ++i) {
     const std::uint32_t factor = i % 3 + 1, add = i % 5;
-    REQUIRE(backend.issue(scale(records, model, i % 2 != 0 ? a : b, factor, add, kWords, i % 2 != 0 ? 21 : 22), {}, nullptr).ok());
+    REQUIRE(backend
+                .issue(scale(records, model, i % 2 != 0 ? a : b, factor, add, kWords, i % 2 != 0 ? 21 : 22),
+                       {}, nullptr)
+                .ok());
     auto& expected = i % 2 != 0 ? expected_a : expected_b;
     expected = expected * factor + add;
   }
@@ -88,7 +92,8 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: several threads issue one function at o
     threads.emplace_back([&, i] {
       RecordMaker mine(in_order);
       for (int round = 0; round < 200; ++round) {
-        const auto operation = scale(mine, model, data[static_cast<std::size_t>(i)], 1, static_cast<std::uint32_t>(i + 1));
+        const auto operation =
+            scale(mine, model, data[static_cast<std::size_t>(i)], 1, static_cast<std::uint32_t>(i + 1));
         failures += backend.issue(operation, {}, nullptr).ok() ? 0 : 1;
         if (round % 50 == 0 && i == 0) {
           backend.forget_function(1);
@@ -114,19 +119,38 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: reads, writes and rectangles with host 
       w.argument_handle(ArgumentKind::kHostPointer, 0, handle(pointer));
     };
   };
-  REQUIRE(backend.issue(records.make(OperationKind::kWriteBuffer, {8, 16, 0}, with_host(data, kBuffer, host.data())), {}, nullptr).ok());
-  REQUIRE(backend.issue(records.make(OperationKind::kReadBuffer, {0, 32, 1}, with_host(data, kBuffer, host.data() + 8), capture::kBlocking), {}, nullptr).ok());
+  REQUIRE(
+      backend
+          .issue(records.make(OperationKind::kWriteBuffer, {8, 16, 0}, with_host(data, kBuffer, host.data())),
+                 {}, nullptr)
+          .ok());
+  REQUIRE(backend
+              .issue(records.make(OperationKind::kReadBuffer, {0, 32, 1},
+                                  with_host(data, kBuffer, host.data() + 8), capture::kBlocking),
+                     {}, nullptr)
+              .ok());
   REQUIRE(host[8] == 1);
   REQUIRE(host[10] == 0xABCD);
   REQUIRE(host[14] == 7);
-  REQUIRE(backend.issue(records.make(OperationKind::kReadBufferRect, {4, 0, 0, 0, 1, 0, 4, 2, 1, 16, 0, 8, 0, 1},
-                                     with_host(data, kBuffer, host.data())), {}, nullptr).ok());
+  REQUIRE(backend
+              .issue(records.make(OperationKind::kReadBufferRect, {4, 0, 0, 0, 1, 0, 4, 2, 1, 16, 0, 8, 0, 1},
+                                  with_host(data, kBuffer, host.data())),
+                     {}, nullptr)
+              .ok());
   REQUIRE(host[2] == 2);
   REQUIRE(host[4] == 0xABCD);
   cl_mem picture = image(3);
-  REQUIRE(backend.issue(records.make(OperationKind::kWriteImage, {2, 1, 0, 4, 2, 1, 0, 0, 1}, with_host(picture, kImage, host.data())), {}, nullptr).ok());
+  REQUIRE(backend
+              .issue(records.make(OperationKind::kWriteImage, {2, 1, 0, 4, 2, 1, 0, 0, 1},
+                                  with_host(picture, kImage, host.data())),
+                     {}, nullptr)
+              .ok());
   std::vector<std::uint32_t> back(8);
-  REQUIRE(backend.issue(records.make(OperationKind::kReadImage, {2, 1, 0, 4, 2, 1, 0, 0, 1}, with_host(picture, kImage, back.data())), {}, nullptr).ok());
+  REQUIRE(backend
+              .issue(records.make(OperationKind::kReadImage, {2, 1, 0, 4, 2, 1, 0, 0, 1},
+                                  with_host(picture, kImage, back.data())),
+                     {}, nullptr)
+              .ok());
   REQUIRE(std::equal(back.begin(), back.end(), host.begin()));
 }
 
@@ -137,23 +161,37 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: shared virtual memory, as pointer argum
     return;
   }
   const std::uint32_t pattern = 6;
-  REQUIRE(backend.issue(records.make(OperationKind::kPointerFill, {kBytes}, [&](OperationWriter& w) {
-            w.argument_handle(ArgumentKind::kPointer, 0, handle(memory));
-            RecordMaker::value(w, pattern);
-          }), {}, nullptr).ok());
-  REQUIRE(backend.issue(records.make(OperationKind::kKernel, {1, 0, 0, 0, kWords / 2, 1, 1, 16, 1, 1},
-                                     [&](OperationWriter& w) {
-                                       w.argument_handle(ArgumentKind::kPointer, 0, handle(memory));
-                                       RecordMaker::value(w, 7U);
-                                       RecordMaker::value(w, 0U);
-                                       w.argument_local(64);
-                                     },
-                                     0, 1, handle(kernel("scale"))), {}, nullptr).ok());
+  REQUIRE(backend
+              .issue(records.make(OperationKind::kPointerFill, {kBytes},
+                                  [&](OperationWriter& w) {
+                                    w.argument_handle(ArgumentKind::kPointer, 0, handle(memory));
+                                    RecordMaker::value(w, pattern);
+                                  }),
+                     {}, nullptr)
+              .ok());
+  REQUIRE(backend
+              .issue(records.make(
+                         OperationKind::kKernel, {1, 0, 0, 0, kWords / 2, 1, 1, 16, 1, 1},
+                         [&](OperationWriter& w) {
+                           w.argument_handle(ArgumentKind::kPointer, 0, handle(memory));
+                           RecordMaker::value(w, 7U);
+                           RecordMaker::value(w, 0U);
+                           w.argument_local(64);
+                         },
+                         0, 1, handle(kernel("scale"))),
+                     {}, nullptr)
+              .ok());
   std::vector<std::uint32_t> host(kWords);
-  REQUIRE(backend.issue(records.make(OperationKind::kPointerCopy, {kBytes, 1}, [&](OperationWriter& w) {
-            w.argument_handle(ArgumentKind::kHostPointer, 0, handle(host.data()));
-            w.argument_handle(ArgumentKind::kPointer, 0, handle(memory));
-          }, capture::kBlocking), {}, nullptr).ok());
+  REQUIRE(backend
+              .issue(records.make(
+                         OperationKind::kPointerCopy, {kBytes, 1},
+                         [&](OperationWriter& w) {
+                           w.argument_handle(ArgumentKind::kHostPointer, 0, handle(host.data()));
+                           w.argument_handle(ArgumentKind::kPointer, 0, handle(memory));
+                         },
+                         capture::kBlocking),
+                     {}, nullptr)
+              .ok());
   REQUIRE(host[0] == 42);
   REQUIRE(host[kWords - 1] == 6);
   clSVMFree(context, memory);
@@ -168,8 +206,13 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: markers and barriers wait for what thei
   REQUIRE(backend.issue(scale(loose, kernel("scale"), data, 2, 0), std::span(&wait, 1), &late).ok());
   // Its own list was empty by the time it is issued: it must not wait for the queue instead. (A barrier:
   // PoCL 3.1 lets every marker wait for the queue.)
-  REQUIRE(backend.issue(loose.make(OperationKind::kBarrier, {}, [](OperationWriter&) {}), {}, &free_barrier).ok());
-  REQUIRE(backend.issue(loose.make(OperationKind::kMarker, {}, [](OperationWriter&) {}, capture::kWaitsForQueue), {}, &all).ok());
+  REQUIRE(backend.issue(loose.make(OperationKind::kBarrier, {}, [](OperationWriter&) {}), {}, &free_barrier)
+              .ok());
+  REQUIRE(backend
+              .issue(loose.make(
+                         OperationKind::kMarker, {}, [](OperationWriter&) {}, capture::kWaitsForQueue),
+                     {}, &all)
+              .ok());
   REQUIRE(backend.flush(out_of_order).ok());
   const auto event = reinterpret_cast<cl_event>(free_barrier);
   REQUIRE(clWaitForEvents(1, &event) == CL_SUCCESS);
@@ -194,18 +237,19 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: errors are the driver's own") {
   cl_mem data = buffer(1);
   cl_kernel model = kernel("scale");
   Event done = 77;
-  const auto odd = records.make(OperationKind::kKernel, {1, 0, 0, 0, 17, 1, 1, 16, 1, 1},
-                                [&](OperationWriter& w) {
-                                  w.argument_handle(kBuffer, 0, handle(data));
-                                  RecordMaker::value(w, 1U);
-                                  RecordMaker::value(w, std::uint64_t{1});  // wrong size
-                                  w.argument_local(64);
-                                },
-                                0, 1, handle(model));
+  const auto odd = records.make(
+      OperationKind::kKernel, {1, 0, 0, 0, 17, 1, 1, 16, 1, 1},
+      [&](OperationWriter& w) {
+        w.argument_handle(kBuffer, 0, handle(data));
+        RecordMaker::value(w, 1U);
+        RecordMaker::value(w, std::uint64_t{1});  // wrong size
+        w.argument_local(64);
+      },
+      0, 1, handle(model));
   REQUIRE(backend.issue(odd, {}, &done).code == CL_INVALID_ARG_SIZE);
   REQUIRE(done == kNoEvent);
   REQUIRE(backend.issue(copy(records, data, data, kBytes * 2), {}, nullptr).code != CL_SUCCESS);
-  REQUIRE(backend.issue(scale(records, model, data, 2, 0), {}, nullptr).ok());   // all arguments are set again
+  REQUIRE(backend.issue(scale(records, model, data, 2, 0), {}, nullptr).ok());  // all arguments are set again
   REQUIRE(first(data) == 2);
   const auto map = records.make(OperationKind::kMap, {}, [](OperationWriter&) {});
   REQUIRE(backend.issue(map, {}, nullptr).code == CL_INVALID_OPERATION);

@@ -14,7 +14,8 @@ using backends::Event;
 constexpr capture::QueueInfo kInOrder{1, 0x700, 1, 1, 0, true, false};
 constexpr capture::QueueInfo kOutOfOrder{2, 0x700, 1, 1, 0, false, false};
 
-OperationView kernel(RecordMaker& maker, std::uint32_t value, std::uint64_t global = 64, capture::Handle memory = 0x40) {
+OperationView kernel(RecordMaker& maker, std::uint32_t value, std::uint64_t global = 64,
+                     capture::Handle memory = 0x40) {
   return maker.make(
       OperationKind::kKernel, {2, 1, 2, 3, global, 8, 1, 4, 4, 1},
       [&](OperationWriter& w) {
@@ -52,7 +53,8 @@ std::vector<OperationView> everything(RecordMaker& r, bool svm) {
       r.make(OperationKind::kCopyImageToBuffer, {1, 2, 3, 4, 5, 6, 7}, two(kI, kB)),
   };
   if (svm) {
-    all.push_back(r.make(OperationKind::kPointerCopy, {99, 0}, two(ArgumentKind::kPointer, ArgumentKind::kPointer)));
+    all.push_back(
+        r.make(OperationKind::kPointerCopy, {99, 0}, two(ArgumentKind::kPointer, ArgumentKind::kPointer)));
     all.push_back(r.make(OperationKind::kPointerFill, {96}, with_value(ArgumentKind::kPointer, "xyz")));
   }
   return all;
@@ -153,10 +155,11 @@ TEST_CASE("versions: out-of-order queues and sync points") {
                                   {{0, 1}, {1, 2}, {2, 3}, {3, 5}, {4, 5}, {5, 6}});
     std::unique_ptr<backends::CommandBuffer> buffer;
     REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
-    REQUIRE(driver.commands == std::vector<std::string>{
-                                   "copy 16 32 0 0 4 makes 100", "copy 16 32 0 0 4 after 100 makes 101",
-                                   "copy 16 32 0 0 4 after 101 makes 102", "copy 16 32 0 0 4 makes 103",
-                                   "barrier after 102 after 103 makes 104", "copy 16 32 0 0 4 after 104 makes 105"});
+    REQUIRE(driver.commands ==
+            std::vector<std::string>{"copy 16 32 0 0 4 makes 100", "copy 16 32 0 0 4 after 100 makes 101",
+                                     "copy 16 32 0 0 4 after 101 makes 102", "copy 16 32 0 0 4 makes 103",
+                                     "barrier after 102 after 103 makes 104",
+                                     "copy 16 32 0 0 4 after 104 makes 105"});
   }
 }
 
@@ -201,7 +204,8 @@ TEST_CASE("versions: no extension, no version, unknown version, missing function
   CHECK(why([](FakeDriver& d) { d.tells_versions = false; }).find("which version") != std::string::npos);
   CHECK(why([](FakeDriver& d) { d.version = make_version(0, 9, 9); }).find("0.9.8") != std::string::npos);
   CHECK(why([](FakeDriver& d) { d.version = make_version(1, 0, 0); }).find("0.9.8") != std::string::npos);
-  CHECK(why([](FakeDriver& d) { d.missing_function = "clCommandFillImageKHR"; }).find("lacks functions") != std::string::npos);
+  CHECK(why([](FakeDriver& d) { d.missing_function = "clCommandFillImageKHR"; }).find("lacks functions") !=
+        std::string::npos);
 }
 
 TEST_CASE("versions: simultaneous use") {
@@ -259,8 +263,9 @@ TEST_CASE("versions: updates in both forms") {
 
       // Other function, other layout, other dimensions, no such node: refused before the driver is asked.
       driver.updates.clear();
-      const auto one_argument = records.make(OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1},
-                                             [](OperationWriter& w) { w.argument_local(4); }, 0, 5, 0x50);
+      const auto one_argument = records.make(
+          OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1},
+          [](OperationWriter& w) { w.argument_local(4); }, 0, 5, 0x50);
       const backends::NodeUpdate layout[] = {{0, kernel(records, 5)}, {1, one_argument}};
       REQUIRE(buffer->update(layout).code == CL_INVALID_VALUE);
       const backends::NodeUpdate nowhere[] = {{2, kernel(records, 5)}};
@@ -308,7 +313,8 @@ TEST_CASE("versions: updates while running wait for nothing") {
 }
 
 TEST_CASE("versions: all five kinds of update or none") {
-  for (const cl_bitfield updatable : {cl_bitfield{0x1F}, cl_bitfield{0x0F}, cl_bitfield{0x1E}, cl_bitfield{0}}) {
+  for (const cl_bitfield updatable :
+       {cl_bitfield{0x1F}, cl_bitfield{0x0F}, cl_bitfield{0x1E}, cl_bitfield{0}}) {
     FakeDriver driver;
     driver.mutable_version = make_version(0, 9, 1);
     driver.updatable = updatable;
@@ -316,7 +322,7 @@ TEST_CASE("versions: all five kinds of update or none") {
     REQUIRE(backend.capabilities(kInOrder).update_arguments == (updatable == 0x1F));
   }
   FakeDriver driver;
-  driver.mutable_version = make_version(0, 9, 6);   // not known yet
+  driver.mutable_version = make_version(0, 9, 6);  // not known yet
   driver.updatable = 0x1F;
   backends::OpenClBackend backend(driver.dispatch);
   REQUIRE(backend.capabilities(kInOrder).native);
