@@ -95,9 +95,7 @@ class Collector {
   };
 
   static std::uint64_t part(std::uint64_t whole, std::uint64_t nodes, std::uint64_t of) {
-    return of == 0 ? 0
-                   : static_cast<std::uint64_t>(static_cast<double>(whole) * static_cast<double>(nodes) /
-                                                static_cast<double>(of));
+    return of == 0 ? 0 : static_cast<std::uint64_t>(static_cast<__uint128_t>(whole) * nodes / of);
   }
 
   void look_at(std::size_t number) {

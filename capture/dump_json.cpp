@@ -201,9 +201,8 @@ class Trace {
       std::uint64_t last = item.last_ns;
       if (!outermost && item.body == 0 && item.total != 0) {
         // The times cover all turns of the loop: the first turn took about the mean.
-        const double length = static_cast<double>(item.span_ns) / static_cast<double>(item.total) *
-                              static_cast<double>(item.repeat);
-        last = item.first_ns + static_cast<std::uint64_t>(length);
+        last = item.first_ns +
+               static_cast<std::uint64_t>(static_cast<__uint128_t>(item.span_ns) * item.repeat / item.total);
       }
       last = std::clamp(last, item.first_ns, std::max(item.first_ns, stop));
       slice(lane, item, last);

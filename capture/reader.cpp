@@ -148,6 +148,17 @@ class CaptureReader {
     return *flatbuffers::GetRoot<Table>(raw_.data());
   }
 
+  /// Number of elements. The verifier does not look at where in memory 8-byte elements begin.
+  template <typename Vector>
+  std::size_t aligned(const Vector* vector) const {
+    if (vector == nullptr || vector->size() == 0) {
+      return 0;
+    }
+    expect(reinterpret_cast<std::uintptr_t>(vector->Data()) % alignof(std::uint64_t) == 0,
+           "its fields are not where they should be");
+    return vector->size();
+  }
+
   void read_header();
   void take(RecordType type);
   void take_meta(const wire::Meta& meta);
@@ -300,7 +311,7 @@ void CaptureReader::take_devices(const wire::Devices& devices) {
 }
 
 void CaptureReader::take_queues(const wire::Queues& queues) {
-  for (std::size_t i = 0; i < size_of(queues.queues()); ++i) {
+  for (std::size_t i = 0; i < aligned(queues.queues()); ++i) {
     const auto& queue = *queues.queues()->Get(static_cast<flatbuffers::uoffset_t>(i));
     QueueInfo info;
     info.id = queue.id();
@@ -353,7 +364,7 @@ void CaptureReader::take_buffers(const wire::Buffers& buffers) {
     info.flags = buffer.flags();
     info.is_image = buffer.is_image();
     info.is_sampler = buffer.is_sampler();
-    charge(2 * sizeof(info) + size_of(buffer.description()) * 8);
+    charge(2 * sizeof(info) + aligned(buffer.description()) * 8);
     if (buffer.description() != nullptr) {
       info.description.assign(buffer.description()->begin(), buffer.description()->end());
     }
@@ -385,10 +396,10 @@ void CaptureReader::take_entry_points(const wire::EntryPoints& entry_points) {
 
 void CaptureReader::take_graph(const wire::Graph& told) {
   expect(told.id() == capture_.graphs.size(), "graphs are not numbered one after the other");
-  const std::size_t nodes = size_of(told.nodes());
+  const std::size_t nodes = aligned(told.nodes());
   expect(nodes > 0 && nodes <= format::kMaxStretch, "a graph without nodes or with too many");
   expect(told.queue_count() > 0 && told.queue_count() <= nodes, "a graph with a wrong number of queues");
-  const std::uint64_t arguments = size_of(told.arguments());
+  const std::uint64_t arguments = aligned(told.arguments());
   charge(sizeof(StoredGraph) + nodes * 256 + (arguments + size_of(told.waits())) * 24);
 
   StoredGraph graph;
@@ -466,7 +477,7 @@ void CaptureReader::take_set(const wire::ArgumentSet& told) {
   expect(told.set() == graph.argument_sets() && told.set() < format::kMaxArgumentSets,
          "argument sets are not numbered one after the other");
   const std::size_t count = size_of(told.places());
-  expect(count == size_of(told.differences()) && count <= graph.arguments_.size(),
+  expect(count == aligned(told.differences()) && count <= graph.arguments_.size(),
          "an argument set with differences that belong nowhere");
   charge(count * sizeof(StoredGraph::Difference) + 64);
   std::vector<StoredGraph::Difference> differences;
@@ -489,7 +500,7 @@ void CaptureReader::take_statistics(const wire::Statistics& statistics) {
     const auto& told = *statistics.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
     expect(told.graph() < capture_.graphs.size(), "statistics of an unknown graph");
     StoredGraph& graph = capture_.graphs[told.graph()];
-    const std::size_t count = size_of(told.slots());
+    const std::size_t count = aligned(told.slots());
     expect(count <= graph.arguments_.size(), "statistics of more values than there are");
     charge(count * sizeof(SlotStatistic));
     graph.occurrences = told.occurrences();
@@ -575,7 +586,7 @@ void CaptureReader::take_history(const wire::History& history) {
   }
   Lane& lane = known->second;
   expect(history.settled_before() == lane.settled_count, "a part of the lane's history is missing");
-  charge((size_of(history.settled()) + size_of(history.open())) * sizeof(HistoryItem));
+  charge((aligned(history.settled()) + aligned(history.open())) * sizeof(HistoryItem));
   const auto settled = items_of(history.settled());
   lane.settled.insert(lane.settled.end(), settled.begin(), settled.end());
   lane.settled_count += outermost(settled);
@@ -584,8 +595,8 @@ void CaptureReader::take_history(const wire::History& history) {
 
 void CaptureReader::take_host_calls(const wire::HostCalls& calls) {
   capture_.host_calls.clear();
-  charge(size_of(calls.calls()) * sizeof(HostCallCount));
-  for (std::size_t i = 0; i < size_of(calls.calls()); ++i) {
+  charge(aligned(calls.calls()) * sizeof(HostCallCount));
+  for (std::size_t i = 0; i < aligned(calls.calls()); ++i) {
     const auto& call = *calls.calls()->Get(static_cast<flatbuffers::uoffset_t>(i));
     capture_.host_calls.push_back({call.entry_point(), call.cuts(), call.idle()});
   }
