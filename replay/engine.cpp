@@ -46,6 +46,7 @@ void add_counters(Totals& totals, const Counters& counters) {
   totals.tracked += counters.tracked.get();
   totals.held_issued += counters.held_issued.get();
   totals.expired += counters.expired.get();
+  totals.asleep += counters.asleep.get();
   totals.cuts += counters.cuts.get();
   totals.verified += counters.verified.get();
   totals.unverified += counters.unverified.get();
@@ -187,6 +188,7 @@ ReportData Engine::report_data() const {
   data.tracked = closed.tracked;
   data.held_issued = closed.held_issued;
   data.expired = closed.expired;
+  data.asleep = closed.asleep;
   data.cuts = closed.cuts;
   data.verified = closed.verified;
   data.unverified = closed.unverified;

@@ -187,6 +187,34 @@ TEST_CASE("the gate declines a graph that is slower, and says what was measured"
   CHECK(report["replayed"].get<int>() < 200 * 20 / 4);
 }
 
+TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
+  auto settings = quiet(true);
+  settings.trial_budget_permille = 1000;
+  Rig rig(settings);
+  rig.backend.enqueue_cost_ns = 300'000;   // never pays
+  Program program(*rig.engine, rig.backend, rig.queue);
+  for (int i = 0; i < 6000; ++i) {
+    for (int k = 0; k < 20; ++k) {
+      program.kernel(100 + static_cast<std::uint64_t>(k), 7, 3);
+    }
+    program.wait();
+  }
+  const auto asleep = rig.report()["asleep"].get<int>();
+  CHECK(asleep > 16'000);
+  CHECK(rig.report()["submissions"] == 120'000);
+  CHECK(asleep < 110'000);   // it was awake at least twice
+  rig.backend.enqueue_cost_ns = 0;   // now it would pay
+  program.issue_cost_ns = 3'000;
+  for (int i = 0; i < 20'000 && rig.report()["launches"].get<int>() < 100; ++i) {
+    for (int k = 0; k < 20; ++k) {
+      program.kernel(500 + static_cast<std::uint64_t>(k), 7, 3);
+    }
+    program.wait();
+  }
+  CHECK(rig.report()["launches"].get<int>() >= 100);
+  CHECK(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("the gate keeps a graph that is faster") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;

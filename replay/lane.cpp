@@ -48,6 +48,9 @@ bool replays(const env::Settings& settings) noexcept {
 
 // Beyond this the front of the held bytes, already submitted, is cut off.
 constexpr std::size_t kCompactAfter = 4096;
+// A lane in which nothing pays looks at this many submissions, then sleeps, longer and longer.
+constexpr std::uint64_t kAwake = 16384;
+constexpr std::uint64_t kLongestSleep = 16 * kAwake;
 
 }  // namespace
 
@@ -56,6 +59,8 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay);
+  state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay;
+  state_->sleep_length = kAwake;
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
   }
@@ -75,6 +80,15 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   state.bypass = inside || !engine_.active();
   state.verdict = Verdict::kIssue;
   if (state.bypass) {
+    return Verdict::kIssue;
+  }
+  if (state.asleep != 0) {
+    state.counters.submissions.add();
+    state.counters.asleep.add();
+    state.bypass = true;
+    if (--state.asleep == 0) {
+      wake_up();
+    }
     return Verdict::kIssue;
   }
   // While something is held, other threads may flush it: everything below is theirs as well then.
@@ -115,6 +129,34 @@ Verdict Lane::submit(const Submission& submission) noexcept {
     state.mutex.unlock();
   }
   return state.verdict;
+}
+
+void Lane::wake_up() noexcept {
+  State& state = *state_;
+  state.awake_since = sequence_;
+  state.replayed_before = state.counters.replayed.get();
+  try {
+    static_cast<void>(state.matcher.cut());   // what comes next does not follow what was seen last
+  } catch (const std::exception& error) {
+    engine_.fail(error.what());
+  }
+}
+
+/// At a cut, with nothing held: if nothing was replayed for a long time, even looking costs too much.
+void Lane::consider_sleep() noexcept {
+  State& state = *state_;
+  if (!state.may_sleep || sequence_ - state.awake_since < kAwake || held_count_.load(std::memory_order_relaxed) != 0) {
+    return;
+  }
+  if ((state.counters.replayed.get() - state.replayed_before) * 10 >= sequence_ - state.awake_since) {
+    state.sleep_length = kAwake;
+    state.awake_since = sequence_;
+    state.replayed_before = state.counters.replayed.get();
+    return;
+  }
+  state.asleep = state.sleep_length;
+  state.sleep_length = std::min(state.sleep_length * 2, kLongestSleep);
+  state.spans.abandon();
 }
 
 Verdict Lane::decide(capture::Token token, bool holdable) {
@@ -559,6 +601,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
     if (state.stream != nullptr) {
       state.stream->host_call(entry_point.name, now_ns());
     }
+    consider_sleep();
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }

@@ -139,6 +139,8 @@ class Lane {
   void publish();
   void note_error(int error) noexcept;
   void let_graphs_rest(bool rest);
+  void wake_up() noexcept;
+  void consider_sleep() noexcept;
 
   Engine& engine_;
   std::uint64_t number_;

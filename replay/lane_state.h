@@ -74,6 +74,7 @@ struct LaneCounters {
   Counter tracked;           ///< issued while a stretch was being looked at
   Counter held_issued;       ///< held, but issued eagerly in the end
   Counter expired;           ///< flushes by the watchdog
+  Counter asleep;            ///< not looked at, because nothing had paid for a long time
   Counter cuts;              ///< host calls that ended a stretch
   Counter verified, unverified, differences;
 };
@@ -113,6 +114,12 @@ struct Lane::State {
   std::vector<std::shared_ptr<GraphEntry>> entries;   ///< by ChunkId
   std::vector<capture::OperationView> views;          ///< reused
 
+  bool may_sleep = false;             ///< only with the gate on
+  std::uint64_t asleep = 0;           ///< submissions that are still not looked at
+  std::uint64_t sleep_length = 0;
+  std::uint64_t awake_since = 0;      ///< sequence number
+  std::uint64_t replayed_before = 0;  ///< counter when it woke up
+
   SpanGate spans;
   capture::Stream* stream = nullptr;
 
@@ -124,7 +131,7 @@ struct Lane::State {
 /// Totals of lanes whose threads ended.
 struct ClosedLanes {
   std::uint64_t lanes = 0, submissions = 0, replayed = 0, launches = 0, followed = 0, tracked = 0, held_issued = 0,
-                expired = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
+                expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
   std::map<std::string, std::uint64_t> unholdable;
   std::map<std::string, std::uint64_t> cut_by;
   void add(Lane& lane);

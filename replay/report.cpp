@@ -93,12 +93,16 @@ std::string report_text(const ReportData& data) {
   }
   const std::uint64_t unholdable =
       [&] { std::uint64_t sum = 0; for (const auto& [reason, count] : data.unholdable) { sum += count; } return sum; }();
-  const std::uint64_t accounted = data.replayed + data.followed + data.tracked + unholdable;
+  const std::uint64_t accounted = data.replayed + data.followed + data.tracked + data.asleep + unholdable;
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
                  share(data.followed, data.submissions));
   fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.tracked,
                  share(data.tracked, data.submissions));
+  if (data.asleep != 0) {
+    fmt::format_to(out, "    {:10} {:5.1f} %  not looked at: nothing had paid for a long time before\n", data.asleep,
+                   share(data.asleep, data.submissions));
+  }
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
   }
@@ -135,6 +139,7 @@ std::string report_json(const ReportData& data) {
   root["tracked"] = data.tracked;
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
+  root["asleep"] = data.asleep;
   root["cuts"] = data.cuts;
   root["verified"] = data.verified;
   root["unverified"] = data.unverified;

@@ -37,6 +37,8 @@ class SpanGate {
   void launched(const std::shared_ptr<GraphEntry>& entry);
   /// Something made this span no fair sample (a build's tracking, an expired hold).
   void disturbed() noexcept { disturbed_ = true; }
+  /// The rest of this span will not be seen.
+  void abandon() noexcept { open_ = false; }
   /// The wait that ends the span is over.
   void waited(std::uint64_t now);
 
