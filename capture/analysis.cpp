@@ -112,19 +112,25 @@ class Collector {
       return;
     }
     // What cannot be recorded is told by kind; the rest of the stretch on its own.
-    std::map<OperationKind, std::uint64_t> unrecordable;
+    std::map<std::pair<OperationKind, bool>, std::uint64_t> unrecordable;
+    std::uint32_t work = 0;  // a flush is recorded, but gains nothing
     for (NodeIndex node = 0; node < graph.size(); ++node) {
-      if (!command_buffers_have(graph.operation(node).kind())) {
-        ++unrecordable[graph.operation(node).kind()];
+      const OperationView operation = graph.operation(node);
+      if (!command_buffers_have(operation.kind())) {
+        ++unrecordable[{operation.kind(), operation.has(kBlocking)}];
+      } else if (operation.kind() != OperationKind::kFlush) {
+        ++work;
       }
     }
+    std::uint64_t splitting = 0;
     for (const auto& [kind, nodes] : unrecordable) {
       add(unrecordable_[kind], nodes);
+      splitting += kind.second ? 0 : nodes;
     }
     if (use.recordable == 0) {
       return;
     }
-    if (use.recordable < kShortStretch) {
+    if (work < kShortStretch) {
       for (const auto& [call, runs] : use.ended_by) {
         Sum& sum = short_[call];
         sum.runs += runs;
@@ -138,10 +144,9 @@ class Collector {
     finding.submissions = std::uint64_t{use.recordable} * use.runs;
     finding.host_ns = part(use.host_ns, use.recordable, graph.size());
     finding.what = graph_text(capture_, number, use);
-    if (!unrecordable.empty()) {
-      finding.details.push_back(
-          fmt::format("in parts: {} of its {} operations have no command-buffer command",
-                      graph.size() - use.recordable, graph.size()));
+    if (splitting != 0) {
+      finding.details.push_back(fmt::format("in parts: {} of its {} operations {} no command-buffer command",
+                                            splitting, graph.size(), splitting == 1 ? "has" : "have"));
     }
     if (use.arguments == Arguments::kChanging) {
       finding.kind = Finding::Kind::kChanging;
@@ -159,28 +164,38 @@ class Collector {
   }
 
   void tell_changes(const StoredGraph& graph, Finding& finding) const {
-    std::vector<SlotStatistic> slots = graph.statistics;
-    std::stable_sort(slots.begin(), slots.end(),
-                     [](const SlotStatistic& a, const SlotStatistic& b) { return a.changes > b.changes; });
-    constexpr std::size_t kShown = 5;
-    // The same argument of the same kernel many times in a graph is one line.
-    std::vector<std::pair<std::string, std::uint64_t>> lines;
-    for (const SlotStatistic& slot : slots) {
-      std::string line = describe(capture_, graph, slot);
-      const auto known =
-          std::find_if(lines.begin(), lines.end(), [&](const auto& entry) { return entry.first == line; });
-      if (known != lines.end()) {
-        ++known->second;
-      } else if (lines.size() <= kShown) {
-        lines.emplace_back(std::move(line), 1);
+    // The same argument of the same kernel is one line, however many nodes it is in.
+    struct Line {
+      SlotStatistic slot;
+      std::uint64_t nodes = 1;
+    };
+    std::vector<Line> lines;
+    std::map<std::string, std::size_t> known;
+    for (const SlotStatistic& slot : graph.statistics) {
+      const auto [place, is_new] = known.try_emplace(subject_of(capture_, graph, slot), lines.size());
+      if (is_new) {
+        lines.push_back({slot});
+        continue;
       }
+      Line& line = lines[place->second];
+      ++line.nodes;
+      line.slot.changes = std::max(line.slot.changes, slot.changes);
+      line.slot.min_delta = std::min(line.slot.min_delta, slot.min_delta);
+      line.slot.max_delta = std::max(line.slot.max_delta, slot.max_delta);
+      line.slot.distinct =
+          line.slot.distinct == 0 || slot.distinct == 0 ? 0 : std::max(line.slot.distinct, slot.distinct);
+      line.slot.numeric = line.slot.numeric && slot.numeric;
     }
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const Line& a, const Line& b) { return a.slot.changes > b.slot.changes; });
+    constexpr std::size_t kShown = 5;
     for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) {
-      finding.details.push_back(lines[i].first +
-                                (lines[i].second > 1 ? fmt::format(" ({} nodes)", lines[i].second) : ""));
+      finding.details.push_back(describe(capture_, graph, lines[i].slot) +
+                                (lines[i].nodes > 1 ? fmt::format(" ({} nodes)", lines[i].nodes) : ""));
     }
     if (lines.size() > kShown) {
-      finding.details.push_back("and more; see --graph " + std::to_string(graph.id()));
+      finding.details.push_back(
+          fmt::format("and {} more; see --graph {}", lines.size() - kShown, graph.id()));
     } else if (lines.empty()) {
       finding.details.push_back("which arguments change is not known: the capture was cut short");
     }
@@ -211,7 +226,11 @@ class Collector {
   void add_unrecordable() {
     for (const auto& [kind, sum] : unrecordable_) {
       obstacle(Finding::Kind::kUnrecordable,
-               fmt::format("{}: command buffers have no such command; it splits its stretch", name_of(kind)),
+               kind.second
+                   ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
+                                 name_of(kind.first))
+                   : fmt::format("{}: command buffers have no such command; it splits its stretch",
+                                 name_of(kind.first)),
                {fmt::format("{} in {}", times(sum.submissions), list_of(sum.graphs))}, sum);
     }
   }
@@ -231,21 +250,49 @@ class Collector {
 
   void add_unique() {
     if (unique_.runs != 0) {
-      obstacle(
-          Finding::Kind::kNotRepeated,
-          fmt::format("not repeated: {} stretches of submissions that occur once", grouped(unique_.runs)),
-          {list_of(unique_.graphs)}, unique_);
+      obstacle(Finding::Kind::kNotRepeated,
+               unique_.runs == 1 ? std::string("not repeated: 1 stretch of submissions that occurs once")
+                                 : fmt::format("not repeated: {} stretches of submissions that occur once",
+                                               grouped(unique_.runs)),
+               {list_of(unique_.graphs)}, unique_);
     }
   }
 
   const Capture& capture_;
   Analysis& result_;
-  std::map<OperationKind, Sum> unrecordable_;
+  std::map<std::pair<OperationKind, bool>, Sum> unrecordable_;  // by kind, and whether it blocks
   std::map<std::uint32_t, Sum> short_;
   Sum unique_;
 };
 
 }  // namespace
+
+std::string subject_of(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot) {
+  if (slot.kind == format::SlotKind::kQueue) {
+    return fmt::format("queue {}", slot.index);
+  }
+  const OperationView operation = graph.graph().operation(slot.node);
+  const std::string label = label_of(capture, operation);
+  if (slot.kind == format::SlotKind::kWord) {
+    static constexpr const char* kernel_words[] = {
+        "dimensions",    "offset x",      "offset y",     "offset z",     "global size x",
+        "global size y", "global size z", "local size x", "local size y", "local size z"};
+    return operation.kind() == OperationKind::kKernel && slot.index < std::size(kernel_words)
+               ? fmt::format("{} {}", label, kernel_words[slot.index])
+               : fmt::format("{} number {}", label, slot.index);
+  }
+  const ArgumentDescriptor& argument = operation.arguments()[slot.index];
+  switch (argument.kind) {
+    case ArgumentKind::kBuffer: return fmt::format("{} argument {} (buffer)", label, slot.index);
+    case ArgumentKind::kImage: return fmt::format("{} argument {} (image)", label, slot.index);
+    case ArgumentKind::kSampler: return fmt::format("{} argument {} (sampler)", label, slot.index);
+    case ArgumentKind::kPointer: return fmt::format("{} argument {} (pointer)", label, slot.index);
+    case ArgumentKind::kHostPointer: return fmt::format("{} argument {} (host address)", label, slot.index);
+    case ArgumentKind::kLocalMemory:
+      return fmt::format("{} argument {} (local memory size)", label, slot.index);
+    default: return fmt::format("{} argument {} ({}-byte value)", label, slot.index, argument.size);
+  }
+}
 
 bool command_buffers_have(OperationKind kind) noexcept {
   switch (kind) {
@@ -339,29 +386,10 @@ std::string describe(const Capture& capture, const StoredGraph& graph, const Slo
     return slot.distinct == 0 ? "another queue nearly every time"
                               : fmt::format("{} queues in turn", slot.distinct);
   }
-  const OperationView operation = graph.graph().operation(slot.node);
-  const std::string label = label_of(capture, operation);
-  std::string what;
-  std::string noun = "value";
-  if (slot.kind == format::SlotKind::kWord) {
-    static constexpr const char* kernel_words[] = {
-        "dimensions",    "offset x",      "offset y",     "offset z",     "global size x",
-        "global size y", "global size z", "local size x", "local size y", "local size z"};
-    what = operation.kind() == OperationKind::kKernel && slot.index < std::size(kernel_words)
-               ? kernel_words[slot.index]
-               : fmt::format("number {}", slot.index);
-  } else {
-    const ArgumentDescriptor& argument = operation.arguments()[slot.index];
-    switch (argument.kind) {
-      case ArgumentKind::kBuffer: noun = "buffer"; break;
-      case ArgumentKind::kImage: noun = "image"; break;
-      case ArgumentKind::kSampler: noun = "sampler"; break;
-      case ArgumentKind::kPointer: noun = "pointer"; break;
-      case ArgumentKind::kHostPointer: noun = "host address"; break;
-      case ArgumentKind::kLocalMemory: noun = "local memory size"; break;
-      default: noun = fmt::format("{}-byte value", argument.size); break;
-    }
-    what = fmt::format("argument {} ({})", slot.index, noun);
+  bool address = false;
+  if (slot.kind == format::SlotKind::kArgument) {
+    const ArgumentKind kind = graph.graph().operation(slot.node).arguments()[slot.index].kind;
+    address = kind == ArgumentKind::kPointer || kind == ArgumentKind::kHostPointer;
   }
   std::string how;
   if (slot.numeric && slot.min_delta == slot.max_delta) {
@@ -370,7 +398,7 @@ std::string describe(const Capture& capture, const StoredGraph& graph, const Slo
     how = fmt::format("{} different ones in turn", slot.distinct);
   } else if (slot.numeric && slot.kind == format::SlotKind::kWord) {
     how = fmt::format("changes by {:+} to {:+}", slot.min_delta, slot.max_delta);
-  } else if (slot.numeric && noun != "pointer" && noun != "host address") {
+  } else if (slot.numeric && !address) {
     how = fmt::format("changes by {:+} to {:+} (as an integer)", slot.min_delta, slot.max_delta);
   } else {
     how = "a different one nearly every time";
@@ -378,7 +406,7 @@ std::string describe(const Capture& capture, const StoredGraph& graph, const Slo
   if (graph.occurrences > 1 && slot.changes + 1 < graph.occurrences) {
     how += fmt::format(", in {} of {} occurrences", grouped(slot.changes), grouped(graph.occurrences));
   }
-  return fmt::format("{} {}: {}", label, what, how);
+  return subject_of(capture, graph, slot) + ": " + how;
 }
 
 std::string grouped(std::uint64_t number) {

@@ -63,7 +63,9 @@ bool command_buffers_have(OperationKind kind) noexcept;
 std::string label_of(const Capture& capture, const Graph& graph);
 /// Kernel name or kind.
 std::string label_of(const Capture& capture, const OperationView& operation);
-/// "argument 2 (4 bytes): +10 each time"
+/// "stencil argument 2 (4-byte value)"
+std::string subject_of(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot);
+/// "stencil argument 2 (4-byte value): +10 each time"
 std::string describe(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot);
 /// 12345678 → "12 345 678"
 std::string grouped(std::uint64_t number);

@@ -73,7 +73,7 @@ void mixed(Recorder&, Stream& stream) {
     kernels(3, 2, 1);  // short
     stream.host_call("clWaitForEvents", time += 500);
     kernels(1, 4, 1);  // split
-    stream.operation(record.other(55, OperationKind::kMap, kBlocking, ++sequence, time += 1000));
+    stream.operation(record.other(55, OperationKind::kMap, 0, ++sequence, time += 1000));
     kernels(1, 3, 1);
     stream.host_call("clFinish", time += 500);
     kernels(3, 6, 1, 1 + static_cast<ObjectId>(i) % 2);  // in turn
@@ -114,7 +114,7 @@ TEST_CASE("explain gives the reasons in order of what they cost") {
   CHECK_THAT(text, Contains("residual argument 1 (4-byte value): +10 each time (8 nodes)"));
   CHECK_THAT(text, Contains("map: command buffers have no such command; it splits its stretch"));
   CHECK_THAT(text, Contains("too short to pay: 2.0 submissions on average before clWaitForEvents"));
-  CHECK_THAT(text, Contains("not repeated: 1 stretches of submissions that occur once"));
+  CHECK_THAT(text, Contains("not repeated: 1 stretch of submissions that occurs once"));
   const auto place = [&](const char* what) { return text.find(what); };
   CHECK(place("residual argument") < place("too short"));
   CHECK(place("too short") < place("map: "));
@@ -131,6 +131,25 @@ TEST_CASE("explain gives the reasons in order of what they cost") {
     }
   }
   CHECK(told == analysis.submissions);  // every submission is accounted for exactly once
+}
+
+TEST_CASE("a blocking call is a host call, and is named as what cuts") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (int i = 0; i < 50; ++i) {
+      for (int j = 0; j < 5; ++j) {
+        stream.operation(record.kernel({}));
+      }
+      stream.operation(record.other(8, OperationKind::kReadBuffer, kBlocking));
+    }
+  });
+  const std::string text = dump(file.name(), DumpFormat::kExplain).out;
+  CHECK_THAT(text, Contains("300 submissions in 50 stretches"));
+  CHECK_THAT(text,
+             Contains("50 times of 6 submissions (stencil x5, read buffer), up to blocking read buffer"));
+  CHECK_THAT(text, Contains("blocking read buffer: the program waits for it"));
+  CHECK_THAT(text, !Contains("in parts"));
 }
 
 TEST_CASE("changes are told in words") {

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -66,6 +67,18 @@ class HostCalls {
   bool changed_ = false;
 };
 
+/// What to call a submission that is a host call as well. Static lifetime, as host calls' names have.
+const char* blocking_name_of(OperationKind kind) {
+  static const auto names = [] {
+    std::array<std::string, kOperationKindCount> made;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
+    }
+    return made;
+  }();
+  return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
+}
+
 /// One lane as the writer sees it.
 class LaneWriter final : public StretchSink {
  public:
@@ -84,6 +97,10 @@ class LaneWriter final : public StretchSink {
   void operation(const OperationView& operation) {
     splitter_.operation(operation);
     open_written_ = false;
+    if (operation.has(kBlocking)) {
+      // The program waits for it, so it ends the stretch as any other host call does.
+      host_call(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
+    }
   }
   void host_call(const char* name, std::uint64_t time_ns) {
     const std::uint32_t number = calls_.number_of(name);
