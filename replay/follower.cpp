@@ -42,6 +42,7 @@ Follower::Follower(const MatcherOptions& options)
 }
 
 void Follower::feed(Token token) {
+  background();
   window_.begin(++stats_.operations);
   history_.push(token, false);
   if (expected(token)) {
@@ -53,6 +54,7 @@ void Follower::feed(Token token) {
 }
 
 void Follower::cut(Token identity, bool operation) {
+  background();
   const Token value = capture::mix(identity, kCutSalt);
   ++stats_.cuts;
   window_.begin(stats_.operations += operation ? 1 : 0);
@@ -97,6 +99,10 @@ void Follower::after() {
       period_seen(step.period);
     }
   }
+}
+
+/// Before anything else is done in a call: what the last call launched is still known until then.
+void Follower::background() {
   if (store_.busy()) {
     store_.work(cursor_.track);
   }

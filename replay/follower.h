@@ -65,6 +65,7 @@ class Follower {
   bool try_guess(Token value, bool cut);
   void found(Place place);
   void after();
+  void background();
 
   Track* learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep);
   void guess_was_right();

@@ -100,7 +100,8 @@ class Matcher {
   [[nodiscard]] ChunkMode mode(ChunkId chunk) const noexcept;
   /// The tokens of a chunk; empty if it was evicted. Only on the lane's thread.
   [[nodiscard]] std::vector<Token> tokens_of(ChunkId chunk) const;
-  /// Chunks evicted since the last call (their ids are never used again). Only on the lane's thread.
+  /// Chunks evicted since the last call (their ids are never used again). Only on the lane's thread. A
+  /// chunk named by an action is evicted in the next call to feed() or cut() at the earliest.
   std::vector<ChunkId> take_evicted();
 
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.

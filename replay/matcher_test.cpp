@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "replay/test_lane.h"
@@ -72,7 +73,7 @@ class Program {
 
 TEST_CASE(
     "whatever comes, every operation leaves once, in order, and in chunks that are exactly what they are") {
-  const std::uint64_t seed = GENERATE(range(1, 41));
+  const std::uint64_t seed = GENERATE(range(1, 121));
   std::mt19937_64 random(seed * 7919);
   const auto pick = [&](std::initializer_list<std::uint32_t> values) {
     return values.begin()[random() % values.size()];
@@ -165,13 +166,57 @@ TEST_CASE("parts of a chunk that is broken again and again are followed and buil
   Token unique = 1000000;
   for (int i = 0; i < 3000; ++i) {
     auto now = period;
-    if (random() % 2 == 0) {
+    if (random() % 10 == 0) {
       now.insert(now.begin() + 48, ++unique);
     }
     lane.feed_all(now);
   }
-  // Without the parts, half of the periods would be covered only behind the disturbance.
-  CHECK(lane.coverage(lane.operations / 2) > 0.95);
+  // Without the parts, a tenth of the periods would be covered only behind the disturbance: 96 %.
+  CHECK(lane.coverage(lane.operations / 2) > 0.985);
+}
+
+TEST_CASE("between two cuts the same chunks come each time, from the first operation on") {
+  const std::uint32_t before = GENERATE(0, 1, 7, 20, 30, 50);
+  TestLane lane({});
+  auto period = body(40, 10);
+  period.push_back(0);
+  const auto other = body(23, 100);
+  period.insert(period.end(), other.begin(), other.end());
+  period.push_back(0);
+  lane.feed_all(std::span(period).last(before));  // a program may be joined anywhere
+  for (int i = 0; i < 20; ++i) {
+    lane.feed_all(period);
+  }
+  lane.launched_by.clear();
+  for (int i = 0; i < 10; ++i) {
+    lane.feed_all(period);
+  }
+  std::multiset<std::size_t> lengths;
+  for (const auto& [chunk, times] : lane.launched_by) {
+    CHECK(times == 10);
+    lengths.insert(lane.matcher.tokens_of(chunk).size());
+  }
+  CHECK(lengths == std::multiset<std::size_t>{8, 32, 8, 15});
+}
+
+TEST_CASE("where it is not certain what a unique operation came instead of, the history is left alone") {
+  // Two thirds of the body are one kernel many times: one of them more or less cannot be told at once.
+  std::vector<Token> period(60, 5);
+  const auto rest = body(30, 10);
+  period.insert(period.end(), rest.begin(), rest.end());
+  TestLane lane({});
+  std::mt19937_64 random(4);
+  Token unique = 1000000;
+  for (int i = 0; i < 1000; ++i) {
+    auto now = period;
+    if (random() % 3 == 0) {
+      now[random() % 50] = ++unique;
+    }
+    lane.feed_all(now);
+  }
+  CHECK(lane.matcher.stats().nodes < 1000);
+  CHECK(lane.matcher.stats().promoted_periods <= 3);
+  CHECK(lane.coverage(lane.operations / 2) > 0.97);
 }
 
 TEST_CASE("expired work leaves, and the rest of the chunk is covered all the same") {

@@ -71,9 +71,9 @@ class TestLane {
   };
 
   // Millions of checks: Catch's own are too slow for that.
-  static void need(bool condition) {
+  static void need(bool condition, int line = __builtin_LINE()) {
     if (!condition) {
-      REQUIRE(condition);
+      FAIL("line " << line);
     }
   }
 
