@@ -98,6 +98,9 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   }
   state.counters.submissions.add();
   state.queue = submission.queue;
+  if (engine_.settings().mode == env::Mode::kVerify) {
+    engine_.verify_submissions_.fetch_add(1, std::memory_order_relaxed);
+  }
   state.first_of_stretch = !state.stretch_open;
   state.stretch_open = true;
   const bool replaying = replays(engine_.settings());
@@ -479,6 +482,12 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
     return 0;
   }
   *launched = true;
+  const std::uint64_t others =
+      engine_.verify_submissions_.load(std::memory_order_relaxed) - state.counters.submissions.get();
+  if (result.outcome == Verified::kDifferent && others != state.others_at_cut[1]) {
+    // Other threads were submitting meanwhile, and may have changed the same buffers: nothing can be said.
+    result.outcome = Verified::kImpossible;
+  }
   switch (result.outcome) {
     case Verified::kEqual:
       state.counters.verified.add();
@@ -602,6 +611,9 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
       state.stream->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
+    state.others_at_cut[1] = state.others_at_cut[0];
+    state.others_at_cut[0] =
+        engine_.verify_submissions_.load(std::memory_order_relaxed) - state.counters.submissions.get();
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }

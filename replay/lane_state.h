@@ -120,6 +120,9 @@ struct Lane::State {
   std::uint64_t awake_since = 0;      ///< sequence number
   std::uint64_t replayed_before = 0;  ///< counter when it woke up
 
+  /// verify mode: submissions of all other lanes, at the last cut and at the one before.
+  std::uint64_t others_at_cut[2] = {0, 0};
+
   SpanGate spans;
   capture::Stream* stream = nullptr;
 
