@@ -152,6 +152,9 @@ int Engine::flush_all(const EntryPoint& entry_point) noexcept {
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
   slot.capabilities = shared_->backend.capabilities(slot.info);
+  if (shared_->standstill != nullptr) {
+    shared_->standstill->add(slot);
+  }
   if (shared_->recorder != nullptr) {
     shared_->recorder->queue(slot.info);
   }
@@ -159,6 +162,13 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 
 void Engine::queue_gone(QueueSlot& slot) noexcept {
   settle(slot);
+  if (shared_->standstill != nullptr) {
+    // Later verifications cannot wait for its work any more.
+    if (shared_->hooks.may_wait()) {
+      static_cast<void>(shared_->backend.finish(slot.info));
+    }
+    shared_->standstill->forget(slot);
+  }
   shared_->store.object_gone(slot.info.id);
 }
 

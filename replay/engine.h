@@ -111,7 +111,6 @@ class Engine {
   env::Settings settings_;
   std::uint64_t started_ns_ = 0;
   std::atomic<std::uint32_t> held_lanes_{0};
-  std::atomic<std::uint64_t> verify_submissions_{0};   ///< of all lanes; only counted in verify mode
   std::atomic<bool> active_{true};
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};

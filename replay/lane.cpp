@@ -98,9 +98,6 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   }
   state.counters.submissions.add();
   state.queue = submission.queue;
-  if (engine_.settings().mode == env::Mode::kVerify) {
-    engine_.verify_submissions_.fetch_add(1, std::memory_order_relaxed);
-  }
   state.first_of_stretch = !state.stretch_open;
   state.stretch_open = true;
   const bool replaying = replays(engine_.settings());
@@ -127,11 +124,22 @@ Verdict Lane::submit(const Submission& submission) noexcept {
     engine_.fail(error.what());
     state.bypass = true;
   }
-  if (state.verdict != Verdict::kHold && state.locked_by_owner) {
-    state.locked_by_owner = false;
-    state.mutex.unlock();
+  if (state.verdict != Verdict::kHold) {
+    if (state.locked_by_owner) {
+      state.locked_by_owner = false;
+      state.mutex.unlock();
+    }
+    enter_standstill();
   }
   return state.verdict;
+}
+
+/// The caller is about to call the driver, and will then call issued().
+void Lane::enter_standstill() noexcept {
+  if (Standstill* standstill = engine_.shared().standstill.get(); standstill != nullptr && !state_->bypass) {
+    standstill->enter({&state_->queue, 1});
+    state_->entered = true;
+  }
 }
 
 void Lane::wake_up() noexcept {
@@ -229,6 +237,7 @@ void Lane::abandon() noexcept {
     state.has_pending = false;
     state.locked_by_owner = false;
     state.mutex.unlock();
+    enter_standstill();
   }
   state.verdict = Verdict::kIssue;
 }
@@ -322,6 +331,10 @@ void Lane::stamp(std::byte* record) noexcept {
 
 int Lane::issued(int status, std::uint32_t host_ns) noexcept {
   State& state = *state_;
+  if (state.entered) {
+    state.entered = false;
+    engine_.shared().standstill->leave();
+  }
   if (state.bypass) {
     return status;
   }
@@ -438,6 +451,7 @@ int Lane::apply(const Action& action) {
     error = launch(context, action, &launched);
   }
   if (!launched) {
+    const Entered entered(engine_.shared().standstill.get(), state.held_queues);
     for (const OperationView& operation : state.views) {
       const int status = issue_held(context, operation, queue_info(operation));
       error = error != 0 ? error : status;
@@ -475,19 +489,23 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
   for (const QueueSlot* queue : state.held_queues) {
     queues.push_back(queue->info);
   }
+  // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
+  // other threads change meanwhile.
+  Standstill& standstill = *engine_.shared().standstill;
+  if (!standstill.stop(state.held_queues)) {
+    state.counters.unverified.add();
+    return 0;
+  }
   VerifyResult result;
-  if (!entry->with_executable(state.views,
-                              [&](Executable& executable) { result = verify(context, executable, state.views, queues); })) {
+  const bool fits = entry->with_executable(state.views, [&](Executable& executable) {
+    result = verify(context, executable, state.views, queues, standstill);
+  });
+  standstill.resume();
+  if (!fits) {
     static_cast<void>(entry->launch(context, {}, 0));   // counts the mismatch
     return 0;
   }
   *launched = true;
-  const std::uint64_t others =
-      engine_.verify_submissions_.load(std::memory_order_relaxed) - state.counters.submissions.get();
-  if (result.outcome == Verified::kDifferent && others != state.others_at_cut[1]) {
-    // Other threads were submitting meanwhile, and may have changed the same buffers: nothing can be said.
-    result.outcome = Verified::kImpossible;
-  }
   switch (result.outcome) {
     case Verified::kEqual:
       state.counters.verified.add();
@@ -611,9 +629,6 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
       state.stream->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
-    state.others_at_cut[1] = state.others_at_cut[0];
-    state.others_at_cut[0] =
-        engine_.verify_submissions_.load(std::memory_order_relaxed) - state.counters.submissions.get();
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }

@@ -127,6 +127,7 @@ class Lane {
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
   bool begin_hold();
+  void enter_standstill() noexcept;
   void stamp(std::byte* record) noexcept;
   void described(std::uint32_t host_ns);
   void occurrence_complete(std::uint32_t chunk);

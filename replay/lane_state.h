@@ -17,6 +17,7 @@
 #include "replay/lane.h"
 #include "replay/matcher.h"
 #include "replay/span_gate.h"
+#include "replay/standstill.h"
 #include "replay/submit.h"
 #include "replay/watchdog.h"
 
@@ -102,6 +103,7 @@ struct Lane::State {
   QueueSlot* queue = nullptr;         ///< of the submission in progress
   Verdict verdict = Verdict::kIssue;
   bool bypass = false;
+  bool entered = false;               ///< the standstill, for the driver call of the submission in progress
   bool stretch_open = false;          ///< a submission since the last cut
   bool first_of_stretch = false;      ///< the submission in progress is the first since the last cut
   std::uint64_t last_time_ns = 0;     ///< of the last operation whose time was taken
@@ -119,9 +121,6 @@ struct Lane::State {
   std::uint64_t sleep_length = 0;
   std::uint64_t awake_since = 0;      ///< sequence number
   std::uint64_t replayed_before = 0;  ///< counter when it woke up
-
-  /// verify mode: submissions of all other lanes, at the last cut and at the one before.
-  std::uint64_t others_at_cut[2] = {0, 0};
 
   SpanGate spans;
   capture::Stream* stream = nullptr;
@@ -147,19 +146,23 @@ struct Engine::Shared {
         hooks(hooks_),
         recorder(recorder_),
         store(settings, backend_, hooks_),
-        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {}
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
+    if (settings.mode == env::Mode::kVerify) {
+      standstill = std::make_unique<Standstill>();
+    }
+  }
 
   backends::Backend& backend;
   LayerHooks& hooks;
   capture::Recorder* recorder;
   GraphStore store;
   Watchdog watchdog;
+  std::unique_ptr<Standstill> standstill;   ///< null except in verify mode
 
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;
-
 };
 
 }  // namespace refrain::replay

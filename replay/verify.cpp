@@ -140,7 +140,7 @@ Occurrence without_promises(std::span<const OperationView> operations, std::vect
 }  // namespace
 
 VerifyResult verify(const SubmitContext& context, Executable& executable, std::span<const OperationView> operations,
-                    const std::vector<capture::QueueInfo>& queues) {
+                    const std::vector<capture::QueueInfo>& queues, Standstill& standstill) {
   VerifyResult result;
   std::vector<Memory> memories;
   Contents before;
@@ -151,7 +151,7 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
     possible = false;
     result.text = "the application has user events that it has not set yet";
   }
-  if (!possible || !finish(context.backend, queues) || !read(context.backend, memories, &before)) {
+  if (!possible || !standstill.finish(context.backend) || !read(context.backend, memories, &before)) {
     result.text = result.text.empty() ? "its buffers could not be read" : result.text;
     for (const OperationView& operation : operations) {
       const auto* queue = queue_of(queues, operation);

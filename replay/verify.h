@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replay/executable.h"
+#include "replay/standstill.h"
 #include "replay/submit.h"
 
 namespace refrain::replay {
@@ -24,9 +25,11 @@ struct VerifyResult {
 };
 
 /// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and
-/// compares. What stays in the buffers, and what promises stand for, is the eager execution. Waits
-/// for the queues involved; other threads should not use the same buffers meanwhile.
+/// compares. What stays in the buffers, and what promises stand for, is the eager execution. `queues`:
+/// those the operations go to. All queues of the process are waited for first (`standstill`, which the caller
+/// has stopped), because earlier work on the same buffers may still run there.
 VerifyResult verify(const SubmitContext& context, Executable& executable,
-                    std::span<const capture::OperationView> operations, const std::vector<capture::QueueInfo>& queues);
+                    std::span<const capture::OperationView> operations, const std::vector<capture::QueueInfo>& queues,
+                    Standstill& standstill);
 
 }  // namespace refrain::replay
