@@ -71,8 +71,7 @@ class Backend {
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
   [[nodiscard]] virtual Capabilities capabilities(const capture::QueueInfo& queue) noexcept = 0;
-  virtual Recordable can_record(const capture::OperationView& operation,
-                                const capture::QueueInfo& queue) noexcept = 0;
+  virtual Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept = 0;
 
   /// Records `nodes` of `graph` (all of one queue, in an order that respects the edges) and
   /// finalizes. Every kernel node gets a private kernel object with the record's arguments. Slow;
@@ -83,8 +82,7 @@ class Backend {
   /// Issues one operation now with the arguments in the record, as the application's call would
   /// have, waiting for `waits` (the record's own waits are not looked at). Kernels are launched
   /// through a private kernel object, so the application's own arguments stay as they are.
-  virtual Status issue(const capture::OperationView& operation, std::span<const Event> waits,
-                       Event* done) noexcept = 0;
+  virtual Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept = 0;
 
   /// Makes sure that everything issued to the queue so far will run without further calls.
   virtual Status flush(const capture::QueueInfo& queue) noexcept = 0;
@@ -98,8 +96,7 @@ class Backend {
 
   /// Reads or writes the whole content of a buffer or image, waiting for it (verify and bench).
   /// The caller made sure that nothing else uses it. `handle` is the native handle.
-  [[nodiscard]] virtual std::uint64_t size_of(capture::ArgumentKind kind,
-                                              capture::Handle handle) noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept = 0;
   virtual Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
                       std::span<std::byte> into) noexcept = 0;
   virtual Status write(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,

@@ -40,8 +40,7 @@ namespace refrain::backends {
     case OperationKind::kCopyBufferRect: return are({ArgumentKind::kBuffer, ArgumentKind::kBuffer});
     case OperationKind::kFillBuffer: return are({ArgumentKind::kBuffer, ArgumentKind::kValue});
     case OperationKind::kCopyImage: return are({ArgumentKind::kImage, ArgumentKind::kImage});
-    case OperationKind::kFillImage:
-      return are({ArgumentKind::kImage, ArgumentKind::kValue}) && arguments[1].size == 16;
+    case OperationKind::kFillImage: return are({ArgumentKind::kImage, ArgumentKind::kValue}) && arguments[1].size == 16;
     case OperationKind::kCopyBufferToImage: return are({ArgumentKind::kBuffer, ArgumentKind::kImage});
     case OperationKind::kCopyImageToBuffer: return are({ArgumentKind::kImage, ArgumentKind::kBuffer});
     case OperationKind::kReadBuffer:

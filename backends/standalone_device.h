@@ -27,8 +27,7 @@ class StandaloneDevice {
   virtual bool make_queue(const capture::QueueInfo& wanted, capture::QueueInfo* made, std::string* why) = 0;
   /// A new buffer, part of a buffer, image or sampler. `parent` is the handle made for BufferInfo::parent,
   /// or 0. 0 if it cannot be made.
-  virtual capture::Handle make_memory(const capture::BufferInfo& wanted, capture::Handle parent,
-                                      std::string* why) = 0;
+  virtual capture::Handle make_memory(const capture::BufferInfo& wanted, capture::Handle parent, std::string* why) = 0;
   /// The function's handle, as OperationHeader::function_handle has it. Code is built once.
   virtual capture::Handle make_function(const capture::FunctionInfo& function, capture::CodeKind kind,
                                         std::span<const std::byte> code, std::string* why) = 0;

@@ -50,9 +50,8 @@ std::string ended_by_text(const Capture& capture, const std::map<std::uint32_t, 
 
 std::string graph_text(const Capture& capture, std::size_t number, const GraphUse& use) {
   const Graph& graph = capture.graphs[number].graph();
-  return fmt::format("graph {}: {} of {} ({}), up to {}", number, times(use.runs),
-                     submissions_text(graph.size()), label_of(capture, graph),
-                     ended_by_text(capture, use.ended_by));
+  return fmt::format("graph {}: {} of {} ({}), up to {}", number, times(use.runs), submissions_text(graph.size()),
+                     label_of(capture, graph), ended_by_text(capture, use.ended_by));
 }
 
 class Collector {
@@ -69,9 +68,9 @@ class Collector {
     add_short();
     add_unique();
     const auto share = [&](Finding& finding) {
-      finding.share = result_.submissions == 0 ? 0
-                                               : static_cast<double>(finding.submissions) /
-                                                     static_cast<double>(result_.submissions);
+      finding.share = result_.submissions == 0
+                          ? 0
+                          : static_cast<double>(finding.submissions) / static_cast<double>(result_.submissions);
     };
     for (Finding& finding : result_.graphable) {
       share(finding);
@@ -145,8 +144,8 @@ class Collector {
     finding.host_ns = part(use.host_ns, use.recordable, graph.size());
     finding.what = graph_text(capture_, number, use);
     if (splitting != 0) {
-      finding.details.push_back(fmt::format("in parts: {} of its {} operations {} no command-buffer command",
-                                            splitting, graph.size(), splitting == 1 ? "has" : "have"));
+      finding.details.push_back(fmt::format("in parts: {} of its {} operations {} no command-buffer command", splitting,
+                                            graph.size(), splitting == 1 ? "has" : "have"));
     }
     if (use.arguments == Arguments::kChanging) {
       finding.kind = Finding::Kind::kChanging;
@@ -155,8 +154,8 @@ class Collector {
       return;
     }
     if (use.arguments == Arguments::kInTurn) {
-      finding.details.push_back(fmt::format(
-          "{} argument sets that come again (REFRAIN_VARIANTS says how many are kept)", use.sets_used));
+      finding.details.push_back(
+          fmt::format("{} argument sets that come again (REFRAIN_VARIANTS says how many are kept)", use.sets_used));
     } else {
       finding.details.push_back("repeats exactly " + times(use.runs));
     }
@@ -194,8 +193,7 @@ class Collector {
                                 (lines[i].nodes > 1 ? fmt::format(" ({} nodes)", lines[i].nodes) : ""));
     }
     if (lines.size() > kShown) {
-      finding.details.push_back(
-          fmt::format("and {} more; see --graph {}", lines.size() - kShown, graph.id()));
+      finding.details.push_back(fmt::format("and {} more; see --graph {}", lines.size() - kShown, graph.id()));
     } else if (lines.empty()) {
       finding.details.push_back("which arguments change is not known: the capture was cut short");
     }
@@ -226,11 +224,10 @@ class Collector {
   void add_unrecordable() {
     for (const auto& [kind, sum] : unrecordable_) {
       obstacle(Finding::Kind::kUnrecordable,
-               kind.second
-                   ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
-                                 name_of(kind.first))
-                   : fmt::format("{}: command buffers have no such command; it splits its stretch",
-                                 name_of(kind.first)),
+               kind.second ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
+                                         name_of(kind.first))
+                           : fmt::format("{}: command buffers have no such command; it splits its stretch",
+                                         name_of(kind.first)),
                {fmt::format("{} in {}", times(sum.submissions), list_of(sum.graphs))}, sum);
     }
   }
@@ -239,21 +236,18 @@ class Collector {
     for (const auto& [call, sum] : short_) {
       const double mean =
           static_cast<double>(sum.submissions) / static_cast<double>(std::max<std::uint64_t>(1, sum.runs));
-      obstacle(
-          Finding::Kind::kTooShort,
-          fmt::format("too short to pay: {:.1f} submissions on average before {}", mean,
-                      capture_.ended_by(call)),
-          {fmt::format("{} cuts {}, in {}", capture_.ended_by(call), times(sum.runs), list_of(sum.graphs))},
-          sum);
+      obstacle(Finding::Kind::kTooShort,
+               fmt::format("too short to pay: {:.1f} submissions on average before {}", mean, capture_.ended_by(call)),
+               {fmt::format("{} cuts {}, in {}", capture_.ended_by(call), times(sum.runs), list_of(sum.graphs))}, sum);
     }
   }
 
   void add_unique() {
     if (unique_.runs != 0) {
       obstacle(Finding::Kind::kNotRepeated,
-               unique_.runs == 1 ? std::string("not repeated: 1 stretch of submissions that occurs once")
-                                 : fmt::format("not repeated: {} stretches of submissions that occur once",
-                                               grouped(unique_.runs)),
+               unique_.runs == 1
+                   ? std::string("not repeated: 1 stretch of submissions that occurs once")
+                   : fmt::format("not repeated: {} stretches of submissions that occur once", grouped(unique_.runs)),
                {list_of(unique_.graphs)}, unique_);
     }
   }
@@ -274,9 +268,9 @@ std::string subject_of(const Capture& capture, const StoredGraph& graph, const S
   const OperationView operation = graph.graph().operation(slot.node);
   const std::string label = label_of(capture, operation);
   if (slot.kind == format::SlotKind::kWord) {
-    static constexpr const char* kernel_words[] = {
-        "dimensions",    "offset x",      "offset y",     "offset z",     "global size x",
-        "global size y", "global size z", "local size x", "local size y", "local size z"};
+    static constexpr const char* kernel_words[] = {"dimensions",    "offset x",      "offset y",      "offset z",
+                                                   "global size x", "global size y", "global size z", "local size x",
+                                                   "local size y",  "local size z"};
     return operation.kind() == OperationKind::kKernel && slot.index < std::size(kernel_words)
                ? fmt::format("{} {}", label, kernel_words[slot.index])
                : fmt::format("{} number {}", label, slot.index);
@@ -288,8 +282,7 @@ std::string subject_of(const Capture& capture, const StoredGraph& graph, const S
     case ArgumentKind::kSampler: return fmt::format("{} argument {} (sampler)", label, slot.index);
     case ArgumentKind::kPointer: return fmt::format("{} argument {} (pointer)", label, slot.index);
     case ArgumentKind::kHostPointer: return fmt::format("{} argument {} (host address)", label, slot.index);
-    case ArgumentKind::kLocalMemory:
-      return fmt::format("{} argument {} (local memory size)", label, slot.index);
+    case ArgumentKind::kLocalMemory: return fmt::format("{} argument {} (local memory size)", label, slot.index);
     default: return fmt::format("{} argument {} ({}-byte value)", label, slot.index, argument.size);
   }
 }
@@ -363,8 +356,7 @@ std::string label_of(const Capture& capture, const Graph& graph) {
   std::vector<std::pair<std::string, std::size_t>> parts;
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     std::string label = label_of(capture, graph.operation(node));
-    const auto known =
-        std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == label; });
+    const auto known = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == label; });
     if (known != parts.end()) {
       ++known->second;
     } else {
@@ -383,8 +375,7 @@ std::string label_of(const Capture& capture, const Graph& graph) {
 
 std::string describe(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot) {
   if (slot.kind == format::SlotKind::kQueue) {
-    return slot.distinct == 0 ? "another queue nearly every time"
-                              : fmt::format("{} queues in turn", slot.distinct);
+    return slot.distinct == 0 ? "another queue nearly every time" : fmt::format("{} queues in turn", slot.distinct);
   }
   bool address = false;
   if (slot.kind == format::SlotKind::kArgument) {

@@ -17,97 +17,11 @@
 #include "capture/file_recorder.h"
 #include "capture/file_writer.h"
 #include "capture/reader.h"
+#include "test/capture/capture_files.h"
 #include "test/capture/records.h"
 #include "test/capture/temporary_file.h"
 
 namespace refrain::capture {
-namespace {
-
-/// Takes any bytes quickly: a file in memory with a name.
-class MemoryFile {
- public:
-  MemoryFile() : descriptor_(::memfd_create("refrain-test", MFD_CLOEXEC)) {
-    REQUIRE(descriptor_ >= 0);
-    name_ = "/proc/self/fd/" + std::to_string(descriptor_);
-  }
-  ~MemoryFile() { ::close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  void set(const std::vector<char>& bytes) const {
-    REQUIRE(::ftruncate(descriptor_, static_cast<off_t>(bytes.size())) == 0);
-    REQUIRE(::pwrite(descriptor_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-  }
-  [[nodiscard]] const std::string& name() const { return name_; }
-
- private:
-  int descriptor_;
-  std::string name_;
-};
-
-std::unique_ptr<Recorder> open(const std::string& file, bool contents = false) {
-  FileRecorderOptions options;
-  options.file = file;
-  options.contents = contents;
-  options.command = "./heat 512";
-  std::string error;
-  auto recorder = open_file_recorder(options, &error);
-  INFO(error);
-  REQUIRE(recorder != nullptr);
-  return recorder;
-}
-
-Capture load(const std::string& file) {
-  std::string error;
-  auto capture = read_capture(file, &error);
-  INFO(error);
-  REQUIRE(capture.has_value());
-  return std::move(*capture);
-}
-
-std::uint64_t submissions(const Capture& capture) {
-  std::uint64_t count = 0;
-  for (const LaneHistory& lane : capture.lanes) {
-    for_each_leaf(lane, [&](const HistoryItem& item) {
-      count += item.total * capture.graphs[item.graph].graph().size();
-    });
-  }
-  return count;
-}
-
-// A heat solver: ping-pong buffers, a step number that counts, a blocking read every 10 steps.
-void heat(Stream& stream, std::uint64_t steps, std::int32_t first_step = 0) {
-  TestRecord record;
-  std::uint64_t sequence = 0, time = 1000;
-  for (std::uint64_t i = 0; i < steps; ++i) {
-    const ObjectId from = 1 + i % 2;
-    stream.operation(record.kernel({.function = 1,
-                                    .buffers = {from, 3 - from},
-                                    .scalars = {first_step + static_cast<std::int32_t>(i)},
-                                    .sequence = ++sequence,
-                                    .time_ns = time += 2000,
-                                    .host_ns = 1500}));
-    if (i % 10 == 9) {
-      stream.operation(record.kernel({.function = 2,
-                                      .buffers = {1, 3},
-                                      .sequence = ++sequence,
-                                      .time_ns = time += 2000,
-                                      .host_ns = 1000}));
-      stream.host_call("clEnqueueReadBuffer", time += 500);
-    }
-  }
-}
-
-std::vector<char> bytes_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-void write_bytes(const std::string& file, const std::vector<char>& bytes) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc)
-      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-}  // namespace
 
 TEST_CASE("what is written comes back") {
   TemporaryFile file;
@@ -147,9 +61,8 @@ TEST_CASE("what is written comes back") {
     REQUIRE(again.size() == 11);
     for (NodeIndex node = 0; node < 10; ++node) {
       const ObjectId from = 1 + node % 2;
-      const auto expected = record.kernel({.function = 1,
-                                           .buffers = {from, 3 - from},
-                                           .scalars = {static_cast<std::int32_t>(10 * set + node)}});
+      const auto expected = record.kernel(
+          {.function = 1, .buffers = {from, 3 - from}, .scalars = {static_cast<std::int32_t>(10 * set + node)}});
       CHECK(same_work(again.operation(node), expected));
       CHECK(again.operation(node).token() == expected.token());
       CHECK(again.operation(node).header().queue_handle == 0xC001);
@@ -195,10 +108,10 @@ TEST_CASE("edges, waits and queues come back") {
     for (std::uint64_t round = 0; round < 3; ++round) {
       const std::uint64_t base = 4 * round;
       stream.operation(record.kernel({.function = 1, .queue = 1, .sequence = base + 1}));
-      stream.operation(record.kernel(
-          {.function = 2, .queue = 2, .waits = {kInternalWait | (base + 1)}, .sequence = base + 2}));
-      stream.operation(record.kernel(
-          {.function = 2, .queue = 2, .waits = {kInternalWait | base, 0x7777}, .sequence = base + 3}));
+      stream.operation(
+          record.kernel({.function = 2, .queue = 2, .waits = {kInternalWait | (base + 1)}, .sequence = base + 2}));
+      stream.operation(
+          record.kernel({.function = 2, .queue = 2, .waits = {kInternalWait | base, 0x7777}, .sequence = base + 3}));
       stream.operation(record.kernel({.function = 3,
                                       .queue = 1,
                                       .waits = {kInternalWait | (base + 2), kInternalWait | (base + 3)},
@@ -210,8 +123,7 @@ TEST_CASE("edges, waits and queues come back") {
   REQUIRE(capture.graphs.size() == 1);
   const Graph& graph = capture.graphs[0].graph();
   const std::vector<Edge> edges(graph.edges().begin(), graph.edges().end());
-  CHECK(edges == std::vector<Edge>{
-                     {0, 1, EdgeReason::kEvent}, {1, 3, EdgeReason::kEvent}, {2, 3, EdgeReason::kEvent}});
+  CHECK(edges == std::vector<Edge>{{0, 1, EdgeReason::kEvent}, {1, 3, EdgeReason::kEvent}, {2, 3, EdgeReason::kEvent}});
   REQUIRE(graph.operation(2).waits().size() == 2);
   CHECK(graph.operation(2).waits()[0] == kWaitEarlier);
   CHECK(graph.operation(2).waits()[1] == kWaitForeign);
@@ -466,119 +378,6 @@ TEST_CASE("two processes do not write to one file") {
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(WEXITSTATUS(status) == 0);
-}
-
-TEST_CASE("damage at every byte is noticed") {
-  TemporaryFile file;
-  MemoryFile damaged;
-  {
-    const auto recorder = open(file.name());
-    describe_program(*recorder);
-    heat(recorder->open_stream(1), 30);
-  }
-  const std::vector<char> good = bytes_of(file.name());
-  const Capture whole = load(file.name());
-  REQUIRE(good.size() < 8192);
-  const auto consistent = [&](const Capture& part) {
-    // Whatever is read is part of the truth.
-    REQUIRE(part.records < whole.records);
-    REQUIRE(part.graphs.size() <= whole.graphs.size());
-    for (std::size_t i = 0; i < part.graphs.size(); ++i) {
-      REQUIRE(part.graphs[i].graph().fingerprint() == whole.graphs[i].graph().fingerprint());
-    }
-    for (const auto& [id, function] : part.functions) {
-      REQUIRE(function.name == whole.functions.at(id).name);
-    }
-    REQUIRE(submissions(part) <= submissions(whole));
-  };
-  for (std::size_t place = 0; place < good.size(); ++place) {
-    for (const int flip : {0x01, 0x80, 0xFF}) {
-      std::vector<char> bad = good;
-      bad[place] = static_cast<char>(bad[place] ^ flip);
-      damaged.set(bad);
-      std::string error;
-      const auto capture = read_capture(damaged.name(), &error);
-      if (capture) {
-        REQUIRE(capture->cut_short.find("after " + std::to_string(capture->records) + " records") !=
-                std::string::npos);
-        consistent(*capture);
-      } else {
-        REQUIRE(error.find(damaged.name()) != std::string::npos);
-        REQUIRE(place < sizeof(format::FileHeader));
-      }
-    }
-    std::vector<char> cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(place));
-    damaged.set(cut);
-    std::string error;
-    const auto capture = read_capture(damaged.name(), &error);
-    if (capture) {
-      REQUIRE(capture->file_bytes == place);
-      consistent(*capture);  // cut between two records there is nothing to notice
-    } else {
-      REQUIRE(place < sizeof(format::FileHeader));
-    }
-    cut.resize(good.size());  // zeros, as after a power failure
-    damaged.set(cut);
-    if (const auto zeroed = read_capture(damaged.name(), &error); zeroed && cut != good) {
-      consistent(*zeroed);
-    }
-  }
-}
-
-TEST_CASE("records with a good checksum and bad contents are refused with their offset") {
-  TemporaryFile file;
-  const auto refused = [&](format::RecordType type, const std::vector<std::uint8_t>& payload) {
-    {
-      FileWriter writer;
-      std::string error;
-      REQUIRE(writer.open(file.name(), &error));
-      REQUIRE(writer.append(type, payload, &error));
-    }
-    std::string error;
-    const bool read = read_capture(file.name(), &error).has_value();
-    INFO(error);
-    CHECK((read || error.find("offset 48") != std::string::npos));
-    return !read;
-  };
-  CHECK(refused(format::RecordType::kGraphs, {}));
-  CHECK(refused(format::RecordType::kGraphs, {1, 2, 3, 4, 5, 6, 7, 8}));
-  CHECK(refused(format::RecordType::kContents, {1}));
-  CHECK(refused(format::RecordType::kHistory, std::vector<std::uint8_t>(200, 0xFF)));
-  CHECK_FALSE(refused(static_cast<format::RecordType>(999), {1, 2, 3}));  // a later version's
-}
-
-TEST_CASE("a small file cannot take much memory") {
-  TemporaryFile file;
-  std::vector<char> bytes(sizeof(format::FileHeader) + sizeof(format::RecordHeader) + 9);
-  format::FileHeader header;
-  header.checksum = format::checksum_of(header);
-  std::memcpy(bytes.data(), &header, sizeof(header));
-  format::RecordHeader record;
-  record.type = 4;
-  record.stored_size = 9;
-  record.raw_size = 60U << 20U;  // the frame says something else
-  const auto* stored = reinterpret_cast<const std::byte*>(bytes.data() + sizeof(header) + sizeof(record));
-  record.checksum = format::checksum_of(record, std::span(stored, 9));
-  std::memcpy(bytes.data() + sizeof(header), &record, sizeof(record));
-  write_bytes(file.name(), bytes);
-  std::string error;
-  CHECK_FALSE(read_capture(file.name(), &error).has_value());
-  CHECK(error.find("does not decompress") != std::string::npos);
-}
-
-TEST_CASE("what is no capture says so") {
-  std::string error;
-  CHECK_FALSE(read_capture("/nonexistent", &error));
-  CHECK(error == "cannot read the capture file '/nonexistent': No such file or directory");
-  CHECK_FALSE(read_capture("/tmp", &error));
-  CHECK_FALSE(read_capture("/dev/zero", &error));
-  CHECK(error.find("not a regular file") != std::string::npos);
-  TemporaryFile file;
-  CHECK_FALSE(read_capture(file.name(), &error));
-  CHECK(error.find("empty") != std::string::npos);
-  write_bytes(file.name(), std::vector<char>(100, 'x'));
-  CHECK_FALSE(read_capture(file.name(), &error));
-  CHECK(error.find("not a capture file") != std::string::npos);
 }
 
 }  // namespace refrain::capture

@@ -41,8 +41,8 @@ int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcep
     const bool wants_graph = options.format == DumpFormat::kGraph || options.format == DumpFormat::kDot;
     if (wants_graph && options.graph.value_or(0) >= capture->graphs.size() &&
         (options.graph || options.format == DumpFormat::kGraph)) {
-      std::fprintf(err, "refrain dump: '%s' has no graph %u; it has %zu, numbered from 0\n",
-                   options.file.c_str(), options.graph.value_or(0), capture->graphs.size());
+      std::fprintf(err, "refrain dump: '%s' has no graph %u; it has %zu, numbered from 0\n", options.file.c_str(),
+                   options.graph.value_or(0), capture->graphs.size());
       return 1;
     }
     const std::string text = render(options, *capture);

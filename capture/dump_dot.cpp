@@ -50,8 +50,7 @@ std::string dump_dot(const Capture& capture, const Analysis& analysis, std::opti
                      command_buffers_have(operation.kind()) ? "" : " style=filled fillcolor=lightgrey");
     }
     for (const Edge& edge : graph.edges()) {
-      fmt::format_to(append, "    n{}_{} -> n{}_{} [{}]\n", number, edge.from, number, edge.to,
-                     style_of(edge.reason));
+      fmt::format_to(append, "    n{}_{} -> n{}_{} [{}]\n", number, edge.from, number, edge.to, style_of(edge.reason));
     }
     text += "  }\n";
   }

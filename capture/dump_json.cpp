@@ -139,16 +139,13 @@ ordered_json finding_json(const Finding& finding) {
 ordered_json lane_json(const Capture& capture, const LaneHistory& lane) {
   ordered_json items = ordered_json::array();
   for (const HistoryItem& item : lane.items) {
-    ordered_json json{{"repeat", item.repeat},
-                      {"total", item.total},
-                      {"first_ns", item.first_ns},
-                      {"last_ns", item.last_ns}};
+    ordered_json json{
+        {"repeat", item.repeat}, {"total", item.total}, {"first_ns", item.first_ns}, {"last_ns", item.last_ns}};
     if (item.body != 0) {
       json["loop_of_next"] = item.body;
     } else {
       json["graph"] = item.graph;
-      json["argument_set"] =
-          item.set == format::kSetNotStored ? ordered_json(nullptr) : ordered_json(item.set);
+      json["argument_set"] = item.set == format::kSetNotStored ? ordered_json(nullptr) : ordered_json(item.set);
       json["ended_by"] = std::string(capture.ended_by(item.ended_by));
       json["host_ns"] = item.host_ns;
       json["span_ns"] = item.span_ns;
@@ -166,11 +163,8 @@ class Trace {
   ordered_json run() {
     events_ = ordered_json::array();
     const std::string program = capture_.command.empty() ? "program" : capture_.command;
-    events_.push_back({{"ph", "M"},
-                       {"name", "process_name"},
-                       {"pid", capture_.process},
-                       {"tid", 0},
-                       {"args", {{"name", program}}}});
+    events_.push_back(
+        {{"ph", "M"}, {"name", "process_name"}, {"pid", capture_.process}, {"tid", 0}, {"args", {{"name", program}}}});
     for (const LaneHistory& lane : capture_.lanes) {
       events_.push_back({{"ph", "M"},
                          {"name", "thread_name"},
@@ -189,8 +183,7 @@ class Trace {
   }
 
   // Slices must not overlap their neighbours, and lie inside the loop around them.
-  void items(const LaneHistory& lane, std::size_t begin, std::size_t end, std::uint64_t limit,
-             bool outermost) {
+  void items(const LaneHistory& lane, std::size_t begin, std::size_t end, std::uint64_t limit, bool outermost) {
     for (std::size_t i = begin; i < end;) {
       const HistoryItem& item = lane.items[i];
       const std::size_t next = i + item.body + 1;
@@ -225,15 +218,14 @@ class Trace {
       if (item.repeat > 1) {
         name += ", x " + grouped(item.repeat);
       }
-      arguments = {
-          {"graph", item.graph},
-          {"argument set", item.set == format::kSetNotStored ? "not stored" : std::to_string(item.set)},
-          {"submissions each", graph.size()},
-          {"runs", item.total},
-          {"ended by", std::string(capture_.ended_by(item.ended_by))},
-          {"driver calls", duration(static_cast<double>(item.host_ns))},
-          {"mean length", duration(static_cast<double>(item.span_ns) /
-                                   static_cast<double>(std::max<std::uint64_t>(1, item.total)))}};
+      arguments = {{"graph", item.graph},
+                   {"argument set", item.set == format::kSetNotStored ? "not stored" : std::to_string(item.set)},
+                   {"submissions each", graph.size()},
+                   {"runs", item.total},
+                   {"ended by", std::string(capture_.ended_by(item.ended_by))},
+                   {"driver calls", duration(static_cast<double>(item.host_ns))},
+                   {"mean length", duration(static_cast<double>(item.span_ns) /
+                                            static_cast<double>(std::max<std::uint64_t>(1, item.total)))}};
     }
     events_.push_back({{"ph", "X"},
                        {"name", name},
@@ -303,9 +295,8 @@ std::string dump_json(const Capture& capture, const Analysis& analysis) {
   for (const auto id : sorted(capture.code)) {
     const StoredCode& code = capture.code.at(id);
     static constexpr const char* kinds[] = {"source", "binary", "intermediate", "builtin"};
-    json["code"].push_back({{"id", hex(id)},
-                            {"kind", kinds[static_cast<std::size_t>(code.kind)]},
-                            {"bytes", code.bytes.size()}});
+    json["code"].push_back(
+        {{"id", hex(id)}, {"kind", kinds[static_cast<std::size_t>(code.kind)]}, {"bytes", code.bytes.size()}});
   }
   for (const auto id : sorted(capture.functions)) {
     const FunctionInfo& function = capture.functions.at(id);
@@ -333,9 +324,8 @@ std::string dump_json(const Capture& capture, const Analysis& analysis) {
     json["lanes"].push_back(lane_json(capture, lane));
   }
   for (const HostCallCount& call : capture.host_calls) {
-    json["host_calls"].push_back({{"call", std::string(capture.ended_by(call.entry_point))},
-                                  {"cuts", call.cuts},
-                                  {"idle", call.idle}});
+    json["host_calls"].push_back(
+        {{"call", std::string(capture.ended_by(call.entry_point))}, {"cuts", call.cuts}, {"idle", call.idle}});
   }
   for (const Finding& finding : analysis.graphable) {
     json["explain"].push_back(finding_json(finding));

@@ -93,8 +93,7 @@ TEST_CASE("the summary tells the totals") {
   CHECK(output.err.empty());
   // 100 * (10 + 8 + 2 + 8 + 6) + 17
   CHECK_THAT(output.out, Contains("3 417 submissions in 501 stretches, 1 lane"));
-  CHECK_THAT(output.out,
-             Contains("Test device on Test platform (1.0); command buffers: cl_khr_command_buffer 0.9.0"));
+  CHECK_THAT(output.out, Contains("Test device on Test platform (1.0); command buffers: cl_khr_command_buffer 0.9.0"));
   CHECK_THAT(output.out, Contains("6 different graphs"));
   CHECK_THAT(output.out, Contains("stencil x10"));
   CHECK_THAT(output.out, Contains("clWaitForEvents"));
@@ -146,8 +145,7 @@ TEST_CASE("a blocking call is a host call, and is named as what cuts") {
   });
   const std::string text = dump(file.name(), DumpFormat::kExplain).out;
   CHECK_THAT(text, Contains("300 submissions in 50 stretches"));
-  CHECK_THAT(text,
-             Contains("50 times of 6 submissions (stencil x5, read buffer), up to blocking read buffer"));
+  CHECK_THAT(text, Contains("50 times of 6 submissions (stencil x5, read buffer), up to blocking read buffer"));
   CHECK_THAT(text, Contains("blocking read buffer: the program waits for it"));
   CHECK_THAT(text, !Contains("in parts"));
 }
@@ -191,11 +189,10 @@ TEST_CASE("one graph: nodes, arguments, edges") {
   record_to(file.name(), [](Recorder&, Stream& stream) {
     TestRecord record;
     for (std::uint64_t i = 0; i < 2; ++i) {
-      stream.operation(
-          record.kernel({.function = 1, .buffers = {1}, .scalars = {42}, .sequence = 3 * i + 1}));
+      stream.operation(record.kernel({.function = 1, .buffers = {1}, .scalars = {42}, .sequence = 3 * i + 1}));
       stream.operation(record.other(9, OperationKind::kCopyBuffer, 0, 3 * i + 2));
-      stream.operation(record.kernel(
-          {.function = 2, .queue = 2, .waits = {kInternalWait | (3 * i + 2)}, .sequence = 3 * i + 3}));
+      stream.operation(
+          record.kernel({.function = 2, .queue = 2, .waits = {kInternalWait | (3 * i + 2)}, .sequence = 3 * i + 3}));
       stream.host_call("clFinish", 0);
     }
   });

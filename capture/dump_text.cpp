@@ -55,8 +55,7 @@ void headline(std::string& text, const Capture& capture, const Analysis& analysi
        duration(static_cast<double>(analysis.last_ns - analysis.first_ns)));
 }
 
-std::string value_text(const ArgumentDescriptor& argument, std::span<const std::byte> value,
-                       const Capture& capture) {
+std::string value_text(const ArgumentDescriptor& argument, std::span<const std::byte> value, const Capture& capture) {
   const auto number = [&] {
     std::uint64_t bits = 0;
     std::memcpy(&bits, value.data(), std::min<std::size_t>(value.size(), sizeof(bits)));
@@ -142,8 +141,7 @@ void findings(std::string& text, const std::vector<Finding>& list, std::uint64_t
     if (host_ns != 0) {
       time = fmt::format(", {} in driver calls", duration(static_cast<double>(finding.host_ns)));
     }
-    line(text, "{:3}. {:>7}  {} submissions{}", number, percent(finding.share), grouped(finding.submissions),
-         time);
+    line(text, "{:3}. {:>7}  {} submissions{}", number, percent(finding.share), grouped(finding.submissions), time);
     line(text, "              {}", finding.what);
     for (const std::string& detail : finding.details) {
       line(text, "                {}", detail);
@@ -160,8 +158,8 @@ void findings(std::string& text, const std::vector<Finding>& list, std::uint64_t
 std::string dump_summary(const Capture& capture, const Analysis& analysis) {
   std::string text;
   headline(text, capture, analysis);
-  line(text, "  program   {} (process {}), {}", capture.command.empty() ? "unknown" : capture.command,
-       capture.process, date(capture.start_realtime_ns));
+  line(text, "  program   {} (process {}), {}", capture.command.empty() ? "unknown" : capture.command, capture.process,
+       date(capture.start_realtime_ns));
   line(text, "  file      {}, {} records, written by {}", size_text(capture.file_bytes), capture.records,
        capture.writer.empty() ? "unknown" : capture.writer);
   for (const DeviceInfo& device : capture.devices) {
@@ -172,9 +170,8 @@ std::string dump_summary(const Capture& capture, const Analysis& analysis) {
   for (const auto& [id, buffer] : capture.buffers) {
     contents += capture.has_contents(id) ? 1 : 0;
   }
-  line(text, "  objects   {} programs, {} kernels, {} queues, {} buffers ({} with contents)",
-       capture.code.size(), capture.functions.size(), capture.queues.size(), capture.buffers.size(),
-       contents);
+  line(text, "  objects   {} programs, {} kernels, {} queues, {} buffers ({} with contents)", capture.code.size(),
+       capture.functions.size(), capture.queues.size(), capture.buffers.size(), contents);
   if (analysis.host_ns != 0) {
     line(text, "  time      {} in driver calls", duration(static_cast<double>(analysis.host_ns)));
   }
@@ -190,8 +187,8 @@ std::string dump_summary(const Capture& capture, const Analysis& analysis) {
   });
   line(text, "\n{} different graphs{}", order.size(), order.empty() ? "" : ":");
   if (!order.empty()) {
-    line(text, "  {:>5} {:>7} {:>10} {:>6} {:>6}  {:<9} {}", "graph", "share", "runs", "nodes", "edges",
-         "arguments", "what");
+    line(text, "  {:>5} {:>7} {:>10} {:>6} {:>6}  {:<9} {}", "graph", "share", "runs", "nodes", "edges", "arguments",
+         "what");
   }
   for (std::size_t i = 0; i < std::min(kMaxRows, order.size()); ++i) {
     const GraphUse& use = analysis.graphs[order[i]];
@@ -250,9 +247,8 @@ std::string dump_graph(const Capture& capture, const Analysis& analysis, std::ui
   std::string text;
   line(text, "graph {}: {} nodes, {} edges, fingerprint {:016x}", number, graph.size(), graph.edges().size(),
        graph.fingerprint());
-  line(text, "  {} occurrences, {} of all submissions, arguments: {}; {} argument sets stored",
-       grouped(use.runs), percent(share_of(use.submissions, analysis.submissions)), behaviour(use),
-       stored.argument_sets());
+  line(text, "  {} occurrences, {} of all submissions, arguments: {}; {} argument sets stored", grouped(use.runs),
+       percent(share_of(use.submissions, analysis.submissions)), behaviour(use), stored.argument_sets());
   if (use.runs != 0) {
     line(text, "  {} from first submission to cut on average",
          duration(static_cast<double>(use.span_ns) / static_cast<double>(use.runs)));

@@ -43,8 +43,7 @@ Payload devices(std::span<const DeviceInfo> devices) {
   std::vector<flatbuffers::Offset<wire::Device>> list;
   for (const DeviceInfo& device : devices) {
     list.push_back(wire::CreateDeviceDirect(builder, device.id, device.api.c_str(), device.platform.c_str(),
-                                            device.name.c_str(), device.driver.c_str(),
-                                            device.native.c_str()));
+                                            device.name.c_str(), device.driver.c_str(), device.native.c_str()));
   }
   return release(builder, wire::CreateDevicesDirect(builder, &list));
 }
@@ -53,16 +52,14 @@ Payload queues(std::span<const QueueInfo> queues) {
   FlatBufferBuilder builder;
   std::vector<wire::Queue> list;
   for (const QueueInfo& queue : queues) {
-    list.emplace_back(queue.id, queue.handle, queue.context, queue.device, queue.role, queue.in_order,
-                      queue.profiling);
+    list.emplace_back(queue.id, queue.handle, queue.context, queue.device, queue.role, queue.in_order, queue.profiling);
   }
   return release(builder, wire::CreateQueuesDirect(builder, &list));
 }
 
 Payload code(const CodeInfo& code) {
   FlatBufferBuilder builder(code.bytes.size() + 256);
-  const auto bytes =
-      builder.CreateVector(reinterpret_cast<const std::uint8_t*>(code.bytes.data()), code.bytes.size());
+  const auto bytes = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(code.bytes.data()), code.bytes.size());
   return release(builder, wire::CreateCode(builder, code.id, static_cast<std::uint8_t>(code.kind), bytes));
 }
 
@@ -103,8 +100,8 @@ Payload graphs(std::span<const NewGraph> graphs) {
   for (const NewGraph& graph : graphs) {
     nodes.clear();
     for (const NodeShape& node : graph.nodes) {
-      nodes.emplace_back(node.token, node.function, node.kind, node.flags, node.queue, node.words,
-                         node.argument_count, node.waits, node.value_bytes);
+      nodes.emplace_back(node.token, node.function, node.kind, node.flags, node.queue, node.words, node.argument_count,
+                         node.waits, node.value_bytes);
     }
     list.push_back(wire::CreateGraphDirect(builder, graph.id, graph.fingerprint, graph.queue_count, &nodes,
                                            &graph.waits, &graph.arguments));
@@ -141,8 +138,7 @@ Payload history(const LaneNews& news) {
   FlatBufferBuilder builder;
   const auto settled = items_of(news.settled);
   const auto open = items_of(news.open);
-  return release(builder,
-                 wire::CreateHistoryDirect(builder, news.lane, news.settled_before, &settled, &open));
+  return release(builder, wire::CreateHistoryDirect(builder, news.lane, news.settled_before, &settled, &open));
 }
 
 Payload host_calls(std::span<const HostCallCount> counts) {

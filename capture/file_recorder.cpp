@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -19,9 +18,7 @@
 #include "capture/encode.h"
 #include "capture/file_writer.h"
 #include "capture/graph_store.h"
-#include "capture/history.h"
-#include "capture/lane_stream.h"
-#include "capture/splitter.h"
+#include "capture/lane_writer.h"
 #include "env/log.h"
 
 namespace refrain::capture {
@@ -34,138 +31,6 @@ constexpr std::size_t kBatchBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMaxNews = std::size_t{8} << 20U;
 constexpr std::size_t kMaxPendingDefinitions = std::size_t{64} << 20U;
 constexpr std::size_t kMaxOpenItems = 8192;
-
-/// Host calls by name: numbers for the file and counts.
-class HostCalls {
- public:
-  std::uint32_t number_of(const char* name) {
-    // The same literal mostly; else the same text.
-    const auto [known, is_new] = by_address_.try_emplace(name, 0);
-    if (is_new) {
-      const auto [entry, fresh] = by_name_.try_emplace(name, static_cast<std::uint32_t>(counts_.size()));
-      if (fresh) {
-        counts_.push_back({format::kFirstEntryPoint + entry->second, 0, 0});
-        new_names_.push_back({counts_.back().entry_point, name});
-      }
-      known->second = entry->second;
-    }
-    return known->second;
-  }
-  HostCallCount& count(std::uint32_t number) {
-    changed_ = true;
-    return counts_[number];
-  }
-  std::vector<encode::NamedEntryPoint> take_names() { return std::exchange(new_names_, {}); }
-  [[nodiscard]] const std::vector<HostCallCount>& counts() const noexcept { return counts_; }
-  bool take_changed() { return std::exchange(changed_, false); }
-
- private:
-  std::unordered_map<const void*, std::uint32_t> by_address_;
-  std::unordered_map<std::string, std::uint32_t> by_name_;
-  std::vector<HostCallCount> counts_;
-  std::vector<encode::NamedEntryPoint> new_names_;
-  bool changed_ = false;
-};
-
-/// What to call a submission that is a host call as well. Static lifetime, as host calls' names have.
-const char* blocking_name_of(OperationKind kind) {
-  static const auto names = [] {
-    std::array<std::string, kOperationKindCount> made;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
-    }
-    return made;
-  }();
-  return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
-}
-
-/// One lane as the writer sees it.
-class LaneWriter final : public StretchSink {
- public:
-  LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphStore& graphs,
-             HostCalls& calls)
-      : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), splitter_(*this) {}
-
-  LaneStream& stream() noexcept { return stream_; }
-
-  bool drain() {
-    const bool any = stream_.drain(*this);
-    idle_ = !any;
-    return any;
-  }
-  // From the stream.
-  void operation(const OperationView& operation) {
-    splitter_.operation(operation);
-    open_written_ = false;
-    if (operation.has(kBlocking)) {
-      // The program waits for it, so it ends the stretch as any other host call does.
-      host_call(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
-    }
-  }
-  void host_call(const char* name, std::uint64_t time_ns) {
-    const std::uint32_t number = calls_.number_of(name);
-    HostCallCount& count = calls_.count(number);
-    ++(splitter_.host_call(count.entry_point, time_ns) ? count.cuts : count.idle);
-  }
-  // From the splitter.
-  void stretch(std::span<const OperationView> operations, std::uint32_t ended_by,
-               std::uint64_t end_ns) override {
-    history_.add(occurrence(graphs_.add(operations), operations, ended_by, end_ns));
-    changed_ = true;
-  }
-
-  [[nodiscard]] bool changed() const noexcept { return changed_; }
-  [[nodiscard]] std::size_t open_items() const noexcept { return history_.open().size(); }
-  /// There is an open stretch that the file does not tell about yet.
-  [[nodiscard]] bool untold() const noexcept { return splitter_.open_count() != 0 && !open_written_; }
-  /// … and nothing came since the last look.
-  [[nodiscard]] bool rests() const noexcept { return idle_ && untold(); }
-
-  encode::LaneNews take_news(bool with_open_stretch) {
-    encode::LaneNews news;
-    news.lane = stream_.lane();
-    news.settled_before = settled_;
-    news.settled = history_.take_settled();
-    settled_ += news.settled.size();
-    news.open = history_.open();
-    if (with_open_stretch && splitter_.open_count() != 0) {
-      const auto operations = splitter_.open();
-      Folded& leaf = news.open.emplace_back();
-      leaf.item = occurrence(graphs_.add(operations, true), operations, format::kEndedByNothing,
-                             operations.back().header().time_ns);
-      open_written_ = true;
-    }
-    changed_ = false;
-    return news;
-  }
-
- private:
-  static HistoryItem occurrence(GraphStore::Place place, std::span<const OperationView> operations,
-                                std::uint32_t ended_by, std::uint64_t end_ns) {
-    HistoryItem item;
-    item.graph = place.graph;
-    item.set = place.set;
-    item.ended_by = ended_by;
-    item.repeat = item.total = 1;
-    item.first_ns = operations.front().header().time_ns;
-    item.last_ns = std::max({item.first_ns, end_ns, operations.back().header().time_ns});
-    item.span_ns = item.last_ns - item.first_ns;
-    for (const OperationView& operation : operations) {
-      item.host_ns += operation.header().host_ns;
-    }
-    return item;
-  }
-
-  LaneStream stream_;
-  GraphStore& graphs_;
-  HostCalls& calls_;
-  Splitter splitter_;
-  HistoryFolder history_;
-  std::uint64_t settled_ = 0;
-  bool idle_ = false;
-  bool changed_ = false;
-  bool open_written_ = false;
-};
 
 struct OwnedCode {
   CodeInfo info;
@@ -227,8 +92,7 @@ class FileRecorder final : public Recorder {
   }
   void append(format::RecordType type, std::span<const std::uint8_t> payload);
   template <typename Item, typename Encode, typename Size>
-  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode,
-                         Size size_of);
+  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode, Size size_of);
   void fail(std::string_view message) noexcept;
   /// Runs `work` under the writer's lock; what it throws ends the capture.
   template <typename Work>
@@ -280,8 +144,7 @@ bool FileRecorder::start(std::string* error) {
   try {
     thread_ = std::make_unique<std::thread>([this] { run(); });
   } catch (const std::exception& problem) {
-    *error = "cannot write the capture file '" + options_.file + "': no thread for the writer (" +
-             problem.what() + ")";
+    *error = "cannot write the capture file '" + options_.file + "': no thread for the writer (" + problem.what() + ")";
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread_ != nullptr;
@@ -354,8 +217,7 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
   // Piece by piece, so that never more than the limit waits in memory.
   bool known = false;
   for (std::size_t offset = 0; offset < bytes.size() && !known; offset += format::kContentsPiece) {
-    const auto piece =
-        bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
+    const auto piece = bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
     bool too_much = false;
     try {
       const std::lock_guard lock(definitions_mutex_);
@@ -381,8 +243,8 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
 
 Stream& FileRecorder::open_stream(std::uint64_t lane) noexcept {
   const std::lock_guard lock(lanes_mutex_);
-  const auto known = std::find_if(lanes_.begin(), lanes_.end(),
-                                  [&](const auto& entry) { return entry->stream().lane() == lane; });
+  const auto known =
+      std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& entry) { return entry->stream().lane() == lane; });
   if (known != lanes_.end()) {
     return (*known)->stream();
   }
@@ -403,10 +265,8 @@ void FileRecorder::run() noexcept {
   pthread_setname_np(pthread_self(), "refrain-capture");
   auto next = Clock::now() + options_.flush_interval;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const auto wake_at =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(next.time_since_epoch()).count();
-    const timespec deadline{static_cast<time_t>(wake_at / 1'000'000'000),
-                            static_cast<long>(wake_at % 1'000'000'000)};
+    const auto wake_at = std::chrono::duration_cast<std::chrono::nanoseconds>(next.time_since_epoch()).count();
+    const timespec deadline{static_cast<time_t>(wake_at / 1'000'000'000), static_cast<long>(wake_at % 1'000'000'000)};
     if (sem_clockwait(&signal_.wake, CLOCK_MONOTONIC, &deadline) == 0) {
       while (sem_trywait(&signal_.wake) == 0) {
       }
@@ -469,10 +329,9 @@ void FileRecorder::write_definitions() {
     owned.info.bytes = owned.bytes;
     append(RecordType::kCode, encode::code(owned.info));
   }
-  append_in_batches(RecordType::kFunctions, taken.functions, encode::functions,
-                    [](const FunctionInfo& function) {
-                      return 128 + function.name.size() + function.build_options.size();
-                    });
+  append_in_batches(RecordType::kFunctions, taken.functions, encode::functions, [](const FunctionInfo& function) {
+    return 128 + function.name.size() + function.build_options.size();
+  });
   append_in_batches(RecordType::kBuffers, taken.buffers, encode::buffers, one);
   for (const auto& payload : taken.contents) {
     append(RecordType::kContents, payload);
@@ -504,9 +363,9 @@ void FileRecorder::write(Extent extent) {
     }
   }
   // Where only repeat counts grow, the file grows with the logarithm of time.
-  const auto patience = std::clamp<Clock::duration>(
-      (now - started_) / 100, options_.flush_interval,
-      std::max<Clock::duration>(options_.flush_interval, std::chrono::seconds(10)));
+  const auto patience =
+      std::clamp<Clock::duration>((now - started_) / 100, options_.flush_interval,
+                                  std::max<Clock::duration>(options_.flush_interval, std::chrono::seconds(10)));
   due = due || now - written_ >= patience;
   write_definitions();
   if (!due) {
@@ -530,8 +389,7 @@ void FileRecorder::write(Extent extent) {
   });
   append_in_batches(RecordType::kArguments, graphs_.take_sets(), encode::argument_sets,
                     [](const NewArgumentSet& set) { return 64 + set.places.size() * 12; });
-  append_in_batches(RecordType::kStatistics, graphs_.take_figures(extent == Extent::kEverything),
-                    encode::statistics,
+  append_in_batches(RecordType::kStatistics, graphs_.take_figures(extent == Extent::kEverything), encode::statistics,
                     [](const GraphFigures& figures) { return 64 + figures.slots.size() * 48; });
   for (const encode::LaneNews& lane : news) {
     append(RecordType::kHistory, encode::history(lane));

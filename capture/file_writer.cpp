@@ -74,8 +74,8 @@ bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> p
   std::size_t stored = payload.size();
   if (payload.size() >= kWorthCompressing) {
     scratch_.resize(head + ZSTD_compressBound(payload.size()));
-    stored = ZSTD_compress2(compressor_, scratch_.data() + head, scratch_.size() - head, payload.data(),
-                            payload.size());
+    stored =
+        ZSTD_compress2(compressor_, scratch_.data() + head, scratch_.size() - head, payload.data(), payload.size());
     if (ZSTD_isError(stored) != 0U || stored >= payload.size()) {
       stored = payload.size();
     }

@@ -79,13 +79,11 @@ inline constexpr std::uint32_t kMaxHistoryDepth = 64;         ///< loops within 
 
 /// Reader: bytes that a file of this size may occupy when read.
 inline constexpr std::uint64_t max_model_bytes(std::uint64_t file_bytes) noexcept {
-  return (std::uint64_t{64} << 20U) +
-         (file_bytes < (std::uint64_t{1} << 40U) ? file_bytes * 1024 : file_bytes);
+  return (std::uint64_t{64} << 20U) + (file_bytes < (std::uint64_t{1} << 40U) ? file_bytes * 1024 : file_bytes);
 }
 
 // Why a stretch ended, where no host call ended it. Names of host calls count from kFirstEntryPoint.
-inline constexpr std::uint32_t kEndedByLength =
-    0;  ///< kMaxStretch reached: cut so that loops stay recognisable
+inline constexpr std::uint32_t kEndedByLength = 0;   ///< kMaxStretch reached: cut so that loops stay recognisable
 inline constexpr std::uint32_t kEndedByNothing = 1;  ///< the capture ends here
 inline constexpr std::uint32_t kFirstEntryPoint = 16;
 

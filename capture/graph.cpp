@@ -83,8 +83,7 @@ class Reduction {
     }
     for (const Edge& edge : incoming) {
       const std::uint8_t chain = chain_[edge.from];
-      const bool redundant =
-          chain != kNoChain ? reach[chain] >= position_[edge.from] : seen_[edge.from] == edge.to;
+      const bool redundant = chain != kNoChain ? reach[chain] >= position_[edge.from] : seen_[edge.from] == edge.to;
       if (!redundant) {
         kept.push_back(edge);
       }
@@ -113,8 +112,7 @@ class Reduction {
     }
   }
 
-  void place(NodeIndex node, std::span<const Edge> incoming,
-             const std::array<std::uint32_t, kMaxChains>& reach) {
+  void place(NodeIndex node, std::span<const Edge> incoming, const std::array<std::uint32_t, kMaxChains>& reach) {
     std::uint8_t chain = kNoChain;
     for (const Edge& edge : incoming) {
       const std::uint8_t candidate = chain_[edge.from];
@@ -174,8 +172,7 @@ std::string_view name_of(EdgeReason reason) noexcept {
 }
 
 void GraphBuilder::declare_queue(const QueueInfo& queue) {
-  const auto [place, is_new] =
-      queue_numbers_.try_emplace(queue.id, static_cast<std::uint32_t>(queues_.size()));
+  const auto [place, is_new] = queue_numbers_.try_emplace(queue.id, static_cast<std::uint32_t>(queues_.size()));
   if (is_new) {
     queues_.push_back(queue);
     queue_states_.emplace_back();
@@ -201,9 +198,7 @@ std::uint32_t GraphBuilder::queue_index(const OperationView& operation) {
 NodeIndex GraphBuilder::node_of_sequence(std::uint64_t sequence) const {
   if (sequences_rise_) {
     const auto found = std::lower_bound(sequences_.begin(), sequences_.end(), sequence);
-    return found != sequences_.end() && *found == sequence
-               ? static_cast<NodeIndex>(found - sequences_.begin())
-               : kNone;
+    return found != sequences_.end() && *found == sequence ? static_cast<NodeIndex>(found - sequences_.begin()) : kNone;
   }
   const auto found = sequence_nodes_.find(sequence);
   return found != sequence_nodes_.end() ? found->second : kNone;
@@ -326,8 +321,7 @@ bool GraphBuilder::then(NodeIndex before, NodeIndex after, std::string* error) {
 }
 
 bool GraphBuilder::when_all(std::span<const NodeIndex> befores, NodeIndex after, std::string* error) {
-  return std::all_of(befores.begin(), befores.end(),
-                     [&](NodeIndex before) { return then(before, after, error); });
+  return std::all_of(befores.begin(), befores.end(), [&](NodeIndex before) { return then(before, after, error); });
 }
 
 std::vector<NodeIndex> GraphBuilder::topological_numbers() const {
@@ -400,10 +394,8 @@ Graph GraphBuilder::finish(std::vector<NodeIndex>* numbers) {
     ++graph.predecessor_start_[edge.to + 1];
     ++graph.successor_start_[edge.from + 1];
   }
-  std::partial_sum(graph.predecessor_start_.begin(), graph.predecessor_start_.end(),
-                   graph.predecessor_start_.begin());
-  std::partial_sum(graph.successor_start_.begin(), graph.successor_start_.end(),
-                   graph.successor_start_.begin());
+  std::partial_sum(graph.predecessor_start_.begin(), graph.predecessor_start_.end(), graph.predecessor_start_.begin());
+  std::partial_sum(graph.successor_start_.begin(), graph.successor_start_.end(), graph.successor_start_.begin());
   graph.predecessors_.reserve(graph.edges_.size());
   graph.successors_.resize(graph.edges_.size());
   std::vector<std::uint32_t> fill(graph.successor_start_.begin(), graph.successor_start_.end());

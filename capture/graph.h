@@ -45,17 +45,14 @@ class Graph {
   }
   [[nodiscard]] std::span<const Edge> edges() const noexcept { return edges_; }
   [[nodiscard]] std::span<const NodeIndex> predecessors(NodeIndex node) const noexcept {
-    return {predecessors_.data() + predecessor_start_[node],
-            predecessors_.data() + predecessor_start_[node + 1]};
+    return {predecessors_.data() + predecessor_start_[node], predecessors_.data() + predecessor_start_[node + 1]};
   }
   [[nodiscard]] std::span<const NodeIndex> successors(NodeIndex node) const noexcept {
     return {successors_.data() + successor_start_[node], successors_.data() + successor_start_[node + 1]};
   }
   [[nodiscard]] std::span<const QueueInfo> queues() const noexcept { return queues_; }
   /// The queue of a node. Queues the builder did not know are given as in-order queues with that id.
-  [[nodiscard]] const QueueInfo& queue_of(NodeIndex node) const noexcept {
-    return queues_[queue_index_[node]];
-  }
+  [[nodiscard]] const QueueInfo& queue_of(NodeIndex node) const noexcept { return queues_[queue_index_[node]]; }
   [[nodiscard]] Fingerprint fingerprint() const noexcept { return fingerprint_; }
 
  private:

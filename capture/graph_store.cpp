@@ -101,14 +101,12 @@ void GraphStore::charge(State& state, std::size_t bytes) {
 }
 
 GraphStore::State& GraphStore::find(std::span<const OperationView> operations) {
-  const std::uint64_t key =
-      XXH3_64bits_withSeed(nodes_.data(), nodes_.size() * sizeof(NodeShape),
-                           XXH3_64bits(waits_.data(), waits_.size() * sizeof(waits_[0])));
+  const std::uint64_t key = XXH3_64bits_withSeed(nodes_.data(), nodes_.size() * sizeof(NodeShape),
+                                                 XXH3_64bits(waits_.data(), waits_.size() * sizeof(waits_[0])));
   const auto [from, to] = states_.equal_range(key);
   for (auto found = from; found != to; ++found) {
     State& state = *found->second;
-    if (state.nodes.size() == nodes_.size() && state.waits == waits_ &&
-        state.first.size() == arguments_.size() &&
+    if (state.nodes.size() == nodes_.size() && state.waits == waits_ && state.first.size() == arguments_.size() &&
         std::memcmp(state.nodes.data(), nodes_.data(), nodes_.size() * sizeof(NodeShape)) == 0) {
       used_.splice(used_.begin(), used_, state.used);
       return state;

@@ -93,9 +93,7 @@ TEST_CASE("predecessor and successor lists equal the edges") {
   bench.add({.waits = {2, 3}});
   const Graph graph = bench.builder.finish();
   CHECK(pairs(graph) == std::vector<Pair>{{0, 1}, {0, 2}, {1, 3}, {2, 3}});
-  const auto list = [](std::span<const NodeIndex> nodes) {
-    return std::vector<NodeIndex>(nodes.begin(), nodes.end());
-  };
+  const auto list = [](std::span<const NodeIndex> nodes) { return std::vector<NodeIndex>(nodes.begin(), nodes.end()); };
   CHECK(list(graph.successors(0)) == std::vector<NodeIndex>{1, 2});  // shared by both
   CHECK(list(graph.predecessors(3)) == std::vector<NodeIndex>{1, 2});
   CHECK(graph.predecessors(0).empty());

@@ -13,9 +13,8 @@ std::atomic<std::uint64_t> WriterSignal::fork_counter{0};
 
 WriterSignal::WriterSignal() noexcept {
   static std::once_flag once;
-  std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, [] { fork_counter.fetch_add(1, std::memory_order_relaxed); });
-  });
+  std::call_once(
+      once, [] { pthread_atfork(nullptr, nullptr, [] { fork_counter.fetch_add(1, std::memory_order_relaxed); }); });
   forks = fork_counter.load(std::memory_order_relaxed);
   sem_init(&wake, 0, 0);
 }

@@ -31,9 +31,7 @@ struct WriterSignal {
     return !stopped.load(std::memory_order_relaxed) && forks == fork_counter.load(std::memory_order_relaxed);
   }
   /// False in a forked child: nothing of the parent's may be touched.
-  [[nodiscard]] bool own_process() const noexcept {
-    return forks == fork_counter.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] bool own_process() const noexcept { return forks == fork_counter.load(std::memory_order_relaxed); }
 
  private:
   static std::atomic<std::uint64_t> fork_counter;  // forks between this process and the first one

@@ -137,8 +137,7 @@ OperationHeader& OperationWriter::begin(OperationKind kind, Token token) {
   return header();
 }
 
-OperationHeader& OperationWriter::begin_kernel(Token token,
-                                               std::span<const std::uint64_t, words::kKernelCount> shape,
+OperationHeader& OperationWriter::begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
                                                std::span<const ArgumentDescriptor> descriptors,
                                                std::span<const std::byte> padded_values) {
   start_ = storage_->size();

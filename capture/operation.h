@@ -187,13 +187,11 @@ class OperationView {
     return {reinterpret_cast<const std::uint64_t*>(header_ + 1), header_->word_count};
   }
   [[nodiscard]] std::span<const ArgumentDescriptor> arguments() const noexcept {
-    return {reinterpret_cast<const ArgumentDescriptor*>(words().data() + header_->word_count),
-            header_->argument_count};
+    return {reinterpret_cast<const ArgumentDescriptor*>(words().data() + header_->word_count), header_->argument_count};
   }
   /// All argument values, one after the other. Offsets follow from ArgumentDescriptor::stored_bytes().
   [[nodiscard]] std::span<const std::byte> values() const noexcept {
-    return {reinterpret_cast<const std::byte*>(arguments().data() + header_->argument_count),
-            header_->value_bytes};
+    return {reinterpret_cast<const std::byte*>(arguments().data() + header_->argument_count), header_->value_bytes};
   }
   [[nodiscard]] std::span<const WaitRef> waits() const noexcept {
     return {reinterpret_cast<const WaitRef*>(values().data() + header_->value_bytes), header_->wait_count};
@@ -206,9 +204,9 @@ class OperationView {
   /// The sections that must be equal, byte for byte, for a recorded node to do exactly what this
   /// operation asks: words, arguments, values. Compare `function`, `queue` and `kind` as well: same_work().
   [[nodiscard]] std::span<const std::byte> comparable() const noexcept {
-    return {reinterpret_cast<const std::byte*>(header_ + 1),
-            header_->word_count * sizeof(std::uint64_t) +
-                header_->argument_count * sizeof(ArgumentDescriptor) + header_->value_bytes};
+    return {reinterpret_cast<const std::byte*>(header_ + 1), header_->word_count * sizeof(std::uint64_t) +
+                                                                 header_->argument_count * sizeof(ArgumentDescriptor) +
+                                                                 header_->value_bytes};
   }
 
  private:
@@ -265,8 +263,7 @@ struct QueueInfo {
 
 /// Mixes `value` into hash `seed`. Cheap and good enough for tokens; not for hostile input.
 [[nodiscard]] inline std::uint64_t mix(std::uint64_t seed, std::uint64_t value) noexcept {
-  const __uint128_t product =
-      static_cast<__uint128_t>(seed ^ 0x9E3779B97F4A7C15ULL) * (value ^ 0xD6E8FEB86659FD93ULL);
+  const __uint128_t product = static_cast<__uint128_t>(seed ^ 0x9E3779B97F4A7C15ULL) * (value ^ 0xD6E8FEB86659FD93ULL);
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
 }
 

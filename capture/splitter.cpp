@@ -6,8 +6,8 @@ namespace refrain::capture {
 namespace {
 
 std::uint64_t key_of(const OperationHeader& header) noexcept {
-  const std::uint64_t counts = std::uint64_t{header.word_count} << 48U |
-                               std::uint64_t{header.argument_count} << 32U | header.value_bytes;
+  const std::uint64_t counts =
+      std::uint64_t{header.word_count} << 48U | std::uint64_t{header.argument_count} << 32U | header.value_bytes;
   const std::uint64_t kind = std::uint64_t{static_cast<std::uint16_t>(header.kind)} << 16U | header.flags;
   return mix(mix(mix(header.token, header.function), counts), kind);
 }

@@ -13,8 +13,7 @@ namespace refrain::capture {
 /// Receives stretches. The views are valid during the call.
 class StretchSink {
  public:
-  virtual void stretch(std::span<const OperationView> operations, std::uint32_t ended_by,
-                       std::uint64_t end_ns) = 0;
+  virtual void stretch(std::span<const OperationView> operations, std::uint32_t ended_by, std::uint64_t end_ns) = 0;
 
  protected:
   ~StretchSink() = default;

@@ -74,15 +74,12 @@ class DescriptorSink final : public spdlog::sinks::sink {
   void log(const spdlog::details::log_msg& message) override {
     static constexpr const char* kLevels[] = {"trace", "debug", "info", "warning", "error", "error", "off"};
     spdlog::memory_buf_t text;
-    const auto append = [&text](spdlog::string_view_t part) {
-      text.append(part.data(), part.data() + part.size());
-    };
+    const auto append = [&text](spdlog::string_view_t part) { text.append(part.data(), part.data() + part.size()); };
     spdlog::string_view_t rest = message.payload;
     for (;;) {
       const void* const end = rest.size() == 0 ? nullptr : memchr(rest.data(), '\n', rest.size());
-      const std::size_t length = end == nullptr
-                                     ? rest.size()
-                                     : static_cast<std::size_t>(static_cast<const char*>(end) - rest.data());
+      const std::size_t length =
+          end == nullptr ? rest.size() : static_cast<std::size_t>(static_cast<const char*>(end) - rest.data());
       append("[refrain] ");
       append(kLevels[message.level]);
       append(": ");

@@ -139,14 +139,10 @@ const std::vector<Row>& rows() {
   Row{{name, "text", default_value, "", help},                                                   \
       [](Settings& s, std::string_view value) -> Problem { return parse_text(s.field, value); }, \
       [](const Settings& s) -> std::string { return s.field; }},
-#define CHOICE(field, name, Enum, default_value, values, help)                           \
-  Row{{name, "choice", choice_default<Enum, Enum::default_value>(values), values, help}, \
-      [](Settings& s, std::string_view value) -> Problem {                               \
-        return parse_choice(s.field, values, trim(value));                               \
-      },                                                                                 \
-      [](const Settings& s) -> std::string {                                             \
-        return choice_name(values, static_cast<std::size_t>(s.field));                   \
-      }},
+#define CHOICE(field, name, Enum, default_value, values, help)                                                   \
+  Row{{name, "choice", choice_default<Enum, Enum::default_value>(values), values, help},                         \
+      [](Settings& s, std::string_view value) -> Problem { return parse_choice(s.field, values, trim(value)); }, \
+      [](const Settings& s) -> std::string { return choice_name(values, static_cast<std::size_t>(s.field)); }},
 #include "env/settings.def"
 #undef BOOLEAN
 #undef NUMBER
@@ -175,8 +171,8 @@ std::optional<SettingProblem> set_as(Settings& settings, std::string_view name, 
   }
   std::vector<std::string> names;
   for (const Row& row : rows()) names.emplace_back(row.info.name);
-  return SettingProblem{std::string(source), "there is no setting " + shown + "; the nearest is " +
-                                                 show(nearest_name(wanted, names))};
+  return SettingProblem{std::string(source),
+                        "there is no setting " + shown + "; the nearest is " + show(nearest_name(wanted, names))};
 }
 
 // Notes a problem that does not stop anything.
@@ -260,15 +256,14 @@ Settings load_settings(const char* const* environment, std::vector<SettingProble
     const std::string_view value = text.substr(equals + 1);
     if (name == "REFRAIN_CONFIG" && !value.empty()) load_config_file(settings, std::string(value), problems);
     if (name == "REFRAIN_ROOT_PID") std::from_chars(value.data(), value.data() + value.size(), root_process);
-    if (std::find(std::begin(kHelperVariables), std::end(kHelperVariables), name) ==
-        std::end(kHelperVariables)) {
+    if (std::find(std::begin(kHelperVariables), std::end(kHelperVariables), name) == std::end(kHelperVariables)) {
       variables.emplace_back(name, value);
     }
   }
   for (const auto& [name, value] : variables) {
     const std::string_view setting = name.substr(kPrefix.size());
-    ignore(set_as(settings, setting, value, "environment", std::string(name), environment_name), settings,
-           setting, problems);
+    ignore(set_as(settings, setting, value, "environment", std::string(name), environment_name), settings, setting,
+           problems);
   }
   if (!settings.follow_children && root_process != 0 && root_process != ::getpid()) {
     settings.mode = Mode::kOff;

@@ -36,8 +36,7 @@ std::string complaint(const std::string& variable) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& text)
-      : path_((std::filesystem::temp_directory_path() / ("refrain_settings_" + std::to_string(::getpid())))
-                  .string()) {
+      : path_((std::filesystem::temp_directory_path() / ("refrain_settings_" + std::to_string(::getpid()))).string()) {
     std::ofstream(path_) << text;
   }
   ~TemporaryFile() { std::filesystem::remove(path_); }
@@ -65,10 +64,10 @@ TEST_CASE("defaults are those of the table") {
 
 TEST_CASE("every kind of value is taken from the environment") {
   std::vector<SettingProblem> problems;
-  const Settings settings = load({"REFRAIN_MODE=Capture", "REFRAIN_GATE=No", "REFRAIN_HOLD_LIMIT_US= 50 ",
-                                  "REFRAIN_CAPTURE_FILE=a b=c.rfn", "REFRAIN_LOG_LEVEL=trace",
-                                  "REFRAIN_CHUNK_MAX=16384", "REFRAIN_LOG_FILE="},
-                                 problems);
+  const Settings settings =
+      load({"REFRAIN_MODE=Capture", "REFRAIN_GATE=No", "REFRAIN_HOLD_LIMIT_US= 50 ", "REFRAIN_CAPTURE_FILE=a b=c.rfn",
+            "REFRAIN_LOG_LEVEL=trace", "REFRAIN_CHUNK_MAX=16384", "REFRAIN_LOG_FILE="},
+           problems);
   CHECK(problems.empty());
   CHECK(settings.mode == Mode::kCapture);
   CHECK_FALSE(settings.gate);
@@ -93,8 +92,7 @@ TEST_CASE("every choice can be set and read back") {
 }
 
 TEST_CASE("bad values are reported and ignored") {
-  CHECK_THAT(complaint("REFRAIN_MODE=reply"), Contains("REFRAIN_MODE: 'reply'") &&
-                                                  Contains("nearest is 'replay'") &&
+  CHECK_THAT(complaint("REFRAIN_MODE=reply"), Contains("REFRAIN_MODE: 'reply'") && Contains("nearest is 'replay'") &&
                                                   Contains("'replay' stays in force"));
   CHECK_THAT(complaint("REFRAIN_MODE="), Contains("not one of off, observe, capture, replay, verify"));
   CHECK_THAT(complaint("REFRAIN_GATE=maybe"), Contains("neither on"));
@@ -112,8 +110,7 @@ TEST_CASE("bad values are reported and ignored") {
 }
 
 TEST_CASE("unknown names are reported with the nearest one") {
-  CHECK_THAT(complaint("REFRAIN_MOD=off"),
-             Contains("no setting REFRAIN_MOD;") && Contains("nearest is REFRAIN_MODE"));
+  CHECK_THAT(complaint("REFRAIN_MOD=off"), Contains("no setting REFRAIN_MOD;") && Contains("nearest is REFRAIN_MODE"));
   CHECK_THAT(complaint("REFRAIN_HOLDLIMIT=5"), Contains("nearest is REFRAIN_HOLD_LIMIT_US"));
   CHECK_THAT(complaint("REFRAIN_=5"), Contains("the nearest is REFRAIN_"));
   CHECK_THAT(complaint("REFRAIN_" + std::string(100000, 'X') + "=1"), Contains("the nearest is REFRAIN_"));

@@ -18,9 +18,7 @@ std::uint64_t hash(std::uint32_t left, std::uint32_t right, std::uint32_t level)
 }  // namespace
 
 AncestorSets::AncestorSets(std::uint32_t chains)
-    : depth_(chains > 1 ? static_cast<std::uint32_t>(std::bit_width(chains - 1)) : 0),
-      pairs_(1),
-      table_(64) {}
+    : depth_(chains > 1 ? static_cast<std::uint32_t>(std::bit_width(chains - 1)) : 0), pairs_(1), table_(64) {}
 
 AncestorSets::Id AncestorSets::intern(Id left, Id right, std::uint32_t level) {
   if (left == kEmpty && right == kEmpty) {

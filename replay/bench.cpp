@@ -145,8 +145,7 @@ class Bench {
     }
   }
 
-  void measure(const capture::StoredGraph& stored, BenchGraph& graph, const BenchPlan& plan,
-               std::uint32_t chunk) {
+  void measure(const capture::StoredGraph& stored, BenchGraph& graph, const BenchPlan& plan, std::uint32_t chunk) {
     std::vector<std::uint64_t> eager_ns, native_ns;
     std::string why;
     if (!graph.reset(&why)) {
@@ -219,8 +218,7 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
     return refuse(why);
   }
   if (!capture->cut_short.empty() && !options.quiet) {
-    fmt::print(err, "refrain bench: {}: {}; what was read before is used\n", options.file,
-               capture->cut_short);
+    fmt::print(err, "refrain bench: {}: {}; what was read before is used\n", options.file, capture->cut_short);
   }
   std::vector<const capture::StoredGraph*> graphs;
   if (options.graphs.empty()) {
@@ -231,8 +229,8 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   for (const std::uint32_t wanted : options.graphs) {
     const auto found = std::ranges::find(capture->graphs, wanted, &capture::StoredGraph::id);
     if (found == capture->graphs.end()) {
-      return refuse(fmt::format("{} has no graph {}; `refrain dump {}` lists them", options.file, wanted,
-                                options.file));
+      return refuse(
+          fmt::format("{} has no graph {}; `refrain dump {}` lists them", options.file, wanted, options.file));
     }
     graphs.push_back(&*found);
   }
@@ -257,8 +255,8 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
 }  // namespace
 
 BenchResult bench_graphs(const BenchOptions& options, const capture::Capture& capture,
-                         const std::vector<const capture::StoredGraph*>& graphs,
-                         backends::StandaloneDevice& device, std::FILE* err) {
+                         const std::vector<const capture::StoredGraph*>& graphs, backends::StandaloneDevice& device,
+                         std::FILE* err) {
   return Bench(options, capture, device, err).run(graphs);
 }
 

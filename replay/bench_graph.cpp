@@ -22,11 +22,9 @@ const char* why_not_repeatable(const OperationView& operation) {
     switch (argument.kind) {
       case ArgumentKind::kUnset: return "it has an argument that was never set";
       case ArgumentKind::kPointer: return "it names shared virtual memory, which captures do not hold";
-      case ArgumentKind::kOtherHandle:
-        return "it names an object that captures do not hold (a queue or pipe)";
+      case ArgumentKind::kOtherHandle: return "it names an object that captures do not hold (a queue or pipe)";
       case ArgumentKind::kHostPointer:
-        if (operation.kind() != OperationKind::kReadBuffer &&
-            operation.kind() != OperationKind::kWriteBuffer) {
+        if (operation.kind() != OperationKind::kReadBuffer && operation.kind() != OperationKind::kWriteBuffer) {
           return "it names host memory of the captured program";
         }
         break;
@@ -69,8 +67,7 @@ void make_up(std::span<std::byte> into, std::uint64_t seed, std::uint32_t limit)
 
 }  // namespace
 
-std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture,
-                                                const capture::StoredGraph& stored,
+std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture, const capture::StoredGraph& stored,
                                                 backends::StandaloneDevice& device, std::uint64_t max_bytes,
                                                 std::string* why) {
   std::unique_ptr<BenchGraph> made(new BenchGraph(device));
@@ -108,8 +105,8 @@ std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture,
   return made;
 }
 
-bool BenchGraph::make_objects(const capture::Capture& capture, const capture::Graph& stored,
-                              std::uint64_t max_bytes, std::string* why) {
+bool BenchGraph::make_objects(const capture::Capture& capture, const capture::Graph& stored, std::uint64_t max_bytes,
+                              std::string* why) {
   for (NodeIndex node = 0; node < stored.size(); ++node) {
     const OperationView operation = stored.operation(node);
     const auto& header = operation.header();
@@ -162,8 +159,7 @@ bool BenchGraph::make_memory(const capture::Capture& capture, capture::ObjectId 
     return false;
   }
   const capture::BufferInfo& info = found->second;
-  if (info.is_image != (kind == ArgumentKind::kImage) ||
-      info.is_sampler != (kind == ArgumentKind::kSampler)) {
+  if (info.is_image != (kind == ArgumentKind::kImage) || info.is_sampler != (kind == ArgumentKind::kSampler)) {
     *why = "the capture describes the object as something else";
     return false;
   }
@@ -204,8 +200,7 @@ bool BenchGraph::make_memory(const capture::Capture& capture, capture::ObjectId 
   return true;
 }
 
-bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vector<std::byte>* to,
-                           std::string* why) {
+bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vector<std::byte>* to, std::string* why) {
   const auto bytes = from.bytes();
   to->assign(bytes.begin(), bytes.end());
   auto* header = reinterpret_cast<capture::OperationHeader*>(to->data());
@@ -426,8 +421,7 @@ std::optional<BenchPlan> BenchGraph::plan(std::uint32_t chunk, PartitionMode mod
         wait_for(number - 1);
       }
       if (part.native) {
-        if (const backends::Status status = backend_.record(graph_, nodes, &plan.pieces[number].buffer);
-            !status.ok()) {
+        if (const backends::Status status = backend_.record(graph_, nodes, &plan.pieces[number].buffer); !status.ok()) {
           *why = failure(nodes[0], "recording", status.code);
           return std::nullopt;
         }
@@ -466,10 +460,8 @@ bool BenchGraph::contents(std::vector<std::vector<std::byte>>* all, std::string*
       continue;
     }
     auto& bytes = all->emplace_back(memory.start.size());
-    if (const backends::Status status = backend_.read(queues_[0], memory.kind, memory.handle, bytes);
-        !status.ok()) {
-      *why = "reading object " + std::to_string(memory.object) + " failed with " +
-             backend_.error_name(status.code);
+    if (const backends::Status status = backend_.read(queues_[0], memory.kind, memory.handle, bytes); !status.ok()) {
+      *why = "reading object " + std::to_string(memory.object) + " failed with " + backend_.error_name(status.code);
       return false;
     }
   }

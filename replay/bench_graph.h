@@ -36,8 +36,7 @@ struct BenchPlan {
 class BenchGraph {
  public:
   /// Makes everything the graph names. Null, and `why`, if something cannot be made here.
-  static std::unique_ptr<BenchGraph> rebuild(const capture::Capture& capture,
-                                             const capture::StoredGraph& stored,
+  static std::unique_ptr<BenchGraph> rebuild(const capture::Capture& capture, const capture::StoredGraph& stored,
                                              backends::StandaloneDevice& device, std::uint64_t max_bytes,
                                              std::string* why);
 
@@ -87,9 +86,8 @@ class BenchGraph {
     bool compared = false;
   };
   std::vector<std::unique_ptr<HostMemory>> host_;
-  std::vector<std::vector<capture::NodeIndex>>
-      event_waits_;                    // per node: nodes whose event its call waits for
-  std::vector<std::uint8_t> signals_;  // per node: somebody waits for its event
+  std::vector<std::vector<capture::NodeIndex>> event_waits_;  // per node: nodes whose event its call waits for
+  std::vector<std::uint8_t> signals_;                         // per node: somebody waits for its event
   std::size_t made_up_ = 0;
   std::uint64_t bytes_ = 0;
 };

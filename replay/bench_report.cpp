@@ -28,8 +28,7 @@ BenchTime summarize(std::vector<std::uint64_t>& samples) {
     const auto low = static_cast<std::size_t>(place);
     const std::size_t high = std::min(low + 1, samples.size() - 1);
     const double share = place - static_cast<double>(low);
-    return (static_cast<double>(samples[low]) * (1 - share) + static_cast<double>(samples[high]) * share) /
-           1000.0;
+    return (static_cast<double>(samples[low]) * (1 - share) + static_cast<double>(samples[high]) * share) / 1000.0;
   };
   const BenchTime time{at(0.5), at(0.1), at(0.9)};
   samples.clear();
@@ -39,20 +38,16 @@ BenchTime summarize(std::vector<std::uint64_t>& samples) {
 void print_table(const BenchResult& result, const BenchOptions& options, std::FILE* out) {
   fmt::print(out, "{}\n{} on {} (driver {})\n", result.file, result.device.name, result.device.platform,
              result.device.driver);
-  fmt::print(
-      out,
-      "{} pairs of eager and native runs after {} for warm-up; medians in microseconds, spread p10-p90\n\n",
-      options.repetitions, options.warm_up);
+  fmt::print(out, "{} pairs of eager and native runs after {} for warm-up; medians in microseconds, spread p10-p90\n\n",
+             options.repetitions, options.warm_up);
   if (!result.rows.empty()) {
-    fmt::print(out, "{:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>11} {:>17} {:>11} {:>17} {:>6}\n", "graph",
-               "seen", "nodes", "edges", "chunk", "parts", "eager us", "spread", "native us", "spread",
-               "ratio");
+    fmt::print(out, "{:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>11} {:>17} {:>11} {:>17} {:>6}\n", "graph", "seen", "nodes",
+               "edges", "chunk", "parts", "eager us", "spread", "native us", "spread", "ratio");
     for (const BenchRow& row : result.rows) {
       const std::string chunk = row.chunk == 0 ? "all" : std::to_string(row.chunk);
-      fmt::print(out, "{:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>11.1f} {:>17} {:>11.1f} {:>17} {:>6.2f}{}\n",
-                 row.graph, row.occurrences, row.nodes, row.edges, chunk, row.parts, row.eager.median,
-                 spread(row.eager), row.native.median, spread(row.native), row.ratio,
-                 row.made_up != 0 ? " *" : "");
+      fmt::print(out, "{:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>11.1f} {:>17} {:>11.1f} {:>17} {:>6.2f}{}\n", row.graph,
+                 row.occurrences, row.nodes, row.edges, chunk, row.parts, row.eager.median, spread(row.eager),
+                 row.native.median, spread(row.native), row.ratio, row.made_up != 0 ? " *" : "");
     }
     fmt::print(out, "\nratio: eager / native; above 1, native is faster. Both gave the same bytes.\n");
   }

@@ -45,8 +45,8 @@ struct BenchResult {
 
 /// Benches these graphs of a capture on a device; progress on `err`.
 BenchResult bench_graphs(const BenchOptions& options, const capture::Capture& capture,
-                         const std::vector<const capture::StoredGraph*>& graphs,
-                         backends::StandaloneDevice& device, std::FILE* err);
+                         const std::vector<const capture::StoredGraph*>& graphs, backends::StandaloneDevice& device,
+                         std::FILE* err);
 
 void print_table(const BenchResult& result, const BenchOptions& options, std::FILE* out);
 void print_json(const BenchResult& result, const BenchOptions& options, std::FILE* out);

@@ -40,8 +40,7 @@ class File {
 };
 
 // Handles of the captured process: nothing here may be used as one.
-OperationView launch(RecordMaker& r, capture::FunctionId function, capture::ObjectId data,
-                     std::uint32_t factor) {
+OperationView launch(RecordMaker& r, capture::FunctionId function, capture::ObjectId data, std::uint32_t factor) {
   return r.make(
       OperationKind::kKernel, {1, 0, 0, 0, kBytes / 4, 1, 1, 0, 0, 0},
       [&](OperationWriter& w) {
@@ -50,8 +49,7 @@ OperationView launch(RecordMaker& r, capture::FunctionId function, capture::Obje
       },
       0, function, 0xBAD);
 }
-OperationView copy(RecordMaker& r, capture::ObjectId from, capture::ObjectId to,
-                   std::uint64_t bytes = kBytes) {
+OperationView copy(RecordMaker& r, capture::ObjectId from, capture::ObjectId to, std::uint64_t bytes = kBytes) {
   return r.make(OperationKind::kCopyBuffer, {0, 0, bytes}, [&](OperationWriter& w) {
     w.argument_handle(ArgumentKind::kBuffer, from, 0xBAD0 + from);
     w.argument_handle(ArgumentKind::kBuffer, to, 0xBAD0 + to);
@@ -190,17 +188,14 @@ TEST_CASE("bench: what cannot be benched is listed with the reason") {
       w.argument_handle(ArgumentKind::kPointer, 0, 0xBAD);
       RecordMaker::value(w, 1U);
     });
-    const auto rect = r.make(OperationKind::kReadBufferRect, {0, 0, 0, 0, 0, 0, 4, 4, 1, 0, 0, 0, 0, 0},
-                             [](OperationWriter& w) {
-                               w.argument_handle(ArgumentKind::kBuffer, 31, 0xBAD);
-                               w.argument_handle(ArgumentKind::kHostPointer, 0, 0xBAD);
-                             });
-    return std::vector<std::vector<OperationView>>{{pointer},
-                                                   {rect},
-                                                   {launch(r, 22, 31, 1)},
-                                                   {launch(r, 21, 77, 1)},
-                                                   {copy(r, 31, 32, kBytes * 2)},
-                                                   {copy(r, 31, 32)}};
+    const auto rect =
+        r.make(OperationKind::kReadBufferRect, {0, 0, 0, 0, 0, 0, 4, 4, 1, 0, 0, 0, 0, 0}, [](OperationWriter& w) {
+          w.argument_handle(ArgumentKind::kBuffer, 31, 0xBAD);
+          w.argument_handle(ArgumentKind::kHostPointer, 0, 0xBAD);
+        });
+    return std::vector<std::vector<OperationView>>{
+        {pointer},        {rect}, {launch(r, 22, 31, 1)}, {launch(r, 21, 77, 1)}, {copy(r, 31, 32, kBytes * 2)},
+        {copy(r, 31, 32)}};
   });
   int status = 0;
   const auto result = nlohmann::json::parse(run(quick(file.name()), &status));
@@ -213,8 +208,7 @@ TEST_CASE("bench: what cannot be benched is listed with the reason") {
   CHECK(reasons.find("host memory of the captured program") != std::string::npos);
   CHECK(reasons.find("does not hold the kernel's code") != std::string::npos);
   CHECK(reasons.find("does not describe the object") != std::string::npos);
-  CHECK(reasons.find("eager execution failed with CL_INVALID_VALUE at node 0 (copy buffer)") !=
-        std::string::npos);
+  CHECK(reasons.find("eager execution failed with CL_INVALID_VALUE at node 0 (copy buffer)") != std::string::npos);
   CHECK(result["failed"].empty());
   if (!result["results"].empty()) {
     CHECK(status == 0);
@@ -316,15 +310,14 @@ TEST_CASE("bench: a native replay with other bytes is a failure that names the f
   REQUIRE(bad.problems.size() == 1);
   CHECK(bad.problems[0].failure);
   // Word 0 is 1 in buffer 31 and 32, and 3 after launch and copy.
-  CHECK(bad.problems[0].reason.find("byte 0 of buffer 32 is 0x03 eagerly and 0x01 natively") !=
-        std::string::npos);
+  CHECK(bad.problems[0].reason.find("byte 0 of buffer 32 is 0x03 eagerly and 0x01 natively") != std::string::npos);
 }
 
 TEST_CASE("bench: programs whose result varies are listed, not blamed") {
   HostDevice device;
   std::uint32_t calls = 0;
-  device.host.add_function(
-      21, [&](const backends::host::KernelCall& call) { call.buffer<std::uint32_t>(0)[0] = ++calls; });
+  device.host.add_function(21,
+                           [&](const backends::host::KernelCall& call) { call.buffer<std::uint32_t>(0)[0] = ++calls; });
   const auto result = bench_on(device);
   REQUIRE(result.rows.empty());
   REQUIRE(result.problems.size() == 1);

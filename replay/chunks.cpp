@@ -23,8 +23,7 @@ std::atomic<std::uint32_t>* ChunkTable::word(ChunkId id) const noexcept {
   return block == nullptr ? nullptr : &(*block)[id & kBlockMask];
 }
 
-std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start,
-                                   std::uint32_t length) {
+std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length) {
   std::uint32_t& bucket = buckets_[(hash ^ (hash >> 32U) ^ length) & bucket_mask_];
   std::uint32_t found = bucket - 1;
   while (found != kNone) {

@@ -62,9 +62,8 @@ struct alignas(64) Slot {         // one cache line
   std::uint16_t skip = 0;                                  ///< times it is not to be entered
   std::uint8_t backoff = 0;                                ///< exponent of the above
   std::uint8_t entered = 0;                                ///< saturates
-  std::uint16_t wanted = 0;  ///< times it could have been launched, had it been ready
-  std::uint16_t wanted_limit =
-      2;  ///< when that is reached, the next occurrence is split so that it is followed
+  std::uint16_t wanted = 0;                                ///< times it could have been launched, had it been ready
+  std::uint16_t wanted_limit = 2;  ///< when that is reached, the next occurrence is split so that it is followed
 };
 
 class ChunkTable {

@@ -36,8 +36,8 @@ class RecentCosts {
 class CostGate {
  public:
   enum class Verdict : std::uint8_t {
-    kNeedEager,    ///< measure eager execution first
-    kNeedReplay,   ///< try the graph
+    kNeedEager,   ///< measure eager execution first
+    kNeedReplay,  ///< try the graph
     kPays,
     kDoesNotPay,
   };

@@ -62,7 +62,8 @@ void ClosedLanes::add(Lane& lane) {
   lane.state().cut_by.collect(cut_by);
 }
 
-Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks, capture::Recorder* recorder)
+Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks,
+               capture::Recorder* recorder)
     : settings_(settings),
       started_ns_(now_ns()),
       shared_(std::make_unique<Shared>(settings_, backend, hooks, recorder,
@@ -172,9 +173,13 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
   shared_->store.object_gone(slot.info.id);
 }
 
-void Engine::object_gone(capture::ObjectId object) noexcept { shared_->store.object_gone(object); }
+void Engine::object_gone(capture::ObjectId object) noexcept {
+  shared_->store.object_gone(object);
+}
 
-void Engine::wait_idle() { shared_->store.wait_idle(); }
+void Engine::wait_idle() {
+  shared_->store.wait_idle();
+}
 
 void Engine::fail(const char* what) noexcept {
   if (active_.exchange(false)) {
@@ -215,9 +220,13 @@ ReportData Engine::report_data() const {
   return data;
 }
 
-std::string Engine::report() const { return report_text(report_data()); }
+std::string Engine::report() const {
+  return report_text(report_data());
+}
 
-std::string Engine::report_json() const { return replay::report_json(report_data()); }
+std::string Engine::report_json() const {
+  return replay::report_json(report_data());
+}
 
 void Engine::write_report() const noexcept {
   try {

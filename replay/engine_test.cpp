@@ -47,12 +47,14 @@ void loop(Rig& rig, Program& program, int iterations, int length, Scalar scalar)
     }
     REQUIRE(program.wait() == 0);
     if (i % 4 == 0) {
-      rig.engine->wait_idle();   // so that the test does not depend on how fast the background thread is
+      rig.engine->wait_idle();  // so that the test does not depend on how fast the background thread is
     }
   }
 }
 
-std::uint64_t constant(int /*iteration*/, int k) { return 1000 + static_cast<std::uint64_t>(k); }
+std::uint64_t constant(int /*iteration*/, int k) {
+  return 1000 + static_cast<std::uint64_t>(k);
+}
 
 TEST_CASE("a loop with equal arguments is replayed, in order") {
   Rig rig(quiet(false));
@@ -99,7 +101,7 @@ TEST_CASE("held work is submitted within the hold limit without any further call
   Rig rig(settings);
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 40, 20, constant);
-  for (int k = 0; k < 5; ++k) {   // the beginning of one more iteration, and then silence
+  for (int k = 0; k < 5; ++k) {  // the beginning of one more iteration, and then silence
     REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
   }
   REQUIRE(rig.engine->anything_held());
@@ -191,7 +193,7 @@ TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;
   Rig rig(settings);
-  rig.backend.enqueue_cost_ns = 300'000;   // never pays
+  rig.backend.enqueue_cost_ns = 300'000;  // never pays
   Program program(*rig.engine, rig.backend, rig.queue);
   for (int i = 0; i < 6000; ++i) {
     for (int k = 0; k < 20; ++k) {
@@ -202,8 +204,8 @@ TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
   const auto asleep = rig.report()["asleep"].get<int>();
   CHECK(asleep > 16'000);
   CHECK(rig.report()["submissions"] == 120'000);
-  CHECK(asleep < 110'000);   // it was awake at least twice
-  rig.backend.enqueue_cost_ns = 0;   // now it would pay
+  CHECK(asleep < 110'000);          // it was awake at least twice
+  rig.backend.enqueue_cost_ns = 0;  // now it would pay
   program.issue_cost_ns = 3'000;
   for (int i = 0; i < 20'000 && rig.report()["launches"].get<int>() < 100; ++i) {
     for (int k = 0; k < 20; ++k) {
@@ -333,7 +335,7 @@ TEST_CASE("threads with queues of their own, and one queue shared in turns") {
           own.kernel(static_cast<std::uint64_t>(k), 100 + static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(k));
         }
         {
-          const std::lock_guard guard(turns);   // the program's own order between its threads
+          const std::lock_guard guard(turns);  // the program's own order between its threads
           for (int k = 0; k < 6; ++k) {
             common.kernel(50 + static_cast<std::uint64_t>(k), 99, static_cast<std::uint64_t>(t * 10 + k));
             shared.push_back(common.submitted.back());

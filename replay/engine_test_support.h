@@ -36,12 +36,12 @@ class ArithmeticBackend : public backends::Backend {
   // What a test may change.
   bool can_update = false;
   bool simultaneous = true;
-  std::atomic<int> fail_enqueues{0};       ///< this many command buffers refuse to run
-  std::atomic<int> fail_issues{0};         ///< this many eager issues fail with code -5
+  std::atomic<int> fail_enqueues{0};  ///< this many command buffers refuse to run
+  std::atomic<int> fail_issues{0};    ///< this many eager issues fail with code -5
   std::atomic<int> fail_records{0};
-  std::atomic<bool> corrupt_replay{false}; ///< planted fault: a command buffer adds one to the scalar
-  std::uint64_t enqueue_cost_ns = 0;       ///< busy time of an enqueue
-  std::function<void()> in_enqueue;        ///< called inside an enqueue, as a driver may call the application
+  std::atomic<bool> corrupt_replay{false};  ///< planted fault: a command buffer adds one to the scalar
+  std::uint64_t enqueue_cost_ns = 0;        ///< busy time of an enqueue
+  std::function<void()> in_enqueue;         ///< called inside an enqueue, as a driver may call the application
 
   std::vector<Arrived> log() {
     const std::lock_guard guard(mutex_);
@@ -201,7 +201,7 @@ class TestHooks : public LayerHooks {
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
 
   std::mutex mutex;
-  std::map<std::uint64_t, int> kept;   ///< promise → status
+  std::map<std::uint64_t, int> kept;  ///< promise → status
   std::atomic<int> retained{0};
 
  private:
@@ -211,7 +211,8 @@ class TestHooks : public LayerHooks {
 /// The application's side: submits operations as a layer would.
 class Program {
  public:
-  Program(Engine& engine, ArithmeticBackend& backend, QueueSlot& queue) : engine_(engine), backend_(backend), queue_(queue) {}
+  Program(Engine& engine, ArithmeticBackend& backend, QueueSlot& queue)
+      : engine_(engine), backend_(backend), queue_(queue) {}
 
   /// kernel `function` on `buffer` with `scalar`. Returns what the application would be told.
   int kernel(std::uint64_t function, std::uint64_t buffer, std::uint64_t scalar, std::uint64_t promise = 0,

@@ -85,7 +85,7 @@ std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
     const OperationView operation = occurrence.operation(i);
     objects.push_back(operation.header().queue);
     if (operation.header().function != 0) {
-      objects.push_back(operation.header().function);   // the layer lets go of kernels in the same way
+      objects.push_back(operation.header().function);  // the layer lets go of kernels in the same way
     }
     for (const auto& argument : operation.arguments()) {
       if (argument.object != 0) {
@@ -244,7 +244,7 @@ bool Executable::available() const noexcept {
 int Executable::launch(const SubmitContext& context, std::span<const OperationView> operations, bool* failed) {
   *failed = false;
   const std::uint64_t first = operations.front().header().sequence;
-  std::vector<std::vector<backends::Event>> done(parts_.size());   // one event a part; more after a failure
+  std::vector<std::vector<backends::Event>> done(parts_.size());  // one event a part; more after a failure
   int first_error = 0;
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     const Part& part = parts_[index];

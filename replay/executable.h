@@ -18,7 +18,7 @@ namespace refrain::replay {
 struct Occurrence {
   std::vector<std::byte> storage;
   std::vector<std::size_t> offsets;
-  std::vector<capture::QueueInfo> queues;   ///< of all queues named
+  std::vector<capture::QueueInfo> queues;  ///< of all queues named
 
   [[nodiscard]] std::size_t size() const noexcept { return offsets.size(); }
   [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
@@ -64,16 +64,16 @@ class Executable {
   [[nodiscard]] const std::vector<capture::ObjectId>& objects() const noexcept { return objects_; }
   /// Rough memory use of records and command buffers, in bytes.
   [[nodiscard]] std::size_t memory() const noexcept;
-  std::uint64_t last_used = 0;   ///< for eviction; the owner's business
+  std::uint64_t last_used = 0;  ///< for eviction; the owner's business
 
  private:
   struct Part {
-    std::unique_ptr<backends::CommandBuffer> buffer;   ///< null: one operation issued eagerly
+    std::unique_ptr<backends::CommandBuffer> buffer;  ///< null: one operation issued eagerly
     std::vector<capture::NodeIndex> nodes;
-    std::vector<std::uint32_t> waits;                  ///< parts whose event it must wait for
+    std::vector<std::uint32_t> waits;  ///< parts whose event it must wait for
     capture::QueueInfo queue;
-    bool signals = false;                              ///< another part waits for its event
-    bool flushes = false;                              ///< contains a flush: the queue is flushed afterwards
+    bool signals = false;  ///< another part waits for its event
+    bool flushes = false;  ///< contains a flush: the queue is flushed afterwards
     bool simultaneous = false;
   };
 

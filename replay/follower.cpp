@@ -299,8 +299,7 @@ void Follower::guess_was_right() {
     return;
   }
   // The detector has not made its step for the newest value yet.
-  Track* gap =
-      learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.track);
+  Track* gap = learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.track);
   if (gap != nullptr) {
     store_.learn_edge(*gap, gap->length, history_.at(guess_.position), {cursor_.track, guess_.after});
   }
@@ -444,8 +443,8 @@ MatcherStats Follower::stats() const {
   window_.count_launches(stats);
   stats.chunks = chunks_.count();
   stats.nodes = store_.nodes();
-  stats.memory_bytes = sizeof(*this) + history_.bytes() + detector_.bytes() + seen_.bytes() +
-                       chunks_.bytes() + store_.bytes() + window_.actions().capacity() * sizeof(Action);
+  stats.memory_bytes = sizeof(*this) + history_.bytes() + detector_.bytes() + seen_.bytes() + chunks_.bytes() +
+                       store_.bytes() + window_.actions().capacity() * sizeof(Action);
   return stats;
 }
 

@@ -68,7 +68,8 @@ void GraphEntry::pass(Decline why, std::string text) {
 }
 
 bool GraphEntry::known(std::uint64_t hash) const {
-  return std::any_of(variants_.begin(), variants_.end(), [hash](const auto& variant) { return variant->hash() == hash; });
+  return std::any_of(variants_.begin(), variants_.end(),
+                     [hash](const auto& variant) { return variant->hash() == hash; });
 }
 
 void GraphEntry::note_changes(std::span<const OperationView> operations) {
@@ -237,7 +238,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     return result;
   }
   if (!fitting->available()) {
-    return result;   // still running and cannot be used twice at once: eager this time
+    return result;  // still running and cannot be used twice at once: eager this time
   }
   fitting->last_used = ++use_clock_;
   const std::uint64_t start = now_ns();

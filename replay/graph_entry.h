@@ -31,7 +31,7 @@ class GraphEntry {
     bool gate = true;
     double gate_margin_percent = 3;
     std::size_t variants = 4;
-    bool can_update = false;   ///< arguments of recorded graphs can be changed
+    bool can_update = false;  ///< arguments of recorded graphs can be changed
   };
 
   GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits);
@@ -58,14 +58,14 @@ class GraphEntry {
   std::unique_ptr<Executable> built(std::unique_ptr<Executable> executable, const std::string& why);
 
   enum class Launch : std::uint8_t {
-    kDone,        ///< submitted as a graph
-    kIssue,       ///< not submitted: no fitting graph now; issue the operations
+    kDone,   ///< submitted as a graph
+    kIssue,  ///< not submitted: no fitting graph now; issue the operations
   };
   struct LaunchResult {
     Launch launch = Launch::kIssue;
-    int error = 0;                 ///< of operations issued eagerly after a failed part
-    std::uint64_t replay_ns = 0;   ///< driver time of the launch
-    std::uint64_t excess_ns = 0;   ///< what the launch cost more than eager execution would have, while on trial
+    int error = 0;                ///< of operations issued eagerly after a failed part
+    std::uint64_t replay_ns = 0;  ///< driver time of the launch
+    std::uint64_t excess_ns = 0;  ///< what the launch cost more than eager execution would have, while on trial
   };
   /// `hold_ns`: what holding the operations cost.
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
@@ -96,11 +96,11 @@ class GraphEntry {
     std::size_t operations = 0;
     State state = State::kTracking;
     Decline decline = Decline::kNone;
-    std::string reason;                ///< why it is not replayed; empty if it is
+    std::string reason;  ///< why it is not replayed; empty if it is
     std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
-    std::uint64_t eager_ns = 0, replay_ns = 0;      ///< medians per occurrence; 0 = not measured
+    std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured
     std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
-    std::uint64_t saved_ns = 0;        ///< (eager − replay) summed over launches, if positive
+    std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
   };
   [[nodiscard]] Summary summary() const;
@@ -130,17 +130,17 @@ class GraphEntry {
   std::size_t building_ = 0;
   CostGate gate_;
 
-  std::array<std::uint64_t, 16> hashes_{};   ///< argument hashes of the last occurrences tracked
+  std::array<std::uint64_t, 16> hashes_{};  ///< argument hashes of the last occurrences tracked
   std::uint64_t hash_count_ = 0;
-  std::uint64_t round_ = 0;                  ///< occurrences tracked since tracking began
-  Occurrence previous_;                      ///< the last one tracked, to say what changes
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;   ///< (node, argument) → times
+  std::uint64_t round_ = 0;  ///< occurrences tracked since tracking began
+  Occurrence previous_;      ///< the last one tracked, to say what changes
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;  ///< (node, argument) → times
 
-  std::uint32_t misses_ = 0;                 ///< recent launches without a fitting graph
+  std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
   std::uint64_t use_clock_ = 0;
   std::uint64_t backoff_ = 64;
   std::uint64_t passed_in_round_ = 0;
-  std::uint64_t next_check_ = 64;            ///< launches until eager execution is measured again
+  std::uint64_t next_check_ = 64;  ///< launches until eager execution is measured again
   std::uint64_t launches_since_check_ = 0;
   std::uint64_t heavy_updates_ = 0;
   Summary totals_;

@@ -37,7 +37,9 @@ void become_background_thread() noexcept {
 GraphStore::GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks)
     : settings_(settings), backend_(backend), hooks_(hooks), started_ns_(now_ns()) {}
 
-GraphStore::~GraphStore() { stop(); }
+GraphStore::~GraphStore() {
+  stop();
+}
 
 std::shared_ptr<GraphEntry> GraphStore::entry_for(std::vector<capture::Token> tokens, bool can_update) {
   const capture::Fingerprint fingerprint = fingerprint_of(tokens);
@@ -134,7 +136,7 @@ void GraphStore::build(Job& job) {
 }
 
 void GraphStore::publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why) {
-  std::unique_ptr<Executable> evicted;   // destroyed outside the lock
+  std::unique_ptr<Executable> evicted;  // destroyed outside the lock
   const std::lock_guard guard(mutex_);
   if (executable == nullptr) {
     evicted = job.entry->built(nullptr, why);

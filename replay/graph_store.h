@@ -67,12 +67,12 @@ class GraphStore {
   LayerHooks& hooks_;
   const std::uint64_t started_ns_;
   std::atomic<std::uint64_t> spent_ns_{0};
-  std::atomic<std::size_t> live_graphs_{0};   ///< executables published or being built; 0: object_gone is free
+  std::atomic<std::size_t> live_graphs_{0};  ///< executables published or being built; 0: object_gone is free
 
-  mutable std::mutex mutex_;                  ///< entries_, by_object_, gone_
+  mutable std::mutex mutex_;  ///< entries_, by_object_, gone_
   std::unordered_map<capture::Fingerprint, std::shared_ptr<GraphEntry>> entries_;
   std::unordered_map<capture::ObjectId, std::vector<std::shared_ptr<GraphEntry>>> by_object_;
-  std::unordered_set<capture::ObjectId> gone_;   ///< freed while builds were under way
+  std::unordered_set<capture::ObjectId> gone_;  ///< freed while builds were under way
 
   mutable std::mutex jobs_mutex_;
   std::condition_variable jobs_changed_;

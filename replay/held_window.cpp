@@ -68,8 +68,7 @@ void HeldWindow::enter(const Place& cursor) {
         chunk_ = slot->id;
         mode_ = mode;
         // Parts of main chunks are worth building only where the stream is disturbed again and again.
-        reported_ =
-            mode != ChunkMode::kHold && (slot->entered != 0 || range == track.spots[cursor.offset].main);
+        reported_ = mode != ChunkMode::kHold && (slot->entered != 0 || range == track.spots[cursor.offset].main);
         slot->entered = 1;
         __builtin_prefetch(&track.spots[range.end == track.length ? 0 : range.end]);
         return;

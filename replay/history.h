@@ -19,8 +19,7 @@ template <typename T>
 class LazyArray {
  public:
   LazyArray() = default;
-  explicit LazyArray(std::size_t count)
-      : data_(static_cast<T*>(std::calloc(count, sizeof(T)))), count_(count) {
+  explicit LazyArray(std::size_t count) : data_(static_cast<T*>(std::calloc(count, sizeof(T)))), count_(count) {
     if (data_ == nullptr) {
       throw std::bad_alloc();
     }

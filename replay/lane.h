@@ -53,8 +53,8 @@ struct EntryPoint {
 /// The replay state of a queue; a member of the layer's own queue state. Must not move.
 struct QueueSlot {
   capture::QueueInfo info;
-  backends::Capabilities capabilities;      ///< filled by Engine::adopt_queue
-  std::atomic<Lane*> holder{nullptr};       ///< the lane that holds work for this queue
+  backends::Capabilities capabilities;  ///< filled by Engine::adopt_queue
+  std::atomic<Lane*> holder{nullptr};   ///< the lane that holds work for this queue
 };
 
 enum class Verdict : std::uint8_t { kIssue, kDescribeAndIssue, kHold };

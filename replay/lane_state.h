@@ -1,4 +1,4 @@
-// The inside of a Lane, and what all lanes of an engine share. Only for lane.cpp, engine.cpp, report.cpp.
+// The inside of a Lane, and what all lanes of an engine share. Only for lane*.cpp, engine.cpp, report.cpp.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ class NamedCounts {
         names_[i].store(name, std::memory_order_release);
         known = name;
       }
-      if (known == name || i == kMost - 1) {   // the last one takes what has no place of its own
+      if (known == name || i == kMost - 1) {  // the last one takes what has no place of its own
         counts_[i].add();
         return;
       }
@@ -67,16 +67,35 @@ class NamedCounts {
   std::array<Counter, kMost> counts_;
 };
 
+/// True while this thread is inside a lane. The driver may call the application back from there (a
+/// destructor callback, say), and the application the driver: such calls pass through.
+extern thread_local bool inside_lane __attribute__((tls_model("initial-exec")));
+
+class Inside {
+ public:
+  Inside() noexcept : before_(inside_lane) { inside_lane = true; }
+  ~Inside() { inside_lane = before_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  bool before_;
+};
+
+[[nodiscard]] inline bool replays(const env::Settings& settings) noexcept {
+  return settings.mode == env::Mode::kReplay || settings.mode == env::Mode::kVerify;
+}
+
 struct LaneCounters {
-  Counter submissions;       ///< every submission seen
-  Counter replayed;          ///< of these, submitted as part of a native command buffer
+  Counter submissions;  ///< every submission seen
+  Counter replayed;     ///< of these, submitted as part of a native command buffer
   Counter launches;
-  Counter followed;          ///< issued as part of a known stretch that is not replayed (see the graphs)
-  Counter tracked;           ///< issued while a stretch was being looked at
-  Counter held_issued;       ///< held, but issued eagerly in the end
-  Counter expired;           ///< flushes by the watchdog
-  Counter asleep;            ///< not looked at, because nothing had paid for a long time
-  Counter cuts;              ///< host calls that ended a stretch
+  Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
+  Counter tracked;      ///< issued while a stretch was being looked at
+  Counter held_issued;  ///< held, but issued eagerly in the end
+  Counter expired;      ///< flushes by the watchdog
+  Counter asleep;       ///< not looked at, because nothing had paid for a long time
+  Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
 };
 
@@ -86,38 +105,38 @@ struct Lane::State {
   Matcher matcher;
   /// Guards everything about held work while held_count_ is not 0, and the tables below for readers.
   std::mutex mutex;
-  bool locked_by_owner = false;       ///< between submit() and hold()
+  bool locked_by_owner = false;  ///< between submit() and hold()
 
   std::vector<std::byte> held_bytes;
   std::vector<std::size_t> held_offsets;
-  std::size_t held_head = 0;          ///< index of the oldest held operation in held_offsets
+  std::size_t held_head = 0;  ///< index of the oldest held operation in held_offsets
   std::vector<QueueSlot*> held_queues;
   std::atomic<std::uint64_t> held_since_ns{0};
   std::vector<std::pair<void (*)(capture::Handle), capture::Handle>> deferred;
   WindowEvents window;
-  Action pending;                     ///< launch to be done when the newest operation is described
+  Action pending;  ///< launch to be done when the newest operation is described
   bool has_pending = false;
-  std::uint64_t hold_cost_ns = 80;    ///< measured cost of holding one operation (moving average)
+  std::uint64_t hold_cost_ns = 80;  ///< measured cost of holding one operation (moving average)
   std::uint64_t submit_started_ns = 0;
 
-  QueueSlot* queue = nullptr;         ///< of the submission in progress
+  QueueSlot* queue = nullptr;  ///< of the submission in progress
   Verdict verdict = Verdict::kIssue;
   bool bypass = false;
-  bool entered = false;               ///< the standstill, for the driver call of the submission in progress
-  bool stretch_open = false;          ///< a submission since the last cut
-  bool first_of_stretch = false;      ///< the submission in progress is the first since the last cut
-  std::uint64_t last_time_ns = 0;     ///< of the last operation whose time was taken
-  int flush_error = 0;                ///< of held work, not reported yet
+  bool entered = false;            ///< the standstill, for the driver call of the submission in progress
+  bool stretch_open = false;       ///< a submission since the last cut
+  bool first_of_stretch = false;   ///< the submission in progress is the first since the last cut
+  std::uint64_t last_time_ns = 0;  ///< of the last operation whose time was taken
+  int flush_error = 0;             ///< of held work, not reported yet
 
-  std::vector<std::byte> scratch;     ///< the record of an operation that is issued
+  std::vector<std::byte> scratch;  ///< the record of an operation that is issued
   Occurrence tracking;
   ChunkId tracked_chunk = kNoChunk;
   std::uint64_t tracked_ns = 0;
-  std::vector<std::shared_ptr<GraphEntry>> entries;   ///< by ChunkId
-  std::vector<capture::OperationView> views;          ///< reused
+  std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
+  std::vector<capture::OperationView> views;         ///< reused
 
-  bool may_sleep = false;             ///< only with the gate on
-  std::uint64_t asleep = 0;           ///< submissions that are still not looked at
+  bool may_sleep = false;    ///< only with the gate on
+  std::uint64_t asleep = 0;  ///< submissions that are still not looked at
   std::uint64_t sleep_length = 0;
   std::uint64_t awake_since = 0;      ///< sequence number
   std::uint64_t replayed_before = 0;  ///< counter when it woke up
@@ -157,7 +176,7 @@ struct Engine::Shared {
   capture::Recorder* recorder;
   GraphStore store;
   Watchdog watchdog;
-  std::unique_ptr<Standstill> standstill;   ///< null except in verify mode
+  std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
 
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;

@@ -51,8 +51,7 @@ class Program {
       case 0: favourite_ = below(bodies_.size()); break;
       case 1: bodies_[below(bodies_.size())] = make_body(); break;
       case 2:
-        current_.insert(current_.begin() + static_cast<std::ptrdiff_t>(below(current_.size() + 1)),
-                        random_());
+        current_.insert(current_.begin() + static_cast<std::ptrdiff_t>(below(current_.size() + 1)), random_());
         break;
       case 3: current_.erase(current_.begin() + static_cast<std::ptrdiff_t>(below(current_.size()))); break;
       case 4: current_[below(current_.size())] = random_(); break;
@@ -71,8 +70,7 @@ class Program {
 
 }  // namespace
 
-TEST_CASE(
-    "whatever comes, every operation leaves once, in order, and in chunks that are exactly what they are") {
+TEST_CASE("whatever comes, every operation leaves once, in order, and in chunks that are exactly what they are") {
   const std::uint64_t seed = GENERATE(range(1, 121));
   std::mt19937_64 random(seed * 7919);
   const auto pick = [&](std::initializer_list<std::uint32_t> values) {

@@ -24,8 +24,8 @@ using capture::NodeIndex;
 //  3. Parts: the turns, numbered in the order of submission where dependencies leave a choice.
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, std::span<const PartGroup> groups,
-              std::span<const std::uint8_t> waits_outside, PartitionMode mode)
+  Partitioner(const Graph& graph, std::span<const PartGroup> groups, std::span<const std::uint8_t> waits_outside,
+              PartitionMode mode)
       : graph_(graph), groups_(groups), outside_(waits_outside), mode_(mode) {}
 
   Partitioning run() {
@@ -175,8 +175,7 @@ class Partitioner {
   }
 
   // Groups take turns in `order`; host nodes run as soon as they are ready. Returns the number of turns.
-  std::uint32_t turns(std::span<const NodeIndex> members, const std::vector<std::uint32_t>& order,
-                      bool keep) {
+  std::uint32_t turns(std::span<const NodeIndex> members, const std::vector<std::uint32_t>& order, bool keep) {
     const std::uint32_t number = class_of_[members[0]];
     ready_.assign(order.size(), {});
     host_ready_.clear();

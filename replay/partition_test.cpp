@@ -83,8 +83,7 @@ std::string defect(const Groups& groups, const Edges& edges, const std::vector<s
       if (a != b && part_of[a] == part_of[b] && (groups[a] != groups[b] || groups[a] == 0)) {
         return "groups mixed";
       }
-      if (mode == kExact && (groups[a] == 0) != (groups[b] == 0) &&
-          part_reaches(a, b) != node_reaches(a, b)) {
+      if (mode == kExact && (groups[a] == 0) != (groups[b] == 0) && part_reaches(a, b) != node_reaches(a, b)) {
         return "false wait";
       }
       // An outside wait of a delays the whole part of a and all that follows it.
@@ -127,8 +126,8 @@ std::size_t brute_force(const Groups& groups, const Edges& edges, const std::vec
   return best;
 }
 
-void check_valid(const Groups& groups, const Edges& edges, const std::vector<std::uint8_t>& outside,
-                 PartitionMode mode, const Partitioning& result) {
+void check_valid(const Groups& groups, const Edges& edges, const std::vector<std::uint8_t>& outside, PartitionMode mode,
+                 const Partitioning& result) {
   REQUIRE(result.part_of.size() == groups.size());
   REQUIRE(defect(groups, edges, outside, result.part_of, mode).empty());
   std::size_t total = 0;
@@ -175,8 +174,7 @@ struct RandomGraph {
   std::vector<std::uint8_t> outside;
 };
 
-RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint32_t groups,
-                         bool with_outside) {
+RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint32_t groups, bool with_outside) {
   RandomGraph graph;
   const std::size_t nodes = 1 + random() % max_nodes;
   const auto density = static_cast<unsigned>(1 + random() % 5);
@@ -336,8 +334,7 @@ double milliseconds(const std::function<void()>& what) {
   for (int i = 0; i < 3; ++i) {
     const auto start = std::chrono::steady_clock::now();
     what();
-    best = std::min(
-        best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   return best;
 }

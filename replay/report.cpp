@@ -16,7 +16,9 @@ double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-double us(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
+double us(std::uint64_t ns) {
+  return static_cast<double>(ns) / 1000.0;
+}
 
 std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std::string, std::uint64_t>& counts) {
   std::vector<std::pair<std::string, std::uint64_t>> sorted(counts.begin(), counts.end());
@@ -74,8 +76,8 @@ std::string report_text(const ReportData& data) {
   const auto used = std::count_if(graphs.begin(), graphs.end(), [](const auto& graph) { return graph.launched != 0; });
   const auto declined = std::count_if(graphs.begin(), graphs.end(),
                                       [](const auto& graph) { return graph.state == GraphEntry::State::kPassing; });
-  fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(), used,
-                 declined);
+  fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(),
+                 used, declined);
   std::size_t lines = 0;
   for (const auto& graph : graphs) {
     if (lines++ == kMostLines) {
@@ -85,14 +87,20 @@ std::string report_text(const ReportData& data) {
     fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
                    graph.tracked + graph.passed + graph.launched, state_name(graph.state));
     if (graph.eager_ns != 0 && graph.replay_ns != 0) {
-      fmt::format_to(out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
-                     static_cast<double>(graph.eager_ns) / static_cast<double>(std::max<std::uint64_t>(graph.replay_ns, 1)));
+      fmt::format_to(
+          out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
+          static_cast<double>(graph.eager_ns) / static_cast<double>(std::max<std::uint64_t>(graph.replay_ns, 1)));
     }
     const std::string reason = reason_of(graph);
     fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
   }
-  const std::uint64_t unholdable =
-      [&] { std::uint64_t sum = 0; for (const auto& [reason, count] : data.unholdable) { sum += count; } return sum; }();
+  const std::uint64_t unholdable = [&] {
+    std::uint64_t sum = 0;
+    for (const auto& [reason, count] : data.unholdable) {
+      sum += count;
+    }
+    return sum;
+  }();
   const std::uint64_t accounted = data.replayed + data.followed + data.tracked + data.asleep + unholdable;
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
@@ -107,10 +115,12 @@ std::string report_text(const ReportData& data) {
     fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
   }
   if (data.held_issued != 0) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  held, but the sequence went on differently, or the hold limit came ({} times)\n",
-                   data.held_issued, share(data.held_issued, data.submissions), data.expired);
+    fmt::format_to(
+        out, "    {:10} {:5.1f} %  held, but the sequence went on differently, or the hold limit came ({} times)\n",
+        data.held_issued, share(data.held_issued, data.submissions), data.expired);
   }
-  const std::uint64_t rest = data.submissions > accounted + data.held_issued ? data.submissions - accounted - data.held_issued : 0;
+  const std::uint64_t rest =
+      data.submissions > accounted + data.held_issued ? data.submissions - accounted - data.held_issued : 0;
   fmt::format_to(out, "    {:10} {:5.1f} %  not part of a stretch that repeats between host calls\n", rest,
                  share(rest, data.submissions));
   fmt::format_to(out, "  host calls that ended a stretch: {}", data.cuts);

@@ -52,7 +52,7 @@ class SpanGate {
     std::uint64_t replays = 0;
     std::uint64_t next_check = 64;
     bool settled = false;
-    std::uint64_t successor = 0;   ///< hash of the span that followed last time
+    std::uint64_t successor = 0;  ///< hash of the span that followed last time
   };
   bool enabled_ = false;
   bool open_ = false;

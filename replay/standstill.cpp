@@ -26,7 +26,7 @@ bool Standstill::stop(Queues queues) noexcept {
   if (!resumed_.wait_until(lock, deadline, [&] { return !stopped_; })) {
     return false;
   }
-  stopped_ = true;   // keeps newcomers out while those inside finish
+  stopped_ = true;  // keeps newcomers out while those inside finish
   if (!all_left_.wait_until(lock, deadline, [&] { return entered_ == 0; })) {
     stopped_ = false;
     resumed_.notify_all();
@@ -72,9 +72,8 @@ void Standstill::forget(const QueueSlot& queue) noexcept {
 
 void Standstill::mark(Queues queues) noexcept {
   for (Known& known : queues_) {
-    known.used = known.used || std::any_of(queues.begin(), queues.end(), [&](const QueueSlot* queue) {
-                   return queue->info.id == known.info.id;
-                 });
+    known.used = known.used || std::any_of(queues.begin(), queues.end(),
+                                           [&](const QueueSlot* queue) { return queue->info.id == known.info.id; });
   }
 }
 

@@ -42,13 +42,13 @@ class Standstill {
  private:
   struct Known {
     capture::QueueInfo info;
-    bool used = false;   ///< work was submitted since it was last waited for
+    bool used = false;  ///< work was submitted since it was last waited for
   };
   void mark(Queues queues) noexcept;
 
   std::mutex mutex_;
   std::condition_variable resumed_;
-  std::condition_variable all_left_;   ///< only the one that stopped the others waits for it
+  std::condition_variable all_left_;  ///< only the one that stopped the others waits for it
   unsigned entered_ = 0;
   bool stopped_ = false;
   std::vector<Known> queues_;

@@ -82,8 +82,7 @@ class TestLane {
       need(action.count > 0 && action.count <= queue_.size());
       if (action.kind == Action::Kind::kLaunch) {
         const std::vector<Token> tokens = matcher.tokens_of(action.chunk);
-        need(tokens.size() == action.count && action.count >= options_.min_chunk &&
-             action.count <= options_.chunk_cap);
+        need(tokens.size() == action.count && action.count >= options_.min_chunk && action.count <= options_.chunk_cap);
         for (std::size_t i = 0; i < tokens.size(); ++i) {
           need(queue_[i].token == tokens[i]);
           launched.push_back(queue_[i].number);

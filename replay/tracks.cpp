@@ -141,8 +141,7 @@ Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t
   track->prefix[0] = 0;
   track->source = source;
   track->source_end = history_.size();
-  const bool after_cut =
-      wraps_cuts || (period == 0 && source > history_.oldest() && history_.cut_at(source - 1));
+  const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.cut_at(source - 1));
   track->run_target = after_cut ? options_.chunk_first : options_.chunk_cap;
   nodes_ += length;
   block_bytes_ += bytes;
@@ -237,8 +236,7 @@ void TrackStore::finish_run(Track& track, std::uint32_t end) {
   // What is left is at most min_chunk - 1 more than the next chunk would be: no tail too short to be one.
   while (track.run_start != end) {
     const std::uint32_t left = end - track.run_start;
-    emit_main(track,
-              left <= options_.chunk_cap ? end : track.run_start + std::min(options_.chunk_cap, left / 2));
+    emit_main(track, left <= options_.chunk_cap ? end : track.run_start + std::min(options_.chunk_cap, left / 2));
   }
 }
 
@@ -301,8 +299,7 @@ void TrackStore::learn_edge(const Track& from, std::uint32_t offset, Token token
       place = &set[i];
       break;
     }
-    if (place == nullptr &&
-        (set[i].from == 0 || find(set[i].from - 1) == nullptr || find(set[i].to - 1) == nullptr)) {
+    if (place == nullptr && (set[i].from == 0 || find(set[i].from - 1) == nullptr || find(set[i].to - 1) == nullptr)) {
       place = &set[i];
     }
   }

@@ -51,9 +51,7 @@ struct Track {
 
   [[nodiscard]] bool complete() const noexcept { return built == length; }
   /// Offset as edges know it: in an unrolled track it does not matter in which period one is.
-  [[nodiscard]] std::uint32_t phase(std::uint32_t offset) const noexcept {
-    return unit != 0 ? offset % unit : offset;
-  }
+  [[nodiscard]] std::uint32_t phase(std::uint32_t offset) const noexcept { return unit != 0 ? offset % unit : offset; }
   /// The token at `offset` (which may be past the end of a track that wraps); null if unknown.
   [[nodiscard]] const Token* token_at(std::uint32_t offset) const noexcept {
     if (offset >= length && period != 0) {
@@ -93,8 +91,7 @@ class TrackStore {
   /// else one period of a loop (`length` = `period`), of which two have been seen; `wraps_cuts` tells
   /// whether it contains a cut. `keep` is not evicted. Null if there is no room.
   /// Only the beginning is there at once; work() adds the rest.
-  Track* add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
-             const Track* keep);
+  Track* add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts, const Track* keep);
   /// Bounded work for each operation; only needed while busy().
   void work(const Track* keep);
   [[nodiscard]] bool busy() const noexcept { return !building_.empty() || !dead_.empty(); }

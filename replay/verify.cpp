@@ -102,12 +102,13 @@ std::string difference(const std::vector<Memory>& memories, std::span<const Oper
       continue;
     }
     const OperationView& last = operations[memories[i].last_operation];
-    return fmt::format("byte {} of {} {} is {:#04x} eagerly and {:#04x} replayed; the last operation that uses it is "
-                       "number {} ({}{}{})",
-                       a - eager[i].begin(), memories[i].kind == ArgumentKind::kImage ? "image" : "buffer",
-                       memories[i].object, std::to_integer<unsigned>(*a), std::to_integer<unsigned>(*b),
-                       memories[i].last_operation, capture::name_of(last.kind()), last.header().function != 0 ? " " : "",
-                       last.header().function != 0 ? hooks.function_name(last.header().function) : "");
+    return fmt::format(
+        "byte {} of {} {} is {:#04x} eagerly and {:#04x} replayed; the last operation that uses it is "
+        "number {} ({}{}{})",
+        a - eager[i].begin(), memories[i].kind == ArgumentKind::kImage ? "image" : "buffer", memories[i].object,
+        std::to_integer<unsigned>(*a), std::to_integer<unsigned>(*b), memories[i].last_operation,
+        capture::name_of(last.kind()), last.header().function != 0 ? " " : "",
+        last.header().function != 0 ? hooks.function_name(last.header().function) : "");
   }
   return {};
 }

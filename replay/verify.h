@@ -13,15 +13,15 @@ namespace refrain::replay {
 
 enum class Verified : std::uint8_t {
   kEqual,
-  kDifferent,      ///< the graph computes something else
-  kUnstable,       ///< two eager runs differ from each other as well: nothing can be said
-  kImpossible,     ///< memory that can't be copied, or waiting could block; the operations were issued eagerly
+  kDifferent,   ///< the graph computes something else
+  kUnstable,    ///< two eager runs differ from each other as well: nothing can be said
+  kImpossible,  ///< memory that can't be copied, or waiting could block; the operations were issued eagerly
 };
 
 struct VerifyResult {
   Verified outcome = Verified::kImpossible;
-  std::string text;    ///< kDifferent, kUnstable: first differing byte, buffer and operation; kImpossible: why
-  int error = 0;       ///< first error of the eager execution
+  std::string text;  ///< kDifferent, kUnstable: first differing byte, buffer and operation; kImpossible: why
+  int error = 0;     ///< first error of the eager execution
 };
 
 /// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and

@@ -17,7 +17,9 @@ constexpr int kIdleLooks = 40;
 Watchdog::Watchdog(std::uint64_t limit_ns, std::function<bool(std::uint64_t)> check)
     : limit_ns_(limit_ns), check_(std::move(check)) {}
 
-Watchdog::~Watchdog() { stop(); }
+Watchdog::~Watchdog() {
+  stop();
+}
 
 void Watchdog::wake() noexcept {
   const std::lock_guard guard(mutex_);

@@ -32,13 +32,12 @@ bool fits(const Side& side, const Triple& region) {
   if (region[0] == 0 || region[1] == 0 || region[2] == 0) {
     return false;
   }
-  const std::uint64_t last =
-      side.start + (region[2] - 1) * side.slice_pitch + (region[1] - 1) * side.row_pitch;
+  const std::uint64_t last = side.start + (region[2] - 1) * side.slice_pitch + (region[1] - 1) * side.row_pitch;
   return side.row_pitch >= region[0] && inside(last, region[0], side.size);
 }
 
-Side rect_side(std::byte* base, std::size_t size, const Triple& origin, const Triple& region,
-               std::uint64_t row_pitch, std::uint64_t slice_pitch) {
+Side rect_side(std::byte* base, std::size_t size, const Triple& origin, const Triple& region, std::uint64_t row_pitch,
+               std::uint64_t slice_pitch) {
   Side side{base, size, row_pitch != 0 ? row_pitch : region[0], 0, 0};
   side.slice_pitch = slice_pitch != 0 ? slice_pitch : side.row_pitch * region[1];
   side.start = origin[0] + origin[1] * side.row_pitch + origin[2] * side.slice_pitch;
@@ -97,27 +96,19 @@ bool describe(const Prepared& p, Copy* copy) {
     case OperationKind::kCopyBuffer:
       *copy = {buffer_side(0, words[0]), buffer_side(1, words[1]), {words[2], 1, 1}};
       break;
-    case OperationKind::kReadBuffer:
-      *copy = {buffer_side(0, words[0]), host_side(1), {words[1], 1, 1}};
-      break;
-    case OperationKind::kWriteBuffer:
-      *copy = {host_side(1), buffer_side(0, words[0]), {words[1], 1, 1}};
-      break;
+    case OperationKind::kReadBuffer: *copy = {buffer_side(0, words[0]), host_side(1), {words[1], 1, 1}}; break;
+    case OperationKind::kWriteBuffer: *copy = {host_side(1), buffer_side(0, words[0]), {words[1], 1, 1}}; break;
     case OperationKind::kCopyBufferRect: {
       const Triple region = triple(words, 6);
-      *copy = {
-          rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]),
-          rect_side(memory(1).data.get(), memory(1).size, triple(words, 3), region, words[11], words[12]),
-          region};
+      *copy = {rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]),
+               rect_side(memory(1).data.get(), memory(1).size, triple(words, 3), region, words[11], words[12]), region};
       break;
     }
     case OperationKind::kReadBufferRect:
     case OperationKind::kWriteBufferRect: {
       const Triple region = triple(words, 6);
-      copy->from =
-          rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]);
-      copy->to =
-          rect_side(host_pointer(operation, 1), SIZE_MAX / 2, triple(words, 3), region, words[11], words[12]);
+      copy->from = rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]);
+      copy->to = rect_side(host_pointer(operation, 1), SIZE_MAX / 2, triple(words, 3), region, words[11], words[12]);
       copy->region = region;
       if (operation.kind() == OperationKind::kWriteBufferRect) {
         std::swap(copy->from, copy->to);
@@ -210,16 +201,14 @@ int check(const Prepared& p) {
                  : kInvalidValue;
     }
     case OperationKind::kFillImage:
-      return p.memory[0]->element != 0 && colour_ok(1) &&
-                     inside_image(*p.memory[0], triple(words, 0), triple(words, 3))
+      return p.memory[0]->element != 0 && colour_ok(1) && inside_image(*p.memory[0], triple(words, 0), triple(words, 3))
                  ? kSuccess
                  : kInvalidValue;
     case OperationKind::kPointerCopy:
       return pointer_range_ok(p, 0, words[0]) && pointer_range_ok(p, 1, words[0]) ? kSuccess : kInvalidValue;
     case OperationKind::kPointerFill: {
       const std::size_t pattern = operation.arguments()[1].size;
-      return pattern != 0 && words[0] % pattern == 0 && pointer_range_ok(p, 0, words[0]) ? kSuccess
-                                                                                         : kInvalidValue;
+      return pattern != 0 && words[0] % pattern == 0 && pointer_range_ok(p, 0, words[0]) ? kSuccess : kInvalidValue;
     }
     case OperationKind::kCopyBuffer:
     case OperationKind::kReadBuffer:
@@ -256,8 +245,8 @@ int execute(const Prepared& p) {
       fill(reinterpret_cast<std::byte*>(operation.handle_of(0)), words[0], operation.value_of(1));
       return kSuccess;
     case OperationKind::kPointerCopy:
-      std::memmove(reinterpret_cast<void*>(operation.handle_of(0)),
-                   reinterpret_cast<void*>(operation.handle_of(1)), words[0]);
+      std::memmove(reinterpret_cast<void*>(operation.handle_of(0)), reinterpret_cast<void*>(operation.handle_of(1)),
+                   words[0]);
       return kSuccess;
     case OperationKind::kFillImage: {
       const Memory& image = *p.memory[0];

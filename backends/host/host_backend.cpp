@@ -22,8 +22,7 @@ HostBackend::HostBackend() : state_(std::make_unique<State>()) {
         OperationKind::kPointerMap, OperationKind::kPointerUnmap, OperationKind::kPointerFree,
         OperationKind::kPointerMigrate, OperationKind::kEventRecord, OperationKind::kEventWait,
         OperationKind::kHostFunction, OperationKind::kCommandBuffer, OperationKind::kOther}) {
-    state_->unrecordable[static_cast<std::size_t>(kind)] =
-        "the host backend does not record this kind of operation";
+    state_->unrecordable[static_cast<std::size_t>(kind)] = "the host backend does not record this kind of operation";
   }
 }
 
@@ -261,8 +260,7 @@ Status HostBackend::record(const capture::Graph& graph, std::span<const capture:
   return {kOutOfMemory};
 }
 
-Status HostBackend::issue(const OperationView& operation, std::span<const Event> waits, Event* done) noexcept
-    try {
+Status HostBackend::issue(const OperationView& operation, std::span<const Event> waits, Event* done) noexcept try {
   std::unique_lock lock(state_->mutex);
   const auto& header = operation.header();
   State::Work work;
@@ -282,8 +280,7 @@ Status HostBackend::issue(const OperationView& operation, std::span<const Event>
   const bool blocking = operation.has(capture::kBlocking);
   const bool flush_only = operation.kind() == OperationKind::kFlush;
   Event own = kNoEvent;
-  state_->submit(std::move(work), operation.has(capture::kWaitsForQueue),
-                 operation.has(capture::kBlocksQueue),
+  state_->submit(std::move(work), operation.has(capture::kWaitsForQueue), operation.has(capture::kBlocksQueue),
                  done != nullptr ? done
                  : blocking      ? &own
                                  : nullptr);

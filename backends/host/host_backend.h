@@ -39,8 +39,7 @@ struct Memory;
 /// What a kernel sees of its launch. Called once per launch, not once per work item.
 class KernelCall {
  public:
-  KernelCall(const capture::OperationView& operation,
-             std::span<const std::shared_ptr<Memory>> memory) noexcept
+  KernelCall(const capture::OperationView& operation, std::span<const std::shared_ptr<Memory>> memory) noexcept
       : operation_(operation), memory_(memory) {}
   [[nodiscard]] std::uint64_t global_size(int dimension) const noexcept {
     return operation_.words()[static_cast<std::size_t>(capture::words::kGlobal + dimension)];
@@ -132,8 +131,8 @@ class HostBackend : public Backend {
   // --- Memory. Handles are never reused. -----------------------------------------------------------
   [[nodiscard]] capture::Handle add_buffer(std::size_t bytes);
   /// Elements of 4 bytes (RGBA, 8 bits each) or 16 bytes (four 32-bit words).
-  [[nodiscard]] capture::Handle add_image(std::size_t element_bytes, std::size_t width,
-                                          std::size_t height = 1, std::size_t depth = 1);
+  [[nodiscard]] capture::Handle add_image(std::size_t element_bytes, std::size_t width, std::size_t height = 1,
+                                          std::size_t depth = 1);
   /// Memory that operations name by pointer.
   [[nodiscard]] void* add_allocation(std::size_t bytes);
   /// The application's reference goes; command buffers keep theirs. False if already released.
@@ -179,13 +178,11 @@ class HostBackend : public Backend {
   // --- Backend ---------------------------------------------------------------------------------------
   [[nodiscard]] std::string_view name() const noexcept override { return "host"; }
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
-  Recordable can_record(const capture::OperationView& operation,
-                        const capture::QueueInfo& queue) noexcept override;
+  Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                 std::unique_ptr<CommandBuffer>* result) noexcept override;
   /// Queues are known from the operations: a queue is in-order unless declare_queue() said otherwise.
-  Status issue(const capture::OperationView& operation, std::span<const Event> waits,
-               Event* done) noexcept override;
+  Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   void declare_queue(const capture::QueueInfo& queue);
   Status flush(const capture::QueueInfo& queue) noexcept override;
   Status finish(const capture::QueueInfo& queue) noexcept override;

@@ -20,8 +20,8 @@ struct Records {
   capture::ObjectId queue = 1;
 
   OperationView make(OperationKind kind, std::initializer_list<std::uint64_t> words,
-                     const std::function<void(capture::OperationWriter&)>& arguments,
-                     capture::FunctionId function = 0, std::uint16_t flags = 0) {
+                     const std::function<void(capture::OperationWriter&)>& arguments, capture::FunctionId function = 0,
+                     std::uint16_t flags = 0) {
     storage.push_back(std::make_unique<std::vector<std::byte>>());
     capture::OperationWriter writer(*storage.back());
     auto& header = writer.begin(kind, 1);
@@ -35,8 +35,7 @@ struct Records {
     return OperationView(storage.back()->data());
   }
   // buffer[i] = buffer[i] * factor + add
-  OperationView scale(Handle buffer, std::uint32_t factor, std::uint32_t add,
-                      capture::FunctionId function = 7) {
+  OperationView scale(Handle buffer, std::uint32_t factor, std::uint32_t add, capture::FunctionId function = 7) {
     return make(
         OperationKind::kKernel, {1, 0, 0, 0, 4, 1, 1, 0, 0, 0},
         [&](capture::OperationWriter& w) {
@@ -66,9 +65,7 @@ struct Fixture {
       }
     });
   }
-  std::uint32_t first(Handle buffer) {
-    return *reinterpret_cast<std::uint32_t*>(backend.bytes(buffer).data());
-  }
+  std::uint32_t first(Handle buffer) { return *reinterpret_cast<std::uint32_t*>(backend.bytes(buffer).data()); }
 };
 
 }  // namespace
@@ -104,9 +101,8 @@ TEST_CASE_METHOD(Fixture, "strict: released memory, unknown functions, sizes out
   const Event unknown[] = {Event{12345}};
   REQUIRE(backend.issue(records.copy(a, a, 0), unknown, nullptr).code == kInvalidEvent);
   // A copy whose arguments are missing, as a damaged file could have it.
-  REQUIRE(
-      backend.issue(records.make(OperationKind::kCopyBuffer, {0, 0, 4}, [](auto&) {}), {}, nullptr).code ==
-      kInvalidValue);
+  REQUIRE(backend.issue(records.make(OperationKind::kCopyBuffer, {0, 0, 4}, [](auto&) {}), {}, nullptr).code ==
+          kInvalidValue);
 }
 
 TEST_CASE_METHOD(Fixture, "create, append, finalize: twice or too late is an error") {
@@ -232,12 +228,12 @@ TEST_CASE_METHOD(Fixture, "a barrier comes between what is before and after it")
     backend.set_schedule(seed);
     const Handle a = backend.add_buffer(16);
     REQUIRE(backend.issue(records.scale(a, 1, 3), {}, nullptr).ok());
-    REQUIRE(backend
-                .issue(records.make(
-                           OperationKind::kBarrier, {}, [](auto&) {}, 0,
-                           capture::kWaitsForQueue | capture::kBlocksQueue),
-                       {}, nullptr)
-                .ok());
+    REQUIRE(
+        backend
+            .issue(records.make(
+                       OperationKind::kBarrier, {}, [](auto&) {}, 0, capture::kWaitsForQueue | capture::kBlocksQueue),
+                   {}, nullptr)
+            .ok());
     REQUIRE(backend.issue(records.scale(a, 5, 0), {}, nullptr).ok());
     REQUIRE(backend.finish(queue).ok());
     REQUIRE(first(a) == 15);
@@ -285,8 +281,7 @@ TEST_CASE_METHOD(Fixture, "work that needs a flush does not start without one; b
                          OperationKind::kReadBuffer, {0, 4, 1},
                          [&](capture::OperationWriter& w) {
                            w.argument_handle(ArgumentKind::kBuffer, 0, a);
-                           w.argument_handle(ArgumentKind::kHostPointer, 0,
-                                             reinterpret_cast<std::uint64_t>(&word));
+                           w.argument_handle(ArgumentKind::kHostPointer, 0, reinterpret_cast<std::uint64_t>(&word));
                          },
                          0, capture::kBlocking),
                      {}, nullptr)

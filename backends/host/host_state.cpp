@@ -51,8 +51,7 @@ int HostBackend::State::prepare(const OperationView& operation, Prepared* result
     } else if (kind == ArgumentKind::kPointer) {
       found = allocation_of(operation.handle_of(i));
     }
-    const bool wanted =
-        kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage || kind == ArgumentKind::kPointer;
+    const bool wanted = kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage || kind == ArgumentKind::kPointer;
     const bool null_allowed = operation.kind() == OperationKind::kKernel && operation.handle_of(i) == 0;
     if (wanted && !found && !null_allowed) {
       return kInvalidHandle;
@@ -144,8 +143,7 @@ bool HostBackend::State::advance() {
 }
 
 void HostBackend::State::run(Work& work) {
-  int error =
-      std::ranges::any_of(work.waits, [](const ProgressPointer& p) { return p->failed; }) ? kWaitFailed : 0;
+  int error = std::ranges::any_of(work.waits, [](const ProgressPointer& p) { return p->failed; }) ? kWaitFailed : 0;
   if (error == 0 && work.operation) {
     error = execute(*work.operation);
   }

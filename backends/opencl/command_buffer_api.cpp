@@ -109,25 +109,23 @@ void CommandBufferApi::release(CommandBufferHandle buffer) const {
   (void)as<cl_int(CL_API_CALL*)(CommandBufferHandle)>(release_)(buffer);
 }
 
-cl_int CommandBufferApi::enqueue(CommandBufferHandle buffer, std::span<const cl_event> waits,
-                                 cl_event* done) const {
-  const auto function = as<cl_int(CL_API_CALL*)(cl_uint, cl_command_queue*, CommandBufferHandle, cl_uint,
-                                                const cl_event*, cl_event*)>(enqueue_);
+cl_int CommandBufferApi::enqueue(CommandBufferHandle buffer, std::span<const cl_event> waits, cl_event* done) const {
+  const auto function =
+      as<cl_int(CL_API_CALL*)(cl_uint, cl_command_queue*, CommandBufferHandle, cl_uint, const cl_event*, cl_event*)>(
+          enqueue_);
   return function(0, nullptr, buffer, static_cast<cl_uint>(waits.size()), or_null(waits), done);
 }
 
 cl_int CommandBufferApi::kernel(CommandBufferHandle buffer, cl_kernel kernel, cl_uint dimensions,
-                                const std::size_t* offset, const std::size_t* global,
-                                const std::size_t* local, const CommandOrder& order,
-                                MutableCommand* mutable_command) const {
+                                const std::size_t* offset, const std::size_t* global, const std::size_t* local,
+                                const CommandOrder& order, MutableCommand* mutable_command) const {
   const cl_ulong properties[] = {kPropertyUpdatableFields, kUpdatableLaunch, 0};
-  const auto function =
-      as<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, Properties, cl_kernel, cl_uint,
-                              const std::size_t*, const std::size_t*, const std::size_t*, cl_uint,
-                              const SyncPoint*, SyncPoint*, MutableCommand*)>(kernel_);
-  return function(buffer, nullptr, mutable_command != nullptr ? properties : nullptr, kernel, dimensions,
-                  offset, global, local, static_cast<cl_uint>(order.after.size()), or_null(order.after),
-                  order.made, mutable_command);
+  const auto function = as<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, Properties, cl_kernel, cl_uint,
+                                                const std::size_t*, const std::size_t*, const std::size_t*, cl_uint,
+                                                const SyncPoint*, SyncPoint*, MutableCommand*)>(kernel_);
+  return function(buffer, nullptr, mutable_command != nullptr ? properties : nullptr, kernel, dimensions, offset,
+                  global, local, static_cast<cl_uint>(order.after.size()), or_null(order.after), order.made,
+                  mutable_command);
 }
 
 template <typename... Arguments>
@@ -139,9 +137,9 @@ cl_int CommandBufferApi::command(void* function, CommandBufferHandle buffer, con
                                    const SyncPoint*, SyncPoint*, MutableCommand*)>(function)(
         buffer, nullptr, nullptr, arguments..., count, or_null(order.after), order.made, nullptr);
   }
-  return as<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, Arguments..., cl_uint,
-                                 const SyncPoint*, SyncPoint*, MutableCommand*)>(function)(
-      buffer, nullptr, arguments..., count, or_null(order.after), order.made, nullptr);
+  return as<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, Arguments..., cl_uint, const SyncPoint*,
+                                 SyncPoint*, MutableCommand*)>(function)(buffer, nullptr, arguments..., count,
+                                                                         or_null(order.after), order.made, nullptr);
 }
 
 cl_int CommandBufferApi::barrier(CommandBufferHandle buffer, const CommandOrder& order) const {
@@ -149,21 +147,18 @@ cl_int CommandBufferApi::barrier(CommandBufferHandle buffer, const CommandOrder&
 }
 
 cl_int CommandBufferApi::copy_buffer(CommandBufferHandle buffer, cl_mem source, cl_mem destination,
-                                     std::size_t source_offset, std::size_t destination_offset,
-                                     std::size_t size, const CommandOrder& order) const {
+                                     std::size_t source_offset, std::size_t destination_offset, std::size_t size,
+                                     const CommandOrder& order) const {
   return command(copy_buffer_, buffer, order, source, destination, source_offset, destination_offset, size);
 }
 
 cl_int CommandBufferApi::copy_buffer_rect(CommandBufferHandle buffer, cl_mem source, cl_mem destination,
-                                          const std::size_t* source_origin,
-                                          const std::size_t* destination_origin, const std::size_t* region,
-                                          std::size_t source_row_pitch, std::size_t source_slice_pitch,
-                                          std::size_t destination_row_pitch,
-                                          std::size_t destination_slice_pitch,
-                                          const CommandOrder& order) const {
-  return command(copy_buffer_rect_, buffer, order, source, destination, source_origin, destination_origin,
-                 region, source_row_pitch, source_slice_pitch, destination_row_pitch,
-                 destination_slice_pitch);
+                                          const std::size_t* source_origin, const std::size_t* destination_origin,
+                                          const std::size_t* region, std::size_t source_row_pitch,
+                                          std::size_t source_slice_pitch, std::size_t destination_row_pitch,
+                                          std::size_t destination_slice_pitch, const CommandOrder& order) const {
+  return command(copy_buffer_rect_, buffer, order, source, destination, source_origin, destination_origin, region,
+                 source_row_pitch, source_slice_pitch, destination_row_pitch, destination_slice_pitch);
 }
 
 cl_int CommandBufferApi::fill_buffer(CommandBufferHandle buffer, cl_mem memory, const void* pattern,
@@ -185,25 +180,24 @@ cl_int CommandBufferApi::fill_image(CommandBufferHandle buffer, cl_mem image, co
 }
 
 cl_int CommandBufferApi::copy_buffer_to_image(CommandBufferHandle buffer, cl_mem source, cl_mem image,
-                                              std::size_t offset, const std::size_t* origin,
-                                              const std::size_t* region, const CommandOrder& order) const {
+                                              std::size_t offset, const std::size_t* origin, const std::size_t* region,
+                                              const CommandOrder& order) const {
   return command(copy_buffer_to_image_, buffer, order, source, image, offset, origin, region);
 }
 
 cl_int CommandBufferApi::copy_image_to_buffer(CommandBufferHandle buffer, cl_mem image, cl_mem destination,
-                                              const std::size_t* origin, const std::size_t* region,
-                                              std::size_t offset, const CommandOrder& order) const {
+                                              const std::size_t* origin, const std::size_t* region, std::size_t offset,
+                                              const CommandOrder& order) const {
   return command(copy_image_to_buffer_, buffer, order, image, destination, origin, region, offset);
 }
 
-cl_int CommandBufferApi::svm_copy(CommandBufferHandle buffer, void* destination, const void* source,
-                                  std::size_t size, const CommandOrder& order) const {
+cl_int CommandBufferApi::svm_copy(CommandBufferHandle buffer, void* destination, const void* source, std::size_t size,
+                                  const CommandOrder& order) const {
   return command(svm_copy_, buffer, order, destination, source, size);
 }
 
 cl_int CommandBufferApi::svm_fill(CommandBufferHandle buffer, void* pointer, const void* pattern,
-                                  std::size_t pattern_size, std::size_t size,
-                                  const CommandOrder& order) const {
+                                  std::size_t pattern_size, std::size_t size, const CommandOrder& order) const {
   return command(svm_fill_, buffer, order, pointer, pattern, pattern_size, size);
 }
 
@@ -226,11 +220,11 @@ cl_int CommandBufferApi::update(CommandBufferHandle buffer, std::span<const Laun
   for (const LaunchUpdate& update : updates) {
     const NativeArgument* values = add(update.arguments);
     const NativeArgument* pointers = add(update.pointers);
-    configs.push_back({kListedDispatchType,
-                       nullptr,
-                       {update.command, static_cast<cl_uint>(update.arguments.size()),
-                        static_cast<cl_uint>(update.pointers.size()), 0, update.dimensions, values, pointers,
-                        nullptr, update.offset, update.global, update.local}});
+    configs.push_back(
+        {kListedDispatchType,
+         nullptr,
+         {update.command, static_cast<cl_uint>(update.arguments.size()), static_cast<cl_uint>(update.pointers.size()),
+          0, update.dimensions, values, pointers, nullptr, update.offset, update.global, update.local}});
   }
   if (mutable_version_ >= make_version(0, 9, 2)) {
     const std::vector<cl_uint> types(configs.size(), kArrayDispatchType);

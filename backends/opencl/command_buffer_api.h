@@ -107,22 +107,19 @@ class CommandBufferApi {
                      std::size_t destination_offset, std::size_t size, const CommandOrder& order) const;
   cl_int copy_buffer_rect(CommandBufferHandle buffer, cl_mem source, cl_mem destination,
                           const std::size_t* source_origin, const std::size_t* destination_origin,
-                          const std::size_t* region, std::size_t source_row_pitch,
-                          std::size_t source_slice_pitch, std::size_t destination_row_pitch,
-                          std::size_t destination_slice_pitch, const CommandOrder& order) const;
+                          const std::size_t* region, std::size_t source_row_pitch, std::size_t source_slice_pitch,
+                          std::size_t destination_row_pitch, std::size_t destination_slice_pitch,
+                          const CommandOrder& order) const;
   cl_int fill_buffer(CommandBufferHandle buffer, cl_mem memory, const void* pattern, std::size_t pattern_size,
                      std::size_t offset, std::size_t size, const CommandOrder& order) const;
-  cl_int copy_image(CommandBufferHandle buffer, cl_mem source, cl_mem destination,
-                    const std::size_t* source_origin, const std::size_t* destination_origin,
-                    const std::size_t* region, const CommandOrder& order) const;
+  cl_int copy_image(CommandBufferHandle buffer, cl_mem source, cl_mem destination, const std::size_t* source_origin,
+                    const std::size_t* destination_origin, const std::size_t* region, const CommandOrder& order) const;
   cl_int fill_image(CommandBufferHandle buffer, cl_mem image, const void* colour, const std::size_t* origin,
                     const std::size_t* region, const CommandOrder& order) const;
   cl_int copy_buffer_to_image(CommandBufferHandle buffer, cl_mem source, cl_mem image, std::size_t offset,
-                              const std::size_t* origin, const std::size_t* region,
-                              const CommandOrder& order) const;
-  cl_int copy_image_to_buffer(CommandBufferHandle buffer, cl_mem image, cl_mem destination,
-                              const std::size_t* origin, const std::size_t* region, std::size_t offset,
-                              const CommandOrder& order) const;
+                              const std::size_t* origin, const std::size_t* region, const CommandOrder& order) const;
+  cl_int copy_image_to_buffer(CommandBufferHandle buffer, cl_mem image, cl_mem destination, const std::size_t* origin,
+                              const std::size_t* region, std::size_t offset, const CommandOrder& order) const;
   cl_int svm_copy(CommandBufferHandle buffer, void* destination, const void* source, std::size_t size,
                   const CommandOrder& order) const;
   cl_int svm_fill(CommandBufferHandle buffer, void* pointer, const void* pattern, std::size_t pattern_size,
@@ -132,8 +129,7 @@ class CommandBufferApi {
 
  private:
   template <typename... Arguments>
-  cl_int command(void* function, CommandBufferHandle buffer, const CommandOrder& order,
-                 Arguments... arguments) const;
+  cl_int command(void* function, CommandBufferHandle buffer, const CommandOrder& order, Arguments... arguments) const;
 
   std::uint32_t version_ = 0;
   std::uint32_t mutable_version_ = 0;

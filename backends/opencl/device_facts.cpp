@@ -59,9 +59,8 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
   std::vector<cl_name_version> extensions;
   if (driver_.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, nullptr, &size) == CL_SUCCESS) {
     extensions.resize(size / sizeof(cl_name_version));
-    if (driver_.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION,
-                                extensions.size() * sizeof(cl_name_version), extensions.data(),
-                                nullptr) != CL_SUCCESS) {
+    if (driver_.clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, extensions.size() * sizeof(cl_name_version),
+                                extensions.data(), nullptr) != CL_SUCCESS) {
       extensions.clear();
     }
   }
@@ -100,16 +99,15 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
     return no("the driver lacks functions of the version of cl_khr_command_buffer that it announces");
   }
   cl_bitfield updatable = 0;
-  facts.update = facts.api.has_update() &&
-                 ask_number(driver_, device, kDeviceMutableCapabilities, &updatable) &&
+  facts.update = facts.api.has_update() && ask_number(driver_, device, kDeviceMutableCapabilities, &updatable) &&
                  (updatable & kAllUpdatableFields) == kAllUpdatableFields;
 
   // PoCL 3.1 takes the address of a copy of the sampler's handle for the sampler itself when it retains the
   // arguments of a recorded kernel (lib/CL/clCommandNDRangeKernelKHR.c): memory is corrupted.
   char platform_name[64] = "";
   (void)driver_.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(platform_name), platform_name, nullptr);
-  facts.samplers_broken = facts.version == make_version(0, 9, 0) &&
-                          std::strcmp(platform_name, "Portable Computing Language") == 0;
+  facts.samplers_broken =
+      facts.version == make_version(0, 9, 0) && std::strcmp(platform_name, "Portable Computing Language") == 0;
   facts.native = true;
   return facts;
 }

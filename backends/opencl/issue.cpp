@@ -31,8 +31,7 @@ cl_int wait_for_list(const cl_icd_dispatch& driver, Function function, cl_comman
     return call(function, queue, waits.count, waits.list, done);
   }
   cl_context context = nullptr;
-  cl_int status =
-      driver.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(cl_context), &context, nullptr);
+  cl_int status = driver.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(cl_context), &context, nullptr);
   if (status != CL_SUCCESS) {
     return status;
   }
@@ -59,8 +58,8 @@ cl_int issue_order(const cl_icd_dispatch& driver, const OperationView& operation
     return enqueue(waits);
   }
   if (waits.count != 0) {  // what comes from elsewhere is put before it
-    const cl_int status = call(driver.clEnqueueBarrierWithWaitList, queue, waits.count, waits.list,
-                               static_cast<cl_event*>(nullptr));
+    const cl_int status =
+        call(driver.clEnqueueBarrierWithWaitList, queue, waits.count, waits.list, static_cast<cl_event*>(nullptr));
     if (status != CL_SUCCESS) {
       return status;
     }
@@ -71,8 +70,7 @@ cl_int issue_order(const cl_icd_dispatch& driver, const OperationView& operation
 
 }  // namespace
 
-Status OpenClBackend::issue(const OperationView& operation, std::span<const Event> events,
-                            Event* done) noexcept try {
+Status OpenClBackend::issue(const OperationView& operation, std::span<const Event> events, Event* done) noexcept try {
   static_assert(sizeof(Event) == sizeof(cl_event));
   if (!OperationView::well_formed(operation.bytes()) || !arguments_fit(operation)) {
     return {CL_INVALID_VALUE};
@@ -109,29 +107,29 @@ Status OpenClBackend::issue(const OperationView& operation, std::span<const Even
       break;
     }
     case OperationKind::kCopyBuffer:
-      status = d.clEnqueueCopyBuffer(queue, record.memory(0), record.memory(1), record.word(0),
-                                     record.word(1), record.word(2), count, list, event);
+      status = d.clEnqueueCopyBuffer(queue, record.memory(0), record.memory(1), record.word(0), record.word(1),
+                                     record.word(2), count, list, event);
       break;
     case OperationKind::kCopyBufferRect:
-      status = call(d.clEnqueueCopyBufferRect, queue, record.memory(0), record.memory(1), record.triple(0),
-                    record.triple(3), record.triple(6), record.word(9), record.word(10), record.word(11),
-                    record.word(12), count, list, event);
+      status =
+          call(d.clEnqueueCopyBufferRect, queue, record.memory(0), record.memory(1), record.triple(0), record.triple(3),
+               record.triple(6), record.word(9), record.word(10), record.word(11), record.word(12), count, list, event);
       break;
     case OperationKind::kFillBuffer:
-      status = call(d.clEnqueueFillBuffer, queue, record.memory(0), record.bytes(1), record.size(1),
-                    record.word(0), record.word(1), count, list, event);
+      status = call(d.clEnqueueFillBuffer, queue, record.memory(0), record.bytes(1), record.size(1), record.word(0),
+                    record.word(1), count, list, event);
       break;
     case OperationKind::kCopyImage:
-      status = d.clEnqueueCopyImage(queue, record.memory(0), record.memory(1), record.triple(0),
-                                    record.triple(3), record.triple(6), count, list, event);
+      status = d.clEnqueueCopyImage(queue, record.memory(0), record.memory(1), record.triple(0), record.triple(3),
+                                    record.triple(6), count, list, event);
       break;
     case OperationKind::kFillImage:
-      status = call(d.clEnqueueFillImage, queue, record.memory(0), record.bytes(1), record.triple(0),
-                    record.triple(3), count, list, event);
+      status = call(d.clEnqueueFillImage, queue, record.memory(0), record.bytes(1), record.triple(0), record.triple(3),
+                    count, list, event);
       break;
     case OperationKind::kCopyBufferToImage:
-      status = d.clEnqueueCopyBufferToImage(queue, record.memory(0), record.memory(1), record.word(0),
-                                            record.triple(1), record.triple(4), count, list, event);
+      status = d.clEnqueueCopyBufferToImage(queue, record.memory(0), record.memory(1), record.word(0), record.triple(1),
+                                            record.triple(4), count, list, event);
       break;
     case OperationKind::kCopyImageToBuffer:
       status = d.clEnqueueCopyImageToBuffer(queue, record.memory(0), record.memory(1), record.triple(0),
@@ -168,8 +166,8 @@ Status OpenClBackend::issue(const OperationView& operation, std::span<const Even
                     static_cast<const void*>(record.pointer(1)), record.word(0), count, list, event);
       break;
     case OperationKind::kPointerFill:
-      status = call(d.clEnqueueSVMMemFill, queue, record.pointer(0), record.bytes(1), record.size(1),
-                    record.word(0), count, list, event);
+      status = call(d.clEnqueueSVMMemFill, queue, record.pointer(0), record.bytes(1), record.size(1), record.word(0),
+                    count, list, event);
       break;
     case OperationKind::kMigrate: {
       std::vector<cl_mem> memory;
@@ -184,8 +182,7 @@ Status OpenClBackend::issue(const OperationView& operation, std::span<const Even
     case OperationKind::kMarker:
     case OperationKind::kBarrier: status = issue_order(d, operation, queue, waits, event); break;
     case OperationKind::kFlush:
-      status = event != nullptr ? wait_for_list(d, d.clEnqueueMarkerWithWaitList, queue, waits, event)
-                                : CL_SUCCESS;
+      status = event != nullptr ? wait_for_list(d, d.clEnqueueMarkerWithWaitList, queue, waits, event) : CL_SUCCESS;
       if (status == CL_SUCCESS) {
         status = d.clFlush(queue);
       }

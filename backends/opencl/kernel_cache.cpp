@@ -46,18 +46,16 @@ cl_int PrivateKernel::set_arguments(const OperationView& operation) {
   const auto values = operation.values();
   const bool same_layout =
       arguments.size() == descriptors_.size() && values.size() == values_.size() &&
-      std::ranges::equal(arguments, descriptors_,
-                         [](const ArgumentDescriptor& a, const ArgumentDescriptor& b) {
-                           return a.kind == b.kind && a.stored_bytes() == b.stored_bytes();
-                         });
+      std::ranges::equal(arguments, descriptors_, [](const ArgumentDescriptor& a, const ArgumentDescriptor& b) {
+        return a.kind == b.kind && a.stored_bytes() == b.stored_bytes();
+      });
   std::size_t offset = 0;
   for (cl_uint i = 0; i < arguments.size(); ++i) {
     const ArgumentDescriptor& argument = arguments[i];
     const std::byte* value = values.data() + offset;
     const std::size_t bytes = argument.stored_bytes();
     // A handle alone is not enough: a new object may have got the handle of an old one.
-    const bool handle = argument.kind != ArgumentKind::kValue &&
-                        argument.kind != ArgumentKind::kLocalMemory &&
+    const bool handle = argument.kind != ArgumentKind::kValue && argument.kind != ArgumentKind::kLocalMemory &&
                         argument.kind != ArgumentKind::kPointer;
     const bool known = same_layout && argument.size == descriptors_[i].size &&
                        argument.object == descriptors_[i].object && (!handle || argument.object != 0) &&
@@ -69,15 +67,12 @@ cl_int PrivateKernel::set_arguments(const OperationView& operation) {
     cl_int status = CL_SUCCESS;
     switch (argument.kind) {
       case ArgumentKind::kUnset: status = CL_INVALID_KERNEL_ARGS; break;
-      case ArgumentKind::kLocalMemory:
-        status = driver_->clSetKernelArg(kernel_, i, argument.size, nullptr);
-        break;
+      case ArgumentKind::kLocalMemory: status = driver_->clSetKernelArg(kernel_, i, argument.size, nullptr); break;
       case ArgumentKind::kPointer: {
         const void* pointer = nullptr;
         std::memcpy(&pointer, value, sizeof(pointer));
-        status = driver_->clSetKernelArgSVMPointer == nullptr
-                     ? CL_INVALID_OPERATION
-                     : driver_->clSetKernelArgSVMPointer(kernel_, i, pointer);
+        status = driver_->clSetKernelArgSVMPointer == nullptr ? CL_INVALID_OPERATION
+                                                              : driver_->clSetKernelArgSVMPointer(kernel_, i, pointer);
         break;
       }
       default: status = driver_->clSetKernelArg(kernel_, i, argument.size, value); break;
@@ -101,8 +96,8 @@ KernelCache::Lease KernelCache::take(const OperationView& operation, cl_context 
     age = age_;
     if (const auto found = function != 0 ? idle_.find(function) : idle_.end(); found != idle_.end()) {
       auto& list = found->second;
-      const auto place = std::find_if(list.rbegin(), list.rend(),
-                                      [&](const Entry& entry) { return entry.context == context; });
+      const auto place =
+          std::find_if(list.rbegin(), list.rend(), [&](const Entry& entry) { return entry.context == context; });
       if (place != list.rend()) {
         std::unique_ptr<PrivateKernel> kernel = std::move(place->kernel);
         list.erase(std::next(place).base());

@@ -20,8 +20,7 @@ namespace refrain::backends::opencl {
 /// One kernel object and what its arguments are set to. Owns the object. Used by one thread at a time.
 class PrivateKernel {
  public:
-  PrivateKernel(const cl_icd_dispatch& driver, cl_kernel kernel) noexcept
-      : driver_(&driver), kernel_(kernel) {}
+  PrivateKernel(const cl_icd_dispatch& driver, cl_kernel kernel) noexcept : driver_(&driver), kernel_(kernel) {}
   ~PrivateKernel();
   PrivateKernel(PrivateKernel&& other) noexcept;
   PrivateKernel& operator=(PrivateKernel&&) = delete;

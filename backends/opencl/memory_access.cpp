@@ -61,12 +61,11 @@ constexpr std::array<std::size_t, 3> kOrigin{};
 
 // Buffers that the host may not touch are copied to or from one that it may.
 template <typename Transfer>
-cl_int through_copy(const cl_icd_dispatch& d, cl_command_queue queue, cl_mem buffer, std::size_t size,
-                    bool reading, Transfer&& transfer) {
+cl_int through_copy(const cl_icd_dispatch& d, cl_command_queue queue, cl_mem buffer, std::size_t size, bool reading,
+                    Transfer&& transfer) {
   cl_context context = nullptr;
   cl_int status = d.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, nullptr);
-  cl_mem copy =
-      status == CL_SUCCESS ? d.clCreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, &status) : nullptr;
+  cl_mem copy = status == CL_SUCCESS ? d.clCreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, &status) : nullptr;
   if (copy == nullptr) {
     return status;
   }
@@ -75,12 +74,11 @@ cl_int through_copy(const cl_icd_dispatch& d, cl_command_queue queue, cl_mem buf
     status = transfer(copy, 0U, static_cast<const cl_event*>(nullptr));
   }
   if (status == CL_SUCCESS) {
-    status = d.clEnqueueCopyBuffer(queue, reading ? buffer : copy, reading ? copy : buffer, 0, 0, size, 0,
-                                   nullptr, &copied);
+    status =
+        d.clEnqueueCopyBuffer(queue, reading ? buffer : copy, reading ? copy : buffer, 0, 0, size, 0, nullptr, &copied);
   }
   if (status == CL_SUCCESS) {
-    status =
-        reading ? transfer(copy, 1U, static_cast<const cl_event*>(&copied)) : d.clWaitForEvents(1, &copied);
+    status = reading ? transfer(copy, 1U, static_cast<const cl_event*>(&copied)) : d.clWaitForEvents(1, &copied);
   }
   if (copied != nullptr) {
     (void)d.clReleaseEvent(copied);
@@ -120,9 +118,8 @@ Status OpenClBackend::read(const capture::QueueInfo& queue, ArgumentKind kind, c
     return driver_.clEnqueueReadBuffer(on, from, CL_TRUE, 0, into.size(), into.data(), count, waits, nullptr);
   };
   const cl_int status = transfer(native(handle), 0, nullptr);
-  return {status == CL_INVALID_OPERATION
-              ? through_copy(driver_, on, native(handle), into.size(), true, transfer)
-              : status};
+  return {status == CL_INVALID_OPERATION ? through_copy(driver_, on, native(handle), into.size(), true, transfer)
+                                         : status};
 }
 
 Status OpenClBackend::write(const capture::QueueInfo& queue, ArgumentKind kind, capture::Handle handle,
@@ -133,16 +130,15 @@ Status OpenClBackend::write(const capture::QueueInfo& queue, ArgumentKind kind, 
   const cl_command_queue on = native_queue(queue);
   if (kind == ArgumentKind::kImage) {
     const ImageShape shape = shape_of(driver_, native(handle));
-    return {driver_.clEnqueueWriteImage(on, native(handle), CL_TRUE, kOrigin.data(), shape.region.data(), 0,
-                                        0, from.data(), 0, nullptr, nullptr)};
+    return {driver_.clEnqueueWriteImage(on, native(handle), CL_TRUE, kOrigin.data(), shape.region.data(), 0, 0,
+                                        from.data(), 0, nullptr, nullptr)};
   }
   const auto transfer = [&](cl_mem to, cl_uint count, const cl_event* waits) {
     return driver_.clEnqueueWriteBuffer(on, to, CL_TRUE, 0, from.size(), from.data(), count, waits, nullptr);
   };
   const cl_int status = transfer(native(handle), 0, nullptr);
-  return {status == CL_INVALID_OPERATION
-              ? through_copy(driver_, on, native(handle), from.size(), false, transfer)
-              : status};
+  return {status == CL_INVALID_OPERATION ? through_copy(driver_, on, native(handle), from.size(), false, transfer)
+                                         : status};
 }
 
 }  // namespace refrain::backends

@@ -13,8 +13,7 @@ cl_command_queue native_queue(const capture::QueueInfo& queue) {
 
 }  // namespace
 
-OpenClBackend::OpenClBackend(const cl_icd_dispatch& driver)
-    : driver_(driver), devices_(driver), kernels_(driver) {}
+OpenClBackend::OpenClBackend(const cl_icd_dispatch& driver) : driver_(driver), devices_(driver), kernels_(driver) {}
 
 OpenClBackend::~OpenClBackend() {
   for (Leftover& left : leftovers_) {
@@ -42,8 +41,8 @@ Capabilities OpenClBackend::capabilities(const capture::QueueInfo& queue) noexce
     return result;
   }
   cl_command_queue_properties properties = 0;
-  (void)driver_.clGetCommandQueueInfo(native_queue(queue), CL_QUEUE_PROPERTIES, sizeof(properties),
-                                      &properties, nullptr);
+  (void)driver_.clGetCommandQueueInfo(native_queue(queue), CL_QUEUE_PROPERTIES, sizeof(properties), &properties,
+                                      nullptr);
   const cl_bitfield order = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
   if ((properties & facts->required_queue_properties) != facts->required_queue_properties) {
     result.native = false;
@@ -63,8 +62,8 @@ Capabilities OpenClBackend::capabilities(const capture::QueueInfo& queue) noexce
   return none;
 }
 
-Recordable OpenClBackend::can_record(const capture::OperationView& operation,
-                                     const capture::QueueInfo& queue) noexcept try {
+Recordable OpenClBackend::can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept
+    try {
   const Capabilities able = capabilities(queue);
   if (!able.native) {
     return {false, able.why_not};
@@ -73,8 +72,7 @@ Recordable OpenClBackend::can_record(const capture::OperationView& operation,
     return {false, "the device has no command buffers for out-of-order queues"};
   }
   const opencl::DeviceFacts* facts = devices_.of_queue(native_queue(queue));
-  const char* why =
-      facts != nullptr ? opencl::why_not_recordable(*facts, operation) : "the driver lost the queue";
+  const char* why = facts != nullptr ? opencl::why_not_recordable(*facts, operation) : "the driver lost the queue";
   return {why == nullptr, why != nullptr ? why : ""};
 } catch (...) {
   return {false, "out of memory"};
@@ -127,8 +125,8 @@ void OpenClBackend::release_event(Event event) noexcept {
 
 bool OpenClBackend::complete(Event event) noexcept {
   cl_int state = CL_QUEUED;
-  const cl_int status = driver_.clGetEventInfo(
-      reinterpret_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state, nullptr);
+  const cl_int status = driver_.clGetEventInfo(reinterpret_cast<cl_event>(event), CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                               sizeof(state), &state, nullptr);
   return status != CL_SUCCESS || state <= CL_COMPLETE;
 }
 

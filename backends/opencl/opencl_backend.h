@@ -29,14 +29,12 @@ class OpenClBackend : public Backend {
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   /// Looks at the kind, the flags and the kinds of arguments only: a record without any may be given to ask
   /// about a kind.
-  Recordable can_record(const capture::OperationView& operation,
-                        const capture::QueueInfo& queue) noexcept override;
+  Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                 std::unique_ptr<CommandBuffer>* result) noexcept override;
   /// Cannot issue what only the application's own call can do (maps, native kernels, frees, command
   /// buffers of the application): CL_INVALID_OPERATION.
-  Status issue(const capture::OperationView& operation, std::span<const Event> waits,
-               Event* done) noexcept override;
+  Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   Status flush(const capture::QueueInfo& queue) noexcept override;
   Status finish(const capture::QueueInfo& queue) noexcept override;
   void retain_event(Event event) noexcept override;

@@ -52,8 +52,7 @@ const char* why_not_recordable(const DeviceFacts& facts, const OperationView& op
       if (!facts.api.has_svm()) {
         return "the device's command buffers have no copies and fills of shared virtual memory";
       }
-      return has_argument(ArgumentKind::kHostPointer) ? "it copies from or to the program's own memory"
-                                                      : nullptr;
+      return has_argument(ArgumentKind::kHostPointer) ? "it copies from or to the program's own memory" : nullptr;
     case OperationKind::kReadBuffer:
     case OperationKind::kReadBufferRect:
     case OperationKind::kReadImage: return "OpenCL command buffers cannot read into host memory";
@@ -101,8 +100,7 @@ void OpenClCommandBuffer::release_when_done(OpenClBackend::Objects objects) {
   }
 }
 
-cl_int OpenClCommandBuffer::retain_arguments(const OperationView& operation,
-                                             OpenClBackend::Objects& objects) const {
+cl_int OpenClCommandBuffer::retain_arguments(const OperationView& operation, OpenClBackend::Objects& objects) const {
   const auto arguments = operation.arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const capture::Handle handle = operation.handle_of(i);
@@ -132,8 +130,7 @@ cl_int OpenClCommandBuffer::retain_arguments(const OperationView& operation,
   return CL_SUCCESS;
 }
 
-cl_int OpenClCommandBuffer::add_kernel(const OperationView& operation, NodeIndex node,
-                                       const CommandOrder& order) {
+cl_int OpenClCommandBuffer::add_kernel(const OperationView& operation, NodeIndex node, const CommandOrder& order) {
   cl_int status = CL_SUCCESS;
   const auto model = reinterpret_cast<cl_kernel>(operation.header().function_handle);
   cl_kernel kernel = PrivateKernel::create(driver_, model, &status);
@@ -170,8 +167,8 @@ cl_int OpenClCommandBuffer::add(const OperationView& operation, NodeIndex node, 
     case OperationKind::kCopyBuffer:
       return api.copy_buffer(buffer, r.memory(0), r.memory(1), r.word(0), r.word(1), r.word(2), order);
     case OperationKind::kCopyBufferRect:
-      return api.copy_buffer_rect(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.triple(6),
-                                  r.word(9), r.word(10), r.word(11), r.word(12), order);
+      return api.copy_buffer_rect(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.triple(6), r.word(9),
+                                  r.word(10), r.word(11), r.word(12), order);
     case OperationKind::kFillBuffer:
       return api.fill_buffer(buffer, r.memory(0), r.bytes(1), r.size(1), r.word(0), r.word(1), order);
     case OperationKind::kCopyImage:
@@ -179,13 +176,10 @@ cl_int OpenClCommandBuffer::add(const OperationView& operation, NodeIndex node, 
     case OperationKind::kFillImage:
       return api.fill_image(buffer, r.memory(0), r.bytes(1), r.triple(0), r.triple(3), order);
     case OperationKind::kCopyBufferToImage:
-      return api.copy_buffer_to_image(buffer, r.memory(0), r.memory(1), r.word(0), r.triple(1), r.triple(4),
-                                      order);
+      return api.copy_buffer_to_image(buffer, r.memory(0), r.memory(1), r.word(0), r.triple(1), r.triple(4), order);
     case OperationKind::kCopyImageToBuffer:
-      return api.copy_image_to_buffer(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.word(6),
-                                      order);
-    case OperationKind::kPointerCopy:
-      return api.svm_copy(buffer, r.pointer(0), r.pointer(1), r.word(0), order);
+      return api.copy_image_to_buffer(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.word(6), order);
+    case OperationKind::kPointerCopy: return api.svm_copy(buffer, r.pointer(0), r.pointer(1), r.word(0), order);
     case OperationKind::kPointerFill:
       return api.svm_fill(buffer, r.pointer(0), r.bytes(1), r.size(1), r.word(0), order);
     default: return CL_INVALID_OPERATION;
@@ -200,8 +194,7 @@ cl_int OpenClCommandBuffer::record(const capture::Graph& graph, std::span<const 
   flag_simultaneous_ = facts_.simultaneous_use;
   mutable_ = facts_.update;
   objects_.buffer = facts_.api.create(
-      objects_.queue, (flag_simultaneous_ ? kFlagSimultaneousUse : 0) | (mutable_ ? kFlagMutable : 0),
-      &status);
+      objects_.queue, (flag_simultaneous_ ? kFlagSimultaneousUse : 0) | (mutable_ ? kFlagMutable : 0), &status);
   if (objects_.buffer == nullptr) {
     return status != CL_SUCCESS ? status : CL_OUT_OF_RESOURCES;
   }
@@ -343,8 +336,7 @@ Status OpenClCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept
     const auto same_layout = [](const ArgumentDescriptor& a, const ArgumentDescriptor& b) {
       return a.kind == b.kind && (a.size == b.size || a.kind == ArgumentKind::kLocalMemory);
     };
-    if (operation.kind() != OperationKind::kKernel ||
-        operation.header().function != before.header().function ||
+    if (operation.kind() != OperationKind::kKernel || operation.header().function != before.header().function ||
         !std::ranges::equal(operation.arguments(), before.arguments(), same_layout)) {
       return give_up(CL_INVALID_VALUE);
     }

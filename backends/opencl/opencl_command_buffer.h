@@ -29,8 +29,7 @@ class OpenClCommandBuffer : public CommandBuffer {
   };
 
   cl_int add(const capture::OperationView& operation, capture::NodeIndex node, const CommandOrder& order);
-  cl_int add_kernel(const capture::OperationView& operation, capture::NodeIndex node,
-                    const CommandOrder& order);
+  cl_int add_kernel(const capture::OperationView& operation, capture::NodeIndex node, const CommandOrder& order);
   cl_int retain_arguments(const capture::OperationView& operation, OpenClBackend::Objects& objects) const;
   // Gives objects back when the submissions running now are complete.
   void release_when_done(OpenClBackend::Objects objects);

@@ -25,20 +25,14 @@ class RecordView {
   [[nodiscard]] void* pointer(std::size_t argument) const noexcept {
     return reinterpret_cast<void*>(operation_.handle_of(argument));
   }
-  [[nodiscard]] const void* bytes(std::size_t argument) const noexcept {
-    return operation_.value_of(argument).data();
-  }
-  [[nodiscard]] std::size_t size(std::size_t argument) const noexcept {
-    return operation_.arguments()[argument].size;
-  }
+  [[nodiscard]] const void* bytes(std::size_t argument) const noexcept { return operation_.value_of(argument).data(); }
+  [[nodiscard]] std::size_t size(std::size_t argument) const noexcept { return operation_.arguments()[argument].size; }
   [[nodiscard]] cl_command_queue queue() const noexcept {
     return reinterpret_cast<cl_command_queue>(operation_.header().queue_handle);
   }
 
   // Kernels.
-  [[nodiscard]] cl_uint dimensions() const noexcept {
-    return static_cast<cl_uint>(word(capture::words::kDimensions));
-  }
+  [[nodiscard]] cl_uint dimensions() const noexcept { return static_cast<cl_uint>(word(capture::words::kDimensions)); }
   [[nodiscard]] const std::size_t* offset() const noexcept { return triple(capture::words::kOffset); }
   [[nodiscard]] const std::size_t* global() const noexcept { return triple(capture::words::kGlobal); }
   /// Null if the driver is to choose.

@@ -26,8 +26,7 @@ std::string text_of(const cl_icd_dispatch& d, cl_device_id device, cl_device_inf
 
 class OpenClDevice : public StandaloneDevice {
  public:
-  OpenClDevice(const cl_icd_dispatch& driver, cl_platform_id platform, cl_device_id device,
-               cl_context context)
+  OpenClDevice(const cl_icd_dispatch& driver, cl_platform_id platform, cl_device_id device, cl_context context)
       : d_(driver), device_(device), context_(context), backend_(driver) {
     char platform_name[256] = "";
     (void)d_.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(platform_name), platform_name, nullptr);
@@ -108,8 +107,8 @@ class OpenClDevice : public StandaloneDevice {
       memory = d_.clCreateImage(context_, flags, &format, &shape, nullptr, &error);
     } else if (parent != 0) {
       const cl_buffer_region region{wanted.offset, wanted.size};
-      memory = d_.clCreateSubBuffer(reinterpret_cast<cl_mem>(parent), flags, CL_BUFFER_CREATE_TYPE_REGION,
-                                    &region, &error);
+      memory =
+          d_.clCreateSubBuffer(reinterpret_cast<cl_mem>(parent), flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
     } else {
       memory = d_.clCreateBuffer(context_, flags, wanted.size, nullptr, &error);
     }
@@ -122,8 +121,8 @@ class OpenClDevice : public StandaloneDevice {
     return handle_of(memory);
   }
 
-  Handle make_function(const capture::FunctionInfo& function, capture::CodeKind kind,
-                       std::span<const std::byte> code, std::string* why) override {
+  Handle make_function(const capture::FunctionInfo& function, capture::CodeKind kind, std::span<const std::byte> code,
+                       std::string* why) override {
     if (const auto found = kernels_.find(function.id); found != kernels_.end()) {
       return handle_of(found->second);
     }
@@ -200,29 +199,24 @@ class OpenClDevice : public StandaloneDevice {
     const std::size_t size = code.size();
     const auto* bytes = reinterpret_cast<const unsigned char*>(code.data());
     switch (kind) {
-      case capture::CodeKind::kSource:
-        program = d_.clCreateProgramWithSource(context_, 1, &text, &size, &error);
-        break;
+      case capture::CodeKind::kSource: program = d_.clCreateProgramWithSource(context_, 1, &text, &size, &error); break;
       case capture::CodeKind::kBinary:
         program = d_.clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes, nullptr, &error);
         break;
       case capture::CodeKind::kIntermediate:
-        program = d_.clCreateProgramWithIL != nullptr
-                      ? d_.clCreateProgramWithIL(context_, bytes, size, &error)
-                      : nullptr;
+        program =
+            d_.clCreateProgramWithIL != nullptr ? d_.clCreateProgramWithIL(context_, bytes, size, &error) : nullptr;
         break;
       case capture::CodeKind::kBuiltin:
-        program = d_.clCreateProgramWithBuiltInKernels(context_, 1, &device_, std::string(text, size).c_str(),
-                                                       &error);
+        program = d_.clCreateProgramWithBuiltInKernels(context_, 1, &device_, std::string(text, size).c_str(), &error);
         break;
       default: return give_up("the capture holds code of a kind that this version does not know");
     }
     if (program == nullptr) {
-      return give_up("the device does not take the captured " +
-                     std::string(kind == capture::CodeKind::kBinary
-                                     ? "binary, which was made for another device"
-                                     : "program") +
-                     " (" + name_of_error(error) + ")");
+      return give_up(
+          "the device does not take the captured " +
+          std::string(kind == capture::CodeKind::kBinary ? "binary, which was made for another device" : "program") +
+          " (" + name_of_error(error) + ")");
     }
     if (kind != capture::CodeKind::kBuiltin) {
       error = d_.clBuildProgram(program, 1, &device_, function.build_options.c_str(), nullptr, nullptr);
@@ -275,10 +269,9 @@ std::unique_ptr<StandaloneDevice> open_device(const DeviceChoice& choice, std::s
     std::vector<cl_device_id> devices(device_count);
     (void)driver->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, device_count, devices.data(), nullptr);
     for (cl_uint i = 0; i < device_count; ++i) {
-      const bool wanted =
-          choice.name.empty()
-              ? p == choice.platform && i == choice.device
-              : text_of(*driver, devices[i], CL_DEVICE_NAME).find(choice.name) != std::string::npos;
+      const bool wanted = choice.name.empty()
+                              ? p == choice.platform && i == choice.device
+                              : text_of(*driver, devices[i], CL_DEVICE_NAME).find(choice.name) != std::string::npos;
       if (!wanted) {
         continue;
       }

@@ -49,16 +49,14 @@ int bench_command(const CommandArguments& arguments) {
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(0U, 1000000U));
-  app.add_option("--chunks", chunks,
-                 "Nodes in a command buffer, one row each; 0: as many as possible (default)")
+  app.add_option("--chunks", chunks, "Nodes in a command buffer, one row each; 0: as many as possible (default)")
       ->type_name("N,...");
   app.add_flag("--fewest-parts", bench.fewest_parts, "Split graphs into as few command buffers as possible");
   app.add_option("--platform", bench.platform, "Platform, as numbered by `refrain doctor`")
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--device", bench.device, "Device of the platform")->capture_default_str()->type_name("N");
-  app.add_option("--device-name", bench.device_name, "The first device whose name contains this")
-      ->type_name("TEXT");
+  app.add_option("--device-name", bench.device_name, "The first device whose name contains this")->type_name("TEXT");
   app.add_option("--max-memory-mb", bench.max_memory_mb, "Graphs that need more are skipped")
       ->capture_default_str()
       ->type_name("MiB")
@@ -68,8 +66,7 @@ int bench_command(const CommandArguments& arguments) {
   std::vector<std::string> files;
   app.add_option("FILE", files, "The capture file");
   if (const auto status = parse(app, arguments, nullptr)) return *status;
-  if (files.size() != 1)
-    throw UsageError("bench needs one capture file; usage: refrain bench [OPTIONS] FILE");
+  if (files.size() != 1) throw UsageError("bench needs one capture file; usage: refrain bench [OPTIONS] FILE");
   bench.file = files.front();
   if (!graphs.empty()) bench.graphs = numbers(graphs, "--graph");
   if (!chunks.empty()) bench.chunk_sizes = numbers(chunks, "--chunks");

@@ -35,13 +35,11 @@ void print_device(std::size_t number, const json& device) {
   if (const std::string version = text(device, "command_buffer"); version.empty()) {
     print("", "no cl_khr_command_buffer: submissions pass through, nothing can be replayed");
   } else {
-    print("", "cl_khr_command_buffer " + version +
-                  ", capabilities: " + list(device["command_buffer_capabilities"]));
+    print("", "cl_khr_command_buffer " + version + ", capabilities: " + list(device["command_buffer_capabilities"]));
     const std::string updates = text(device, "mutable_dispatch");
-    print("", updates.empty()
-                  ? "no cl_khr_command_buffer_mutable_dispatch: changed arguments need a new recording"
-                  : "cl_khr_command_buffer_mutable_dispatch " + updates +
-                        ", capabilities: " + list(device["mutable_capabilities"]));
+    print("", updates.empty() ? "no cl_khr_command_buffer_mutable_dispatch: changed arguments need a new recording"
+                              : "cl_khr_command_buffer_mutable_dispatch " + updates +
+                                    ", capabilities: " + list(device["mutable_capabilities"]));
   }
 }
 
@@ -55,11 +53,9 @@ void print_opencl(const json& opencl) {
   }
   for (const json& driver : found["drivers"]) {
     const std::string error = text(driver, "error");
-    print("driver",
-          text(driver, "file") + " names " + text(driver, "library") + (error.empty() ? "" : ": " + error));
+    print("driver", text(driver, "file") + " names " + text(driver, "library") + (error.empty() ? "" : ": " + error));
   }
-  if (found["drivers"].empty())
-    print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
+  if (found["drivers"].empty()) print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
   // With the numbers that `refrain bench` takes.
   for (std::size_t index = 0; index < found["platforms"].size(); ++index) {
     const json& platform = found["platforms"][index];
@@ -71,16 +67,14 @@ void print_opencl(const json& opencl) {
   }
   if (const std::string error = text(found, "error"); !error.empty()) print("problem", error);
   print("route", "OPENCL_LAYERS, " + (text(opencl, "layer").empty() ? "no layer" : text(opencl, "layer")));
-  print("hooked",
-        opencl["hooked"].get<bool>() ? "yes: " + text(opencl, "proof") : "no: " + text(opencl, "why"));
+  print("hooked", opencl["hooked"].get<bool>() ? "yes: " + text(opencl, "proof") : "no: " + text(opencl, "why"));
 }
 
 void print_command(const json& command) {
   std::cout << "Command\n";
   const std::string note = text(command, "note");
-  print("file",
-        (text(command, "file").empty() ? command["command"][0].get<std::string>() : text(command, "file")) +
-            (note.empty() ? "" : " (" + note + ")"));
+  print("file", (text(command, "file").empty() ? command["command"][0].get<std::string>() : text(command, "file")) +
+                    (note.empty() ? "" : " (" + note + ")"));
   if (command.contains("status")) print("ended", text(command, "status"));
   for (const json& line : command["proof"]) print("hooked", "yes: " + line.get<std::string>());
   if (!command["hooked"].get<bool>()) print("hooked", "no: " + text(command, "why"));
@@ -95,8 +89,7 @@ int doctor_command(const CommandArguments& arguments) {
       "the layer gets in: into a process of its own and, if one is given, into a command.",
       "refrain doctor");
   set_usage(app, "refrain doctor [OPTIONS] [-- COMMAND [ARGUMENTS...]]");
-  app.footer(
-      "The exit status is 0 if the layer gets in everywhere it was tried, 1 if not, 2 for wrong usage.");
+  app.footer("The exit status is 0 if the layer gets in everywhere it was tried, 1 if not, 2 for wrong usage.");
   bool as_json = false;
   app.add_flag("--json", as_json, "Print the findings as JSON");
   const SettingOptions options(app);
@@ -115,8 +108,7 @@ int doctor_command(const CommandArguments& arguments) {
   std::vector<Variable> variables = options.variables();
   apply(variables);
   if (!layer.empty()) {
-    for (Variable& variable : activate_opencl(layer, process_variable))
-      variables.push_back(std::move(variable));
+    for (Variable& variable : activate_opencl(layer, process_variable)) variables.push_back(std::move(variable));
   }
   std::vector<SettingProblem> problems;
   load_settings(problems);

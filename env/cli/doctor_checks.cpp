@@ -21,8 +21,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClDevice, name, type, version, driver, ex
                                    command_buffer_capabilities, mutable_dispatch, mutable_capabilities)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClPlatform, name, vendor, version, devices, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClDriver, file, library, error)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClProbe, headers, loader, loader_name, loader_layers, error, drivers,
-                                   platforms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClProbe, headers, loader, loader_name, loader_layers, error, drivers, platforms)
 }  // namespace refrain::layer
 
 namespace refrain::env {
@@ -80,10 +79,8 @@ constexpr const char* kSwitchedOff =
 
 }  // namespace
 
-json check_opencl(const std::string& layer, const std::string& missing,
-                  const std::vector<Variable>& activation) {
-  json result{
-      {"api", "OpenCL"}, {"route", "OPENCL_LAYERS"}, {"layer", layer}, {"hooked", false}, {"why", ""}};
+json check_opencl(const std::string& layer, const std::string& missing, const std::vector<Variable>& activation) {
+  json result{{"api", "OpenCL"}, {"route", "OPENCL_LAYERS"}, {"layer", layer}, {"hooked", false}, {"why", ""}};
   const ChildResult probed = in_child([] { return to_text(json(layer::probe_opencl())); }, kProbeSeconds);
   result["found"] = json::parse(probed.text, nullptr, false);
   if (!probed.failure.empty() || result["found"].is_discarded()) {
@@ -129,9 +126,7 @@ json check_other_apis() {
     json entry{{"api", api.name}, {"library", ""}, {"hooked", false}, {"route", ""}};
     for (const char* library : api.libraries) {
       const ChildResult opened = in_child(
-          [library]() -> std::string {
-            return ::dlopen(library, RTLD_LAZY | RTLD_LOCAL) == nullptr ? "" : library;
-          },
+          [library]() -> std::string { return ::dlopen(library, RTLD_LAZY | RTLD_LOCAL) == nullptr ? "" : library; },
           kProbeSeconds);
       if (!opened.text.empty() || !opened.failure.empty()) {
         entry["library"] = library;
@@ -206,8 +201,7 @@ std::string why_command_has_no_layer(const std::vector<ProcessTrace>& traces, co
       return who(trace) + " opens the driver " + trace.driver + " itself, without a loader that knows layers";
     }
   }
-  if (traces.empty())
-    return "no process of it loads libraries in the usual way (statically linked, or set-user-id)";
+  if (traces.empty()) return "no process of it loads libraries in the usual way (statically linked, or set-user-id)";
   return "no process of it loads an OpenCL loader (libOpenCL.so.1)";
 }
 
@@ -261,8 +255,7 @@ json check_command(const std::vector<std::string>& command, const std::string& l
     }
   }
   result["hooked"] = !result["proof"].empty();
-  if (!result["hooked"])
-    result["why"] = off ? kSwitchedOff : why_command_has_no_layer(traces, program, layer);
+  if (!result["hooked"]) result["why"] = off ? kSwitchedOff : why_command_has_no_layer(traces, program, layer);
   return result;
 }
 

@@ -16,13 +16,11 @@ int dump_command(const CommandArguments& arguments) {
   bool trace = false;
   bool explain = false;
   app.add_flag("--summary", summary, "A page of text: devices, totals, the graphs that matter (default)");
-  app.add_option("--graph", graph, "One graph, as numbered in the summary: nodes, arguments, edges")
-      ->type_name("N");
+  app.add_option("--graph", graph, "One graph, as numbered in the summary: nodes, arguments, edges")->type_name("N");
   app.add_flag("--json", json, "Everything but code and contents, as JSON");
   app.add_flag("--dot", dot, "Graphviz: all graphs, or the one of --graph");
   app.add_flag("--trace", trace, "Timeline for chrome://tracing and Perfetto, as JSON");
-  app.add_flag("--explain", explain,
-               "What keeps submissions from being replayed, what would gain most first");
+  app.add_flag("--explain", explain, "What keeps submissions from being replayed, what would gain most first");
   std::vector<std::string> files;
   app.add_option("FILE", files, "The capture file");
   if (const auto status = parse(app, arguments, nullptr)) return *status;
@@ -30,8 +28,7 @@ int dump_command(const CommandArguments& arguments) {
   if (summary + json + dot + trace + explain > 1) {
     throw UsageError("--summary, --json, --dot, --trace and --explain exclude each other");
   }
-  if (graph && (summary || json || trace || explain))
-    throw UsageError("--graph goes with --dot or stands alone");
+  if (graph && (summary || json || trace || explain)) throw UsageError("--graph goes with --dot or stands alone");
 
   using capture::DumpFormat;
   dump.file = files.front();

@@ -23,8 +23,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
     {"env", env_command, "print what run would set, for a shell"},
-    {"doctor", doctor_command,
-     "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
+    {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
     {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
@@ -41,9 +40,8 @@ void print_help() {
       "Settings, as options of run, env and doctor (--name value), as environment variables\n"
       "(REFRAIN_NAME) or in the config file that REFRAIN_CONFIG names (name = value):\n";
   for (const SettingInfo& info : setting_table()) {
-    text +=
-        fmt::format("  {:<26}{}{}default: {}\n", option_name(info.name), info.range,
-                    info.range.empty() ? "" : "; ", info.default_value.empty() ? "none" : info.default_value);
+    text += fmt::format("  {:<26}{}{}default: {}\n", option_name(info.name), info.range, info.range.empty() ? "" : "; ",
+                        info.default_value.empty() ? "none" : info.default_value);
     for (const std::string& line : wrap(info.help, 80)) text += fmt::format("  {:<26}  {}\n", "", line);
   }
   std::cout << text;
@@ -80,9 +78,9 @@ int main(int count, char** values) {
     }
     return status;
   } catch (const UsageError& error) {
-    const bool in_command = std::any_of(
-        std::begin(kCommands), std::end(kCommands),
-        [&](const Command& command) { return count > 1 && std::string_view(values[1]) == command.name; });
+    const bool in_command = std::any_of(std::begin(kCommands), std::end(kCommands), [&](const Command& command) {
+      return count > 1 && std::string_view(values[1]) == command.name;
+    });
     std::cerr << "refrain: " << error.what() << "\nTry 'refrain " << (in_command ? values[1] : "")
               << (in_command ? " " : "") << "--help'.\n";
     return kUsageError;

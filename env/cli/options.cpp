@@ -79,8 +79,7 @@ Arguments split_arguments(std::vector<std::string> arguments) {
 }
 
 SettingOptions::SettingOptions(CLI::App& app) {
-  app.add_option("-o,--output", output_,
-                 "Capture to this file; the same as --mode capture --capture-file FILE")
+  app.add_option("-o,--output", output_, "Capture to this file; the same as --mode capture --capture-file FILE")
       ->type_name("FILE");
   for (const char* mode : kModeShortcuts) {
     app.add_flag("--" + std::string(mode), shortcuts_[mode], "The same as --mode " + std::string(mode));
@@ -167,8 +166,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std:
   std::vector<std::string> remaining = app.remaining();
   if (!remaining.empty() && remaining.front().size() > 1 && remaining.front().front() == '-') {
     const std::string name = remaining.front().substr(0, remaining.front().find('='));
-    throw UsageError("there is no option " + name + "; the nearest is " +
-                     nearest_name(name, option_names(app)));
+    throw UsageError("there is no option " + name + "; the nearest is " + nearest_name(name, option_names(app)));
   }
   if (rest != nullptr) {
     *rest = std::move(remaining);
@@ -186,16 +184,14 @@ std::string find_layer() {
     std::error_code error;
     if (std::filesystem::is_regular_file(candidate, error)) {
       if (candidate.string().find(':') != std::string::npos) {
-        throw std::runtime_error(
-            "the path " + candidate.string() +
-            " contains a ':', which separates layers in OPENCL_LAYERS; install elsewhere");
+        throw std::runtime_error("the path " + candidate.string() +
+                                 " contains a ':', which separates layers in OPENCL_LAYERS; install elsewhere");
       }
       return candidate.string();
     }
   }
-  throw std::runtime_error(
-      "the OpenCL layer " + (prefix / "lib/refrain" / kLayerFile).string() +
-      " is missing; was Refrain built with the OpenCL headers and installed as a whole?");
+  throw std::runtime_error("the OpenCL layer " + (prefix / "lib/refrain" / kLayerFile).string() +
+                           " is missing; was Refrain built with the OpenCL headers and installed as a whole?");
 }
 
 std::vector<Variable> activation(const std::vector<Variable>& given) {

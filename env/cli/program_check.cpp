@@ -43,14 +43,12 @@ std::string elf_obstacle(std::istream& file) {
   Elf64_Ehdr header{};
   file.seekg(0);
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return "its ELF header is cut short";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64)
-    return "it is a 32-bit program, and the layer is a 64-bit library";
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "it is a 32-bit program, and the layer is a 64-bit library";
   if (kMachine != EM_NONE && header.e_machine != kMachine) return "it is built for another processor";
   for (unsigned index = 0; index < header.e_phnum; ++index) {
     Elf64_Phdr segment{};
     file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{index} * header.e_phentsize));
-    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment))
-      return "its program headers are damaged";
+    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return "its program headers are damaged";
     if (segment.p_type == PT_INTERP) return {};
   }
   return "it is statically linked, so that it loads no libraries";
@@ -123,8 +121,7 @@ ProcessTrace read_trace(std::istream& text, const std::string& layer) {
 std::vector<ProcessTrace> read_traces(const std::string& folder, const std::string& layer) {
   std::vector<ProcessTrace> traces;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::ifstream file(entry->path());
     ProcessTrace trace = read_trace(file, layer);
     trace.process = entry->path().extension().string();

@@ -38,10 +38,8 @@ std::string markdown() {
   };
   for (const SettingInfo& info : setting_table()) {
     const std::string values = info.range.empty() ? "text" : cell(info.range);
-    const std::string standard =
-        info.default_value.empty() ? "" : "`" + std::string(info.default_value) + "`";
-    text += "| `" + std::string(info.name) + "` | " + values + " | " + standard + " | " + cell(info.help) +
-            " |\n";
+    const std::string standard = info.default_value.empty() ? "" : "`" + std::string(info.default_value) + "`";
+    text += "| `" + std::string(info.name) + "` | " + values + " | " + standard + " | " + cell(info.help) + " |\n";
   }
   return text +
          "\n## Variables that are not settings\n\n"
@@ -73,8 +71,7 @@ int run_command(const CommandArguments& arguments) {
   }
   // Without "--" everything from the first argument that is no option is the command.
   if (!split.separated) split.command = rest;
-  if (split.command.empty())
-    throw UsageError("no command; usage: refrain run [OPTIONS] -- COMMAND [ARGUMENTS...]");
+  if (split.command.empty()) throw UsageError("no command; usage: refrain run [OPTIONS] -- COMMAND [ARGUMENTS...]");
 
   const std::vector<Variable> variables = activation(options.variables());
   apply(variables);
@@ -92,8 +89,7 @@ int run_command(const CommandArguments& arguments) {
 }
 
 int env_command(const CommandArguments& arguments) {
-  CLI::App app("Prints what `refrain run` would set, for a shell: eval \"$(refrain env --capture)\"",
-               "refrain env");
+  CLI::App app("Prints what `refrain run` would set, for a shell: eval \"$(refrain env --capture)\"", "refrain env");
   set_usage(app, "refrain env [OPTIONS]");
   bool json = false;
   bool as_markdown = false;

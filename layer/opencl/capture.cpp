@@ -40,7 +40,7 @@ void tell_memory(const QueueState& queue, Handle handle, unsigned depth) {
     tell_memory(queue, handle_of(memory->parent), depth + 1);
   }
   state.recorder->buffer(memory->info);
-  if (memory->parent == nullptr) {   // parts share their parent's bytes
+  if (memory->parent == nullptr) {  // parts share their parent's bytes
     tell_contents(queue, *memory, handle);
   }
 }
@@ -60,7 +60,7 @@ void tell_recorder(const QueueState& queue, const capture::OperationView& operat
     if (operation.header().function_handle != 0) {
       kernel = find_kernel(native<cl_kernel>(operation.header().function_handle));
       if (kernel != nullptr && kernel->arguments_told) {
-        return;   // most launches: nothing new
+        return;  // most launches: nothing new
       }
       tell_kernel(kernel);
     }

@@ -36,7 +36,9 @@ void* table[kSlotStubs];
 
 }  // namespace
 
-std::span<const EntryDescription> entry_descriptions() noexcept { return descriptions; }
+std::span<const EntryDescription> entry_descriptions() noexcept {
+  return descriptions;
+}
 
 const cl_icd_dispatch* build_dispatch(const cl_icd_dispatch* below, cl_uint entries, cl_uint* our_entries) noexcept {
   const auto* functions = reinterpret_cast<void* const*>(below);

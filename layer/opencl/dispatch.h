@@ -20,7 +20,7 @@ struct EntryDescription {
   const char* name;
   EntryClass entry_class;
   std::uint32_t slot;
-  void* wrapper;   ///< the typed function, or null
+  void* wrapper;  ///< the typed function, or null
 };
 /// All entries of entry_points.def.
 std::span<const EntryDescription> entry_descriptions() noexcept;

@@ -99,7 +99,7 @@ cl_int finish_issued(const Call& call, replay::Lane& lane, std::uint64_t sequenc
     if (result == CL_SUCCESS) {
       register_event(*event, lane.number(), sequence);
     } else {
-      target.clReleaseEvent(*event);   // the application is told that the call failed
+      target.clReleaseEvent(*event);  // the application is told that the call failed
       *event = nullptr;
     }
   }

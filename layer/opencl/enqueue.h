@@ -19,19 +19,17 @@ using capture::Token;
 struct Call {
   const replay::EntryPoint& entry_point;
   OperationKind kind;
-  Token token;                         ///< of everything but the queue and the waits
-  cl_command_type command = 0;         ///< what clGetEventInfo says of its event
+  Token token;                  ///< of everything but the queue and the waits
+  cl_command_type command = 0;  ///< what clGetEventInfo says of its event
   const char* unholdable = nullptr;
-  std::uint16_t flags = 0;             ///< capture::OperationFlags
+  std::uint16_t flags = 0;  ///< capture::OperationFlags
 };
 
 /// Up to four arguments of a copy, fill … in the layout of a record.
 class ArgumentList {
  public:
   void memory(cl_mem object) noexcept;
-  void handle(capture::ArgumentKind kind, const void* value) noexcept {
-    add(kind, 0, &value, sizeof(value));
-  }
+  void handle(capture::ArgumentKind kind, const void* value) noexcept { add(kind, 0, &value, sizeof(value)); }
   /// A pattern or colour of at most 128 bytes; longer ones (an error of the application) are cut.
   void value(const void* bytes, std::size_t size) noexcept {
     add(capture::ArgumentKind::kValue, 0, bytes, size < 128 ? size : 128);
@@ -124,7 +122,7 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &queue->slot, unholdable});
   if (verdict == replay::Verdict::kIssue) [[likely]] {
-    signal_promises();   // what this call flushed; the driver's call may wait for a callback of it
+    signal_promises();  // what this call flushed; the driver's call may wait for a callback of it
     DriverWaits driver_waits;
     const cl_int status = issue(driver_waits.translate(count, waits), event);
     return finish_issued(call, lane, sequence, status, 0, event);

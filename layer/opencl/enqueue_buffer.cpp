@@ -23,7 +23,11 @@ Token token_of(OperationKind kind, std::initializer_list<std::uint64_t> parts) n
 
 Call host_copy(const replay::EntryPoint& entry_point, OperationKind kind, Token token, cl_command_type command,
                cl_bool blocking) noexcept {
-  return {entry_point, kind, mix(token, blocking), command, blocking != CL_FALSE ? kBlocks : kHostMemory,
+  return {entry_point,
+          kind,
+          mix(token, blocking),
+          command,
+          blocking != CL_FALSE ? kBlocks : kHostMemory,
           static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
 }
 
@@ -39,7 +43,8 @@ void describe_host_copy(OperationWriter& writer, OperationKind kind, Token token
 
 /// A region of a rectangle copy: null (an error of the application) counts as empty.
 std::array<std::uint64_t, 3> three(const size_t* values) noexcept {
-  return values == nullptr ? std::array<std::uint64_t, 3>{} : std::array<std::uint64_t, 3>{values[0], values[1], values[2]};
+  return values == nullptr ? std::array<std::uint64_t, 3>{}
+                           : std::array<std::uint64_t, 3>{values[0], values[1], values[2]};
 }
 
 std::array<std::uint64_t, 14> rectangle_words(const size_t* first, const size_t* second, const size_t* region,
@@ -47,7 +52,8 @@ std::array<std::uint64_t, 14> rectangle_words(const size_t* first, const size_t*
   const auto a = three(first);
   const auto b = three(second);
   const auto r = three(region);
-  return {a[0], a[1], a[2], b[0], b[1], b[2], r[0], r[1], r[2], pitches[0], pitches[1], pitches[2], pitches[3], blocking};
+  return {a[0], a[1], a[2],       b[0],       b[1],       b[2],       r[0],
+          r[1], r[2], pitches[0], pitches[1], pitches[2], pitches[3], blocking};
 }
 
 Token rectangle_token(OperationKind kind, const size_t* region, const std::array<size_t, 4>& pitches) noexcept {
@@ -202,12 +208,9 @@ void* wrap::clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
                                cl_int* error) noexcept {
   constexpr auto kKind = OperationKind::kMap;
   void* mapped = nullptr;
-  const Call call{entry::clEnqueueMapBuffer,
-                  kKind,
-                  token_of(kKind, {size, flags, blocking}),
-                  CL_COMMAND_MAP_BUFFER,
-                  kMaps,
-                  static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
+  const Call call{
+      entry::clEnqueueMapBuffer, kKind, token_of(kKind, {size, flags, blocking}),
+      CL_COMMAND_MAP_BUFFER,     kMaps, static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
   const cl_int status = enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
@@ -236,9 +239,7 @@ cl_int wrap::clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void
       {entry::clEnqueueUnmapMemObject, kKind, token_of(kKind, {}), CL_COMMAND_UNMAP_MEM_OBJECT,
        "it gives mapped memory back"},
       queue, count, waits, event,
-      [&](OperationWriter& writer, Token token) {
-        describe_host_copy(writer, kKind, token, memory, pointer, {});
-      },
+      [&](OperationWriter& writer, Token token) { describe_host_copy(writer, kKind, token, memory, pointer, {}); },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueUnmapMemObject(queue, memory, pointer, count, driver_waits, result);
       });
@@ -257,8 +258,8 @@ cl_int wrap::clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint objects_
         writer.word(flags);
         for (cl_uint i = 0; memory != nullptr && i < objects_count; ++i) {
           const MemoryState* known = objects.memory.find(handle_of(memory[i]));
-          writer.argument_handle(known != nullptr ? known->kind : ArgumentKind::kBuffer, known != nullptr ? known->id : 0,
-                                 handle_of(memory[i]));
+          writer.argument_handle(known != nullptr ? known->kind : ArgumentKind::kBuffer,
+                                 known != nullptr ? known->id : 0, handle_of(memory[i]));
         }
       },
       [&](const cl_event* driver_waits, cl_event* result) {

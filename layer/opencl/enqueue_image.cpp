@@ -9,7 +9,8 @@ using capture::ArgumentKind;
 using capture::OperationWriter;
 
 std::array<std::uint64_t, 3> three(const size_t* values) noexcept {
-  return values == nullptr ? std::array<std::uint64_t, 3>{} : std::array<std::uint64_t, 3>{values[0], values[1], values[2]};
+  return values == nullptr ? std::array<std::uint64_t, 3>{}
+                           : std::array<std::uint64_t, 3>{values[0], values[1], values[2]};
 }
 
 Token region_token(OperationKind kind, const size_t* region) noexcept {
@@ -91,7 +92,8 @@ cl_int wrap::clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem de
                                 const cl_event* waits, cl_event* event) noexcept {
   constexpr auto kKind = OperationKind::kCopyImage;
   return enqueue(
-      {entry::clEnqueueCopyImage, kKind, region_token(kKind, region), CL_COMMAND_COPY_IMAGE}, queue, count, waits, event,
+      {entry::clEnqueueCopyImage, kKind, region_token(kKind, region), CL_COMMAND_COPY_IMAGE}, queue, count, waits,
+      event,
       [&](OperationWriter& writer, Token token) {
         const auto s = three(source_origin);
         const auto d = three(destination_origin);
@@ -150,9 +152,9 @@ cl_int wrap::clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void
   const MemoryState* known = objects.memory.find(handle_of(image));
   const bool depth = known != nullptr && !known->info.description.empty() &&
                      (known->info.description[0] == CL_DEPTH || known->info.description[0] == CL_DEPTH_STENCIL);
-  const Call call{entry::clEnqueueFillImage, kKind, region_token(kKind, region), CL_COMMAND_FILL_IMAGE,
-                  known == nullptr || colour == nullptr ? "the image was made in a way that Refrain does not know"
-                                                        : nullptr};
+  const Call call{
+      entry::clEnqueueFillImage, kKind, region_token(kKind, region), CL_COMMAND_FILL_IMAGE,
+      known == nullptr || colour == nullptr ? "the image was made in a way that Refrain does not know" : nullptr};
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {

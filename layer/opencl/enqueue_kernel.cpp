@@ -38,9 +38,9 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
               const Shape& shape, cl_uint count, const cl_event* waits, cl_event* event, Issue&& issue) noexcept {
   const KernelState* kernel = find_kernel(handle);
   const Token seed = mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function);
-  const Call call{entry_point, OperationKind::kKernel, shape.mixed(seed), command,
-                  kernel == nullptr ? "the kernel was made in a way that Refrain does not know"
-                                    : unholdable_kernel(*kernel)};
+  const Call call{
+      entry_point, OperationKind::kKernel, shape.mixed(seed), command,
+      kernel == nullptr ? "the kernel was made in a way that Refrain does not know" : unholdable_kernel(*kernel)};
   return enqueue(
       call, queue, count, waits, event,
       [&](capture::OperationWriter& writer, Token token) {
@@ -72,16 +72,15 @@ cl_int wrap::clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
 cl_int wrap::clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* waits,
                            cl_event* event) noexcept {
   const size_t one = 1;
-  return launch(entry::clEnqueueTask, CL_COMMAND_TASK, queue, kernel, Shape(1, nullptr, &one, &one), count, waits, event,
-                [&](const cl_event* driver_waits, cl_event* result) {
+  return launch(entry::clEnqueueTask, CL_COMMAND_TASK, queue, kernel, Shape(1, nullptr, &one, &one), count, waits,
+                event, [&](const cl_event* driver_waits, cl_event* result) {
                   return target.clEnqueueTask(queue, kernel, count, driver_waits, result);
                 });
 }
 
 cl_int wrap::clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK* function)(void*), void* arguments,
-                                   size_t bytes, cl_uint objects_count, const cl_mem* memory,
-                                   const void** locations, cl_uint count, const cl_event* waits,
-                                   cl_event* event) noexcept {
+                                   size_t bytes, cl_uint objects_count, const cl_mem* memory, const void** locations,
+                                   cl_uint count, const cl_event* waits, cl_event* event) noexcept {
   const Token token = mix(mix(static_cast<Token>(OperationKind::kHostFunction), bytes), objects_count);
   const Call call{entry::clEnqueueNativeKernel, OperationKind::kHostFunction, token, CL_COMMAND_NATIVE_KERNEL,
                   "a native kernel is a function of the program"};

@@ -95,8 +95,8 @@ cl_int wrap::clEnqueueSVMUnmap(cl_command_queue queue, void* pointer, cl_uint co
                                cl_event* event) noexcept {
   constexpr auto kKind = OperationKind::kPointerUnmap;
   return enqueue(
-      {entry::clEnqueueSVMUnmap, kKind, token_of(kKind, {}), CL_COMMAND_SVM_UNMAP, "it gives mapped memory back"}, queue,
-      count, waits, event,
+      {entry::clEnqueueSVMUnmap, kKind, token_of(kKind, {}), CL_COMMAND_SVM_UNMAP, "it gives mapped memory back"},
+      queue, count, waits, event,
       [&](OperationWriter& writer, Token token) { describe_pointers(writer, kKind, token, {}, {pointer}); },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMUnmap(queue, pointer, count, driver_waits, result);
@@ -126,8 +126,8 @@ cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_coun
                                     const cl_event* waits, cl_event* event) noexcept {
   constexpr auto kKind = OperationKind::kPointerMigrate;
   return enqueue(
-      {entry::clEnqueueSVMMigrateMem, kKind, token_of(kKind, {pointer_count, flags}), CL_COMMAND_SVM_MIGRATE_MEM}, queue,
-      count, waits, event,
+      {entry::clEnqueueSVMMigrateMem, kKind, token_of(kKind, {pointer_count, flags}), CL_COMMAND_SVM_MIGRATE_MEM},
+      queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
         writer.word(flags);

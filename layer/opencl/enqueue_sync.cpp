@@ -27,8 +27,8 @@ cl_int order(const replay::EntryPoint& entry_point, OperationKind kind, cl_comma
 
 cl_int wrap::clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint count, const cl_event* waits,
                                          cl_event* event) noexcept {
-  return order(entry::clEnqueueMarkerWithWaitList, OperationKind::kMarker, CL_COMMAND_MARKER, false, queue, count, waits,
-               event, [&](const cl_event* driver_waits, cl_event* result) {
+  return order(entry::clEnqueueMarkerWithWaitList, OperationKind::kMarker, CL_COMMAND_MARKER, false, queue, count,
+               waits, event, [&](const cl_event* driver_waits, cl_event* result) {
                  return target.clEnqueueMarkerWithWaitList(queue, count, driver_waits, result);
                });
 }

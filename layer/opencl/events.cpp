@@ -8,7 +8,9 @@
 namespace refrain::layer {
 namespace {
 
-EventState* find_event(cl_event event) noexcept { return objects.events.find(handle_of(event)); }
+EventState* find_event(cl_event event) noexcept {
+  return objects.events.find(handle_of(event));
+}
 
 EventState* find_promise(cl_event event) noexcept {
   EventState* known = find_event(event);
@@ -53,7 +55,8 @@ struct Callback {
 
 void CL_CALLBACK run_callback(cl_event, cl_int status, void* user) {
   auto* callback = static_cast<Callback*>(user);
-  callback->function(native<cl_event>(callback->promise->handle.load(std::memory_order_relaxed)), status, callback->user);
+  callback->function(native<cl_event>(callback->promise->handle.load(std::memory_order_relaxed)), status,
+                     callback->user);
   drop_use(*callback->promise);
   delete callback;
 }
@@ -66,7 +69,7 @@ cl_int release_event(Handle handle) noexcept {
   }
   if (known != nullptr) {
     if (known->user && known->outcome.load(std::memory_order_relaxed) == 1) {
-      state.unset_user_events.fetch_sub(1, std::memory_order_relaxed);   // it never will be set
+      state.unset_user_events.fetch_sub(1, std::memory_order_relaxed);  // it never will be set
     }
     objects.events.erase(known);
     objects.events.recycle(known);
@@ -135,7 +138,7 @@ cl_int wrap::clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK* f
     return target.clSetEventCallback(event, type, function, user);
   }
   cl_event real = settled(event);
-  if (real == event) {   // refused: the user event carries the error
+  if (real == event) {  // refused: the user event carries the error
     promise->watched.store(true, std::memory_order_release);
     return target.clSetEventCallback(event, type, function, user);
   }
@@ -196,7 +199,7 @@ cl_event wrap::clCreateUserEvent(cl_context context, cl_int* error) noexcept {
 cl_int wrap::clSetUserEventStatus(cl_event event, cl_int status) noexcept {
   EventState* known = find_event(event);
   if (known != nullptr && known->promise) {
-    return CL_INVALID_EVENT;   // to the application it is the event of a command
+    return CL_INVALID_EVENT;  // to the application it is the event of a command
   }
   HostCall host_call(entry::clSetUserEventStatus);
   const cl_int answered = target.clSetUserEventStatus(event, status);

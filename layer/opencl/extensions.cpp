@@ -21,10 +21,10 @@ namespace {
 
 /// Extension functions that neither wait for work, nor see its results, nor start any.
 constexpr std::array<std::string_view, 12> kNeutral = {
-    "clIcdGetPlatformIDsKHR",       "clGetKernelSubGroupInfoKHR",  "clGetGLContextInfoKHR",
-    "clGetLayerInfo",               "clCreateSubDevicesEXT",       "clRetainDeviceEXT",
-    "clReleaseDeviceEXT",           "clGetCommandBufferInfoKHR",   "clGetKernelSuggestedLocalWorkSizeKHR",
-    "clGetMemAllocInfoINTEL",       "clGetSupportedImageFormats", "clGetKernelSuggestedLocalWorkSizeINTEL"};
+    "clIcdGetPlatformIDsKHR", "clGetKernelSubGroupInfoKHR", "clGetGLContextInfoKHR",
+    "clGetLayerInfo",         "clCreateSubDevicesEXT",      "clRetainDeviceEXT",
+    "clReleaseDeviceEXT",     "clGetCommandBufferInfoKHR",  "clGetKernelSuggestedLocalWorkSizeKHR",
+    "clGetMemAllocInfoINTEL", "clGetSupportedImageFormats", "clGetKernelSuggestedLocalWorkSizeINTEL"};
 
 struct Extensions {
   std::mutex mutex;

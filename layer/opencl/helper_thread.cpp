@@ -62,7 +62,7 @@ void start_helper_thread() noexcept {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);   // signals are the application's business
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the application's business
   stopping.store(false);
   running.store(pthread_create(&thread, nullptr, &work, nullptr) == 0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -93,6 +93,8 @@ void stop_helper_thread() noexcept {
   signal_handed_over();
 }
 
-void forget_helper_thread() noexcept { running.store(false); }
+void forget_helper_thread() noexcept {
+  running.store(false);
+}
 
 }  // namespace refrain::layer

@@ -137,7 +137,9 @@ backends::Event Hooks::acquire_event(capture::WaitRef wait) noexcept {
   return found;
 }
 
-bool Hooks::may_wait() noexcept { return state.unset_user_events.load(std::memory_order_relaxed) == 0; }
+bool Hooks::may_wait() noexcept {
+  return state.unset_user_events.load(std::memory_order_relaxed) == 0;
+}
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {
   try {

@@ -98,8 +98,7 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
 }
 
 template <class Write>
-cl_int answer(std::size_t needed, std::size_t size, void* value, std::size_t* size_ret,
-              Write&& write_value) noexcept {
+cl_int answer(std::size_t needed, std::size_t size, void* value, std::size_t* size_ret, Write&& write_value) noexcept {
   if (value != nullptr) {
     if (size < needed) {
       return CL_INVALID_VALUE;
@@ -131,16 +130,14 @@ REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name
   }
 }
 
-REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries,
-                                                           const cl_icd_dispatch* target_dispatch,
-                                                           cl_uint* entries_ret,
-                                                           const cl_icd_dispatch** dispatch_ret) {
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target_dispatch,
+                                                           cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret) {
   return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
 }
 
-REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(
-    cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,
-    const cl_icd_dispatch** dispatch_ret, const refrain::layer::LayerProperties* properties) {
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL
+clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,
+                          const cl_icd_dispatch** dispatch_ret, const refrain::layer::LayerProperties* properties) {
   if (properties != nullptr && *properties != 0) {
     return CL_INVALID_PROPERTY;  // none are known
   }

@@ -132,10 +132,11 @@ void track_pointer(KernelState& kernel, cl_uint index, const void* pointer) noex
 }
 
 /// Registers a kernel the driver has just made. `copy_of`: arguments to start with.
-void register_kernel(cl_kernel kernel, const ProgramState* program, const char* name, const KernelState* copy_of) noexcept {
+void register_kernel(cl_kernel kernel, const ProgramState* program, const char* name,
+                     const KernelState* copy_of) noexcept {
   KernelState* record = objects.kernels.make();
   if (record == nullptr) {
-    return;   // launches of an unknown kernel are never held
+    return;  // launches of an unknown kernel are never held
   }
   try {
     record->begin();
@@ -189,7 +190,9 @@ std::string name_of(cl_kernel kernel) {
   return name;
 }
 
-cl_int release_kernel(Handle handle) noexcept { return target.clReleaseKernel(native<cl_kernel>(handle)); }
+cl_int release_kernel(Handle handle) noexcept {
+  return target.clReleaseKernel(native<cl_kernel>(handle));
+}
 
 }  // namespace
 

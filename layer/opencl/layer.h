@@ -20,7 +20,7 @@ extern cl_icd_dispatch target;
 struct Layer {
   env::Settings settings;
   backends::Backend* backend = nullptr;
-  capture::Recorder* recorder = nullptr;   ///< in capture mode
+  capture::Recorder* recorder = nullptr;  ///< in capture mode
   /// User events of the application whose status is not set yet: while there are any, nothing may
   /// wait for the device on Refrain's own account.
   std::atomic<std::uint32_t> unset_user_events{0};

@@ -85,7 +85,9 @@ void install_report_handler() noexcept {
   sigaction(SIGUSR1, &ours, nullptr);
 }
 
-void at_exit() { shut_down(); }
+void at_exit() {
+  shut_down();
+}
 
 void in_child() {
   set_stubs_watching(false);
@@ -128,7 +130,7 @@ capture::Recorder* open_recorder() {
   if (recorder == nullptr) {
     env::log_error(error + "; nothing is captured");
   }
-  return recorder.release();   // lives as long as the process, except for shut_down()
+  return recorder.release();  // lives as long as the process, except for shut_down()
 }
 
 }  // namespace
@@ -143,7 +145,7 @@ void start_engine() noexcept {
   }
   try {
     static Hooks& hooks = *new Hooks;
-    if (state.recorder == nullptr) {   // tests bring their own
+    if (state.recorder == nullptr) {  // tests bring their own
       state.recorder = open_recorder();
     }
     state.backend = new backends::OpenClBackend(target);

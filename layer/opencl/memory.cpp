@@ -59,12 +59,11 @@ cl_mem register_image(cl_mem memory, cl_context context, cl_mem_flags flags, con
   return register_memory(
       memory, ArgumentKind::kImage, context, flags, [&](capture::BufferInfo& info, MemoryState& record) {
         info.is_image = true;
-        info.description = {format->image_channel_order,   format->image_channel_data_type,
-                            description.image_type,        description.image_width,
-                            description.image_height,      description.image_depth,
-                            description.image_array_size,  description.image_row_pitch,
-                            description.image_slice_pitch, description.num_mip_levels,
-                            description.num_samples};
+        info.description = {
+            format->image_channel_order,  format->image_channel_data_type, description.image_type,
+            description.image_width,      description.image_height,        description.image_depth,
+            description.image_array_size, description.image_row_pitch,     description.image_slice_pitch,
+            description.num_mip_levels,   description.num_samples};
         if (const MemoryState* parent = objects.memory.find(handle_of(description.mem_object)); parent != nullptr) {
           info.parent = parent->id;
           record.parent = description.mem_object;
@@ -72,8 +71,12 @@ cl_mem register_image(cl_mem memory, cl_context context, cl_mem_flags flags, con
       });
 }
 
-cl_int release_memory(Handle handle) noexcept { return target.clReleaseMemObject(native<cl_mem>(handle)); }
-cl_int release_sampler(Handle handle) noexcept { return target.clReleaseSampler(native<cl_sampler>(handle)); }
+cl_int release_memory(Handle handle) noexcept {
+  return target.clReleaseMemObject(native<cl_mem>(handle));
+}
+cl_int release_sampler(Handle handle) noexcept {
+  return target.clReleaseSampler(native<cl_sampler>(handle));
+}
 
 cl_sampler register_sampler(cl_sampler sampler, cl_context context, std::uint64_t normalized, std::uint64_t addressing,
                             std::uint64_t filter) noexcept {
@@ -114,18 +117,19 @@ cl_mem wrap::clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_crea
                                cl_int* error) noexcept {
   cl_mem part = target.clCreateSubBuffer(buffer, flags, type, create_info, error);
   const MemoryState* parent = objects.memory.find(handle_of(buffer));
-  return register_memory(part, ArgumentKind::kBuffer, nullptr, flags, [&](capture::BufferInfo& info, MemoryState& record) {
-    record.parent = buffer;
-    if (parent != nullptr) {
-      info.parent = parent->id;
-      info.context = parent->info.context;
-    }
-    if (type == CL_BUFFER_CREATE_TYPE_REGION) {
-      const auto* region = static_cast<const cl_buffer_region*>(create_info);
-      info.offset = region->origin;
-      info.size = region->size;
-    }
-  });
+  return register_memory(part, ArgumentKind::kBuffer, nullptr, flags,
+                         [&](capture::BufferInfo& info, MemoryState& record) {
+                           record.parent = buffer;
+                           if (parent != nullptr) {
+                             info.parent = parent->id;
+                             info.context = parent->info.context;
+                           }
+                           if (type == CL_BUFFER_CREATE_TYPE_REGION) {
+                             const auto* region = static_cast<const cl_buffer_region*>(create_info);
+                             info.offset = region->origin;
+                             info.size = region->size;
+                           }
+                         });
 }
 
 cl_mem wrap::clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format* format,

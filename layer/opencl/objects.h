@@ -41,7 +41,7 @@ inline constexpr std::uint64_t kManyLanes = ~std::uint64_t{0};
 struct Object {
   std::atomic<std::uint64_t> handle{0};
   ObjectId id = 0;
-  std::atomic<std::uint32_t> references{1};   ///< the application's
+  std::atomic<std::uint32_t> references{1};  ///< the application's
   /// Lane that holds, or held, work naming this object; kManyLanes if several did.
   std::atomic<std::uint64_t> holder{0};
 
@@ -60,7 +60,7 @@ struct Object {
 
 struct ContextState : Object {
   ContextState* next_free = nullptr;
-  std::vector<bool> roles;   ///< roles in use by the context's queues; under `queue_mutex`
+  std::vector<bool> roles;  ///< roles in use by the context's queues; under `queue_mutex`
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     roles.clear();
@@ -70,9 +70,9 @@ struct ContextState : Object {
 struct QueueState : Object {
   QueueState* next_free = nullptr;
   replay::QueueSlot slot;
-  capture::Token token_seed = 0;       ///< role and kind of the queue
+  capture::Token token_seed = 0;  ///< role and kind of the queue
   cl_context context = nullptr;
-  const char* unholdable = nullptr;    ///< nothing of this queue is ever held, and why
+  const char* unholdable = nullptr;  ///< nothing of this queue is ever held, and why
   /// Why operations of a kind are not held; null: they can be. Filled when the queue is made.
   std::array<const char*, capture::kOperationKindCount> cannot_record{};
   bool on_device = false;
@@ -93,7 +93,7 @@ struct MemoryState : Object {
   capture::ArgumentKind kind = capture::ArgumentKind::kBuffer;
   cl_mem parent = nullptr;
   capture::BufferInfo info;
-  std::atomic<bool> told{false};       ///< the recorder knows it
+  std::atomic<bool> told{false};  ///< the recorder knows it
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     parent = nullptr;
@@ -115,9 +115,9 @@ struct SamplerState : Object {
 
 struct ProgramState : Object {
   ProgramState* next_free = nullptr;
-  capture::CodeId code = 0;            ///< hash of the content
-  std::uint64_t constants = 0;         ///< hash of specialization constants
-  std::string options;                 ///< of the last build
+  capture::CodeId code = 0;     ///< hash of the content
+  std::uint64_t constants = 0;  ///< hash of specialization constants
+  std::string options;          ///< of the last build
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     code = 0;
@@ -134,13 +134,13 @@ struct KernelState : Object {
   std::string name;
   std::string options;
   std::atomic<bool> told{false};
-  const char* unholdable = nullptr;    ///< e.g. clSetKernelExecInfo was called
+  const char* unholdable = nullptr;  ///< e.g. clSetKernelExecInfo was called
   /// Arguments as they go into a record: descriptors, offsets into `values`, padded values.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::vector<std::uint32_t> offsets;
   std::vector<std::byte> values;
-  std::uint32_t unset_count = 0;       ///< arguments the application has not set yet
-  bool arguments_told = false;         ///< the recorder knows every object among the arguments
+  std::uint32_t unset_count = 0;  ///< arguments the application has not set yet
+  bool arguments_told = false;    ///< the recorder knows every object among the arguments
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     told.store(false, std::memory_order_relaxed);
@@ -160,15 +160,15 @@ struct EventState : Object {
   EventState* next_free = nullptr;
   bool promise = false;
   bool user = false;
-  std::uint64_t lane = 0;              ///< of the operation; 0: none
+  std::uint64_t lane = 0;  ///< of the operation; 0: none
   std::uint64_t sequence = 0;
-  cl_command_type command = 0;         ///< promises: what clGetEventInfo says
-  cl_command_queue queue = nullptr;    ///< promises
-  cl_context context = nullptr;        ///< promises
+  cl_command_type command = 0;       ///< promises: what clGetEventInfo says
+  cl_command_queue queue = nullptr;  ///< promises
+  cl_context context = nullptr;      ///< promises
   /// Promises: 1 until the operation was submitted, then 0, or the error it was refused with.
   std::atomic<int> outcome{1};
-  std::atomic<Handle> native{0};       ///< promises: the event of the submission, one reference
-  std::atomic<bool> watched{false};    ///< promises: the user event itself has callbacks
+  std::atomic<Handle> native{0};     ///< promises: the event of the submission, one reference
+  std::atomic<bool> watched{false};  ///< promises: the user event itself has callbacks
   /// Promises: reasons to keep the record: the application, the held operation, a signal under way.
   std::atomic<std::uint32_t> uses{0};
   EventState* next_signal = nullptr;

@@ -116,9 +116,8 @@ std::string loader_name(const Loader& loader) {
   const auto get = reinterpret_cast<GetInfo>(loader.extension_address("clGetICDLoaderInfoOCLICD"));
   if (get == nullptr) return {};
   const auto ask = [get](cl_uint what) {
-    return text([get, what](std::size_t size, void* value, std::size_t* needed) {
-      return get(what, size, value, needed);
-    });
+    return text(
+        [get, what](std::size_t size, void* value, std::size_t* needed) { return get(what, size, value, needed); });
   };
   return ask(kName) + " " + ask(kVersion);
 }
@@ -161,14 +160,12 @@ std::string extension_version(const Loader& loader, cl_device_id device, const O
                            list.data(), nullptr) == CL_SUCCESS) {
       for (const cl_name_version& entry : list) {
         if (name != std::string(entry.name, ::strnlen(entry.name, CL_NAME_VERSION_MAX_NAME_SIZE))) continue;
-        return std::to_string(CL_VERSION_MAJOR(entry.version)) + "." +
-               std::to_string(CL_VERSION_MINOR(entry.version)) + "." +
-               std::to_string(CL_VERSION_PATCH(entry.version));
+        return std::to_string(CL_VERSION_MAJOR(entry.version)) + "." + std::to_string(CL_VERSION_MINOR(entry.version)) +
+               "." + std::to_string(CL_VERSION_PATCH(entry.version));
       }
     }
   }
-  const bool listed =
-      std::find(known.extensions.begin(), known.extensions.end(), name) != known.extensions.end();
+  const bool listed = std::find(known.extensions.begin(), known.extensions.end(), name) != known.extensions.end();
   return listed ? "unknown" : "";
 }
 
@@ -194,8 +191,7 @@ OpenClDevice describe(const Loader& loader, cl_device_id device) {
   if (!result.command_buffer.empty()) {
     result.command_buffer_capabilities = bits(loader, device, kCommandBufferCapabilities, kCommandBufferBits);
   }
-  result.mutable_dispatch =
-      extension_version(loader, device, result, "cl_khr_command_buffer_mutable_dispatch");
+  result.mutable_dispatch = extension_version(loader, device, result, "cl_khr_command_buffer_mutable_dispatch");
   if (!result.mutable_dispatch.empty()) {
     result.mutable_capabilities = bits(loader, device, kMutableCapabilities, kMutableBits);
   }
@@ -216,8 +212,8 @@ OpenClPlatform describe(const Loader& loader, cl_platform_id platform) {
   const cl_int error = loader.device_ids(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
   std::vector<cl_device_id> devices(error == CL_SUCCESS ? count : 0);
   if (error != CL_SUCCESS) {
-    result.error = error == CL_DEVICE_NOT_FOUND ? "it has no device"
-                                                : "clGetDeviceIDs returned " + std::to_string(error);
+    result.error =
+        error == CL_DEVICE_NOT_FOUND ? "it has no device" : "clGetDeviceIDs returned " + std::to_string(error);
   } else if (count > 0 &&
              loader.device_ids(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) == CL_SUCCESS) {
     for (const cl_device_id device : devices) result.devices.push_back(describe(loader, device));

@@ -34,9 +34,9 @@ struct OpenClDriver {
 };
 
 struct OpenClProbe {
-  bool headers = false;     ///< whether this program was built with the OpenCL headers
-  std::string loader;       ///< path of libOpenCL.so.1; empty if there is none
-  std::string loader_name;  ///< "OpenCL ICD Loader (OCL Icd free software) 2.3.1", or empty if it doesn't say
+  bool headers = false;        ///< whether this program was built with the OpenCL headers
+  std::string loader;          ///< path of libOpenCL.so.1; empty if there is none
+  std::string loader_name;     ///< "OpenCL ICD Loader (OCL Icd free software) 2.3.1", or empty if it doesn't say
   bool loader_layers = false;  ///< whether the loader knows OPENCL_LAYERS
   std::string error;           ///< why nothing more is known
   std::vector<OpenClDriver> drivers;

@@ -109,12 +109,14 @@ cl_int without_our_kernels(cl_program program, const replay::EntryPoint& entry_p
   return host_call.done(status, false);
 }
 
-std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept { return XXH3_64bits(bytes, size); }
+std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept {
+  return XXH3_64bits(bytes, size);
+}
 
 void register_program(cl_program program, capture::CodeId code, CodeKind kind, std::span<const std::byte> bytes) {
   ProgramState* record = objects.programs.make();
   if (record == nullptr) {
-    return;   // its kernels are unknown and pass through
+    return;  // its kernels are unknown and pass through
   }
   record->begin();
   record->code = code != 0 ? code : 1;
@@ -145,8 +147,8 @@ std::vector<std::byte> binary_of(cl_program program) {
   std::vector<unsigned char*> places(sizes.size(), nullptr);
   if (!binary.empty()) {
     places.front() = reinterpret_cast<unsigned char*>(binary.data());
-    if (target.clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof(places[0]), places.data(), nullptr) !=
-        CL_SUCCESS) {
+    if (target.clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof(places[0]), places.data(),
+                                nullptr) != CL_SUCCESS) {
       binary.clear();
     }
   }
@@ -230,7 +232,8 @@ cl_program wrap::clCreateProgramWithBuiltInKernels(cl_context context, cl_uint c
   cl_program program = target.clCreateProgramWithBuiltInKernels(context, count, devices, names, error);
   if (program != nullptr && names != nullptr) {
     guarded([&] {
-      register_program(program, hash_of(names, std::strlen(names)), CodeKind::kBuiltin, bytes_of(names, std::strlen(names)));
+      register_program(program, hash_of(names, std::strlen(names)), CodeKind::kBuiltin,
+                       bytes_of(names, std::strlen(names)));
     });
   }
   return program;
@@ -311,7 +314,7 @@ cl_int wrap::clReleaseProgram(cl_program program) noexcept {
   ProgramState* known = objects.programs.find(handle_of(program));
   if (known != nullptr && known->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     const ObjectId id = known->id;
-    objects.programs.erase(known);   // kernels keep what they need to know of it
+    objects.programs.erase(known);  // kernels keep what they need to know of it
     objects.programs.recycle(known);
     forget(take_functions(id, true));
   }

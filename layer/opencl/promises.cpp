@@ -42,7 +42,7 @@ void signal(EventState& promise) noexcept {
 }
 
 void signal_all(EventState* promise) noexcept {
-  EventState* ordered = nullptr;   // oldest first
+  EventState* ordered = nullptr;  // oldest first
   while (promise != nullptr) {
     EventState* next = promise->next_signal;
     promise->next_signal = ordered;
@@ -61,7 +61,8 @@ void signal_all(EventState* promise) noexcept {
 
 EventState* make_promise(const QueueState& queue, cl_command_type command) noexcept {
   cl_int status = CL_SUCCESS;
-  cl_event user_event = target.clCreateUserEvent != nullptr ? target.clCreateUserEvent(queue.context, &status) : nullptr;
+  cl_event user_event =
+      target.clCreateUserEvent != nullptr ? target.clCreateUserEvent(queue.context, &status) : nullptr;
   if (user_event == nullptr || status != CL_SUCCESS) {
     return nullptr;
   }
@@ -77,7 +78,7 @@ EventState* make_promise(const QueueState& queue, cl_command_type command) noexc
   promise->queue = native<cl_command_queue>(queue.slot.info.handle);
   promise->context = queue.context;
   promise->outcome.store(1, std::memory_order_relaxed);
-  promise->uses.store(2, std::memory_order_relaxed);   // the application and the held operation
+  promise->uses.store(2, std::memory_order_relaxed);  // the application and the held operation
   if (!objects.events.insert(promise, handle_of(user_event))) {
     target.clSetUserEventStatus(user_event, CL_COMPLETE);
     target.clReleaseEvent(user_event);
@@ -91,9 +92,10 @@ void fulfil_promise(EventState& promise, Handle event, int status) noexcept {
   promise.native.store(event, std::memory_order_release);
   promise.outcome.store(event != 0 ? 0 : (status != 0 ? status : CL_OUT_OF_RESOURCES), std::memory_order_release);
   // The operation's use becomes the signal's.
-  const bool visible = promise.references.load(std::memory_order_acquire) != 0 || promise.watched.load(std::memory_order_acquire);
+  const bool visible =
+      promise.references.load(std::memory_order_acquire) != 0 || promise.watched.load(std::memory_order_acquire);
   if (!visible || promise.handle.load(std::memory_order_relaxed) == 0) {
-    drop_use(promise);   // nobody can see the user event any more
+    drop_use(promise);  // nobody can see the user event any more
     return;
   }
   if (replay::Lane::current != nullptr) {
@@ -117,14 +119,16 @@ void signal_promises() noexcept {
   }
 }
 
-void signal_handed_over() noexcept { signal_all(handed_over.exchange(nullptr, std::memory_order_acquire)); }
+void signal_handed_over() noexcept {
+  signal_all(handed_over.exchange(nullptr, std::memory_order_acquire));
+}
 
 EntryScope::~EntryScope() {
   if (fulfilled != nullptr) {
     signal_promises();
   }
   if (handed_over.load(std::memory_order_relaxed) != nullptr) {
-    signal_handed_over();   // sooner than the helper thread gets to it
+    signal_handed_over();  // sooner than the helper thread gets to it
   }
 }
 
@@ -147,7 +151,7 @@ void drop_use(EventState& promise) noexcept {
 void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence) noexcept {
   EventState* record = objects.events.make();
   if (record == nullptr) {
-    return;   // waits for it will be unknown: only less is replayed
+    return;  // waits for it will be unknown: only less is replayed
   }
   record->begin();
   record->lane = lane;
@@ -163,7 +167,7 @@ cl_event driver_event(cl_event event) noexcept {
     if (const Handle kept = record->native.load(std::memory_order_acquire); kept != 0) {
       return native<cl_event>(kept);
     }
-    signal_promises();   // a refused submission: the user event itself carries the error
+    signal_promises();  // a refused submission: the user event itself carries the error
   }
   return event;
 }
@@ -175,7 +179,9 @@ void settle_event(replay::Engine& running, cl_event event) noexcept {
   }
 }
 
-DriverWaits::~DriverWaits() { delete[] many_; }
+DriverWaits::~DriverWaits() {
+  delete[] many_;
+}
 
 const cl_event* DriverWaits::translate(cl_uint count, const cl_event* events) noexcept {
   if (count == 0 || events == nullptr) {
@@ -192,7 +198,7 @@ const cl_event* DriverWaits::translate(cl_uint count, const cl_event* events) no
   if (count > kFixed) {
     many_ = new (std::nothrow) cl_event[count];
     if (many_ == nullptr) {
-      return events;   // the user events themselves do as well, only later
+      return events;  // the user events themselves do as well, only later
     }
     translated = many_;
   }

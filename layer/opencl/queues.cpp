@@ -18,7 +18,7 @@ struct DeviceEntry {
 };
 
 struct QueueTables {
-  std::mutex mutex;   // guards the devices and ContextState::roles
+  std::mutex mutex;  // guards the devices and ContextState::roles
   std::vector<DeviceEntry> devices;
 };
 QueueTables& tables() noexcept {
@@ -57,7 +57,8 @@ void tell_device(cl_device_id device, ObjectId id, const backends::Capabilities&
   info.driver = text_of(device, CL_DRIVER_VERSION);
   cl_platform_id platform = nullptr;
   std::array<char, 512> text{};
-  if (target.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), static_cast<void*>(&platform), nullptr) == CL_SUCCESS &&
+  if (target.clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(platform), static_cast<void*>(&platform), nullptr) ==
+          CL_SUCCESS &&
       target.clGetPlatformInfo(platform, CL_PLATFORM_NAME, text.size() - 1, text.data(), nullptr) == CL_SUCCESS) {
     info.platform = text.data();
   }
@@ -103,7 +104,8 @@ const char* why_not(OperationKind kind, const capture::QueueInfo& queue) {
   writer.begin(kind, 0);
   const int words = capture::word_count_of(kind);
   for (int i = 0; i < words; ++i) {
-    writer.word(kind == OperationKind::kKernel && (i == capture::words::kDimensions || i >= capture::words::kGlobal) ? 1 : 0);
+    writer.word(
+        kind == OperationKind::kKernel && (i == capture::words::kDimensions || i >= capture::words::kGlobal) ? 1 : 0);
   }
   writer.finish();
   const backends::Recordable answer = state.backend->can_record(capture::OperationView(storage.data()), queue);
@@ -123,7 +125,7 @@ void fill_capabilities(QueueState& record) {
     for (std::uint16_t kind = 1; kind < capture::kOperationKindCount; ++kind) {
       record.cannot_record[kind] = why_not(static_cast<OperationKind>(kind), slot.info);
     }
-    record.cannot_record[static_cast<std::size_t>(OperationKind::kFlush)] = nullptr;   // nothing to record
+    record.cannot_record[static_cast<std::size_t>(OperationKind::kFlush)] = nullptr;  // nothing to record
   }
 }
 
@@ -135,7 +137,7 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
   }
   QueueState* record = objects.queues.make();
   if (record == nullptr) {
-    return queue;   // its submissions pass through
+    return queue;  // its submissions pass through
   }
   try {
     record->begin();

@@ -104,7 +104,7 @@ class Registry {
     std::uint64_t mask;
     std::atomic<std::uint32_t> longest_probe{0};
     std::unique_ptr<Slot[]> slots;
-    Table* older = nullptr;   // readers may still be in it; half as large, so keeping it costs little
+    Table* older = nullptr;  // readers may still be in it; half as large, so keeping it costs little
   };
 
   static std::uint64_t hash(std::uint64_t handle) noexcept { return handle * 0x9E3779B97F4A7C15ULL; }

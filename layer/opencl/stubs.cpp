@@ -23,7 +23,9 @@ thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
 
 }  // namespace
 
-void* stub_address(std::uint32_t index) noexcept { return const_cast<char*>(refrain_stubs + kStubBytes * index); }
+void* stub_address(std::uint32_t index) noexcept {
+  return const_cast<char*>(refrain_stubs + kStubBytes * index);
+}
 
 void set_stub(std::uint32_t index, void* stub_target, const char* name, bool makes_objects) noexcept {
   names[index].name = name;
@@ -35,7 +37,9 @@ void set_stubs_watching(bool watching) noexcept {
   __atomic_store_n(&refrain_stub_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
 }
 
-int take_pending_error() noexcept { return std::exchange(pending_error, 0); }
+int take_pending_error() noexcept {
+  return std::exchange(pending_error, 0);
+}
 
 }  // namespace refrain::layer
 

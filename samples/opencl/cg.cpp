@@ -134,8 +134,7 @@ class Solver {
   float dot(const cl::Buffer& a, const cl::Buffer& b) {
     dot_partial_.setArg(0, a);
     dot_partial_.setArg(1, b);
-    queue_.enqueueNDRangeKernel(dot_partial_, cl::NullRange, cl::NDRange(kGroups * kGroup),
-                                cl::NDRange(kGroup));
+    queue_.enqueueNDRangeKernel(dot_partial_, cl::NullRange, cl::NDRange(kGroups * kGroup), cl::NDRange(kGroup));
     queue_.enqueueNDRangeKernel(dot_finish_, cl::NullRange, cl::NDRange(1), cl::NDRange(1));
     float value = 0;
     queue_.enqueueReadBuffer(scalar_, CL_TRUE, 0, sizeof value, &value);

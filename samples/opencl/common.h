@@ -71,8 +71,7 @@ inline cl::Program build(const cl::Context& context, const cl::Device& device, c
   try {
     program.build({device}, options.c_str());
   } catch (const cl::Error&) {
-    throw std::runtime_error("the kernels do not compile:\n" +
-                             program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device));
+    throw std::runtime_error("the kernels do not compile:\n" + program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device));
   }
   return program;
 }

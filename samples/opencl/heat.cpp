@@ -126,12 +126,8 @@ bool solve(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Heat in a square plate: two buffers that swap roles, and a residual every few steps.");
-  app.add_option("--size", options.size, "Cells along one edge")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 8192));
-  app.add_option("--steps", options.steps, "Time steps")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000000));
+  app.add_option("--size", options.size, "Cells along one edge")->capture_default_str()->check(CLI::Range(4, 8192));
+  app.add_option("--steps", options.steps, "Time steps")->capture_default_str()->check(CLI::Range(1, 100000000));
   app.add_option("--report-every", options.report_every, "Steps between two looks at the residual")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000000));

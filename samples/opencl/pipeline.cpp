@@ -79,8 +79,7 @@ void draw_frame(int width, int height, int number, Pixels& out) {
 /// The same work on the host, for --check.
 Pixels edges_on_host(const Pixels& frame, int width, int height) {
   const auto at = [&](const Pixels& image, int x, int y) -> int {
-    return image[static_cast<std::size_t>(std::clamp(y, 0, height - 1)) * width +
-                 std::clamp(x, 0, width - 1)];
+    return image[static_cast<std::size_t>(std::clamp(y, 0, height - 1)) * width + std::clamp(x, 0, width - 1)];
   };
   const auto each = [&](auto&& value) {
     Pixels out(frame.size());
@@ -91,11 +90,10 @@ Pixels edges_on_host(const Pixels& frame, int width, int height) {
     }
     return out;
   };
-  const Pixels rows = each([&](int x, int y) {
-    return (at(frame, x - 1, y) + 2 * at(frame, x, y) + at(frame, x + 1, y) + 2) / 4;
-  });
-  const Pixels blurred = each(
-      [&](int x, int y) { return (at(rows, x, y - 1) + 2 * at(rows, x, y) + at(rows, x, y + 1) + 2) / 4; });
+  const Pixels rows =
+      each([&](int x, int y) { return (at(frame, x - 1, y) + 2 * at(frame, x, y) + at(frame, x + 1, y) + 2) / 4; });
+  const Pixels blurred =
+      each([&](int x, int y) { return (at(rows, x, y - 1) + 2 * at(rows, x, y) + at(rows, x, y + 1) + 2) / 4; });
   return each([&](int x, int y) {
     int across = 0, down = 0;
     for (int d = -1; d <= 1; ++d) {
@@ -173,20 +171,18 @@ class Pipeline {
     count_.setArg(1, static_cast<int>(pixels_));
     count_.setArg(2, slot.bins);
     count_.setArg(3, cl::Local(kBins * sizeof(std::uint32_t)));
-    compute_.enqueueNDRangeKernel(count_, cl::NullRange, cl::NDRange(1024), cl::NDRange(128), nullptr,
-                                  &counted);
+    compute_.enqueueNDRangeKernel(count_, cl::NullRange, cl::NDRange(1024), cl::NDRange(128), nullptr, &counted);
     compute_.flush();
 
     const std::vector<cl::Event> after_edges{edges_done}, after_count{counted};
-    transfers_.enqueueReadBuffer(slot.output, CL_FALSE, 0, pixels_, slot.edges.data(), &after_edges,
-                                 &slot.edges_read);
+    transfers_.enqueueReadBuffer(slot.output, CL_FALSE, 0, pixels_, slot.edges.data(), &after_edges, &slot.edges_read);
     transfers_.enqueueReadBuffer(slot.bins, CL_FALSE, 0, kBins * sizeof(std::uint32_t), slot.histogram.data(),
                                  &after_count, &slot.histogram_read);
     transfers_.flush();
   }
 
-  void filter(cl::Kernel& kernel, const cl::Buffer& in, const cl::Buffer& out,
-              const std::vector<cl::Event>* after, cl::Event* done) {
+  void filter(cl::Kernel& kernel, const cl::Buffer& in, const cl::Buffer& out, const std::vector<cl::Event>* after,
+              cl::Event* done) {
     kernel.setArg(0, in);
     kernel.setArg(1, out);
     kernel.setArg(2, options_.width);

@@ -28,18 +28,17 @@ cl_int CL_API_CALL set_kernel_arg(cl_kernel kernel, cl_uint index, size_t size, 
   return target.clSetKernelArg(kernel, index, size, value);
 }
 
-cl_int CL_API_CALL enqueue_write(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset,
-                                 size_t size, const void* from, cl_uint waits, const cl_event* wait_list,
-                                 cl_event* event) {
+cl_int CL_API_CALL enqueue_write(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+                                 const void* from, cl_uint waits, const cl_event* wait_list, cl_event* event) {
   if (fault_is("dropped_write") && writes++ % 50 == 0) {
     return target.clEnqueueMarkerWithWaitList(queue, waits, wait_list, event);
   }
   return target.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, from, waits, wait_list, event);
 }
 
-cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
-                                  const size_t* offset, const size_t* global, const size_t* local,
-                                  cl_uint waits, const cl_event* wait_list, cl_event* event) {
+cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
+                                  const size_t* global, const size_t* local, cl_uint waits, const cl_event* wait_list,
+                                  cl_event* event) {
   const unsigned number = ++launches;
   if (fault_is("dropped_launch") && number % 1000 == 0) {
     return target.clEnqueueMarkerWithWaitList(queue, waits, wait_list, event);
@@ -47,8 +46,7 @@ cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel kernel, cl_u
   if (fault_is("wrong_status") && number == 1000) return CL_OUT_OF_RESOURCES;
   if (fault_is("crash") && number == 1000) ::abort();
   while (fault_is("hang") && number >= 1000) ::pause();
-  return target.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, wait_list,
-                                       event);
+  return target.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, waits, wait_list, event);
 }
 
 /// The report that `run` looks for; "lazy" replays nothing, "wrong_mode" is in another mode.
@@ -63,8 +61,8 @@ struct Report {
     }
     if (std::FILE* file = std::fopen(path.c_str(), "w")) {
       std::fprintf(file, R"({"mode": "%s", "submissions": %u, "replayed": %u, "differences": %d})",
-                   fault_is("wrong_mode") ? "observe" : mode, launches.load(),
-                   fault_is("lazy") ? 0 : launches.load(), fault_is("difference") ? 1 : 0);
+                   fault_is("wrong_mode") ? "observe" : mode, launches.load(), fault_is("lazy") ? 0 : launches.load(),
+                   fault_is("difference") ? 1 : 0);
       std::fclose(file);
     }
   }

@@ -58,8 +58,7 @@ cl_int CL_API_CALL get_device_info(cl_device_id, cl_device_info what, std::size_
     case 0x12A9: return answer(f.capabilities, size, into, needed);
     case 0x12AA: return answer(f.required_queue, size, into, needed);
     case 0x129A:
-      return f.version >= make_version(0, 9, 6) ? answer(f.supported_queue, size, into, needed)
-                                                : CL_INVALID_VALUE;
+      return f.version >= make_version(0, 9, 6) ? answer(f.supported_queue, size, into, needed) : CL_INVALID_VALUE;
     case 0x12B0: return answer(f.updatable, size, into, needed);
     default: return CL_INVALID_VALUE;
   }
@@ -80,8 +79,7 @@ cl_int CL_API_CALL get_queue_info(cl_command_queue, cl_command_queue_info what, 
   }
 }
 
-cl_int CL_API_CALL get_kernel_info(cl_kernel, cl_kernel_info what, std::size_t size, void* into,
-                                   std::size_t* needed) {
+cl_int CL_API_CALL get_kernel_info(cl_kernel, cl_kernel_info what, std::size_t size, void* into, std::size_t* needed) {
   return what == CL_KERNEL_PROGRAM ? answer(reinterpret_cast<cl_program>(0x66), size, into, needed)
                                    : answer_bytes("name", 5, size, into, needed);
 }
@@ -91,15 +89,14 @@ cl_kernel CL_API_CALL create_kernel(cl_program, const char*, cl_int* error) {
   return fake().object<cl_kernel>();
 }
 
-cl_int CL_API_CALL get_event_info(cl_event, cl_event_info, std::size_t size, void* into,
-                                  std::size_t* needed) {
+cl_int CL_API_CALL get_event_info(cl_event, cl_event_info, std::size_t size, void* into, std::size_t* needed) {
   return answer(static_cast<cl_int>(fake().events_complete ? CL_COMPLETE : CL_RUNNING), size, into, needed);
 }
 
 // --- the extension -----------------------------------------------------------------------------------
 
-CommandBufferHandle CL_API_CALL create_buffer(cl_uint count, const cl_command_queue*,
-                                              const cl_ulong* properties, cl_int* error) {
+CommandBufferHandle CL_API_CALL create_buffer(cl_uint count, const cl_command_queue*, const cl_ulong* properties,
+                                              cl_int* error) {
   *error = count == 1 ? CL_SUCCESS : CL_INVALID_VALUE;
   std::ostringstream text;
   for (; properties != nullptr && *properties != 0; properties += 2) {
@@ -139,8 +136,8 @@ struct Forms {
     return queue != nullptr ? CL_INVALID_COMMAND_QUEUE : fake().command(Text(a...), nullptr, PASS);
   }
   template <std::string (*Text)(A...)>
-  static cl_int CL_API_CALL with_properties(CommandBufferHandle, cl_command_queue queue,
-                                            const cl_ulong* properties, A... a, ORDER) {
+  static cl_int CL_API_CALL with_properties(CommandBufferHandle, cl_command_queue queue, const cl_ulong* properties,
+                                            A... a, ORDER) {
     return queue != nullptr ? CL_INVALID_COMMAND_QUEUE : fake().command(Text(a...), properties, PASS);
   }
 };
@@ -167,12 +164,10 @@ std::string copy_text(cl_mem a, cl_mem b, Size x, Size y, Size size) {
   return join("copy", handle_text(a), handle_text(b), n(x), n(y), n(size));
 }
 std::string rect_text(cl_mem a, cl_mem b, Sizes x, Sizes y, Sizes region, Size p, Size q, Size r, Size s) {
-  return join("rect", handle_text(a), handle_text(b), three(x), three(y), three(region), n(p), n(q), n(r),
-              n(s));
+  return join("rect", handle_text(a), handle_text(b), three(x), three(y), three(region), n(p), n(q), n(r), n(s));
 }
 std::string fill_text(cl_mem a, const void* pattern, Size pattern_size, Size offset, Size size) {
-  return join("fill", handle_text(a), std::string(static_cast<const char*>(pattern), pattern_size), n(offset),
-              n(size));
+  return join("fill", handle_text(a), std::string(static_cast<const char*>(pattern), pattern_size), n(offset), n(size));
 }
 std::string image_text(cl_mem a, cl_mem b, Sizes x, Sizes y, Sizes region) {
   return join("image", handle_text(a), handle_text(b), three(x), three(y), three(region));
@@ -191,23 +186,18 @@ std::string svm_copy_text(void* a, const void* b, Size size) {
   return join("svm copy", handle_text(a), handle_text(b), n(size));
 }
 std::string svm_fill_text(void* a, const void* pattern, Size pattern_size, Size size) {
-  return join("svm fill", handle_text(a), std::string(static_cast<const char*>(pattern), pattern_size),
-              n(size));
+  return join("svm fill", handle_text(a), std::string(static_cast<const char*>(pattern), pattern_size), n(size));
 }
 std::string kernel_text(cl_kernel, cl_uint dimensions, Sizes offset, Sizes global, Sizes local) {
   return join("kernel", n(dimensions), three(offset), three(global), three(local));
 }
 
 template <typename... A>
-void* choose(std::string (*)(A...),
-             cl_int(CL_API_CALL* plain)(CommandBufferHandle, cl_command_queue, A..., ORDER),
-             cl_int(CL_API_CALL* properties)(CommandBufferHandle, cl_command_queue, const cl_ulong*, A...,
-                                             ORDER)) {
-  return fake().version >= make_version(0, 9, 5) ? reinterpret_cast<void*>(properties)
-                                                 : reinterpret_cast<void*>(plain);
+void* choose(std::string (*)(A...), cl_int(CL_API_CALL* plain)(CommandBufferHandle, cl_command_queue, A..., ORDER),
+             cl_int(CL_API_CALL* properties)(CommandBufferHandle, cl_command_queue, const cl_ulong*, A..., ORDER)) {
+  return fake().version >= make_version(0, 9, 5) ? reinterpret_cast<void*>(properties) : reinterpret_cast<void*>(plain);
 }
-#define FORMS(text, ...) \
-  choose(&text, &Forms<__VA_ARGS__>::plain<text>, &Forms<__VA_ARGS__>::with_properties<text>)
+#define FORMS(text, ...) choose(&text, &Forms<__VA_ARGS__>::plain<text>, &Forms<__VA_ARGS__>::with_properties<text>)
 
 template <typename Config>
 void note_update(const Config& c) {
@@ -252,8 +242,7 @@ cl_int CL_API_CALL update_list(CommandBufferHandle, const FakeOldBase* base) {
   return fake().update_status;
 }
 
-cl_int CL_API_CALL update_array(CommandBufferHandle, cl_uint count, const cl_uint* types,
-                                const void** configs) {
+cl_int CL_API_CALL update_array(CommandBufferHandle, cl_uint count, const cl_uint* types, const void** configs) {
   if (fake().update_status == CL_SUCCESS) {
     for (cl_uint i = 0; i < count; ++i) {
       if (types[i] != 0) {
@@ -277,11 +266,9 @@ void* CL_API_CALL find_function(cl_platform_id platform, const char* function) {
       {"clEnqueueCommandBufferKHR", reinterpret_cast<void*>(&enqueue)},
       {"clCommandBarrierWithWaitListKHR", FORMS(barrier_text)},
       {"clCommandNDRangeKernelKHR",
-       reinterpret_cast<void*>(
-           &Forms<cl_kernel, cl_uint, Sizes, Sizes, Sizes>::with_properties<kernel_text>)},
+       reinterpret_cast<void*>(&Forms<cl_kernel, cl_uint, Sizes, Sizes, Sizes>::with_properties<kernel_text>)},
       {"clCommandCopyBufferKHR", FORMS(copy_text, cl_mem, cl_mem, Size, Size, Size)},
-      {"clCommandCopyBufferRectKHR",
-       FORMS(rect_text, cl_mem, cl_mem, Sizes, Sizes, Sizes, Size, Size, Size, Size)},
+      {"clCommandCopyBufferRectKHR", FORMS(rect_text, cl_mem, cl_mem, Sizes, Sizes, Sizes, Size, Size, Size, Size)},
       {"clCommandFillBufferKHR", FORMS(fill_text, cl_mem, const void*, Size, Size, Size)},
       {"clCommandCopyImageKHR", FORMS(image_text, cl_mem, cl_mem, Sizes, Sizes, Sizes)},
       {"clCommandFillImageKHR", FORMS(fill_image_text, cl_mem, const void*, Sizes, Sizes)},

@@ -109,8 +109,8 @@ struct OpenClFixture {
       bytes[i] = static_cast<std::uint8_t>(i * seed + 1);
     }
     cl_int error = 0;
-    memory_.push_back(clCreateImage(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, &format, &description,
-                                    bytes.data(), &error));
+    memory_.push_back(
+        clCreateImage(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, &format, &description, bytes.data(), &error));
     REQUIRE(error == CL_SUCCESS);
     return memory_.back();
   }
@@ -130,8 +130,8 @@ struct OpenClFixture {
   }
 
   // data[i] = data[i] * factor + add
-  OperationView scale(RecordMaker& maker, cl_kernel model, cl_mem data, std::uint32_t factor,
-                      std::uint32_t add, std::uint64_t items = kWords, capture::ObjectId object = 0) {
+  OperationView scale(RecordMaker& maker, cl_kernel model, cl_mem data, std::uint32_t factor, std::uint32_t add,
+                      std::uint64_t items = kWords, capture::ObjectId object = 0) {
     return maker.make(
         OperationKind::kKernel, {1, 0, 0, 0, items, 1, 1, 16, 1, 1},
         [&](OperationWriter& w) {

@@ -27,8 +27,7 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: a launch leaves the application's kerne
   clSetKernelArg(model, 3, 64, nullptr);
   REQUIRE(backend.issue(scale(records, model, mine, 100, 0), {}, nullptr).ok());
   const std::size_t items = kWords, local = 16;
-  REQUIRE(clEnqueueNDRangeKernel(queue, model, 1, nullptr, &items, &local, 0, nullptr, nullptr) ==
-          CL_SUCCESS);
+  REQUIRE(clEnqueueNDRangeKernel(queue, model, 1, nullptr, &items, &local, 0, nullptr, nullptr) == CL_SUCCESS);
   REQUIRE(first(mine) == 100);
   REQUIRE(first(yours) == 21);
 }
@@ -40,10 +39,9 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: kernel objects kept for issue see every
   std::uint32_t expected_a = 1, expected_b = 1;
   for (std::uint32_t i = 1; i < 50; ++i) {
     const std::uint32_t factor = i % 3 + 1, add = i % 5;
-    REQUIRE(backend
-                .issue(scale(records, model, i % 2 != 0 ? a : b, factor, add, kWords, i % 2 != 0 ? 21 : 22),
-                       {}, nullptr)
-                .ok());
+    REQUIRE(
+        backend.issue(scale(records, model, i % 2 != 0 ? a : b, factor, add, kWords, i % 2 != 0 ? 21 : 22), {}, nullptr)
+            .ok());
     auto& expected = i % 2 != 0 ? expected_a : expected_b;
     expected = expected * factor + add;
   }
@@ -119,14 +117,13 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: reads, writes and rectangles with host 
       w.argument_handle(ArgumentKind::kHostPointer, 0, handle(pointer));
     };
   };
-  REQUIRE(
-      backend
-          .issue(records.make(OperationKind::kWriteBuffer, {8, 16, 0}, with_host(data, kBuffer, host.data())),
-                 {}, nullptr)
-          .ok());
   REQUIRE(backend
-              .issue(records.make(OperationKind::kReadBuffer, {0, 32, 1},
-                                  with_host(data, kBuffer, host.data() + 8), capture::kBlocking),
+              .issue(records.make(OperationKind::kWriteBuffer, {8, 16, 0}, with_host(data, kBuffer, host.data())), {},
+                     nullptr)
+              .ok());
+  REQUIRE(backend
+              .issue(records.make(OperationKind::kReadBuffer, {0, 32, 1}, with_host(data, kBuffer, host.data() + 8),
+                                  capture::kBlocking),
                      {}, nullptr)
               .ok());
   REQUIRE(host[8] == 1);
@@ -206,8 +203,7 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: markers and barriers wait for what thei
   REQUIRE(backend.issue(scale(loose, kernel("scale"), data, 2, 0), std::span(&wait, 1), &late).ok());
   // Its own list was empty by the time it is issued: it must not wait for the queue instead. (A barrier:
   // PoCL 3.1 lets every marker wait for the queue.)
-  REQUIRE(backend.issue(loose.make(OperationKind::kBarrier, {}, [](OperationWriter&) {}), {}, &free_barrier)
-              .ok());
+  REQUIRE(backend.issue(loose.make(OperationKind::kBarrier, {}, [](OperationWriter&) {}), {}, &free_barrier).ok());
   REQUIRE(backend
               .issue(loose.make(
                          OperationKind::kMarker, {}, [](OperationWriter&) {}, capture::kWaitsForQueue),

@@ -86,14 +86,11 @@ TEST_CASE_METHOD(Replay, "opencl: every recordable kind equals eager bytes") {
   compare(records.make(OperationKind::kCopyBufferRect, {4, 1, 0, 8, 2, 0, 12, 5, 1, 64, 0, 32, 0},
                        two(a, kBuffer, b, kBuffer)),
           {{a, kBuffer}, {b, kBuffer}});
-  compare(records.make(OperationKind::kCopyImage, {1, 2, 0, 5, 0, 0, 6, 4, 1},
-                       two(image_a, kImage, image_b, kImage)),
+  compare(records.make(OperationKind::kCopyImage, {1, 2, 0, 5, 0, 0, 6, 4, 1}, two(image_a, kImage, image_b, kImage)),
           {{image_a, kImage}, {image_b, kImage}});
-  compare(records.make(OperationKind::kCopyBufferToImage, {12, 2, 3, 0, 4, 5, 1},
-                       two(b, kBuffer, image_b, kImage)),
+  compare(records.make(OperationKind::kCopyBufferToImage, {12, 2, 3, 0, 4, 5, 1}, two(b, kBuffer, image_b, kImage)),
           {{b, kBuffer}, {image_b, kImage}});
-  compare(records.make(OperationKind::kCopyImageToBuffer, {2, 3, 0, 4, 5, 1, 20},
-                       two(image_a, kImage, b, kBuffer)),
+  compare(records.make(OperationKind::kCopyImageToBuffer, {2, 3, 0, 4, 5, 1, 20}, two(image_a, kImage, b, kBuffer)),
           {{b, kBuffer}, {image_a, kImage}});
   const std::uint32_t colour[4] = {9, 8, 7, 6};
   compare(records.make(OperationKind::kFillImage, {3, 1, 0, 5, 4, 1},
@@ -156,8 +153,7 @@ TEST_CASE_METHOD(Replay, "opencl: two nodes of one kernel keep their own argumen
   cl_mem a = buffer(1);
   cl_mem b = buffer(1);
   cl_kernel model = kernel("scale");
-  const auto recorded =
-      record(make_graph(in_order, {scale(records, model, a, 2, 0), scale(records, model, b, 3, 0)}));
+  const auto recorded = record(make_graph(in_order, {scale(records, model, a, 2, 0), scale(records, model, b, 3, 0)}));
   REQUIRE(recorded->enqueue({}, nullptr).ok());
   REQUIRE(first(a) == 2);
   REQUIRE(first(b) == 3);
@@ -223,8 +219,8 @@ TEST_CASE_METHOD(Replay, "opencl: release with work in flight is safe") {
   }
   cl_mem result = buffer(0);
   cl_mem data = buffer(1);
-  auto recorded = record(
-      make_graph(in_order, {scale(records, kernel("scale"), data, 2, 5), copy(records, data, result)}));
+  auto recorded =
+      record(make_graph(in_order, {scale(records, kernel("scale"), data, 2, 5), copy(records, data, result)}));
   cl_int error = 0;
   cl_event gate = clCreateUserEvent(context, &error);
   const Event wait = reinterpret_cast<Event>(gate);
@@ -253,8 +249,7 @@ TEST_CASE_METHOD(Replay, "opencl: retained objects are given back") {
   };
   const auto queue_references = [&] {
     cl_uint count = 0;
-    REQUIRE(clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, nullptr) ==
-            CL_SUCCESS);
+    REQUIRE(clGetCommandQueueInfo(queue, CL_QUEUE_REFERENCE_COUNT, sizeof(count), &count, nullptr) == CL_SUCCESS);
     return count;
   };
   // PoCL's buffers keep the event of their last use, which keeps its queue: use it once before counting.
@@ -310,9 +305,8 @@ TEST_CASE_METHOD(Replay, "opencl: barriers and markers in out-of-order queues") 
   cl_kernel model = kernel("scale");
   const auto barrier = loose.make(
       OperationKind::kBarrier, {}, [](OperationWriter&) {}, capture::kWaitsForQueue | capture::kBlocksQueue);
-  const auto graph =
-      make_graph(out_of_order, {scale(loose, model, a, 1, 3), scale(loose, model, b, 1, 4), barrier,
-                                scale(loose, model, a, 5, 0), scale(loose, model, b, 7, 0)});
+  const auto graph = make_graph(out_of_order, {scale(loose, model, a, 1, 3), scale(loose, model, b, 1, 4), barrier,
+                                               scale(loose, model, a, 5, 0), scale(loose, model, b, 7, 0)});
   REQUIRE(graph.edges().size() == 4);
   const auto recorded = record(graph);
   REQUIRE(recorded->enqueue({}, nullptr).ok());
@@ -365,8 +359,7 @@ TEST_CASE_METHOD(Replay, "opencl: kernels with samplers on drivers that corrupt 
     return;
   }
   cl_int error = 0;
-  cl_sampler sampler =
-      clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP_TO_EDGE, CL_FILTER_NEAREST, &error);
+  cl_sampler sampler = clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP_TO_EDGE, CL_FILTER_NEAREST, &error);
   REQUIRE(error == CL_SUCCESS);
   cl_mem from = image(5);
   cl_int size_error = 0;

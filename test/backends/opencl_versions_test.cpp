@@ -53,8 +53,7 @@ std::vector<OperationView> everything(RecordMaker& r, bool svm) {
       r.make(OperationKind::kCopyImageToBuffer, {1, 2, 3, 4, 5, 6, 7}, two(kI, kB)),
   };
   if (svm) {
-    all.push_back(
-        r.make(OperationKind::kPointerCopy, {99, 0}, two(ArgumentKind::kPointer, ArgumentKind::kPointer)));
+    all.push_back(r.make(OperationKind::kPointerCopy, {99, 0}, two(ArgumentKind::kPointer, ArgumentKind::kPointer)));
     all.push_back(r.make(OperationKind::kPointerFill, {96}, with_value(ArgumentKind::kPointer, "xyz")));
   }
   return all;
@@ -158,8 +157,7 @@ TEST_CASE("versions: out-of-order queues and sync points") {
     REQUIRE(driver.commands ==
             std::vector<std::string>{"copy 16 32 0 0 4 makes 100", "copy 16 32 0 0 4 after 100 makes 101",
                                      "copy 16 32 0 0 4 after 101 makes 102", "copy 16 32 0 0 4 makes 103",
-                                     "barrier after 102 after 103 makes 104",
-                                     "copy 16 32 0 0 4 after 104 makes 105"});
+                                     "barrier after 102 after 103 makes 104", "copy 16 32 0 0 4 after 104 makes 105"});
   }
 }
 
@@ -252,8 +250,8 @@ TEST_CASE("versions: updates in both forms") {
 
       const backends::NodeUpdate updates[] = {{0, kernel(records, 9)}, {1, kernel(records, 2, 128, 0x60)}};
       REQUIRE(buffer->update(updates).code == CL_SUCCESS);
-      REQUIRE(driver.updates == std::vector<std::string>{"20480 dims 2 arg 1:4=9 svm 3=43977",
-                                                         "20481 dims 2 arg 0:8 global 128,8"});
+      REQUIRE(driver.updates ==
+              std::vector<std::string>{"20480 dims 2 arg 1:4=9 svm 3=43977", "20481 dims 2 arg 0:8 global 128,8"});
       // The same again changes nothing; going back changes what had changed.
       driver.updates.clear();
       const backends::NodeUpdate back[] = {{0, kernel(records, 1)}};
@@ -264,8 +262,8 @@ TEST_CASE("versions: updates in both forms") {
       // Other function, other layout, other dimensions, no such node: refused before the driver is asked.
       driver.updates.clear();
       const auto one_argument = records.make(
-          OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1},
-          [](OperationWriter& w) { w.argument_local(4); }, 0, 5, 0x50);
+          OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1}, [](OperationWriter& w) { w.argument_local(4); }, 0,
+          5, 0x50);
       const backends::NodeUpdate layout[] = {{0, kernel(records, 5)}, {1, one_argument}};
       REQUIRE(buffer->update(layout).code == CL_INVALID_VALUE);
       const backends::NodeUpdate nowhere[] = {{2, kernel(records, 5)}};
@@ -313,8 +311,7 @@ TEST_CASE("versions: updates while running wait for nothing") {
 }
 
 TEST_CASE("versions: all five kinds of update or none") {
-  for (const cl_bitfield updatable :
-       {cl_bitfield{0x1F}, cl_bitfield{0x0F}, cl_bitfield{0x1E}, cl_bitfield{0}}) {
+  for (const cl_bitfield updatable : {cl_bitfield{0x1F}, cl_bitfield{0x0F}, cl_bitfield{0x1E}, cl_bitfield{0}}) {
     FakeDriver driver;
     driver.mutable_version = make_version(0, 9, 1);
     driver.updatable = updatable;

@@ -52,9 +52,8 @@ class RecordMaker {
 };
 
 /// Operations in order on one queue; `edges` by hand.
-inline capture::Graph make_graph(
-    const capture::QueueInfo& queue, std::initializer_list<OperationView> operations,
-    std::initializer_list<std::pair<capture::NodeIndex, capture::NodeIndex>> edges = {}) {
+inline capture::Graph make_graph(const capture::QueueInfo& queue, std::initializer_list<OperationView> operations,
+                                 std::initializer_list<std::pair<capture::NodeIndex, capture::NodeIndex>> edges = {}) {
   capture::GraphBuilder builder;
   builder.declare_queue(queue);
   for (const OperationView& operation : operations) {

@@ -60,8 +60,7 @@ std::map<std::uint64_t, std::uint64_t> run_and_kill(const std::string& file, uns
   }
   ::close(ends[0]);
   std::map<std::uint64_t, std::uint64_t> flushed;
-  for (std::size_t begin = 0, line = 0; (line = told.find('\n', begin)) != std::string::npos;
-       begin = line + 1) {
+  for (std::size_t begin = 0, line = 0; (line = told.find('\n', begin)) != std::string::npos; begin = line + 1) {
     char* rest = nullptr;
     const std::uint64_t lane = std::strtoull(told.c_str() + begin, &rest, 10);
     flushed[lane] = std::strtoull(rest, nullptr, 10);

@@ -90,8 +90,7 @@ inline void describe_program(Recorder& recorder) {
     queue.in_order = id == 1;
     recorder.queue(queue);
   }
-  static constexpr std::string_view source =
-      "kernel void stencil(global float* a, global float* b, int step) {}";
+  static constexpr std::string_view source = "kernel void stencil(global float* a, global float* b, int step) {}";
   CodeInfo code;
   code.id = 77;
   code.bytes = std::as_bytes(std::span(source.data(), source.size()));

@@ -134,8 +134,7 @@ int main(int argc, char** argv) {
   make(folder, "random", false, [](Recorder&, Stream& stream, TestRecord& record) {
     std::mt19937 random(4);
     for (int i = 0; i < 12; ++i) {
-      stream.operation(
-          record.kernel({.function = 1 + random() % 3, .scalars = {static_cast<std::int32_t>(random())}}));
+      stream.operation(record.kernel({.function = 1 + random() % 3, .scalars = {static_cast<std::int32_t>(random())}}));
       if (random() % 2 == 0) {
         stream.host_call("clFinish", 1);
       }

@@ -40,7 +40,7 @@ void same_everywhere(const std::vector<std::string>& program, long least, double
     }
     show(result);
     CHECK(result.output == plain.output);
-    REQUIRE(result.reported);   // the proof that the layer was in
+    REQUIRE(result.reported);  // the proof that the layer was in
     CHECK(result.submissions > 0);
     CHECK(result.differences == 0);
     if (std::string(mode) == "replay") {
@@ -56,11 +56,17 @@ double longest_ms(const Result& result) {
 
 }  // namespace
 
-TEST_CASE("promise 1, same order: a loop") { same_everywhere({"loop"}, 1000); }
+TEST_CASE("promise 1, same order: a loop") {
+  same_everywhere({"loop"}, 1000);
+}
 
-TEST_CASE("promise 1, same order: two queues and their events") { same_everywhere({"two_queues"}, 1); }
+TEST_CASE("promise 1, same order: two queues and their events") {
+  same_everywhere({"two_queues"}, 1);
+}
 
-TEST_CASE("promise 1, same order: an out-of-order queue with wait lists") { same_everywhere({"out_of_order"}, 1); }
+TEST_CASE("promise 1, same order: an out-of-order queue with wait lists") {
+  same_everywhere({"out_of_order"}, 1);
+}
 
 TEST_CASE("promise 2, host calls cut: calls nobody classified, and native kernels between launches") {
   same_everywhere({"host_work"}, 1);
@@ -79,9 +85,13 @@ TEST_CASE("promise 3, bounded hold: an event polled with no other call") {
   same_everywhere({"poll"}, 1);
 }
 
-TEST_CASE("promise 4, same data: arguments changed right after the enqueue") { same_everywhere({"arguments"}, 100); }
+TEST_CASE("promise 4, same data: arguments changed right after the enqueue") {
+  same_everywhere({"arguments"}, 100);
+}
 
-TEST_CASE("promise 4, same data: host memory reused after reads and writes") { same_everywhere({"commands"}, 1); }
+TEST_CASE("promise 4, same data: host memory reused after reads and writes") {
+  same_everywhere({"commands"}, 1);
+}
 
 TEST_CASE("promise 6, never slower: with the gate on, what does not pay is declined") {
   const Result plain = run_plain({"loop"});
@@ -99,29 +109,53 @@ TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
   CHECK(result.errors.find("refrain") == std::string::npos);
 }
 
-TEST_CASE("everything released right after the enqueue") { same_everywhere({"releases"}, 0); }
+TEST_CASE("everything released right after the enqueue") {
+  same_everywhere({"releases"}, 0);
+}
 
-TEST_CASE("released by another thread while held") { same_everywhere({"foreign_release"}, 0); }
+TEST_CASE("released by another thread while held") {
+  same_everywhere({"foreign_release"}, 0);
+}
 
-TEST_CASE("buffers that graphs named are freed when the program lets go of them") { same_everywhere({"freed"}, 1); }
+TEST_CASE("buffers that graphs named are freed when the program lets go of them") {
+  same_everywhere({"freed"}, 1);
+}
 
-TEST_CASE("programs are built again after their kernels were replayed") { same_everywhere({"rebuild"}, 1); }
+TEST_CASE("programs are built again after their kernels were replayed") {
+  same_everywhere({"rebuild"}, 1);
+}
 
-TEST_CASE("images, samplers and copies between images and buffers") { same_everywhere({"images"}, 0); }
+TEST_CASE("images, samplers and copies between images and buffers") {
+  same_everywhere({"images"}, 0);
+}
 
-TEST_CASE("events of held commands: information, references, waits") { same_everywhere({"event_info"}, 1); }
+TEST_CASE("events of held commands: information, references, waits") {
+  same_everywhere({"event_info"}, 1);
+}
 
-TEST_CASE("events of held commands: callbacks") { same_everywhere({"callbacks"}, 1); }
+TEST_CASE("events of held commands: callbacks") {
+  same_everywhere({"callbacks"}, 1);
+}
 
-TEST_CASE("events of queues with profiling") { same_everywhere({"profiling"}, 1); }
+TEST_CASE("events of queues with profiling") {
+  same_everywhere({"profiling"}, 1);
+}
 
-TEST_CASE("user events in wait lists") { same_everywhere({"user_events"}, 1); }
+TEST_CASE("user events in wait lists") {
+  same_everywhere({"user_events"}, 1);
+}
 
-TEST_CASE("threads that hand events and a queue to each other") { same_everywhere({"handover"}, 0); }
+TEST_CASE("threads that hand events and a queue to each other") {
+  same_everywhere({"handover"}, 0);
+}
 
-TEST_CASE("exit without clFinish") { same_everywhere({"leave"}, 1); }
+TEST_CASE("exit without clFinish") {
+  same_everywhere({"leave"}, 1);
+}
 
-TEST_CASE("fork in the middle") { same_everywhere({"forks"}, 1); }
+TEST_CASE("fork in the middle") {
+  same_everywhere({"forks"}, 1);
+}
 
 TEST_CASE("an application's own command buffers, through extension functions") {
   same_everywhere({"own_command_buffer"}, 0);
@@ -141,7 +175,7 @@ TEST_CASE("SIGUSR1 prints the report, and only that") {
   CHECK(result.output.find("survived") != std::string::npos);
   const auto first = result.errors.find("report (");
   REQUIRE(first != std::string::npos);
-  CHECK(result.errors.find("report (", first + 1) != std::string::npos);   // the other one is written at exit
+  CHECK(result.errors.find("report (", first + 1) != std::string::npos);  // the other one is written at exit
 }
 
 TEST_CASE("stacking: above and below another layer, which may have a shorter table") {
@@ -171,7 +205,7 @@ TEST_CASE("stacking: above and below another layer, which may have a shorter tab
       long launches = 0;
       long arguments = 0;
       in >> launches >> arguments;
-      if (above) {   // the other one is below Refrain: replayed launches do not reach it
+      if (above) {  // the other one is below Refrain: replayed launches do not reach it
         CHECK(launches > 0);
         CHECK(launches < 2800);
       } else {

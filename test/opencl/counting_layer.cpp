@@ -46,8 +46,10 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerI
   return layer_support::info(name, size, value, size_ret);
 }
 
-extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL
-clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret) {
+extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(cl_uint entries,
+                                                                                 const cl_icd_dispatch* target,
+                                                                                 cl_uint* entries_ret,
+                                                                                 const cl_icd_dispatch** dispatch_ret) {
   layer_support::init(entries, target, entries_ret, dispatch_ret);
   ours.clEnqueueNDRangeKernel = &counted_launch;
   ours.clSetKernelArg = &counted_argument;

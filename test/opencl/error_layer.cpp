@@ -94,8 +94,10 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerI
   return layer_support::info(name, size, value, size_ret);
 }
 
-extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL
-clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret) {
+extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer(cl_uint entries,
+                                                                                 const cl_icd_dispatch* target,
+                                                                                 cl_uint* entries_ret,
+                                                                                 const cl_icd_dispatch** dispatch_ret) {
   const char* number = std::getenv("ERROR_LAYER_CALL");
   failing = number == nullptr ? 0 : std::atol(number);
   const char* function = std::getenv("ERROR_LAYER_ONLY");

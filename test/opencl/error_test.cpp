@@ -14,8 +14,8 @@ Result run_failing(const std::string& program, const std::string& mode, long cal
   run_program::Options options;
   options.arguments = {program};
   // The last one named is outermost: the layer that fails is below Refrain.
-  options.layers = mode == "plain" ? run_program::error_layer()
-                                   : run_program::error_layer() + ":" + run_program::refrain_layer();
+  options.layers =
+      mode == "plain" ? run_program::error_layer() : run_program::error_layer() + ":" + run_program::refrain_layer();
   options.environment = {{"REFRAIN_GATE", "0"},
                          {"REFRAIN_MODE", mode == "plain" ? "off" : mode},
                          {"REFRAIN_CAPTURE_FILE", run_program::scratch("capture.rfn")},
@@ -32,11 +32,11 @@ Result run_failing(const std::string& program, const std::string& mode, long cal
 void check_result(const Result& result, const std::string& good) {
   INFO("output: " << result.output);
   INFO("errors: " << result.errors.substr(0, 3000));
-  CHECK(result.exit_code >= 0);   // neither crashed nor hung
+  CHECK(result.exit_code >= 0);  // neither crashed nor hung
   if (result.exit_code == 0) {
     CHECK(result.output == good);
   } else {
-    CHECK(result.output.find("error -5 from ") != std::string::npos);   // CL_OUT_OF_RESOURCES, as injected
+    CHECK(result.output.find("error -5 from ") != std::string::npos);  // CL_OUT_OF_RESOURCES, as injected
   }
 }
 
@@ -73,9 +73,8 @@ TEST_CASE("an error inside a command buffer retires the graph, and the work is d
       run_program::Options options;
       options.arguments = {"short_mix"};
       options.layers = run_program::error_layer() + ":" + run_program::refrain_layer();
-      options.environment = {{"REFRAIN_GATE", "0"},
-                             {"ERROR_LAYER_ONLY", function},
-                             {"ERROR_LAYER_CALL", std::to_string(call * call)}};
+      options.environment = {
+          {"REFRAIN_GATE", "0"}, {"ERROR_LAYER_ONLY", function}, {"ERROR_LAYER_CALL", std::to_string(call * call)}};
       check_result(run_program::run(options), good.output);
     }
   }

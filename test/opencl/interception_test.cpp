@@ -31,14 +31,15 @@ class Layer {
     }
     get_info = reinterpret_cast<decltype(get_info)>(dlsym(library_, "clGetLayerInfo"));
     init = reinterpret_cast<decltype(init)>(dlsym(library_, "clInitLayer"));
-    init_with_properties = reinterpret_cast<decltype(init_with_properties)>(dlsym(library_, "clInitLayerWithProperties"));
+    init_with_properties =
+        reinterpret_cast<decltype(init_with_properties)>(dlsym(library_, "clInitLayerWithProperties"));
     deinit = reinterpret_cast<decltype(deinit)>(dlsym(library_, "clDeinitLayer"));
     REQUIRE(get_info != nullptr);
     REQUIRE(init != nullptr);
     REQUIRE(init_with_properties != nullptr);
     REQUIRE(deinit != nullptr);
   }
-  ~Layer() { std::filesystem::remove(path_); }   // never closed, as loaders never do
+  ~Layer() { std::filesystem::remove(path_); }  // never closed, as loaders never do
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
@@ -75,7 +76,9 @@ Table filled(std::size_t count) {
   return table;
 }
 
-const cl_icd_dispatch* as_dispatch(const Table& table) { return reinterpret_cast<const cl_icd_dispatch*>(table.data()); }
+const cl_icd_dispatch* as_dispatch(const Table& table) {
+  return reinterpret_cast<const cl_icd_dispatch*>(table.data());
+}
 void* entry(const cl_icd_dispatch* dispatch, std::size_t index) {
   return reinterpret_cast<void* const*>(dispatch)[index];
 }
@@ -106,11 +109,13 @@ TEST_CASE("layer info, asked as loaders ask") {
 
 TEST_CASE("nothing but the four functions of a layer is visible") {
   const Layer layer;
-  for (const char* name : {"clGetPlatformIDs", "clFinish", "clSetKernelArg", "refrain_stubs", "clEnqueueNDRangeKernel"}) {
+  for (const char* name :
+       {"clGetPlatformIDs", "clFinish", "clSetKernelArg", "refrain_stubs", "clEnqueueNDRangeKernel"}) {
     void* found = dlsym(layer.library(), name);
     Dl_info info{};
     // dlsym() also looks into what the library depends on; there is no OpenCL among it.
-    CHECK((found == nullptr || (dladdr(found, &info) != 0 && std::string(info.dli_fname).find("refrain") == std::string::npos)));
+    CHECK((found == nullptr ||
+           (dladdr(found, &info) != 0 && std::string(info.dli_fname).find("refrain") == std::string::npos)));
   }
 }
 
@@ -124,7 +129,7 @@ TEST_CASE("tables of every length") {
     CHECK(entries == count);
     REQUIRE(ours != nullptr);
     REQUIRE(ours != as_dispatch(table));
-    CHECK(entry(ours, kGetPlatformIDs) == table[kGetPlatformIDs]);   // neutral: the driver's own pointer
+    CHECK(entry(ours, kGetPlatformIDs) == table[kGetPlatformIDs]);  // neutral: the driver's own pointer
     for (std::size_t i = 0; i < count; ++i) {
       CHECK(entry(ours, i) != nullptr);
     }
@@ -132,7 +137,7 @@ TEST_CASE("tables of every length") {
       CHECK(entry(ours, kSetKernelArg) != table[kSetKernelArg]);
     }
     if (count > kKnown) {
-      CHECK(entry(ours, kKnown) != table[kKnown]);   // a function newer than Refrain: a host call
+      CHECK(entry(ours, kKnown) != table[kKnown]);  // a function newer than Refrain: a host call
     }
   }
 }

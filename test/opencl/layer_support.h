@@ -23,9 +23,9 @@ inline cl_icd_dispatch ours{};
 /// Calls `visit(name, member pointer)` for each slot that is a function pointer.
 template <class Visit>
 void for_each_slot(Visit&& visit) {
-#define SLOT_OF(f)                                                                          \
+#define SLOT_OF(f)                                                                         \
   if constexpr (std::is_function_v<std::remove_pointer_t<decltype(cl_icd_dispatch::f)>>) { \
-    visit.template operator()<&cl_icd_dispatch::f>(#f);                                     \
+    visit.template operator()<&cl_icd_dispatch::f>(#f);                                    \
   }
 #define SUBMIT(f) SLOT_OF(f)
 #define TRACKED(f) SLOT_OF(f)

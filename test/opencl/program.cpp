@@ -37,9 +37,13 @@ std::vector<std::pair<std::string, Function>>& registry() {
 
 }  // namespace
 
-Registration::Registration(const char* name, Function function) { registry().emplace_back(name, function); }
+Registration::Registration(const char* name, Function function) {
+  registry().emplace_back(name, function);
+}
 
-const std::vector<std::pair<std::string, Function>>& all() { return registry(); }
+const std::vector<std::pair<std::string, Function>>& all() {
+  return registry();
+}
 
 Device::Device() {
   CHECK_CL(clGetPlatformIDs(1, &platform, nullptr));

@@ -68,8 +68,8 @@ void set(cl_kernel kernel, cl_uint index, const T& value) {
   CHECK_CL(clSetKernelArg(kernel, index, sizeof(T), &value));
 }
 
-inline void launch(cl_command_queue queue, cl_kernel kernel, std::size_t count,
-                   const std::vector<cl_event>& waits = {}, cl_event* event = nullptr) {
+inline void launch(cl_command_queue queue, cl_kernel kernel, std::size_t count, const std::vector<cl_event>& waits = {},
+                   cl_event* event = nullptr) {
   CHECK_CL(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, nullptr, static_cast<cl_uint>(waits.size()),
                                   waits.empty() ? nullptr : waits.data(), event));
 }
@@ -86,8 +86,8 @@ struct Registration {
   Registration(const char* name, Function function);
 };
 const std::vector<std::pair<std::string, Function>>& all();
-#define PROGRAM(name)                                                \
-  static int name(int argc, char** argv);                            \
+#define PROGRAM(name)                                                   \
+  static int name(int argc, char** argv);                               \
   static const ::program::Registration registered_##name(#name, &name); \
   static int name([[maybe_unused]] int argc, [[maybe_unused]] char** argv)
 

@@ -48,7 +48,7 @@ PROGRAM(arguments) {
   for (int round = 0; round < kRounds; ++round) {
     for (cl_uint i = 0; i < 6; ++i) {
       cl_uint a = 3 + i;
-      cl_uint b = round < kRounds / 2 ? i : i + static_cast<cl_uint>(round);   // repeats, then never again
+      cl_uint b = round < kRounds / 2 ? i : i + static_cast<cl_uint>(round);  // repeats, then never again
       set(scale, 2, a);
       set(scale, 3, b);
       launch(queue, scale, kCount);
@@ -148,7 +148,7 @@ PROGRAM(freed) {
       CHECK_CL(clFinish(queue));
     }
     print("x", read(queue, x, kCount));
-    set(scale, 0, kept);   // nothing names it any more
+    set(scale, 0, kept);  // nothing names it any more
     CHECK_CL(clReleaseMemObject(x));
     for (int wait = 0; wait < 2000 && freed_count != round + 1; ++wait) {
       CHECK_CL(clFinish(queue));
@@ -192,8 +192,8 @@ PROGRAM(commands) {
     clReleaseEvent(written);
     host.assign(kCount, 0xDEAD);
     const size_t host_origin[3] = {0, 0, 0};
-    CHECK_CL(clEnqueueReadBufferRect(queue, x, CL_TRUE, from, host_origin, region, 64, 0, 64, 0, host.data(), 0, nullptr,
-                                     nullptr));
+    CHECK_CL(clEnqueueReadBufferRect(queue, x, CL_TRUE, from, host_origin, region, 64, 0, 64, 0, host.data(), 0,
+                                     nullptr, nullptr));
     sum = sum * 31 + hash_of(host);
     CHECK_CL(clEnqueueWriteBufferRect(queue, x, CL_TRUE, to, host_origin, region, 64, 0, 64, 0, host.data(), 0, nullptr,
                                       nullptr));

@@ -57,7 +57,8 @@ PROGRAM(event_info) {
     CHECK_CL(clReleaseEvent(events[1]));
     CHECK_CL(clGetEventInfo(events[1], CL_EVENT_REFERENCE_COUNT, sizeof(references), &references, nullptr));
     if (type != CL_COMMAND_NDRANGE_KERNEL || queue != loop.queue || context != loop.gpu.context || references < 2) {
-      std::printf("wrong event info: %x %d %d %u\n", type, queue == loop.queue, context == loop.gpu.context, references);
+      std::printf("wrong event info: %x %d %d %u\n", type, queue == loop.queue, context == loop.gpu.context,
+                  references);
       return 1;
     }
     cl_ulong time = 0;
@@ -70,7 +71,7 @@ PROGRAM(event_info) {
       std::printf("the event of a command was taken for a user event\n");
       return 1;
     }
-    CHECK_CL(clReleaseEvent(events[0]));   // before submission
+    CHECK_CL(clReleaseEvent(events[0]));  // before submission
     CHECK_CL(clWaitForEvents(2, events + 2));
     if (status_of(events[1]) != CL_COMPLETE || status_of(events[3]) != CL_COMPLETE) {
       std::printf("waited for, but not complete\n");
@@ -265,9 +266,7 @@ PROGRAM(signalled) {
 /// Records and enqueues a command buffer of its own between launches, if the driver can.
 PROGRAM(own_command_buffer) {
   const Loop loop;
-  const auto get = [&](const char* name) {
-    return clGetExtensionFunctionAddressForPlatform(loop.gpu.platform, name);
-  };
+  const auto get = [&](const char* name) { return clGetExtensionFunctionAddressForPlatform(loop.gpu.platform, name); };
   const auto create = reinterpret_cast<clCreateCommandBufferKHR_fn>(get("clCreateCommandBufferKHR"));
   const auto record = reinterpret_cast<clCommandNDRangeKernelKHR_fn>(get("clCommandNDRangeKernelKHR"));
   const auto finalize = reinterpret_cast<clFinalizeCommandBufferKHR_fn>(get("clFinalizeCommandBufferKHR"));
@@ -287,7 +286,7 @@ PROGRAM(own_command_buffer) {
   CHECK_CL(record(buffer, nullptr, nullptr, loop.scale, 1, nullptr, &count, nullptr, 0, nullptr, nullptr, nullptr));
   CHECK_CL(finalize(buffer));
   for (int round = 0; round < 100; ++round) {
-    set(loop.scale, 2, 5U);   // PoCL 3.1 reads the arguments again at the enqueue
+    set(loop.scale, 2, 5U);  // PoCL 3.1 reads the arguments again at the enqueue
     set(loop.scale, 3, 9U);
     CHECK_CL(enqueue(0, nullptr, buffer, 0, nullptr, nullptr));
     CHECK_CL(clFinish(queue));
@@ -297,7 +296,7 @@ PROGRAM(own_command_buffer) {
     set(loop.scale, 2, 5U);
     set(loop.scale, 3, 9U);
     cl_event done = nullptr;
-    CHECK_CL(enqueue(0, nullptr, buffer, 1, &event, &done));   // waits for the event of a held command
+    CHECK_CL(enqueue(0, nullptr, buffer, 1, &event, &done));  // waits for the event of a held command
     CHECK_CL(clReleaseEvent(event));
     CHECK_CL(clWaitForEvents(1, &done));
     CHECK_CL(clReleaseEvent(done));

@@ -261,7 +261,7 @@ class RandomThread {
     std::vector<std::vector<Step>> pool(kPool);
     for (int i = 0; i < bodies; ++i) {
       std::vector<Step>& body = pool[below(kPool)];
-      if (body.empty() || below(8) == 0) {   // most bodies come back
+      if (body.empty() || below(8) == 0) {  // most bodies come back
         body.resize(1 + below(12));
         for (Step& step : body) {
           step = random_step();
@@ -305,7 +305,7 @@ class RandomThread {
   }
   Step random_step() {
     Step step;
-    step.kind = below(10) == 0 ? below(16) : below(10);   // commands that cut are rarer
+    step.kind = below(10) == 0 ? below(16) : below(10);  // commands that cut are rarer
     step.a = below(kBuffers);
     step.b = (step.a + 1 + below(kBuffers - 1)) % kBuffers;
     step.value = below(100);
@@ -365,27 +365,26 @@ class RandomThread {
         CHECK_CL(clEnqueueFillBuffer(queue, buffers_[step.a], &value, sizeof(value), 64, 64, count, list, wanted));
         break;
       case 10:
-        CHECK_CL(clEnqueueReadBuffer(queue, buffers_[step.a], CL_TRUE, 0, kCount * 4, host.data(), count, list, wanted));
+        CHECK_CL(
+            clEnqueueReadBuffer(queue, buffers_[step.a], CL_TRUE, 0, kCount * 4, host.data(), count, list, wanted));
         host_sum_ = host_sum_ * 31 + hash_of(host);
         break;
       case 11:
         CHECK_CL(clEnqueueWriteBuffer(queue, buffers_[step.a], CL_TRUE, 0, 128, host.data(), count, list, wanted));
         break;
-      case 12:   // kernels come and go
+      case 12:  // kernels come and go
         CHECK_CL(clReleaseKernel(scale_));
         CHECK_CL(clReleaseKernel(mix_in_));
         make_kernels();
         return;
-      case 13: {   // so do buffers
+      case 13: {  // so do buffers
         cl_mem fresh = gpu_.filled(kCount, value);
         CHECK_CL(clEnqueueCopyBuffer(queue, buffers_[step.a], fresh, 0, 0, 256, count, list, wanted));
         CHECK_CL(clReleaseMemObject(buffers_[step.a]));
         buffers_[step.a] = fresh;
         break;
       }
-      case 14:
-        CHECK_CL(clFlush(queue));
-        return;
+      case 14: CHECK_CL(clFlush(queue)); return;
       case 15:
         if (queue == in_order_ && count == 0) {
           CHECK_CL(clEnqueueBarrier(queue));

@@ -58,8 +58,9 @@ class TestRecorder final : public capture::Recorder, public capture::Stream {
   std::vector<std::string> host_calls;
 };
 
-const char* const kSource = "kernel void f(global uint* x, uint a, ulong b, local uint* l) { x[0] = a + (uint)b; }\n"
-                            "kernel void g(global uint* x) { x[0] = 1; }\n";
+const char* const kSource =
+    "kernel void f(global uint* x, uint a, ulong b, local uint* l) { x[0] = a + (uint)b; }\n"
+    "kernel void g(global uint* x) { x[0] = 1; }\n";
 
 /// The engine is made once per process; every test makes its own context.
 struct Fixture {
@@ -184,7 +185,7 @@ TEST_CASE_METHOD(Fixture, "a number that changes its size or becomes a buffer is
   set(kernel, 0, y);
   launch(kernel);
   CHECK(recorder().last().handle_of(0) == handle_of(y));
-  REQUIRE(wrap::clSetKernelArg(kernel, 0, sizeof(cl_mem), nullptr) == CL_SUCCESS);   // a null buffer
+  REQUIRE(wrap::clSetKernelArg(kernel, 0, sizeof(cl_mem), nullptr) == CL_SUCCESS);  // a null buffer
   CHECK(known->descriptors[0].kind == ArgumentKind::kLocalMemory);
   CHECK(known->values.size() == 16);
   set(kernel, 0, x);
@@ -267,7 +268,7 @@ TEST_CASE_METHOD(Fixture, "waits are distances, and internal to the lane") {
   const capture::Token near = launch(kernel, 16, {first}, &second).token();
   REQUIRE(recorder().last().waits().size() == 1);
   CHECK(recorder().last().waits()[0] == (capture::kInternalWait | sequence));
-  CHECK(launch(kernel, 16, {first}).token() != near);    // one further away
+  CHECK(launch(kernel, 16, {first}).token() != near);  // one further away
   CHECK(launch(kernel, 16, {}).token() != near);
   cl_event third = nullptr;
   launch(kernel, 16, {}, &third);
@@ -329,7 +330,7 @@ TEST_CASE_METHOD(Fixture, "calls that are wrong get the driver's answer") {
   const size_t global = 16;
   CHECK(wrap::clEnqueueNDRangeKernel(nullptr, kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr) ==
         CL_INVALID_COMMAND_QUEUE);
-  const cl_event none = nullptr;   // (PoCL 3.1 crashes on a count without a list)
+  const cl_event none = nullptr;  // (PoCL 3.1 crashes on a count without a list)
   CHECK(wrap::clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, nullptr, 0, &none, nullptr) ==
         ::clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, nullptr, 0, &none, nullptr));
   cl_kernel unset = wrap::clCreateKernel(program, "g", nullptr);
@@ -362,5 +363,5 @@ TEST_CASE("every slot has a class and every class is used") {
   }
   CHECK(entry_descriptions().size() == sizeof(cl_icd_dispatch) / sizeof(void*));
   CHECK(counts[EntryClass::kUnknown] == 0);
-  CHECK(counts.size() == 8);   // kUnknown was added by the question above
+  CHECK(counts.size() == 8);  // kUnknown was added by the question above
 }

@@ -58,9 +58,15 @@ std::string scratch(const std::string& name) {
   return (folder.path / name).string();
 }
 
-std::string refrain_layer() { return REFRAIN_LAYER_FILE; }
-std::string error_layer() { return ERROR_LAYER_FILE; }
-std::string counting_layer() { return COUNTING_LAYER_FILE; }
+std::string refrain_layer() {
+  return REFRAIN_LAYER_FILE;
+}
+std::string error_layer() {
+  return ERROR_LAYER_FILE;
+}
+std::string counting_layer() {
+  return COUNTING_LAYER_FILE;
+}
 
 Result run(const Options& options) {
   const std::string output = scratch("output");

@@ -8,7 +8,7 @@
 namespace run_program {
 
 struct Result {
-  int exit_code = -1;       ///< negative: the signal that ended it; -1000: it ran out of time
+  int exit_code = -1;  ///< negative: the signal that ended it; -1000: it ran out of time
   std::string output;
   std::string errors;
   /// From Refrain's report; 0 if there was none.
@@ -17,8 +17,8 @@ struct Result {
 };
 
 struct Options {
-  std::vector<std::string> arguments;        ///< program and its arguments
-  std::string layers;                        ///< OPENCL_LAYERS; empty: none
+  std::vector<std::string> arguments;  ///< program and its arguments
+  std::string layers;                  ///< OPENCL_LAYERS; empty: none
   std::map<std::string, std::string> environment;
   double seconds = 60;
 };

@@ -47,8 +47,7 @@ double nanoseconds_per_tick() {
   while (Clock::now() - start < std::chrono::milliseconds(20)) {
   }
   const std::uint64_t last = ticks();
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() /
-         static_cast<double>(last - first);
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / static_cast<double>(last - first);
 }
 
 /// What a pair of ticks() measures with nothing in between.
@@ -167,13 +166,11 @@ void time(const Stream& stream, const MatcherOptions& options, int repetitions, 
       const std::uint64_t start = ticks();
       feed(*lanes[entry.thread], entry);
       const std::uint64_t taken = ticks() - start;
-      samples[i] =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(taken > empty ? taken - empty : 0, ~0U));
+      samples[i] = static_cast<std::uint32_t>(std::min<std::uint64_t>(taken > empty ? taken - empty : 0, ~0U));
     }
   }
   const auto quantile = [&](double share) {
-    const auto place =
-        samples.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(samples.size() - 1));
+    const auto place = samples.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(samples.size() - 1));
     std::nth_element(samples.begin(), place, samples.end());
     return *place * tick_ns;
   };
@@ -196,8 +193,7 @@ void print(const Result& result, bool json) {
                                         {"host_calls", result.host_calls},
                                         {"threads", result.threads},
                                         {"coverage", share(result.launched, result.operations)},
-                                        {"coverage_second_half",
-                                         share(result.launched_second_half, second_half)},
+                                        {"coverage_second_half", share(result.launched_second_half, second_half)},
                                         {"launched", result.launched},
                                         {"launched_second_half", result.launched_second_half},
                                         {"launches", result.launches},
@@ -218,10 +214,8 @@ void print(const Result& result, bool json) {
   }
   std::cout << fmt::format("operations            {} (host calls: {}, threads: {})\n", result.operations,
                            result.host_calls, result.threads)
-            << fmt::format("coverage of all       {:.2f} %\n",
-                           100 * share(result.launched, result.operations))
-            << fmt::format("coverage, 2nd half    {:.2f} %\n",
-                           100 * share(result.launched_second_half, second_half))
+            << fmt::format("coverage of all       {:.2f} %\n", 100 * share(result.launched, result.operations))
+            << fmt::format("coverage, 2nd half    {:.2f} %\n", 100 * share(result.launched_second_half, second_half))
             << fmt::format("operations per launch {:.1f}\n", per_launch)
             << (result.first_hit != 0 ? fmt::format("first hit             operation {}\n", result.first_hit)
                                       : "first hit             none\n")
@@ -243,9 +237,8 @@ int main(int argc, char** argv) {
   bool json = false;
   int repetitions = 5;
   refrain::replay::MatcherOptions options;
-  app.add_option(
-         "file", file,
-         "One token per line (0: host call), optionally a thread number behind it; - for standard input")
+  app.add_option("file", file,
+                 "One token per line (0: host call), optionally a thread number behind it; - for standard input")
       ->required();
   app.add_flag("--json", json, "Print JSON");
   app.add_option("--repetitions", repetitions, "Timed runs; the fastest counts, 0 for none")
@@ -256,8 +249,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 64));
   app.add_option("--chunk-max", options.chunk_cap, "Longest chunk")->check(CLI::Range(1, 16384));
   app.add_option("--history", options.history, "Operations remembered")->check(CLI::Range(1024, 1048576));
-  app.add_option("--max-nodes", options.max_nodes, "Bound on what is known at once")
-      ->check(CLI::Range(64, 1 << 24));
+  app.add_option("--max-nodes", options.max_nodes, "Bound on what is known at once")->check(CLI::Range(64, 1 << 24));
   app.add_option("--min-graph", options.min_chunk, "Shortest chunk")->check(CLI::Range(1, 1024));
   CLI11_PARSE(app, argc, argv);
   try {

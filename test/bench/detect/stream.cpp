@@ -25,8 +25,7 @@ bool parse(std::string_view word, std::uint64_t& value) {
   if (hexadecimal) {
     word.remove_prefix(2);
   }
-  const auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), value, hexadecimal ? 16 : 10);
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, hexadecimal ? 16 : 10);
   return error == std::errc() && end == word.data() + word.size();
 }
 
@@ -48,8 +47,7 @@ Stream read_stream(std::istream& input, const std::string& name) {
     }
     Entry entry;
     std::uint64_t thread = 0;
-    if (!parse(token_word, entry.token) || (!thread_word.empty() && !parse(thread_word, thread)) ||
-        !rest.empty()) {
+    if (!parse(token_word, entry.token) || (!thread_word.empty() && !parse(thread_word, thread)) || !rest.empty()) {
       throw std::runtime_error(
           fmt::format("{}:{}: expected a token (a number from 0 to 2^64-1; 0 is a host call) and optionally "
                       "a thread number, got '{}'",

@@ -39,8 +39,7 @@ TEST_CASE("tokens, host calls and threads") {
 }
 
 TEST_CASE("what is no token is named with its line") {
-  for (const std::string bad :
-       {"x", "-1", "1.5", "18446744073709551616", "0x", "0xg", "1 y", "1 2 3", "1,2"}) {
+  for (const std::string bad : {"x", "-1", "1.5", "18446744073709551616", "0x", "0xg", "1 y", "1 2 3", "1,2"}) {
     const std::string message = problem("1\n" + bad + "\n2\n");
     INFO(message);
     CHECK(message.find("some.txt:2:") == 0);

@@ -31,8 +31,7 @@ kernel void eight(global float* to, global const float* from, global const float
 )cl";
 
 void check(cl_int status, const char* call) {
-  if (status != CL_SUCCESS)
-    throw std::runtime_error(std::string(call) + " failed with " + std::to_string(status));
+  if (status != CL_SUCCESS) throw std::runtime_error(std::string(call) + " failed with " + std::to_string(status));
 }
 
 struct Setup {
@@ -145,12 +144,8 @@ nlohmann::json measure(const Setup& setup, int batches) {
   });
 
   // The argument that changes: one of two buffers in turn, as in a ping-pong; or a number that is always new.
-  const auto swap_four = [&](int i) {
-    clSetKernelArg(setup.four, 0, sizeof(cl_mem), &setup.buffers[2 * (i & 1)]);
-  };
-  const auto swap_eight = [&](int i) {
-    clSetKernelArg(setup.eight, 0, sizeof(cl_mem), &setup.buffers[2 * (i & 1)]);
-  };
+  const auto swap_four = [&](int i) { clSetKernelArg(setup.four, 0, sizeof(cl_mem), &setup.buffers[2 * (i & 1)]); };
+  const auto swap_eight = [&](int i) { clSetKernelArg(setup.eight, 0, sizeof(cl_mem), &setup.buffers[2 * (i & 1)]); };
   int steps = 0;
   const auto new_scalar = [&](int) {
     const float time = static_cast<float>(++steps);
@@ -161,8 +156,7 @@ nlohmann::json measure(const Setup& setup, int batches) {
       for (int i = 0; i < kCalls; ++i) change(i);
     });
   };
-  const double set_buffer = alone(swap_four), set_buffer_8 = alone(swap_eight),
-               set_scalar = alone(new_scalar);
+  const double set_buffer = alone(swap_four), set_buffer_8 = alone(swap_eight), set_scalar = alone(new_scalar);
   result["set_buffer"] = set_buffer;
   result["set_scalar"] = set_scalar;
   // An enqueue is what a launch takes beyond setting the argument that it changes.
@@ -175,8 +169,8 @@ nlohmann::json measure(const Setup& setup, int batches) {
     for (int i = 0; i < kCalls; ++i) {
       const bool is_eight = i % kPeriod % 3 == 2;
       is_eight ? swap_eight(i) : swap_four(i);
-      clEnqueueNDRangeKernel(setup.queue, is_eight ? setup.eight : setup.four, 1, nullptr, &global, &local, 0,
-                             nullptr, nullptr);
+      clEnqueueNDRangeKernel(setup.queue, is_eight ? setup.eight : setup.four, 1, nullptr, &global, &local, 0, nullptr,
+                             nullptr);
     }
     clFinish(setup.queue);
   });

@@ -34,10 +34,8 @@ cl_int answer(cl_command_queue queue, cl_event* event) {
 cl_int CL_API_CALL set_kernel_arg(cl_kernel, cl_uint, size_t, const void*) {
   return CL_SUCCESS;
 }
-cl_int CL_API_CALL get_kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size, void* value,
-                                   size_t* needed) {
-  return what == CL_KERNEL_REFERENCE_COUNT ? CL_SUCCESS
-                                           : target.clGetKernelInfo(kernel, what, size, value, needed);
+cl_int CL_API_CALL get_kernel_info(cl_kernel kernel, cl_kernel_info what, size_t size, void* value, size_t* needed) {
+  return what == CL_KERNEL_REFERENCE_COUNT ? CL_SUCCESS : target.clGetKernelInfo(kernel, what, size, value, needed);
 }
 cl_int CL_API_CALL get_event_info(cl_event, cl_event_info, size_t, void*, size_t*) {
   return CL_SUCCESS;
@@ -56,8 +54,7 @@ cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl_kernel, cl_uint, co
 cl_command_buffer_khr CL_API_CALL create_buffer(cl_uint queues, const cl_command_queue* queue,
                                                 const cl_command_buffer_properties_khr*, cl_int* status) {
   auto* buffer = queues == 0 ? nullptr : new (std::nothrow) CommandBuffer{queue[0]};
-  if (status != nullptr)
-    *status = queues == 0 ? CL_INVALID_VALUE : buffer ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+  if (status != nullptr) *status = queues == 0 ? CL_INVALID_VALUE : buffer ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
   return reinterpret_cast<cl_command_buffer_khr>(buffer);
 }
 cl_int CL_API_CALL finalize_buffer(cl_command_buffer_khr) {
@@ -71,15 +68,14 @@ cl_int CL_API_CALL release_buffer(cl_command_buffer_khr buffer) {
   if (--mine(buffer)->references == 0) delete mine(buffer);
   return CL_SUCCESS;
 }
-cl_int CL_API_CALL enqueue_buffer(cl_uint queues, cl_command_queue* queue, cl_command_buffer_khr buffer,
-                                  cl_uint, const cl_event*, cl_event* event) {
+cl_int CL_API_CALL enqueue_buffer(cl_uint queues, cl_command_queue* queue, cl_command_buffer_khr buffer, cl_uint,
+                                  const cl_event*, cl_event* event) {
   return answer(queues == 0 ? mine(buffer)->queue : queue[0], event);
 }
 cl_int CL_API_CALL record_kernel(cl_command_buffer_khr, cl_command_queue,
-                                 const cl_ndrange_kernel_command_properties_khr*, cl_kernel, cl_uint,
-                                 const size_t*, const size_t*, const size_t*, cl_uint,
-                                 const cl_sync_point_khr*, cl_sync_point_khr* sync_point,
-                                 cl_mutable_command_khr* command) {
+                                 const cl_ndrange_kernel_command_properties_khr*, cl_kernel, cl_uint, const size_t*,
+                                 const size_t*, const size_t*, cl_uint, const cl_sync_point_khr*,
+                                 cl_sync_point_khr* sync_point, cl_mutable_command_khr* command) {
   if (sync_point != nullptr) *sync_point = 1;
   if (command != nullptr) *command = nullptr;
   return CL_SUCCESS;

@@ -1,0 +1,91 @@
+#include "capture/lane_writer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace refrain::capture {
+namespace {
+
+/// What to call a submission that is a host call as well. Static lifetime, as host calls' names have.
+const char* blocking_name_of(OperationKind kind) {
+  static const auto names = [] {
+    std::array<std::string, kOperationKindCount> made;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
+    }
+    return made;
+  }();
+  return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
+}
+
+HistoryItem occurrence(GraphStore::Place place, std::span<const OperationView> operations, std::uint32_t ended_by,
+                       std::uint64_t end_ns) {
+  HistoryItem item;
+  item.graph = place.graph;
+  item.set = place.set;
+  item.ended_by = ended_by;
+  item.repeat = item.total = 1;
+  item.first_ns = operations.front().header().time_ns;
+  item.last_ns = std::max({item.first_ns, end_ns, operations.back().header().time_ns});
+  item.span_ns = item.last_ns - item.first_ns;
+  for (const OperationView& operation : operations) {
+    item.host_ns += operation.header().host_ns;
+  }
+  return item;
+}
+
+}  // namespace
+
+std::uint32_t HostCalls::number_of(const char* name) {
+  // The same literal mostly; else the same text.
+  const auto [known, is_new] = by_address_.try_emplace(name, 0);
+  if (is_new) {
+    const auto [entry, fresh] = by_name_.try_emplace(name, static_cast<std::uint32_t>(counts_.size()));
+    if (fresh) {
+      counts_.push_back({format::kFirstEntryPoint + entry->second, 0, 0});
+      new_names_.push_back({counts_.back().entry_point, name});
+    }
+    known->second = entry->second;
+  }
+  return known->second;
+}
+
+void LaneWriter::operation(const OperationView& operation) {
+  splitter_.operation(operation);
+  open_written_ = false;
+  if (operation.has(kBlocking)) {
+    // The program waits for it, so it ends the stretch as any other host call does.
+    host_call(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
+  }
+}
+
+void LaneWriter::host_call(const char* name, std::uint64_t time_ns) {
+  const std::uint32_t number = calls_.number_of(name);
+  HostCallCount& count = calls_.count(number);
+  ++(splitter_.host_call(count.entry_point, time_ns) ? count.cuts : count.idle);
+}
+
+void LaneWriter::stretch(std::span<const OperationView> operations, std::uint32_t ended_by, std::uint64_t end_ns) {
+  history_.add(occurrence(graphs_.add(operations), operations, ended_by, end_ns));
+  changed_ = true;
+}
+
+encode::LaneNews LaneWriter::take_news(bool with_open_stretch) {
+  encode::LaneNews news;
+  news.lane = stream_.lane();
+  news.settled_before = settled_;
+  news.settled = history_.take_settled();
+  settled_ += news.settled.size();
+  news.open = history_.open();
+  if (with_open_stretch && splitter_.open_count() != 0) {
+    const auto operations = splitter_.open();
+    Folded& leaf = news.open.emplace_back();
+    leaf.item = occurrence(graphs_.add(operations, true), operations, format::kEndedByNothing,
+                           operations.back().header().time_ns);
+    open_written_ = true;
+  }
+  changed_ = false;
+  return news;
+}
+
+}  // namespace refrain::capture

@@ -1,0 +1,235 @@
+// What a lane holds: how it is submitted, launched or flushed. Everything here runs with the lane's lock
+// held, by its own thread or by one that flushes it.
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "env/log.h"
+#include "replay/lane.h"
+#include "replay/lane_state.h"
+#include "replay/verify.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+namespace {
+
+// Beyond this the front of the held bytes, already submitted, is cut off.
+constexpr std::size_t kCompactAfter = 4096;
+
+}  // namespace
+
+void Lane::issue_all_held() {
+  State& state = *state_;
+  static_cast<void>(state.matcher.expire());
+  const std::size_t left = state.held_offsets.size() - state.held_head;
+  if (left != 0) {
+    note_error(apply({Action::Kind::kIssue, static_cast<std::uint32_t>(left), kNoChunk}));
+  }
+  publish();
+}
+
+int Lane::apply(const Action& action) {
+  State& state = *state_;
+  const Inside guard;
+  SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
+  state.views.clear();
+  for (std::uint32_t i = 0; i < action.count; ++i) {
+    state.views.emplace_back(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
+  }
+  int error = 0;
+  bool launched = false;
+  if (action.kind == Action::Kind::kLaunch) {
+    error = launch(context, action, &launched);
+  }
+  if (!launched) {
+    const Entered entered(engine_.shared().standstill.get(), state.held_queues);
+    for (const OperationView& operation : state.views) {
+      const int status = issue_held(context, operation, queue_info(operation));
+      error = error != 0 ? error : status;
+    }
+    state.counters.held_issued.add(action.count);
+  }
+  popped(action.count);
+  return error;
+}
+
+int Lane::launch(const SubmitContext& context, const Action& action, bool* launched) {
+  State& state = *state_;
+  const auto entry = entry_of(action.chunk);
+  if (entry == nullptr) {
+    return 0;
+  }
+  if (engine_.settings().mode == env::Mode::kVerify) {
+    return launch_verified(context, entry, launched);
+  }
+  const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count);
+  if (result.launch != GraphEntry::Launch::kDone) {
+    return 0;
+  }
+  *launched = true;
+  state.counters.replayed.add(action.count);
+  state.counters.launches.add();
+  state.spans.launched(entry);
+  engine_.shared().store.spend(result.excess_ns);
+  return result.error;
+}
+
+int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<GraphEntry>& entry, bool* launched) {
+  State& state = *state_;
+  std::vector<capture::QueueInfo> queues;
+  for (const QueueSlot* queue : state.held_queues) {
+    queues.push_back(queue->info);
+  }
+  // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
+  // other threads change meanwhile.
+  Standstill& standstill = *engine_.shared().standstill;
+  if (!standstill.stop(state.held_queues)) {
+    state.counters.unverified.add();
+    return 0;
+  }
+  VerifyResult result;
+  const bool fits = entry->with_executable(state.views, [&](Executable& executable) {
+    result = verify(context, executable, state.views, queues, standstill);
+  });
+  standstill.resume();
+  if (!fits) {
+    static_cast<void>(entry->launch(context, {}, 0));  // counts the mismatch
+    return 0;
+  }
+  *launched = true;
+  switch (result.outcome) {
+    case Verified::kEqual:
+      state.counters.verified.add();
+      state.counters.replayed.add(state.views.size());
+      state.counters.launches.add();
+      break;
+    case Verified::kDifferent:
+      state.counters.differences.add();
+      env::log_error("verify: a graph of " + std::to_string(state.views.size()) +
+                     " operations computes something else than eager execution: " + result.text +
+                     "; it is not replayed any more, and the application got the eager result");
+      entry->retire(GraphEntry::Decline::kDiffers, result.text);
+      break;
+    case Verified::kUnstable:
+      state.counters.unverified.add();
+      entry->retire(GraphEntry::Decline::kDiffers, "two eager runs differ from each other: " + result.text);
+      break;
+    case Verified::kImpossible: state.counters.unverified.add(); break;
+  }
+  return result.error;
+}
+
+const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const noexcept {
+  for (const QueueSlot* queue : state_->held_queues) {
+    if (queue->info.id == operation.header().queue) {
+      return queue->info;
+    }
+  }
+  return state_->queue->info;
+}
+
+void Lane::popped(std::uint32_t count) {
+  State& state = *state_;
+  state.held_head += count;
+  const std::size_t left = state.held_offsets.size() - state.held_head;
+  if (left == 0) {
+    state.held_bytes.clear();
+    state.held_offsets.clear();
+    state.held_head = 0;
+    state.window.clear(engine_.shared().backend);
+    return;
+  }
+  if (state.held_head >= kCompactAfter) {
+    const std::size_t cut = state.held_offsets[state.held_head];
+    state.held_bytes.erase(state.held_bytes.begin(), state.held_bytes.begin() + static_cast<std::ptrdiff_t>(cut));
+    state.held_offsets.erase(state.held_offsets.begin(),
+                             state.held_offsets.begin() + static_cast<std::ptrdiff_t>(state.held_head));
+    for (std::size_t& offset : state.held_offsets) {
+      offset -= cut;
+    }
+    state.held_head = 0;
+  }
+}
+
+/// Ends every change of what is held. When nothing is left, the store to held_count_ is the last thing
+/// done here: from then on the owner works without the lock.
+void Lane::publish() {
+  State& state = *state_;
+  const std::size_t left = state.held_offsets.size() - state.held_head;
+  const bool held_before = held_count_.load(std::memory_order_relaxed) != 0;
+  if (left != 0) {
+    const OperationView oldest(state.held_bytes.data() + state.held_offsets[state.held_head]);
+    first_held_.store(oldest.header().sequence, std::memory_order_relaxed);
+    state.held_since_ns.store(oldest.header().time_ns, std::memory_order_relaxed);
+    if (!held_before) {
+      engine_.held_lanes_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    held_count_.store(static_cast<std::uint32_t>(left), std::memory_order_seq_cst);
+    if (!held_before) {
+      engine_.shared().watchdog.arm();
+    }
+    return;
+  }
+  for (const auto& [release, handle] : state.deferred) {
+    const Inside guard;
+    release(handle);
+  }
+  state.deferred.clear();
+  for (QueueSlot* queue : state.held_queues) {
+    queue->holder.store(nullptr, std::memory_order_release);
+  }
+  state.held_queues.clear();
+  if (held_before) {
+    engine_.held_lanes_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  held_count_.store(0, std::memory_order_release);
+}
+
+void Lane::note_error(int error) noexcept {
+  if (state_->flush_error == 0) {
+    state_->flush_error = error;
+  }
+}
+
+void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexcept {
+  State& state = *state_;
+  if (held_count_.load(std::memory_order_relaxed) != 0 && !inside_lane) {
+    const std::lock_guard guard(state.mutex);
+    if (held_count_.load(std::memory_order_relaxed) != 0) {
+      try {
+        state.deferred.emplace_back(release, handle);
+        return;
+      } catch (const std::exception& failure) {
+        engine_.fail(failure.what());
+      }
+    }
+  }
+  release(handle);
+}
+
+void Lane::flush(bool expired) noexcept {
+  State& state = *state_;
+  if (inside_lane) {
+    return;
+  }
+  try {
+    const std::lock_guard guard(state.mutex);
+    if (held_count_.load(std::memory_order_relaxed) == 0) {
+      return;
+    }
+    if (expired) {
+      state.counters.expired.add();
+    }
+    state.spans.disturbed();
+    for (const Action& action : state.matcher.expire()) {
+      note_error(apply(action));
+    }
+    publish();
+  } catch (const std::exception& failure) {
+    engine_.fail(failure.what());
+  }
+}
+
+}  // namespace refrain::replay

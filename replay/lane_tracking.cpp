@@ -1,0 +1,96 @@
+// Stretches that may be worth a graph are recorded while they are issued eagerly; when one is complete, its
+// graph is asked for.
+#include <algorithm>
+
+#include "replay/lane.h"
+#include "replay/lane_state.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+void Lane::described(std::uint32_t host_ns) {
+  State& state = *state_;
+  reinterpret_cast<capture::OperationHeader*>(state.scratch.data())->host_ns = host_ns;
+  stamp(state.scratch.data());
+  const OperationView operation(state.scratch.data());
+  if (state.stream != nullptr) {
+    state.stream->operation(operation);
+  }
+  const Following& following = state.matcher.following();
+  if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !replays(engine_.settings())) {
+    return;
+  }
+  if (following.position == 0) {
+    state.tracked_chunk = following.chunk;
+    state.tracking.clear();
+    state.tracked_ns = 0;
+  } else if (state.tracked_chunk != following.chunk || state.tracking.size() != following.position) {
+    state.tracked_chunk = kNoChunk;  // not seen from its beginning
+    return;
+  }
+  state.tracking.add(operation);
+  const auto& queues = state.tracking.queues;
+  if (std::none_of(queues.begin(), queues.end(), [&](const auto& known) { return known.id == state.queue->info.id; })) {
+    state.tracking.queues.push_back(state.queue->info);
+  }
+  state.tracked_ns += host_ns;
+  if (following.complete) {
+    state.tracked_chunk = kNoChunk;
+    occurrence_complete(following.chunk);
+  }
+}
+
+void Lane::occurrence_complete(ChunkId chunk) {
+  State& state = *state_;
+  const auto entry = entry_of(chunk);
+  if (entry == nullptr) {
+    state.matcher.set_mode(chunk, ChunkMode::kPass);
+    return;
+  }
+  GraphStore& store = engine_.shared().store;
+  store.spend(state.tracking.size() * state.hold_cost_ns);  // what looking cost
+  state.views.clear();
+  for (std::size_t i = 0; i < state.tracking.size(); ++i) {
+    state.views.push_back(state.tracking.operation(i));
+  }
+  if (entry->tracked(state.views, state.tracked_ns, store.budget_allows()) != GraphEntry::Wish::kBuild) {
+    return;
+  }
+  for (std::size_t i = 0; i < state.views.size(); ++i) {
+    if (!engine_.shared().hooks.retain_objects(state.views[i])) {
+      for (std::size_t retained = 0; retained < i; ++retained) {
+        engine_.shared().hooks.release_objects(state.views[retained]);
+      }
+      static_cast<void>(entry->built(nullptr, "its buffers or kernels are freed before it comes back"));
+      return;
+    }
+  }
+  store.request_build(entry, state.tracking);
+}
+
+const std::shared_ptr<GraphEntry>& Lane::entry_of(ChunkId chunk) {
+  State& state = *state_;
+  if (chunk >= state.entries.size()) {
+    state.entries.resize(std::size_t{chunk} + 1);
+  }
+  auto& entry = state.entries[chunk];
+  if (entry == nullptr) {
+    auto tokens = state.matcher.tokens_of(chunk);
+    if (!tokens.empty()) {
+      entry = engine_.shared().store.entry_for(std::move(tokens), state.queue->capabilities.update_arguments);
+      if (entry != nullptr) {
+        entry->subscribe(state.matcher, chunk);
+      }
+    }
+    for (const ChunkId evicted : state.matcher.take_evicted()) {
+      if (evicted < state.entries.size() && state.entries[evicted] != nullptr && evicted != chunk) {
+        state.entries[evicted]->unsubscribe(state.matcher, evicted);
+        state.entries[evicted] = nullptr;
+      }
+    }
+  }
+  return entry;
+}
+
+}  // namespace refrain::replay
