@@ -8,10 +8,11 @@ namespace {
 
 /// What to call a submission that is a host call as well. Static lifetime, as host calls' names have.
 const char* blocking_name_of(OperationKind kind) {
-  static const auto names = [] {
-    std::array<std::string, kOperationKindCount> made;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
+  // Never destroyed: the last lanes are drained by an exit handler, when statics may be gone already.
+  static const auto& names = *[] {
+    auto* made = new std::array<std::string, kOperationKindCount>;
+    for (std::size_t i = 0; i < made->size(); ++i) {
+      (*made)[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
     }
     return made;
   }();

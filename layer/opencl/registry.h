@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace refrain::layer {
@@ -19,6 +20,15 @@ template <class T>
 class Registry {
  public:
   constexpr Registry() noexcept = default;
+  /// Only for registries that end, as in tests: the layer's own live as long as the process.
+  ~Registry() {
+    for (const Table* table = table_.load(std::memory_order_relaxed); table != nullptr;) {
+      delete std::exchange(table, table->older);
+    }
+    while (chunks_ != nullptr) {
+      delete std::exchange(chunks_, chunks_->next);
+    }
+  }
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 

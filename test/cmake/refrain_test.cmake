@@ -2,6 +2,6 @@
 function(refrain_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;LIBRARIES;PROPERTIES" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES} $<TARGET_OBJECTS:refrain_catch_main>)
-  target_link_libraries(${ARG_NAME} PRIVATE refrain_options Catch2::Catch2 ${ARG_LIBRARIES})
+  target_link_libraries(${ARG_NAME} PRIVATE refrain_program Catch2::Catch2 ${ARG_LIBRARIES})
   catch_discover_tests(${ARG_NAME} TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT 300 ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
 endfunction()
