@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <thread>
 
@@ -34,6 +35,7 @@ template <class Body>
 Outcome in_child(Body body) {
   const std::string base =
       (std::filesystem::temp_directory_path() / ("refrain_log_" + std::to_string(::getpid()))).string();
+  std::cout.flush();  // or the test's own lines may be written once more, by the child
   const pid_t child = ::fork();
   if (child == 0) {
     const int output = ::open((base + ".out").c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);

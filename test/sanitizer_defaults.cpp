@@ -3,18 +3,18 @@
 // into every program of ours, so that the tests' child processes know it too.
 extern "C" {
 
-const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+const char* __lsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
 const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libhwloc\n";
 }
 
-const char* __asan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+const char* __asan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
 const char* __asan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "interceptor_via_lib:libpocl\n";
 }
 
-const char* __tsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+const char* __tsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
 const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
-  return "called_from_lib:libpocl\n";
+  return "called_from_lib:libpocl\nrace:libpocl\n";
 }
 }

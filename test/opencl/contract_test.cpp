@@ -125,6 +125,14 @@ TEST_CASE("programs are built again after their kernels were replayed") {
   same_everywhere({"rebuild"}, 1);
 }
 
+TEST_CASE("shared virtual memory: kernels, fills, copies, maps") {
+  same_everywhere({"svm"}, 1);
+}
+
+TEST_CASE("several contexts, in turns and from threads of their own") {
+  same_everywhere({"contexts"}, 100);
+}
+
 TEST_CASE("images, samplers and copies between images and buffers") {
   same_everywhere({"images"}, 0);
 }

@@ -1,0 +1,107 @@
+// Shared virtual memory, and objects of several contexts side by side.
+
+#include <array>
+#include <thread>
+
+#include "test/opencl/program.h"
+
+using program::Device;
+using program::hash_of;
+using program::launch;
+using program::print;
+using program::read;
+using program::set;
+
+namespace {
+
+constexpr std::size_t kCount = 256;
+constexpr int kRounds = 200;
+
+}  // namespace
+
+/// Kernels, fills, copies and maps of coarse-grained shared virtual memory, freed in the end by a command.
+PROGRAM(svm) {
+  const Device gpu;
+  cl_command_queue queue = gpu.queue();
+  constexpr std::size_t kBytes = kCount * sizeof(cl_uint);
+  std::array<cl_uint*, 3> memory{};
+  for (cl_uint*& pointer : memory) {
+    pointer = static_cast<cl_uint*>(clSVMAlloc(gpu.context, CL_MEM_READ_WRITE, kBytes, 0));
+    if (pointer == nullptr) {
+      std::printf("no shared virtual memory\n");
+      return 0;
+    }
+    const cl_uint seed = 3;
+    CHECK_CL(clEnqueueSVMMemFill(queue, pointer, &seed, sizeof(seed), kBytes, 0, nullptr, nullptr));
+  }
+  cl_kernel scale = gpu.kernel("scale");
+  set(scale, 1, static_cast<cl_uint>(kCount));
+  set(scale, 2, 3U);
+  std::uint64_t sum = 0;
+  std::vector<cl_uint> own(kCount, 0);
+  for (cl_uint round = 0; round < kRounds; ++round) {
+    for (cl_uint i = 0; i < 6; ++i) {
+      CHECK_CL(clSetKernelArgSVMPointer(scale, 0, memory[i % 2]));
+      set(scale, 3, i);
+      launch(queue, scale, kCount);
+    }
+    const cl_uint pattern = 5;
+    CHECK_CL(clEnqueueSVMMemFill(queue, memory[0] + 16, &pattern, sizeof(pattern), 64, 0, nullptr, nullptr));
+    CHECK_CL(clEnqueueSVMMemcpy(queue, CL_FALSE, memory[2], memory[0], kBytes / 2, 0, nullptr, nullptr));
+    CHECK_CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, memory[2], kBytes, 0, nullptr, nullptr));
+    memory[2][round % kCount] += round;
+    sum = sum * 31 + memory[2][(round + 1) % kCount];
+    CHECK_CL(clEnqueueSVMUnmap(queue, memory[2], 0, nullptr, nullptr));
+    CHECK_CL(clEnqueueSVMMemcpy(queue, CL_TRUE, own.data(), memory[1], kBytes, 0, nullptr, nullptr));
+    sum = sum * 31 + hash_of(own);
+    own.assign(kCount, round);
+    CHECK_CL(clEnqueueSVMMemcpy(queue, CL_TRUE, memory[1], own.data(), 64, 0, nullptr, nullptr));
+  }
+  void* pointers[] = {memory[0], memory[1], memory[2]};
+  CHECK_CL(clEnqueueSVMFree(queue, 3, pointers, nullptr, nullptr, 0, nullptr, nullptr));
+  CHECK_CL(clFinish(queue));
+  std::printf("sum %016llx\n", static_cast<unsigned long long>(sum));
+  return 0;
+}
+
+/// Two contexts, each with a program, kernels and buffers of its own: used in turns by one thread, then by
+/// a thread each.
+PROGRAM(contexts) {
+  const std::array<Device, 2> gpus;
+  std::array<cl_command_queue, 2> queues{};
+  std::array<cl_mem, 2> x{};
+  std::array<cl_kernel, 2> scale{};
+  for (std::size_t which = 0; which < 2; ++which) {
+    queues[which] = gpus[which].queue();
+    x[which] = gpus[which].filled(kCount, static_cast<cl_uint>(which) + 1);
+    scale[which] = gpus[which].kernel("scale");
+    set(scale[which], 0, x[which]);
+    set(scale[which], 1, static_cast<cl_uint>(kCount));
+    set(scale[which], 2, 3U);
+  }
+  const auto step = [&](std::size_t which, cl_uint i) {
+    set(scale[which], 3, i);
+    launch(queues[which], scale[which], kCount);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    for (cl_uint i = 0; i < 8; ++i) {
+      step(i % 2, i);
+    }
+    CHECK_CL(clFinish(queues[0]));
+    CHECK_CL(clFinish(queues[1]));
+  }
+  const auto alone = [&](std::size_t which) {
+    for (int round = 0; round < kRounds; ++round) {
+      for (cl_uint i = 0; i < 6; ++i) {
+        step(which, i);
+      }
+      CHECK_CL(clFinish(queues[which]));
+    }
+  };
+  std::thread other(alone, 1);
+  alone(0);
+  other.join();
+  print("x", read(queues[0], x[0], kCount));
+  print("y", read(queues[1], x[1], kCount));
+  return 0;
+}
