@@ -204,9 +204,9 @@ TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
   const auto asleep = rig.report()["asleep"].get<int>();
   CHECK(asleep > 16'000);
   CHECK(rig.report()["submissions"] == 120'000);
-  CHECK(asleep < 110'000);          // it was awake at least twice
+  CHECK(asleep < 118'000);          // it was awake at least twice
   rig.backend.enqueue_cost_ns = 0;  // now it would pay
-  program.issue_cost_ns = 20'000;  // by far, also under sanitizers
+  program.issue_cost_ns = 20'000;   // by far, also under sanitizers
   for (int i = 0; i < 20'000 && rig.report()["launches"].get<int>() < 100; ++i) {
     for (int k = 0; k < 20; ++k) {
       program.kernel(500 + static_cast<std::uint64_t>(k), 7, 3);

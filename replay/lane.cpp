@@ -28,8 +28,9 @@ MatcherOptions matcher_options(const env::Settings& settings) {
 }
 
 // A lane in which nothing pays looks at this many submissions, then sleeps, longer and longer.
-constexpr std::uint64_t kAwake = 16384;
-constexpr std::uint64_t kLongestSleep = 16 * kAwake;
+constexpr std::uint64_t kAwake = 4096;
+constexpr std::uint64_t kShortestSleep = 4 * kAwake;
+constexpr std::uint64_t kLongestSleep = 64 * kAwake;
 
 }  // namespace
 
@@ -39,7 +40,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay);
   state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay;
-  state_->sleep_length = kAwake;
+  state_->sleep_length = kShortestSleep;
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
   }
@@ -54,20 +55,15 @@ Lane::~Lane() {
 }
 
 Verdict Lane::submit(const Submission& submission) noexcept {
+  if (asleep_ != 0 && !inside_lane && engine_.active()) {
+    doze();
+    return Verdict::kIssue;
+  }
   ++sequence_;
   State& state = *state_;
   state.bypass = inside_lane || !engine_.active();
   state.verdict = Verdict::kIssue;
   if (state.bypass) {
-    return Verdict::kIssue;
-  }
-  if (state.asleep != 0) {
-    state.counters.submissions.add();
-    state.counters.asleep.add();
-    state.bypass = true;
-    if (--state.asleep == 0) {
-      wake_up();
-    }
     return Verdict::kIssue;
   }
   // While something is held, other threads may flush it: everything below is theirs as well then.
@@ -94,6 +90,7 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   }
   if (unholdable != nullptr) {
     state.unholdable.add(unholdable);
+    state.counters.unholdable.add();
   }
   const bool timed = (sequence_ & 15U) == 0;
   state.submit_started_ns = timed && replaying ? now_ns() : 0;
@@ -121,10 +118,22 @@ void Lane::enter_standstill() noexcept {
   }
 }
 
+std::uint64_t Lane::doze() noexcept {
+  State& state = *state_;
+  ++sequence_;
+  state.counters.submissions.add();
+  state.counters.asleep.add();
+  state.bypass = true;
+  state.verdict = Verdict::kIssue;
+  if (--asleep_ == 0) {
+    wake_up();
+  }
+  return sequence_;
+}
+
 void Lane::wake_up() noexcept {
   State& state = *state_;
-  state.awake_since = sequence_;
-  state.replayed_before = state.counters.replayed.get();
+  stay_awake();
   try {
     static_cast<void>(state.matcher.cut());  // what comes next does not follow what was seen last
   } catch (const std::exception& error) {
@@ -132,19 +141,32 @@ void Lane::wake_up() noexcept {
   }
 }
 
-/// At a cut, with nothing held: if nothing was replayed for a long time, even looking costs too much.
+void Lane::stay_awake() noexcept {
+  State& state = *state_;
+  state.awake_since = sequence_;
+  state.replayed_before = state.counters.replayed.get();
+  state.hopeless_before = state.counters.followed.get() + state.counters.unholdable.get();
+}
+
+/// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
 void Lane::consider_sleep() noexcept {
   State& state = *state_;
-  if (!state.may_sleep || sequence_ - state.awake_since < kAwake || held_count_.load(std::memory_order_relaxed) != 0) {
+  const std::uint64_t seen = sequence_ - state.awake_since;
+  if (!state.may_sleep || seen < kAwake || held_count_.load(std::memory_order_relaxed) != 0) {
     return;
   }
-  if ((state.counters.replayed.get() - state.replayed_before) * 10 >= sequence_ - state.awake_since) {
-    state.sleep_length = kAwake;
-    state.awake_since = sequence_;
-    state.replayed_before = state.counters.replayed.get();
+  if ((state.counters.replayed.get() - state.replayed_before) * 10 >= seen) {
+    state.sleep_length = kShortestSleep;
+    stay_awake();
     return;
   }
-  state.asleep = state.sleep_length;
+  // What repeats is known and does not pay; or nothing repeats, over more than the history can compare.
+  const std::uint64_t hopeless =
+      state.counters.followed.get() + state.counters.unholdable.get() - state.hopeless_before;
+  if (hopeless * 10 < seen * 9 && seen < 4 * static_cast<std::uint64_t>(engine_.settings().history)) {
+    return;
+  }
+  asleep_ = state.sleep_length;
   state.sleep_length = std::min(state.sleep_length * 2, kLongestSleep);
   state.spans.abandon();
 }
@@ -358,7 +380,11 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
 
 void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
   State& state = *state_;
-  if (inside_lane || !waited || !state.spans.open() || !engine_.active()) {
+  if (inside_lane || !waited || asleep_ != 0 || !engine_.active()) {
+    return;
+  }
+  consider_sleep();
+  if (!state.spans.open()) {
     return;
   }
   try {

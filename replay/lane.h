@@ -87,6 +87,11 @@ class Lane {
     return held_count_.load(std::memory_order_relaxed) != 0 && sequence >= first_held_.load(std::memory_order_relaxed);
   }
 
+  /// True while nothing is looked at, because nothing has paid for long. Nothing is held then; instead of
+  /// describing the submission, doze() is told of it (it returns the submission's sequence number).
+  [[nodiscard]] bool asleep() const noexcept { return asleep_ != 0; }
+  std::uint64_t doze() noexcept;
+
   Verdict submit(const Submission& submission) noexcept;
   /// For kDescribeAndIssue and kHold: where the record goes. begin() … finish() exactly one record;
   /// `sequence`, `time_ns`, `queue` and `queue_handle` are filled in by the lane.
@@ -141,11 +146,13 @@ class Lane {
   void note_error(int error) noexcept;
   void let_graphs_rest(bool rest);
   void wake_up() noexcept;
+  void stay_awake() noexcept;
   void consider_sleep() noexcept;
 
   Engine& engine_;
   std::uint64_t number_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
   bool wants_time_ = false;
   std::atomic<std::uint32_t> held_count_{0};
   std::atomic<std::uint64_t> first_held_{0};

@@ -94,6 +94,7 @@ struct LaneCounters {
   Counter tracked;      ///< issued while a stretch was being looked at
   Counter held_issued;  ///< held, but issued eagerly in the end
   Counter expired;      ///< flushes by the watchdog
+  Counter unholdable;   ///< of all names, see State::unholdable
   Counter asleep;       ///< not looked at, because nothing had paid for a long time
   Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
@@ -135,11 +136,11 @@ struct Lane::State {
   std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
   std::vector<capture::OperationView> views;         ///< reused
 
-  bool may_sleep = false;    ///< only with the gate on
-  std::uint64_t asleep = 0;  ///< submissions that are still not looked at
+  bool may_sleep = false;  ///< only with the gate on
   std::uint64_t sleep_length = 0;
   std::uint64_t awake_since = 0;      ///< sequence number
   std::uint64_t replayed_before = 0;  ///< counter when it woke up
+  std::uint64_t hopeless_before = 0;  ///< the same of those followed without replay or unholdable
 
   SpanGate spans;
   capture::Stream* stream = nullptr;

@@ -94,11 +94,35 @@ cl_int pass_through(const Call& call, cl_uint count, const cl_event* waits, cl_e
   return host_call.done(status, (call.flags & capture::kBlocking) != 0);
 }
 
+/// The calling thread's lane if it sleeps and nothing is held anywhere: then a call without a wait list needs
+/// no more than enqueue_asleep(). Null: go the long way.
+inline replay::Lane* sleeping_lane(cl_uint count, const cl_event* waits) noexcept {
+  replay::Lane* lane = replay::Lane::current;
+  if (lane == nullptr || !lane->asleep() || count != 0 || waits != nullptr) [[likely]] {
+    return nullptr;
+  }
+  const replay::Engine* running = engine();
+  return running != nullptr && !running->anything_held() ? lane : nullptr;
+}
+
+template <class Issue>
+cl_int enqueue_asleep(replay::Lane& lane, cl_event* event, Issue&& issue) noexcept {
+  const std::uint64_t sequence = lane.doze();
+  const cl_int status = issue(nullptr, event);
+  if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
+    register_event(*event, lane.number(), sequence);
+  }
+  return status;
+}
+
 /// `describe(writer, token)` begins the record and adds words and arguments; it may throw.
 /// `issue(waits, event)` calls the driver.
 template <class Describe, class Issue>
 cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event,
                Describe&& describe, Issue&& issue) noexcept {
+  if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
+    return enqueue_asleep(*lane, event, issue);
+  }
   replay::Engine* running = engine();
   QueueState* queue = objects.queues.find(handle_of(handle));
   if (running == nullptr || queue == nullptr || (count != 0) != (waits != nullptr)) [[unlikely]] {

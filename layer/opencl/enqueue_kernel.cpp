@@ -6,11 +6,19 @@
 namespace refrain::layer {
 namespace {
 
+struct ShapeArguments {
+  cl_uint dimensions;
+  const size_t* offset;
+  const size_t* global;
+  const size_t* local;
+};
+
 /// Launch shape as record words. Missing arrays mean what the API says they mean.
 struct Shape {
   std::array<std::uint64_t, capture::words::kKernelCount> words{};
 
-  Shape(cl_uint dimensions, const size_t* offset, const size_t* global, const size_t* local) noexcept {
+  explicit Shape(const ShapeArguments& told) noexcept {
+    const auto [dimensions, offset, global, local] = told;
     words[capture::words::kDimensions] = dimensions;
     for (cl_uint i = 0; i < 3; ++i) {
       const bool used = i < dimensions;
@@ -35,8 +43,13 @@ struct Shape {
 
 template <class Issue>
 cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
-              const Shape& shape, cl_uint count, const cl_event* waits, cl_event* event, Issue&& issue) noexcept {
+              const ShapeArguments& arguments, cl_uint count, const cl_event* waits, cl_event* event,
+              Issue&& issue) noexcept {
+  if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
+    return enqueue_asleep(*lane, event, issue);
+  }
   const KernelState* kernel = find_kernel(handle);
+  const Shape shape(arguments);
   const Token seed = mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function);
   const Call call{
       entry_point, OperationKind::kKernel, shape.mixed(seed), command,
@@ -62,7 +75,7 @@ cl_int wrap::clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
                                     const size_t* global, const size_t* local, cl_uint count, const cl_event* waits,
                                     cl_event* event) noexcept {
   return launch(entry::clEnqueueNDRangeKernel, CL_COMMAND_NDRANGE_KERNEL, queue, kernel,
-                Shape(dimensions, offset, global, local), count, waits, event,
+                {dimensions, offset, global, local}, count, waits, event,
                 [&](const cl_event* driver_waits, cl_event* result) {
                   return target.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count,
                                                        driver_waits, result);
@@ -72,8 +85,8 @@ cl_int wrap::clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl
 cl_int wrap::clEnqueueTask(cl_command_queue queue, cl_kernel kernel, cl_uint count, const cl_event* waits,
                            cl_event* event) noexcept {
   const size_t one = 1;
-  return launch(entry::clEnqueueTask, CL_COMMAND_TASK, queue, kernel, Shape(1, nullptr, &one, &one), count, waits,
-                event, [&](const cl_event* driver_waits, cl_event* result) {
+  return launch(entry::clEnqueueTask, CL_COMMAND_TASK, queue, kernel, {1, nullptr, &one, &one}, count, waits, event,
+                [&](const cl_event* driver_waits, cl_event* result) {
                   return target.clEnqueueTask(queue, kernel, count, driver_waits, result);
                 });
 }
