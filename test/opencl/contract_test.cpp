@@ -177,6 +177,16 @@ TEST_CASE("random calls of 8 threads for about 10 seconds") {
   }
 }
 
+TEST_CASE("promise 6, never slower: threads in which nothing pays are not looked at, and compute the same") {
+  // Long enough for lanes to fall asleep and to wake up, with events across queues in between.
+  const Result plain = run_plain({"hopeless"}, 300);
+  const Result result = run_mode({"hopeless"}, "replay", {{"REFRAIN_GATE", "1"}}, 300);
+  show(result);
+  CHECK(result.output == plain.output);
+  CHECK(result.asleep > 17'000);  // more than one sleep
+  CHECK(result.asleep < result.submissions);
+}
+
 TEST_CASE("SIGUSR1 prints the report, and only that") {
   const Result result = run_mode({"signalled"}, "replay");
   show(result);

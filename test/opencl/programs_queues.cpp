@@ -160,6 +160,43 @@ PROGRAM(handover) {
   return 0;
 }
 
+/// Long, and with a scalar that changes at every launch: nothing here can be replayed without mutable
+/// dispatch. Events go from queue to queue, and the host waits in three ways.
+PROGRAM(hopeless) {
+  const Device gpu;
+  const std::array<cl_command_queue, 2> queues = {gpu.queue(), gpu.queue()};
+  cl_mem x = gpu.filled(kCount, 1);
+  cl_kernel scale = gpu.kernel("scale");
+  set(scale, 0, x);
+  set(scale, 1, static_cast<cl_uint>(kCount));
+  set(scale, 2, 3U);
+  cl_uint number = 0;
+  std::uint64_t sum = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::array<cl_event, 2> events{};
+    for (std::size_t part = 0; part < 2; ++part) {
+      for (int i = 0; i < 4; ++i) {
+        set(scale, 3, ++number);
+        const bool first = i == 0 && part == 1;
+        launch(queues[part], scale, kCount, first ? std::vector<cl_event>{events[0]} : std::vector<cl_event>{},
+               i == 3 ? &events[part] : nullptr);
+      }
+    }
+    if (round % 3 == 0) {
+      CHECK_CL(clWaitForEvents(1, &events[1]));
+    } else if (round % 3 == 1) {
+      CHECK_CL(clFinish(queues[1]));
+    } else {
+      sum = sum * 31 + hash_of(read(queues[1], x, kCount));
+    }
+    for (cl_event event : events) {
+      CHECK_CL(clReleaseEvent(event));
+    }
+  }
+  std::printf("sum %016llx\n", static_cast<unsigned long long>(sum));
+  return 0;
+}
+
 /// One thread enqueues and lets go of its objects while another releases them.
 PROGRAM(foreign_release) {
   const Device gpu;

@@ -147,6 +147,7 @@ Result run(const Options& options) {
     result.reported = true;
     result.submissions = number_of(parsed, "submissions");
     result.replayed = number_of(parsed, "replayed");
+    result.asleep = number_of(parsed, "asleep");
     result.launches = number_of(parsed, "launches");
     result.differences = number_of(parsed, "differences");
   }
