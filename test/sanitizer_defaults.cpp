@@ -1,20 +1,23 @@
 // What the sanitizer builds are to ignore: errors inside the OpenCL driver, which plain programs show as well
 // (PoCL 3.1 leaks when a program ends without releasing everything, and reads past a program's hash). Compiled
-// into every program of ours, so that the tests' child processes know it too.
-extern "C" {
+// into every program of ours, so that the tests' child processes know it too. The sanitizers' libraries look
+// these functions up, so they must be visible.
+#define REFRAIN_VISIBLE __attribute__((visibility("default")))
 
-const char* __lsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
-const char* __lsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier)
+extern "C" {
+REFRAIN_VISIBLE const char* __lsan_default_suppressions();
+REFRAIN_VISIBLE const char* __asan_default_suppressions();
+REFRAIN_VISIBLE const char* __tsan_default_suppressions();
+
+const char* __lsan_default_suppressions() {
   return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libhwloc\n";
 }
-
-const char* __asan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
-const char* __asan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+const char* __asan_default_suppressions() {
   return "interceptor_via_lib:libpocl\n";
 }
-
-const char* __tsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
-const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
+const char* __tsan_default_suppressions() {
   return "called_from_lib:libpocl\nrace:libpocl\n";
 }
 }
+// NOLINTEND(bugprone-reserved-identifier)
