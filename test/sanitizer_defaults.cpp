@@ -17,7 +17,7 @@ const char* __asan_default_suppressions() {
   return "interceptor_via_lib:libpocl\n";
 }
 const char* __tsan_default_suppressions() {
-  return "called_from_lib:libpocl.so\nrace:libpocl\n";
+  return "race:libpocl\n";
 }
 }
 // NOLINTEND(bugprone-reserved-identifier)
