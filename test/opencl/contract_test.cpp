@@ -169,12 +169,21 @@ TEST_CASE("an application's own command buffers, through extension functions") {
   same_everywhere({"own_command_buffer"}, 0);
 }
 
-TEST_CASE("random calls of 8 threads for about 10 seconds") {
+TEST_CASE("random calls of 8 threads, in every mode") {
   const std::string bodies = kSanitized ? "20" : "150";
   for (const char* seed : {"11", "12"}) {
     INFO("seed " << seed);
     same_everywhere({"random_calls", seed, "8", bodies}, kSanitized ? 1 : 500, 300);
   }
+}
+
+TEST_CASE("random calls of 8 threads for about 10 seconds, replayed") {
+  const std::vector<std::string> program = {"random_calls", "21", "8", kSanitized ? "100" : "6000"};
+  const Result plain = run_plain(program, 300);
+  const Result result = run_mode(program, "replay", {}, 300);
+  show(result);
+  CHECK(result.output == plain.output);
+  CHECK(result.replayed > (kSanitized ? 0 : 1'000));
 }
 
 TEST_CASE("promise 6, never slower: threads in which nothing pays are not looked at, and compute the same") {
