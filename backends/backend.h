@@ -41,7 +41,9 @@ struct Capabilities {
   bool out_of_order = false;      ///< may be recorded for out-of-order queues
   bool update_arguments = false;  ///< arguments of kernels can be changed after finalize
   bool simultaneous_use = false;  ///< may be enqueued again while it still runs
-  std::uint32_t version = 0;      ///< as the extension gives it (major<<22 | minor<<12 | patch)
+  /// Queues with the same number share command buffers: work of several queues can be one. 0: none does.
+  std::uint32_t share_group = 0;
+  std::uint32_t version = 0;  ///< as the extension gives it (major<<22 | minor<<12 | patch)
 };
 
 struct NodeUpdate {
@@ -63,6 +65,9 @@ class CommandBuffer {
   virtual Status update(std::span<const NodeUpdate> updates) noexcept = 0;
   /// True while a submission may still be running. Never waits.
   [[nodiscard]] virtual bool busy() const noexcept = 0;
+  /// False if enqueuing it now would make work of one queue wait for unfinished work of another that it does
+  /// not depend on (only for command buffers over several queues). Never waits.
+  [[nodiscard]] virtual bool ready() noexcept { return true; }
 };
 
 class Backend {

@@ -52,7 +52,8 @@ Payload queues(std::span<const QueueInfo> queues) {
   FlatBufferBuilder builder;
   std::vector<wire::Queue> list;
   for (const QueueInfo& queue : queues) {
-    list.emplace_back(queue.id, queue.handle, queue.context, queue.device, queue.role, queue.in_order, queue.profiling);
+    list.emplace_back(queue.id, queue.handle, queue.context, queue.device, queue.role, queue.in_order, queue.profiling,
+                      static_cast<std::uint8_t>(queue.default_order));
   }
   return release(builder, wire::CreateQueuesDirect(builder, &list));
 }

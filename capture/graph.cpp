@@ -245,6 +245,9 @@ NodeIndex GraphBuilder::add(const OperationView& operation) {
       state.blocker = node;
     }
   }
+  if (queues_[queue].default_order != DefaultOrder::kNone) {
+    add_default_order(queue, node);
+  }
   for (const WaitRef wait : operation.waits()) {
     if ((wait & kInternalWait) != 0) {
       const NodeIndex before = node_of_sequence(wait & ~kInternalWait);
@@ -259,6 +262,17 @@ NodeIndex GraphBuilder::add(const OperationView& operation) {
   storage_.insert(storage_.end(), bytes.begin(), bytes.end());
   queue_index_.push_back(queue);
   return node;
+}
+
+void GraphBuilder::add_default_order(std::uint32_t queue, NodeIndex node) {
+  const QueueInfo& own = queues_[queue];
+  const DefaultOrder wanted =
+      own.default_order == DefaultOrder::kIsDefault ? DefaultOrder::kWithDefault : DefaultOrder::kIsDefault;
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    if (queues_[i].default_order == wanted && queues_[i].context == own.context && queue_states_[i].last != kNone) {
+      edges_.push_back({queue_states_[i].last, node, EdgeReason::kBarrier});
+    }
+  }
 }
 
 std::string GraphBuilder::describe(NodeIndex node) const {

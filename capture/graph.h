@@ -101,6 +101,7 @@ class GraphBuilder {
 
   std::uint32_t queue_index(const OperationView& operation);
   [[nodiscard]] NodeIndex node_of_sequence(std::uint64_t sequence) const;
+  void add_default_order(std::uint32_t queue, NodeIndex node);
   void remember_sequence(std::uint64_t sequence, NodeIndex node);
   [[nodiscard]] bool reaches(NodeIndex from, NodeIndex to) const;
   [[nodiscard]] std::string describe(NodeIndex node) const;

@@ -80,7 +80,8 @@ void GraphStore::describe(std::span<const OperationView> operations) {
   std::vector<std::uint32_t> in_order;
   for (const ObjectId id : stretch_queues_) {
     const auto known = queues_.find(id);
-    in_order.push_back(known == queues_.end() || known->second.in_order ? 1 : 0);
+    const QueueInfo info = known == queues_.end() ? QueueInfo{} : known->second;
+    in_order.push_back((info.in_order ? 1U : 0U) | static_cast<std::uint32_t>(info.default_order) << 1U);
   }
   for (NodeShape& node : nodes_) {
     node.in_order = in_order[node.queue];

@@ -24,7 +24,7 @@ struct NodeShape {
   std::uint32_t queue = 0;
   std::uint16_t words = 0, argument_count = 0;
   std::uint32_t waits = 0, value_bytes = 0;
-  std::uint32_t in_order = 0;  ///< of the node's queue: it decides about edges
+  std::uint32_t in_order = 0;  ///< and default order, of the node's queue: they decide about edges
 };
 static_assert(sizeof(NodeShape) == 40);
 

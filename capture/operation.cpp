@@ -165,6 +165,36 @@ OperationHeader& OperationWriter::begin_kernel(Token token, std::span<const std:
   return header();
 }
 
+std::span<std::byte> OperationWriter::begin_kernel_values(Token token,
+                                                          std::span<const std::uint64_t, words::kKernelCount> shape,
+                                                          std::span<const ArgumentDescriptor> descriptors,
+                                                          std::span<const ArgumentDescriptor> more,
+                                                          std::size_t value_bytes) {
+  start_ = storage_->size();
+  values_.clear();
+  // New bytes of a vector are zero, and so is the padding between the values.
+  storage_->resize(start_ + sizeof(OperationHeader) + shape.size_bytes() + descriptors.size_bytes() +
+                   more.size_bytes() + value_bytes);
+  std::byte* place = storage_->data() + start_;
+  OperationHeader fresh;
+  fresh.kind = OperationKind::kKernel;
+  fresh.token = token;
+  fresh.word_count = words::kKernelCount;
+  fresh.argument_count = static_cast<std::uint16_t>(descriptors.size() + more.size());
+  fresh.value_bytes = static_cast<std::uint32_t>(value_bytes);
+  std::memcpy(place, &fresh, sizeof(fresh));
+  place += sizeof(fresh);
+  std::memcpy(place, shape.data(), words::kKernelCount * sizeof(std::uint64_t));
+  place += words::kKernelCount * sizeof(std::uint64_t);
+  for (const auto part : {descriptors, more}) {
+    if (!part.empty()) {
+      std::memcpy(place, part.data(), part.size_bytes());
+      place += part.size_bytes();
+    }
+  }
+  return {place, value_bytes};
+}
+
 OperationHeader& OperationWriter::header() noexcept {
   return *reinterpret_cast<OperationHeader*>(storage_->data() + start_);
 }

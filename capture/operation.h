@@ -226,6 +226,11 @@ class OperationWriter {
   OperationHeader& begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
                                 std::span<const ArgumentDescriptor> descriptors,
                                 std::span<const std::byte> padded_values);
+  /// The same for layers that gather the values themselves: returns `value_bytes` zeroed bytes to write the
+  /// padded values to, valid until the next call. The descriptors are those given, one after the other.
+  std::span<std::byte> begin_kernel_values(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
+                                           std::span<const ArgumentDescriptor> descriptors,
+                                           std::span<const ArgumentDescriptor> more, std::size_t value_bytes);
   /// Starts a record at the end of the storage. Returns its header, valid until the next call.
   OperationHeader& begin(OperationKind kind, Token token);
   void word(std::uint64_t value);
@@ -250,6 +255,14 @@ class OperationWriter {
   std::vector<std::byte> values_;  // argument values wait here until all descriptors are written
 };
 
+/// How a queue is ordered with the default queue of its context, without events (CUDA's and HIP's legacy
+/// default stream). Stable numbers: they are written to capture files.
+enum class DefaultOrder : std::uint8_t {
+  kNone = 0,         ///< not at all
+  kWithDefault = 1,  ///< what is submitted here comes after earlier work of the default queue, and before later
+  kIsDefault = 2,    ///< this is the default queue
+};
+
 /// What replay/ and capture/ need to know of a queue. Written once per queue to a capture.
 struct QueueInfo {
   ObjectId id = 0;
@@ -259,6 +272,7 @@ struct QueueInfo {
   std::uint32_t role = 0;  ///< number of first use in its lane's context: what tokens are made from
   bool in_order = true;
   bool profiling = false;
+  DefaultOrder default_order = DefaultOrder::kNone;
 };
 
 /// Mixes `value` into hash `seed`. Cheap and good enough for tokens; not for hostile input.

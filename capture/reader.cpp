@@ -144,6 +144,8 @@ void CaptureReader::take_queues(const wire::Queues& queues) {
     info.role = queue.role();
     info.in_order = queue.in_order();
     info.profiling = queue.profiling();
+    info.default_order = static_cast<DefaultOrder>(queue.default_order());
+    expect(queue.default_order() <= static_cast<std::uint8_t>(DefaultOrder::kIsDefault), "a queue of unknown order");
     charge(4 * sizeof(info));
     queues_->try_emplace(info.id, info);
   }

@@ -140,6 +140,18 @@ void Engine::settle_lane(std::uint64_t number) noexcept {
   }
 }
 
+void Engine::settle_others() noexcept {
+  if (!anything_held()) {
+    return;
+  }
+  const std::lock_guard lock(shared_->lanes_mutex);
+  for (Lane* lane : shared_->lanes) {
+    if (lane != Lane::current) {
+      lane->flush(false);
+    }
+  }
+}
+
 int Engine::flush_all(const EntryPoint& entry_point) noexcept {
   const int error = lane().host_call(entry_point);
   if (anything_held()) {

@@ -64,6 +64,8 @@ class Engine {
       flush_lane(holder, queue);
     }
   }
+  /// Flushes every lane but the calling thread's.
+  void settle_others() noexcept;
   /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise).
   void settle_lane(std::uint64_t lane) noexcept;
   /// Flushes every lane: for calls nobody classified. Returns the first error that belongs to the

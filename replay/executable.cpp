@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "replay/partition.h"
 
@@ -126,7 +127,12 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
     }
     const backends::Recordable answer = backend.can_record(operation, *queue);
     if (answer.ok) {
-      groups[i] = static_cast<PartGroup>(queue - own.queues.data()) + 1;
+      // Queues that share command buffers are one group; its number is that of the first of them.
+      const std::uint32_t shared = backend.capabilities(*queue).share_group;
+      const auto* leader = shared == 0 ? queue : std::find_if(&own.queues.front(), queue, [&](const auto& other) {
+        return backend.capabilities(other).share_group == shared;
+      });
+      groups[i] = static_cast<PartGroup>(leader - own.queues.data()) + 1;
     } else {
       cannot = answer.why;
     }
@@ -179,11 +185,12 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   }
   result->objects_ = named_objects(own);
   result->hash_ = arguments_hash(views);
+  result->hash_known_ = true;
   return result;
 }
 
 bool Executable::matches(std::span<const OperationView> operations) const noexcept {
-  if (operations.size() != recorded_.size()) {
+  if (dead_ || operations.size() != recorded_.size()) {
     return false;
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -194,50 +201,104 @@ bool Executable::matches(std::span<const OperationView> operations) const noexce
   return true;
 }
 
-bool Executable::update(std::span<const OperationView> operations) noexcept {
-  if (!can_update_ || operations.size() != recorded_.size()) {
+namespace {
+
+/// True if the operation differs from the recorded one in nothing but values that a node can be given anew.
+bool only_values_differ(const OperationView& known, const OperationView& now) noexcept {
+  const auto& a = known.header();
+  const auto& b = now.header();
+  const bool updatable = a.kind == OperationKind::kKernel || a.kind == OperationKind::kPointerCopy ||
+                         a.kind == OperationKind::kPointerFill;
+  if (!updatable || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
+      a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
+      !std::equal(known.words().begin(), known.words().end(), now.words().begin())) {
     return false;
   }
-  std::vector<bool> changed(operations.size(), false);
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const OperationView known = recorded_.operation(i);
-    if (same_work(known, operations[i])) {
-      continue;
-    }
-    const auto& a = known.header();
-    const auto& b = operations[i].header();
-    if (a.kind != OperationKind::kKernel || b.kind != OperationKind::kKernel || a.function != b.function ||
-        a.queue != b.queue || a.size - a.wait_count * 8U != b.size - b.wait_count * 8U ||
-        a.argument_count != b.argument_count) {
-      return false;
-    }
-    changed[i] = true;
+  const auto before = known.arguments();
+  const auto after = now.arguments();
+  return std::equal(before.begin(), before.end(), after.begin(),
+                    [](const auto& x, const auto& y) { return x.kind == y.kind && x.size == y.size; });
+}
+
+bool same_objects(const OperationView& a, const OperationView& b) noexcept {
+  const auto x = a.arguments();
+  const auto y = b.arguments();
+  return std::equal(x.begin(), x.end(), y.begin(), [](const auto& s, const auto& t) { return s.object == t.object; });
+}
+
+}  // namespace
+
+bool Executable::update(std::span<const OperationView> operations) noexcept {
+  if (dead_ || !can_update_ || operations.size() != recorded_.size()) {
+    return false;
   }
-  for (Part& part : parts_) {
-    std::vector<backends::NodeUpdate> updates;
-    for (const NodeIndex node : part.nodes) {
-      if (changed[node]) {
-        updates.push_back({node, operations[node]});
+  try {
+    updates_.resize(parts_.size());
+    std::size_t total = 0;
+    bool objects_changed = false;
+    for (std::size_t index = 0; index < parts_.size(); ++index) {
+      updates_[index].clear();
+      for (const NodeIndex node : parts_[index].nodes) {
+        const OperationView known = recorded_.operation(node);
+        if (same_work(known, operations[node])) {
+          continue;
+        }
+        if (!only_values_differ(known, operations[node])) {
+          return false;
+        }
+        objects_changed = objects_changed || !same_objects(known, operations[node]);
+        updates_[index].push_back({node, operations[node]});
+        ++total;
       }
     }
-    if (!updates.empty() && part.buffer != nullptr && !part.buffer->update(updates).ok()) {
-      return false;
+    bool begun = false;
+    for (std::size_t index = 0; index < parts_.size(); ++index) {
+      if (updates_[index].empty() || parts_[index].buffer == nullptr) {
+        continue;
+      }
+      if (!parts_[index].buffer->update(updates_[index]).ok()) {
+        dead_ = begun;  // some parts are new, others old
+        return false;
+      }
+      begun = true;
+    }
+    for (const auto& part : updates_) {
+      for (const backends::NodeUpdate& change : part) {
+        const auto fresh = change.operation.comparable();
+        std::memcpy(recorded_.storage.data() + recorded_.offsets[change.node] + sizeof(capture::OperationHeader),
+                    fresh.data(), fresh.size());
+      }
+    }
+    hash_known_ = hash_known_ && total == 0;
+    if (objects_changed) {
+      objects_ = named_objects(recorded_);
+    }
+    return true;
+  } catch (...) {
+    dead_ = true;
+    return false;
+  }
+}
+
+std::uint64_t Executable::hash() const noexcept {
+  if (!hash_known_) {
+    try {
+      std::vector<OperationView> views;
+      for (std::size_t i = 0; i < recorded_.size(); ++i) {
+        views.push_back(recorded_.operation(i));
+      }
+      hash_ = arguments_hash(views);
+      hash_known_ = true;
+    } catch (...) {
+      return 0;
     }
   }
-  Occurrence fresh;
-  for (const OperationView& operation : operations) {
-    fresh.add(operation);
-  }
-  fresh.queues = recorded_.queues;
-  recorded_ = std::move(fresh);
-  objects_ = named_objects(recorded_);
-  hash_ = arguments_hash(operations);
-  return true;
+  return hash_;
 }
 
 bool Executable::available() const noexcept {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return part.buffer == nullptr || part.simultaneous || !part.buffer->busy();
+    return part.buffer == nullptr || ((part.simultaneous || !part.buffer->busy()) && part.buffer->ready());
   });
 }
 

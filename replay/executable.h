@@ -45,8 +45,8 @@ class Executable {
 
   /// True if these operations are exactly the recorded ones.
   [[nodiscard]] bool matches(std::span<const capture::OperationView> operations) const noexcept;
-  /// Writes changed arguments into the command buffers. False, changing nothing that matters, if
-  /// something else than arguments of recorded kernels differs or the device cannot do it.
+  /// Writes changed arguments into the command buffers, and nothing else. False if something else than
+  /// values differs or the device cannot do it; then nothing has changed, or dead() says that it has.
   bool update(std::span<const capture::OperationView> operations) noexcept;
   /// True if every part may be enqueued now.
   [[nodiscard]] bool available() const noexcept;
@@ -56,7 +56,9 @@ class Executable {
   /// Returns the first error of an operation that was issued eagerly, else 0.
   int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
 
-  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
+  [[nodiscard]] std::uint64_t hash() const noexcept;
+  /// True if an update failed halfway: it cannot be launched any more.
+  [[nodiscard]] bool dead() const noexcept { return dead_; }
   [[nodiscard]] const capture::Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] std::size_t part_count() const noexcept { return parts_.size(); }
   [[nodiscard]] std::size_t native_nodes() const noexcept { return native_nodes_; }
@@ -81,9 +83,12 @@ class Executable {
   Occurrence recorded_;
   std::vector<Part> parts_;
   std::vector<capture::ObjectId> objects_;
-  std::uint64_t hash_ = 0;
+  std::vector<std::vector<backends::NodeUpdate>> updates_;  ///< per part; keeps its memory
+  mutable std::uint64_t hash_ = 0;
+  mutable bool hash_known_ = false;  ///< no update since it was computed
   std::size_t native_nodes_ = 0;
   bool can_update_ = false;
+  bool dead_ = false;
 };
 
 }  // namespace refrain::replay

@@ -220,6 +220,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
       if (oldest->available() && oldest->update(operations)) {
         fitting = oldest.get();
       }
+      std::erase_if(variants_, [](const auto& variant) { return variant->dead(); });
     }
   }
   if (fitting == nullptr) {

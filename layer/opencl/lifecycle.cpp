@@ -14,13 +14,13 @@
 #include <string>
 
 #include "backends/opencl/opencl_backend.h"
-#include "capture/file_recorder.h"
 #include "env/log.h"
 #include "layer/opencl/helper_thread.h"
 #include "layer/opencl/hooks.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/stubs.h"
+#include "layer/process.h"
 
 namespace refrain::layer {
 namespace {
@@ -97,42 +97,6 @@ void in_child() {
   }
 }
 
-/// "program argument argument" of this process, for people.
-std::string command_line() {
-  std::string text;
-  if (std::FILE* file = std::fopen("/proc/self/cmdline", "re"); file != nullptr) {
-    char part[4096];
-    std::size_t bytes = 0;
-    while (text.size() < sizeof(part) * 4 && (bytes = std::fread(part, 1, sizeof(part), file)) != 0) {
-      text.append(part, bytes);
-    }
-    std::fclose(file);
-  }
-  while (!text.empty() && text.back() == '\0') {
-    text.pop_back();
-  }
-  for (char& letter : text) {
-    letter = letter == '\0' ? ' ' : letter;
-  }
-  return text;
-}
-
-capture::Recorder* open_recorder() {
-  if (state.settings.mode != env::Mode::kCapture) {
-    return nullptr;
-  }
-  capture::FileRecorderOptions options;
-  options.file = env::expand_file_name(state.settings.capture_file);
-  options.contents = state.settings.portable;
-  options.command = command_line();
-  std::string error;
-  std::unique_ptr<capture::Recorder> recorder = capture::open_file_recorder(options, &error);
-  if (recorder == nullptr) {
-    env::log_error(error + "; nothing is captured");
-  }
-  return recorder.release();  // lives as long as the process, except for shut_down()
-}
-
 }  // namespace
 
 void start_engine() noexcept {
@@ -146,7 +110,7 @@ void start_engine() noexcept {
   try {
     static Hooks& hooks = *new Hooks;
     if (state.recorder == nullptr) {  // tests bring their own
-      state.recorder = open_recorder();
+      state.recorder = open_recorder(state.settings);
     }
     state.backend = new backends::OpenClBackend(target);
     auto* made = new replay::Engine(state.settings, *state.backend, hooks, state.recorder);

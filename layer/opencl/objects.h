@@ -14,7 +14,7 @@
 #include "capture/operation.h"
 #include "capture/recorder.h"
 #include "layer/opencl/opencl_headers.h"
-#include "layer/opencl/registry.h"
+#include "layer/registry.h"
 #include "replay/lane.h"
 
 namespace refrain::layer {

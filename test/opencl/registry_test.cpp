@@ -1,4 +1,4 @@
-#include "layer/opencl/registry.h"
+#include "layer/registry.h"
 
 #include <catch2/catch.hpp>
 #include <random>

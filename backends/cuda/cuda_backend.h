@@ -1,0 +1,63 @@
+// CUDA graphs as native command buffers.
+//
+// capture::QueueInfo::handle is the address of a CudaStream, arguments of kind kPointer are device or
+// pinned host addresses; see kernel_call.h for launches.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "backends/backend.h"
+#include "backends/cuda/cuda_command_buffer.h"
+
+namespace refrain::backends {
+
+class CudaBackend final : public Backend {
+ public:
+  /// `driver` must outlive the backend.
+  explicit CudaBackend(const CudaDriver& driver);
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "cuda"; }
+  [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
+  Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
+  Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                std::unique_ptr<CommandBuffer>* result) noexcept override;
+  Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
+  Status flush(const capture::QueueInfo& queue) noexcept override;
+  Status finish(const capture::QueueInfo& queue) noexcept override;
+  void retain_event(Event event) noexcept override;
+  void release_event(Event event) noexcept override;
+  [[nodiscard]] bool complete(Event event) noexcept override;
+  /// Memory behind CUDA's pointers is not known one by one: nothing can be read or written here.
+  [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;
+  Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+              std::span<std::byte> into) noexcept override;
+  Status write(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+               std::span<const std::byte> from) noexcept override;
+  void forget_function(capture::FunctionId function) noexcept override;
+  [[nodiscard]] const char* error_name(int code) const noexcept override;
+
+  [[nodiscard]] StreamOrder& order() noexcept { return order_; }
+
+  /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
+  /// streams, modules, contexts. Recording one graph takes about a millisecond.
+  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept { return std::unique_lock(recording_); }
+  /// A context is about to be destroyed (null: any may be): what the backend has in it goes. The caller holds
+  /// no_recording().
+  void context_gone(CUcontext context) noexcept;
+
+ private:
+  CUresult recorder_for(const CudaStream& stream, CUstream* recorder);
+
+  const CudaDriver& driver_;
+  const char* missing_ = nullptr;
+  EventPool events_;
+  StreamOrder order_;
+  std::mutex recording_;
+  std::map<std::pair<CUcontext, int>, CUstream> recorders_;  ///< by context and priority
+  std::unordered_set<capture::FunctionId> gone_functions_;   ///< under recording_
+};
+
+}  // namespace refrain::backends

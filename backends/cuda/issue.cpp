@@ -1,0 +1,101 @@
+#include "backends/cuda/issue.h"
+
+#include <cstring>
+
+#include "backends/cuda/kernel_call.h"
+#include "backends/shape.h"
+
+namespace refrain::backends {
+
+using capture::OperationKind;
+using capture::OperationView;
+
+namespace {
+
+CUresult launch(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
+  thread_local KernelCall call;  // keeps its memory
+  if (!call.read(operation)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto* function = reinterpret_cast<CUfunction>(operation.header().function_handle);
+  if (call.attributes.empty()) {
+    return driver.cuLaunchKernel(function, call.grid.x, call.grid.y, call.grid.z, call.block.x, call.block.y,
+                                 call.block.z, call.shared_bytes, stream, call.parameters.data(), nullptr);
+  }
+  CUlaunchConfig config{};
+  config.gridDimX = call.grid.x;
+  config.gridDimY = call.grid.y;
+  config.gridDimZ = call.grid.z;
+  config.blockDimX = call.block.x;
+  config.blockDimY = call.block.y;
+  config.blockDimZ = call.block.z;
+  config.sharedMemBytes = call.shared_bytes;
+  config.hStream = stream;
+  config.attrs = call.attributes.data();
+  config.numAttrs = static_cast<unsigned>(call.attributes.size());
+  return driver.cuLaunchKernelEx(&config, function, call.parameters.data(), nullptr);
+}
+
+CUresult fill(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
+  const auto words = operation.words();
+  const auto pattern = operation.value_of(1);
+  const auto destination = static_cast<CUdeviceptr>(operation.handle_of(0));
+  std::uint32_t value = 0;
+  if (words.empty() || pattern.size() > sizeof(value) || pattern.empty()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memcpy(&value, pattern.data(), pattern.size());
+  const std::size_t count = words[0] / pattern.size();
+  switch (pattern.size()) {
+    case 1: return driver.cuMemsetD8Async(destination, static_cast<unsigned char>(value), count, stream);
+    case 2: return driver.cuMemsetD16Async(destination, static_cast<unsigned short>(value), count, stream);
+    case 4: return driver.cuMemsetD32Async(destination, value, count, stream);
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+}  // namespace
+
+bool has_work(const OperationView& operation) noexcept {
+  return operation.kind() != OperationKind::kEventRecord && operation.kind() != OperationKind::kEventWait;
+}
+
+CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstream stream) noexcept {
+  if (!has_work(operation)) {
+    return CUDA_SUCCESS;
+  }
+  if (!arguments_fit(operation)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  try {
+    switch (operation.kind()) {
+      case OperationKind::kKernel: return launch(driver, operation, stream);
+      case OperationKind::kPointerCopy:
+        return operation.words().empty()
+                   ? CUDA_ERROR_INVALID_VALUE
+                   : driver.cuMemcpyAsync(operation.handle_of(0), operation.handle_of(1), operation.words()[0], stream);
+      case OperationKind::kPointerFill: return fill(driver, operation, stream);
+      default: return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  } catch (...) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+}
+
+ContextScope::ContextScope(const CudaDriver& driver, CUcontext context) noexcept : driver_(driver) {
+  CUcontext current = nullptr;
+  if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) {
+    return;
+  }
+  status_ = driver.cuCtxPushCurrent_v2(context);
+  pushed_ = status_ == CUDA_SUCCESS;
+}
+
+ContextScope::~ContextScope() {
+  if (pushed_) {
+    CUcontext popped = nullptr;
+    driver_.cuCtxPopCurrent_v2(&popped);
+  }
+}
+
+}  // namespace refrain::backends

@@ -1,0 +1,41 @@
+// How a kernel launch of CUDA is written into a record, and read back.
+//
+//   words      as for every kernel; global size = grid x block (threads), offset unused
+//   arguments  the parameters in order (kValue), then one kLocalMemory: the dynamic shared memory, then,
+//              if the launch has attributes, one kValue: an array of CUlaunchAttribute, unused bytes zero
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "backends/cuda/cuda_headers.h"
+#include "capture/operation.h"
+
+namespace refrain::backends {
+
+struct Grid {
+  unsigned x = 1, y = 1, z = 1;
+};
+
+/// Points into the record it was read from.
+struct KernelCall {
+  Grid grid, block;
+  unsigned shared_bytes = 0;
+  std::vector<void*> parameters;
+  std::span<CUlaunchAttribute> attributes;
+
+  /// False if the record is no launch as described above.
+  bool read(const capture::OperationView& operation);
+};
+
+/// Record words of a launch.
+[[nodiscard]] std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid,
+                                                                                  const Grid& block) noexcept;
+
+/// Copies an attribute so that equal attributes have equal bytes. False if a launch with it cannot be held:
+/// it names an event or a node, or nobody here knows it.
+bool normalize(const CUlaunchAttribute& given, CUlaunchAttribute* result) noexcept;
+
+}  // namespace refrain::backends

@@ -1,0 +1,56 @@
+// The CUDA layer at work: the driver's functions, the engine, and what every wrapper needs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "backends/cuda/cuda_backend.h"
+#include "capture/recorder.h"
+#include "env/settings.h"
+#include "replay/engine.h"
+
+namespace refrain::layer::cuda {
+
+struct Runtime {
+  backends::CudaDriver driver;
+  backends::CudaBackend* backend = nullptr;
+  capture::Recorder* recorder = nullptr;  ///< in capture mode
+  /// Stream captures of the application under way: nothing is looked at meanwhile.
+  std::atomic<std::uint32_t> captures{0};
+};
+/// Never destroyed: the application's threads may call us while the process exits.
+extern Runtime& runtime;
+
+extern std::atomic<replay::Engine*> engine_pointer;
+
+/// The engine if it is at work; null: pass everything through.
+[[nodiscard]] inline replay::Engine* engine() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  return found != nullptr && found->active() ? found : nullptr;
+}
+
+/// Starts the engine; called when the driver was loaded, before any call of the application reaches it.
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept;
+
+/// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
+void shut_down() noexcept;
+
+/// A call that may observe or change anything: flushes what every thread holds, and reports the call to the
+/// calling thread's lane.
+class HostCall {
+ public:
+  /// `unknown`: the call may itself submit work.
+  explicit HostCall(const replay::EntryPoint& entry_point, bool unknown = true) noexcept;
+  /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
+  CUresult done(CUresult status, bool waited) noexcept;
+
+ private:
+  const replay::EntryPoint& entry_point_;
+  replay::Engine* engine_;
+  int held_error_ = 0;
+};
+
+/// What HOST stubs call.
+void on_host_call(const replay::EntryPoint& entry_point) noexcept;
+
+}  // namespace refrain::layer::cuda
