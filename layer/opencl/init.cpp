@@ -1,10 +1,6 @@
 // What the loader calls. Nothing here touches a driver or calls an exported OpenCL function.
 
-#include <sys/auxv.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -12,6 +8,7 @@
 #include <vector>
 
 #include "env/child_environment.h"
+#include "env/doctor_channel.h"
 #include "env/log.h"
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/layer.h"
@@ -40,23 +37,8 @@ void report_problems(const std::vector<env::SettingProblem>& problems) {
 
 /// `refrain doctor` waits for this line: it is the proof that the layer is in, and whether it does anything.
 void tell_doctor(bool active, cl_uint entries, cl_uint target_entries) {
-  if (getauxval(AT_SECURE) != 0) {
-    return;
-  }
-  const char* number = std::getenv("REFRAIN_DOCTOR_FD");
-  if (number == nullptr) {
-    return;
-  }
-  char* end = nullptr;
-  const long descriptor = std::strtol(number, &end, 10);
-  if (end == number || *end != '\0' || descriptor < 0 || descriptor > 1'000'000) {
-    return;
-  }
-  const std::string line = std::string("refrain layer ") + (active ? "active" : "off") +
-                           " " REFRAIN_VERSION " opencl entries=" + std::to_string(entries) +
-                           " target=" + std::to_string(target_entries) + "\n";
-  // Short enough for one write to a pipe; if nobody listens, nobody is told.
-  [[maybe_unused]] const ssize_t written = write(static_cast<int>(descriptor), line.data(), line.size());
+  env::tell_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
+                   " opencl entries=" + std::to_string(entries) + " target=" + std::to_string(target_entries) + "\n");
 }
 
 cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,

@@ -1,0 +1,98 @@
+#include "env/preload.h"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include <stdexcept>
+
+namespace refrain::env {
+namespace {
+
+bool same_file(const std::string& left, const std::string& right) {
+  if (left == right) return true;
+  struct stat a {};
+  struct stat b {};
+  return ::stat(left.c_str(), &a) == 0 && ::stat(right.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
+// LD_PRELOAD's entries may be separated by blanks, too.
+const char* separators(const std::string& variable) {
+  return variable == "LD_PRELOAD" ? ": " : ":";
+}
+
+std::string saved(const std::string& variable) {
+  return "REFRAIN_SAVED_" + variable;
+}
+
+// Where the entry of `library` is in the list, with its length; npos: nowhere.
+std::size_t find_entry(const std::string& list, const std::string& library, const char* between, std::size_t* length) {
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(between, begin), list.size());
+    if (end != begin && same_file(list.substr(begin, end - begin), library)) {
+      *length = end - begin;
+      return begin;
+    }
+    begin = end + 1;
+  }
+  return std::string::npos;
+}
+
+std::string own_file() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(&own_file), &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
+}  // namespace
+
+std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup) {
+  if (library.find_first_of(separators(variable)) != std::string::npos) {
+    throw std::runtime_error("the path " + library + " contains a character that separates files in " + variable +
+                             "; install elsewhere");
+  }
+  const std::optional<std::string> list = lookup(variable);
+  std::size_t length = 0;
+  if (list && find_entry(*list, library, separators(variable), &length) != std::string::npos) return {};
+  return {{variable, list && !list->empty() ? library + ":" + *list : library}, {saved(variable), list}};
+}
+
+std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup) {
+  std::vector<Variable> changes;
+  const std::optional<std::string> list = lookup(variable);
+  const std::optional<std::string> before = lookup(saved(variable));
+  std::size_t length = 0;
+  if (list) {
+    const std::size_t place = find_entry(*list, library, separators(variable), &length);
+    if (place != std::string::npos) {
+      std::string rest = *list;
+      // With the separator behind it, or, at the end, the one in front of it.
+      if (place + length < rest.size()) {
+        rest.erase(place, length + 1);
+      } else {
+        rest.erase(place == 0 ? 0 : place - 1);
+      }
+      const bool was_set = !rest.empty() || (before && before->empty());
+      changes.push_back({variable, was_set ? std::optional<std::string>(rest) : std::nullopt});
+    }
+  }
+  if (before) changes.push_back({saved(variable), std::nullopt});
+  return changes;
+}
+
+void restore_preload(const Settings& settings) noexcept {
+  try {
+    if (settings.follow_children || ::getauxval(AT_SECURE) != 0) return;
+    const std::string library = own_file();
+    apply(remove_library("LD_PRELOAD", library, process_variable));
+    const std::size_t slash = library.rfind('/');
+    if (slash != std::string::npos) {
+      apply(remove_library("LD_AUDIT", library.substr(0, slash + 1) + kAuditFile, process_variable));
+    }
+  } catch (...) {
+    // Out of memory: children load the library, and it is off in them.
+  }
+}
+
+}  // namespace refrain::env

@@ -1,0 +1,66 @@
+#include "env/preload.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+namespace refrain::env {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+Lookup in(const Environment& environment) {
+  return [&environment](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+void change(Environment& environment, const std::vector<Variable>& changes) {
+  for (const Variable& variable : changes) {
+    if (variable.value) {
+      environment[variable.name] = *variable.value;
+    } else {
+      environment.erase(variable.name);
+    }
+  }
+}
+
+const std::string kShim = "/opt/refrain/librefrain_cuda.so";
+
+TEST_CASE("what is preloaded already stays behind ours, and comes back exactly") {
+  for (const char* variable : {"LD_PRELOAD", "LD_AUDIT"}) {
+    for (const Environment& before : {Environment{}, Environment{{variable, ""}}, Environment{{variable, "/a.so"}},
+                                      Environment{{variable, "/a.so:/b.so"}}}) {
+      Environment environment = before;
+      change(environment, activate_library(variable, kShim, in(environment)));
+      const std::string list = environment.at(variable);
+      CHECK(list.rfind(kShim, 0) == 0);
+      change(environment, activate_library(variable, kShim, in(environment)));  // run inside run
+      CHECK(environment.at(variable) == list);
+      change(environment, remove_library(variable, kShim, in(environment)));
+      CHECK(environment == before);
+      change(environment, remove_library(variable, kShim, in(environment)));
+      CHECK(environment == before);
+    }
+  }
+}
+
+TEST_CASE("entries that the application added meanwhile stay") {
+  Environment environment{{"LD_PRELOAD", "/a.so " + kShim + " /b.so:/c.so"}};
+  change(environment, remove_library("LD_PRELOAD", kShim, in(environment)));
+  CHECK(environment == Environment{{"LD_PRELOAD", "/a.so /b.so:/c.so"}});
+  environment = {{"LD_PRELOAD", "/a.so:" + kShim}};
+  change(environment, remove_library("LD_PRELOAD", kShim, in(environment)));
+  CHECK(environment == Environment{{"LD_PRELOAD", "/a.so"}});
+}
+
+TEST_CASE("a path that can't be named in the variable is refused") {
+  const Environment environment;
+  CHECK_THROWS(activate_library("LD_PRELOAD", "/with blank/x.so", in(environment)));
+  CHECK_THROWS(activate_library("LD_PRELOAD", "/with:colon/x.so", in(environment)));
+  CHECK_NOTHROW(activate_library("LD_AUDIT", "/with blank/x.so", in(environment)));
+}
+
+}  // namespace
+}  // namespace refrain::env

@@ -1,0 +1,189 @@
+#include "layer/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "env/doctor_channel.h"
+#include "env/log.h"
+#include "layer/cuda/address_map.h"
+#include "layer/cuda/driver_functions.h"
+#include "layer/cuda/driver_search.h"
+#include "layer/cuda/elf_exports.h"
+#include "layer/cuda/layer.h"
+#include "layer/cuda/missing_driver.h"
+#include "layer/cuda/stubs.h"
+
+namespace refrain::layer::cuda {
+
+DriverFunctions driver{};
+
+namespace {
+
+// Zero-initialised, because other libraries' constructors may call us before ours have run.
+std::atomic<void*> library{nullptr};
+std::atomic<bool> done{false};
+thread_local bool loading_here __attribute__((tls_model("initial-exec"))) = false;
+
+DriverFacts& facts() noexcept {
+  static auto& instance = *new DriverFacts;
+  return instance;
+}
+
+void* open_driver() {
+  // An audit module would send the path back to us.
+  const bool audited = std::getenv("LD_AUDIT") != nullptr;
+  for (const std::string& path : find_drivers(state().settings.cuda_driver)) {
+    void* opened = dlopen((audited ? unredirected(path) : path).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (opened != nullptr && dlsym(opened, "cuInit") != nullptr) {
+      facts().path = path;
+      return opened;
+    }
+    const char* error = dlerror();  // asking also clears it: the application's next dlerror() is its own
+    env::log_warning("CUDA: " + path + " can't be used: " + (error != nullptr ? error : "it has no cuInit"));
+    if (opened != nullptr) {
+      dlclose(opened);
+    }
+  }
+  return nullptr;
+}
+
+// `driver`, whose entries are in the order of entry_points.def, by number.
+void set_driver_function(std::size_t index, void* function) noexcept {
+  constexpr std::size_t kEntries = sizeof(DriverFunctions) / sizeof(void*);
+  if (index < kEntries) {
+    std::memcpy(reinterpret_cast<char*>(&driver) + index * sizeof(void*), &function, sizeof(void*));
+  }
+}
+
+void count(EntryClass entry_class) noexcept {
+  DriverFacts& found = facts();
+  ++found.entries;
+  switch (entry_class) {
+    case EntryClass::kNeutral: ++found.neutral; break;
+    case EntryClass::kHost: ++found.host; break;
+    default: ++found.typed; break;
+  }
+}
+
+/// Exports that are in no list get their name into the map, for explanations.
+void note_unknown_exports(void* opened) {
+  std::unordered_set<std::string> known;
+  for (const EntryDescription& description : entry_descriptions()) {
+    known.insert(description.entry.name);
+  }
+  for (const ExportedFunction& function : exported_functions(opened)) {
+    if (function.name.starts_with("cu") && !known.contains(function.name)) {
+      address_map().add_unknown(function.address, function.name);
+      ++facts().unknown;
+    }
+  }
+}
+
+void tell(const char* what) {
+  const DriverFacts& found = facts();
+  env::tell_doctor(std::string("refrain layer ") + what +
+                   " " REFRAIN_VERSION " cuda entries=" + std::to_string(found.entries) +
+                   " neutral=" + std::to_string(found.neutral) + " host=" + std::to_string(found.host) +
+                   " typed=" + std::to_string(found.typed) + " unknown=" + std::to_string(found.unknown) + "\n");
+}
+
+// Fills `driver` and the address map; returns where each stub leads.
+std::vector<void*> resolve(void* opened) {
+  const auto descriptions = entry_descriptions();
+  std::vector<void*> targets(descriptions.size());
+  for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
+    const EntryDescription& description = descriptions[index];
+    void* function = dlsym(opened, description.entry.name);
+    if (function == nullptr) {
+      set_driver_function(index, missing_function());
+      targets[index] = missing_function();
+      continue;
+    }
+    set_driver_function(index, function);
+    count(description.entry_class);
+    address_map().add(function, index);
+    targets[index] = interposing() && description.wrapper != nullptr ? description.wrapper : function;
+  }
+  dlerror();
+  note_unknown_exports(opened);
+  return targets;
+}
+
+std::vector<void*> without_driver() {
+  const auto descriptions = entry_descriptions();
+  std::vector<void*> targets(descriptions.size());
+  for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
+    targets[index] = no_driver_function(descriptions[index].entry.name);
+    set_driver_function(index, targets[index]);
+  }
+  return targets;
+}
+
+void load() noexcept {
+  start_layer();
+  try {
+    void* opened = open_driver();
+    std::vector<void*> targets;
+    if (opened == nullptr) {
+      env::log_error(
+          "CUDA: no real libcuda.so.1 was found (setting cuda_driver names it); calls report "
+          "CUDA_ERROR_NO_DEVICE");
+      targets = without_driver();
+    } else {
+      targets = resolve(opened);
+      library.store(opened, std::memory_order_release);
+      env::log_debug("CUDA: the driver is " + facts().path);
+      on_driver_loaded();
+      tell(interposing() ? "active" : "off");
+    }
+    for (std::uint32_t index = 0; index < targets.size(); ++index) {
+      set_target(index, targets[index]);
+    }
+  } catch (...) {
+    env::log_error("CUDA: out of memory while the driver was loaded");
+    for (std::uint32_t index = 0; index < entry_descriptions().size(); ++index) {
+      set_target(index, no_driver_function(nullptr));
+    }
+  }
+}
+
+}  // namespace
+
+void* load_driver_for(std::uint32_t index) noexcept {
+  const char* name = entry_descriptions()[index].entry.name;
+  if (loading_here) {
+    // The driver's constructors, or our own start: what there is so far.
+    void* function = real_function(name);
+    return function != nullptr ? function : not_ready_function();
+  }
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard guard(mutex);
+  if (!done.load(std::memory_order_relaxed)) {
+    loading_here = true;
+    load();
+    loading_here = false;
+    done.store(true, std::memory_order_release);
+  }
+  return target_of(index);
+}
+
+bool driver_loaded() noexcept {
+  return library.load(std::memory_order_acquire) != nullptr;
+}
+
+void* real_function(const char* name) noexcept {
+  void* opened = library.load(std::memory_order_acquire);
+  return opened == nullptr || name == nullptr ? nullptr : dlsym(opened, name);
+}
+
+const DriverFacts& driver_facts() noexcept {
+  return facts();
+}
+
+}  // namespace refrain::layer::cuda

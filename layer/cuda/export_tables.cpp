@@ -1,0 +1,83 @@
+#include "layer/cuda/export_tables.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "env/log.h"
+#include "layer/cuda/address_map.h"
+#include "layer/cuda/elf_exports.h"
+
+namespace refrain::layer::cuda {
+namespace {
+
+constexpr std::uint64_t kLongestTable = 64U << 10U;
+
+// Storage of values by context; asked for in nearly every call of the runtime API. Knows nothing of work.
+constexpr const char* kContextLocalStorage = "c693336e-1121-df11-a8c3-68f355d89593";
+
+// The length in bytes, which most tables start with; 0 if this one does not.
+std::uint64_t length_of(const void* table) noexcept {
+  const Segments data(table, Segments::Kind::kAll);
+  if (!data.contains(table, sizeof(std::uint64_t))) {
+    return 0;
+  }
+  std::uint64_t length = 0;
+  std::memcpy(&length, table, sizeof(length));
+  const bool plausible = length % 8 == 0 && length >= 16 && length <= kLongestTable;
+  return plausible && data.contains(table, length) ? length : 0;
+}
+
+const void* copy_of(const void* table, const std::string& name) {
+  const std::uint64_t length = length_of(table);
+  if (length == 0) {
+    env::log_debug("CUDA: the driver's table " + name + " does not tell its length; what it has is not watched");
+    return table;
+  }
+  const Segments code(table, Segments::Kind::kExecutable);
+  const std::size_t count = length / sizeof(void*);
+  auto* copy = new void*[count];  // for ever: programs keep the address
+  std::memcpy(copy, table, length);
+  for (std::size_t index = 1; index < count; ++index) {
+    if (code.contains(copy[index], 1)) {
+      copy[index] = address_map().map(copy[index], nullptr, "table " + name + " entry " + std::to_string(index));
+    }
+  }
+  return copy;
+}
+
+}  // namespace
+
+std::string table_name(const CUuuid& id) {
+  std::string text;
+  for (std::size_t index = 0; index < sizeof(id.bytes); ++index) {
+    char digits[8];
+    std::snprintf(digits, sizeof(digits), "%s%02x", index == 4 || index == 6 || index == 8 || index == 10 ? "-" : "",
+                  static_cast<unsigned>(static_cast<unsigned char>(id.bytes[index])));
+    text += digits;
+  }
+  return text;
+}
+
+const void* watched_table(const void* table, const CUuuid& id) noexcept {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& copies = *new std::unordered_map<const void*, const void*>;
+  try {
+    const std::string name = table_name(id);
+    if (name == kContextLocalStorage) {
+      return table;
+    }
+    const std::lock_guard guard(mutex);
+    const auto [place, is_new] = copies.emplace(table, table);
+    if (is_new) {
+      place->second = copy_of(table, name);
+    }
+    return place->second;
+  } catch (...) {
+    return table;  // out of memory; what the table has is not watched
+  }
+}
+
+}  // namespace refrain::layer::cuda

@@ -1,0 +1,45 @@
+#include "layer/cuda/layer.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "env/log.h"
+#include "env/preload.h"
+
+namespace refrain::layer::cuda {
+
+Layer& state() noexcept {
+  static Layer& instance = *new Layer;
+  return instance;
+}
+
+void start_layer() noexcept {
+  try {
+    std::vector<env::SettingProblem> problems;
+    state().settings = env::load_settings(problems);
+    env::open_log(state().settings);
+    for (const env::SettingProblem& problem : problems) {
+      env::log_warning(problem.source + ": " + problem.message);
+    }
+    env::restore_preload(state().settings);
+  } catch (...) {
+    state().settings.mode = env::Mode::kOff;
+    env::log_error("out of memory while the CUDA layer was loaded; everything passes through");
+  }
+}
+
+void on_driver_loaded() noexcept {}
+
+bool interposing() noexcept {
+  return state().settings.mode != env::Mode::kOff && state().settings.cuda;
+}
+
+void on_stubs_exhausted() noexcept {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true)) {
+    env::log_error("CUDA: more functions than stubs; calls of the others are not seen");
+  }
+}
+
+}  // namespace refrain::layer::cuda

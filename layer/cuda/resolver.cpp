@@ -1,0 +1,44 @@
+// cuGetProcAddress and cuGetExportTable: the driver answers, and gets our addresses put into its answer. Which
+// version of a function a program gets, and whether the one for per-thread default streams, is never decided here.
+
+#include "layer/cuda/address_map.h"
+#include "layer/cuda/driver_functions.h"
+#include "layer/cuda/export_tables.h"
+#include "layer/cuda/layer.h"
+#include "layer/cuda/wrappers.h"
+
+namespace refrain::layer::cuda::wrap {
+namespace {
+
+// cudart's first look-up has an empty name; that and names the driver does not know give no address.
+void put_ours(CUresult status, const char* symbol, void** function) noexcept {
+  if (status != CUDA_SUCCESS || function == nullptr || *function == nullptr || symbol == nullptr) {
+    return;
+  }
+  *function = address_map().map(*function, symbol, symbol);
+}
+
+}  // namespace
+
+CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) noexcept {
+  const CUresult status = driver.cuGetProcAddress(symbol, function, version, flags);
+  put_ours(status, symbol, function);
+  return status;
+}
+
+CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, cuuint64_t flags,
+                             CUdriverProcAddressQueryResult* found) noexcept {
+  const CUresult status = driver.cuGetProcAddress_v2(symbol, function, version, flags, found);
+  put_ours(status, symbol, function);
+  return status;
+}
+
+CUresult cuGetExportTable(const void** table, const CUuuid* id) noexcept {
+  const CUresult status = driver.cuGetExportTable(table, id);
+  if (status == CUDA_SUCCESS && table != nullptr && *table != nullptr && id != nullptr) {
+    *table = watched_table(*table, *id);
+  }
+  return status;
+}
+
+}  // namespace refrain::layer::cuda::wrap

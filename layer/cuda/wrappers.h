@@ -1,0 +1,40 @@
+// The typed entry points: one function per line of entry_points.def that is neither NEUTRAL nor HOST.
+// Declared from the vendor's header, so that a changed signature does not compile.
+#pragma once
+
+#include "layer/cuda/cuda_headers.h"
+#include "replay/lane.h"
+
+namespace refrain::layer::cuda {
+
+/// The entry points by name, for explanations and for the history.
+namespace entry {
+#define SUBMIT(f) inline constexpr replay::EntryPoint f{#f};
+#define TRACKED(f) SUBMIT(f)
+#define TYPED(f) SUBMIT(f)
+#define RESOLVE(f) SUBMIT(f)
+#define NEUTRAL(f)
+#define HOST(f)
+#include "layer/cuda/entry_points.def"
+#undef SUBMIT
+}  // namespace entry
+
+namespace wrap {
+template <class Pointer>
+struct Function;
+template <class Result, class... Parameters>
+struct Function<Result (*)(Parameters...)> {
+  using Type = Result(Parameters...) noexcept;
+};
+#define SUBMIT(f) Function<decltype(&::f)>::Type f;
+#include "layer/cuda/entry_points.def"
+#undef SUBMIT
+}  // namespace wrap
+
+#undef TRACKED
+#undef TYPED
+#undef RESOLVE
+#undef NEUTRAL
+#undef HOST
+
+}  // namespace refrain::layer::cuda
