@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
 
 namespace refrain::layer::cuda {
@@ -30,8 +31,8 @@ Place place_of(CUdeviceptr address, std::size_t bytes) noexcept {
                                                CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_BUFFER_ID,
                                                CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   std::array<void*, 5> answers = {&place.type, &start, &size, &place.id, &place.device};
-  if (runtime.driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(),
-                                            address) != CUDA_SUCCESS) {
+  if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
+      CUDA_SUCCESS) {
     place.type = 0;
   }
   // A copy that reaches beyond one allocation is left to the driver.
@@ -102,7 +103,7 @@ CUdeviceptr address(const void* host) noexcept {
 #define COPY(name, by_default, to_type, to_address, from_type, from_address)                \
   CUresult wrap::name(to_type to, from_type from, size_t bytes, CUstream stream) noexcept { \
     return copy(entry::name, to_address, from_address, bytes, stream, by_default,           \
-                [&] { return runtime.driver.name(to, from, bytes, stream); });              \
+                [&] { return driver.name(to, from, bytes, stream); });                      \
   }
 COPY(cuMemcpyAsync, DefaultStream::kLegacy, CUdeviceptr, to, CUdeviceptr, from)
 COPY(cuMemcpyAsync_ptsz, DefaultStream::kPerThread, CUdeviceptr, to, CUdeviceptr, from)
@@ -117,7 +118,7 @@ COPY(cuMemcpyDtoDAsync_v2_ptsz, DefaultStream::kPerThread, CUdeviceptr, to, CUde
 #define FILL(name, by_default, Value)                                                        \
   CUresult wrap::name(CUdeviceptr to, Value value, size_t count, CUstream stream) noexcept { \
     return fill(entry::name, to, value, count, stream, by_default,                           \
-                [&] { return runtime.driver.name(to, value, count, stream); });              \
+                [&] { return driver.name(to, value, count, stream); });                      \
   }
 FILL(cuMemsetD8Async, DefaultStream::kLegacy, unsigned char)
 FILL(cuMemsetD8Async_ptsz, DefaultStream::kPerThread, unsigned char)
@@ -130,7 +131,7 @@ FILL(cuMemsetD32Async_ptsz, DefaultStream::kPerThread, unsigned int)
 #define UNHELD(name, by_default, why, parameters, arguments)                                       \
   CUresult wrap::name parameters noexcept {                                                        \
     return submit_unheld(entry::name, OperationKind::kOther, why, find_stream(stream, by_default), \
-                         [&] { return runtime.driver.name arguments; });                           \
+                         [&] { return driver.name arguments; });                                   \
   }
 #define UNHELD_TWICE(name, why, parameters, arguments)             \
   UNHELD(name, DefaultStream::kLegacy, why, parameters, arguments) \

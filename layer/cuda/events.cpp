@@ -3,6 +3,7 @@
 // A held record reaches the driver when its work does (Hooks::fulfil): until then every function that could
 // look at the event flushes first. Inside a graph, record and wait are an edge.
 
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
 
 namespace refrain::layer::cuda {
@@ -142,7 +143,7 @@ CUresult destroy(const replay::EntryPoint& entry_point, CUevent handle, Destroy&
 }  // namespace
 
 CUresult wrap::cuEventCreate(CUevent* event, unsigned flags) noexcept {
-  const CUresult status = runtime.driver.cuEventCreate(event, flags);
+  const CUresult status = driver.cuEventCreate(event, flags);
   if (status == CUDA_SUCCESS && event != nullptr && (flags & CU_EVENT_INTERPROCESS) == 0) {
     if (EventState* made = objects.events.make(); made != nullptr) {
       made->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;
@@ -155,36 +156,36 @@ CUresult wrap::cuEventCreate(CUevent* event, unsigned flags) noexcept {
 }
 
 CUresult wrap::cuEventDestroy(CUevent event) noexcept {
-  return destroy(entry::cuEventDestroy, event, [&] { return runtime.driver.cuEventDestroy(event); });
+  return destroy(entry::cuEventDestroy, event, [&] { return driver.cuEventDestroy(event); });
 }
 CUresult wrap::cuEventDestroy_v2(CUevent event) noexcept {
-  return destroy(entry::cuEventDestroy_v2, event, [&] { return runtime.driver.cuEventDestroy_v2(event); });
+  return destroy(entry::cuEventDestroy_v2, event, [&] { return driver.cuEventDestroy_v2(event); });
 }
 
 CUresult wrap::cuEventRecord(CUevent event, CUstream stream) noexcept {
   return record(entry::cuEventRecord, event, stream, DefaultStream::kLegacy, 0,
-                [&] { return runtime.driver.cuEventRecord(event, stream); });
+                [&] { return driver.cuEventRecord(event, stream); });
 }
 CUresult wrap::cuEventRecord_ptsz(CUevent event, CUstream stream) noexcept {
   return record(entry::cuEventRecord_ptsz, event, stream, DefaultStream::kPerThread, 0,
-                [&] { return runtime.driver.cuEventRecord_ptsz(event, stream); });
+                [&] { return driver.cuEventRecord_ptsz(event, stream); });
 }
 CUresult wrap::cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) noexcept {
   return record(entry::cuEventRecordWithFlags, event, stream, DefaultStream::kLegacy, flags,
-                [&] { return runtime.driver.cuEventRecordWithFlags(event, stream, flags); });
+                [&] { return driver.cuEventRecordWithFlags(event, stream, flags); });
 }
 CUresult wrap::cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned flags) noexcept {
   return record(entry::cuEventRecordWithFlags_ptsz, event, stream, DefaultStream::kPerThread, flags,
-                [&] { return runtime.driver.cuEventRecordWithFlags_ptsz(event, stream, flags); });
+                [&] { return driver.cuEventRecordWithFlags_ptsz(event, stream, flags); });
 }
 
 CUresult wrap::cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) noexcept {
   return wait(entry::cuStreamWaitEvent, stream, event, flags, DefaultStream::kLegacy,
-              [&] { return runtime.driver.cuStreamWaitEvent(stream, event, flags); });
+              [&] { return driver.cuStreamWaitEvent(stream, event, flags); });
 }
 CUresult wrap::cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) noexcept {
   return wait(entry::cuStreamWaitEvent_ptsz, stream, event, flags, DefaultStream::kPerThread,
-              [&] { return runtime.driver.cuStreamWaitEvent_ptsz(stream, event, flags); });
+              [&] { return driver.cuStreamWaitEvent_ptsz(stream, event, flags); });
 }
 
 }  // namespace refrain::layer::cuda

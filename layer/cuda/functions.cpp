@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 
@@ -168,12 +169,12 @@ std::string name_of_function(capture::FunctionId function) noexcept {
 
 CUresult wrap::cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) noexcept {
   return set(entry::cuFuncSetAttribute, handle_of(function), static_cast<std::uint64_t>(attribute), value,
-             [&] { return runtime.driver.cuFuncSetAttribute(function, attribute, value); });
+             [&] { return driver.cuFuncSetAttribute(function, attribute, value); });
 }
 
 CUresult wrap::cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) noexcept {
   return set(entry::cuFuncSetCacheConfig, handle_of(function), kCacheConfig, static_cast<int>(config),
-             [&] { return runtime.driver.cuFuncSetCacheConfig(function, config); });
+             [&] { return driver.cuFuncSetCacheConfig(function, config); });
 }
 
 CUresult wrap::cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
@@ -181,13 +182,13 @@ CUresult wrap::cuKernelSetAttribute(CUfunction_attribute attribute, int value, C
   const std::uint64_t what =
       capture::mix(static_cast<std::uint64_t>(attribute), static_cast<std::uint64_t>(device) + 1);
   return set(entry::cuKernelSetAttribute, handle_of(kernel), what, value,
-             [&] { return runtime.driver.cuKernelSetAttribute(attribute, value, kernel, device); });
+             [&] { return driver.cuKernelSetAttribute(attribute, value, kernel, device); });
 }
 
 CUresult wrap::cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) noexcept {
   return set(entry::cuKernelSetCacheConfig, handle_of(kernel),
              capture::mix(kCacheConfig, static_cast<std::uint64_t>(device)), static_cast<int>(config),
-             [&] { return runtime.driver.cuKernelSetCacheConfig(kernel, config, device); });
+             [&] { return driver.cuKernelSetCacheConfig(kernel, config, device); });
 }
 
 }  // namespace refrain::layer::cuda

@@ -1,6 +1,7 @@
 #include "layer/cuda/hooks.h"
 
 #include "backends/cuda/issue.h"
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/objects.h"
 #include "layer/cuda/runtime.h"
@@ -20,7 +21,7 @@ void Hooks::fulfil(const capture::OperationView& operation, backends::Event even
   record.recorded_sequence.store(sequence, std::memory_order_relaxed);
   backends::CudaStream& stream = backends::CudaStream::of(operation.header().queue_handle);
   const backends::ContextScope scope(runtime.driver, stream.context);
-  runtime.driver.cuEventRecord(reinterpret_cast<CUevent>(record.handle.load(std::memory_order_relaxed)), stream.handle);
+  driver.cuEventRecord(reinterpret_cast<CUevent>(record.handle.load(std::memory_order_relaxed)), stream.handle);
   backends::StreamOrder::submitted(stream);
   record.set_point(backends::StreamOrder::now(stream));
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backends/cuda/kernel_call.h"
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/submission.h"
 
@@ -191,7 +192,7 @@ CUresult wrap::cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned g
                               unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) noexcept {
   return launch_kernel(
       {entry::cuLaunchKernel, f, {gx, gy, gz}, {bx, by, bz}, shared, stream, DefaultStream::kLegacy, parameters, extra},
-      {}, [&] { return runtime.driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
+      {}, [&] { return driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
 }
 
 CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -207,67 +208,65 @@ CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsig
        DefaultStream::kPerThread,
        parameters,
        extra},
-      {},
-      [&] { return runtime.driver.cuLaunchKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
+      {}, [&] { return driver.cuLaunchKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
 }
 
 CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) noexcept {
   return launch_ex(entry::cuLaunchKernelEx, config, f, DefaultStream::kLegacy, parameters, extra,
-                   [&] { return runtime.driver.cuLaunchKernelEx(config, f, parameters, extra); });
+                   [&] { return driver.cuLaunchKernelEx(config, f, parameters, extra); });
 }
 
 CUresult wrap::cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** parameters,
                                      void** extra) noexcept {
   return launch_ex(entry::cuLaunchKernelEx_ptsz, config, f, DefaultStream::kPerThread, parameters, extra,
-                   [&] { return runtime.driver.cuLaunchKernelEx_ptsz(config, f, parameters, extra); });
+                   [&] { return driver.cuLaunchKernelEx_ptsz(config, f, parameters, extra); });
 }
 
 CUresult wrap::cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                          unsigned bz, unsigned shared, CUstream stream, void** parameters) noexcept {
   const CUlaunchAttribute attribute = cooperative();
-  return launch_kernel(
-      {entry::cuLaunchCooperativeKernel,
-       f,
-       {gx, gy, gz},
-       {bx, by, bz},
-       shared,
-       stream,
-       DefaultStream::kLegacy,
-       parameters,
-       nullptr},
-      {&attribute, 1},
-      [&] { return runtime.driver.cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters); });
+  return launch_kernel({entry::cuLaunchCooperativeKernel,
+                        f,
+                        {gx, gy, gz},
+                        {bx, by, bz},
+                        shared,
+                        stream,
+                        DefaultStream::kLegacy,
+                        parameters,
+                        nullptr},
+                       {&attribute, 1}, [&] {
+                         return driver.cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+                       });
 }
 
 CUresult wrap::cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                               unsigned by, unsigned bz, unsigned shared, CUstream stream,
                                               void** parameters) noexcept {
   const CUlaunchAttribute attribute = cooperative();
-  return launch_kernel({entry::cuLaunchCooperativeKernel_ptsz,
-                        f,
-                        {gx, gy, gz},
-                        {bx, by, bz},
-                        shared,
-                        stream,
-                        DefaultStream::kPerThread,
-                        parameters,
-                        nullptr},
-                       {&attribute, 1}, [&] {
-                         return runtime.driver.cuLaunchCooperativeKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream,
-                                                                              parameters);
-                       });
+  return launch_kernel(
+      {entry::cuLaunchCooperativeKernel_ptsz,
+       f,
+       {gx, gy, gz},
+       {bx, by, bz},
+       shared,
+       stream,
+       DefaultStream::kPerThread,
+       parameters,
+       nullptr},
+      {&attribute, 1},
+      [&] { return driver.cuLaunchCooperativeKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters); });
 }
 
 CUresult wrap::cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) noexcept {
   return submit_unheld(entry::cuLaunchHostFunc, OperationKind::kHostFunction,
                        "a host function is a function of the program", find_stream(stream, DefaultStream::kLegacy),
-                       [&] { return runtime.driver.cuLaunchHostFunc(stream, function, data); });
+                       [&] { return driver.cuLaunchHostFunc(stream, function, data); });
 }
 
 CUresult wrap::cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) noexcept {
   return submit_unheld(entry::cuLaunchHostFunc_ptsz, OperationKind::kHostFunction,
                        "a host function is a function of the program", find_stream(stream, DefaultStream::kPerThread),
-                       [&] { return runtime.driver.cuLaunchHostFunc_ptsz(stream, function, data); });
+                       [&] { return driver.cuLaunchHostFunc_ptsz(stream, function, data); });
 }
 
 }  // namespace refrain::layer::cuda

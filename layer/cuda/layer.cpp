@@ -6,6 +6,8 @@
 
 #include "env/log.h"
 #include "env/preload.h"
+#include "layer/cuda/driver.h"
+#include "layer/cuda/runtime.h"
 
 namespace refrain::layer::cuda {
 
@@ -29,7 +31,11 @@ void start_layer() noexcept {
   }
 }
 
-void on_driver_loaded() noexcept {}
+void on_driver_loaded() noexcept {
+  if (interposing()) {
+    start_engine(state().settings, &real_function);
+  }
+}
 
 bool interposing() noexcept {
   return state().settings.mode != env::Mode::kOff && state().settings.cuda;

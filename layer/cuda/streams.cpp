@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
@@ -193,7 +194,7 @@ StreamState* find_stream(CUstream handle, DefaultStream by_default) noexcept {
     return known != nullptr ? known : adopt(value, handle, StreamKind::kBlocking);
   }
   CUcontext context = nullptr;
-  if (runtime.driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
     return nullptr;
   }
   const bool legacy = value == 1 || (value == 0 && by_default == DefaultStream::kLegacy);
@@ -223,46 +224,43 @@ void settle(replay::Engine& running, StreamState& stream) noexcept {
 }
 
 CUresult wrap::cuStreamDestroy(CUstream stream) noexcept {
-  return destroy_stream(entry::cuStreamDestroy, stream, [&] { return runtime.driver.cuStreamDestroy(stream); });
+  return destroy_stream(entry::cuStreamDestroy, stream, [&] { return driver.cuStreamDestroy(stream); });
 }
 CUresult wrap::cuStreamDestroy_v2(CUstream stream) noexcept {
-  return destroy_stream(entry::cuStreamDestroy_v2, stream, [&] { return runtime.driver.cuStreamDestroy_v2(stream); });
+  return destroy_stream(entry::cuStreamDestroy_v2, stream, [&] { return driver.cuStreamDestroy_v2(stream); });
 }
 
 CUresult wrap::cuModuleUnload(CUmodule module) noexcept {
-  return unload(entry::cuModuleUnload, [&] { return runtime.driver.cuModuleUnload(module); });
+  return unload(entry::cuModuleUnload, [&] { return driver.cuModuleUnload(module); });
 }
 CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
-  return unload(entry::cuLibraryUnload, [&] { return runtime.driver.cuLibraryUnload(library); });
+  return unload(entry::cuLibraryUnload, [&] { return driver.cuLibraryUnload(library); });
 }
 
 CUresult wrap::cuCtxDestroy(CUcontext context) noexcept {
-  return destroy_context(entry::cuCtxDestroy, [&] { return runtime.driver.cuCtxDestroy(context); });
+  return destroy_context(entry::cuCtxDestroy, [&] { return driver.cuCtxDestroy(context); });
 }
 CUresult wrap::cuCtxDestroy_v2(CUcontext context) noexcept {
-  return destroy_context(entry::cuCtxDestroy_v2, [&] { return runtime.driver.cuCtxDestroy_v2(context); });
+  return destroy_context(entry::cuCtxDestroy_v2, [&] { return driver.cuCtxDestroy_v2(context); });
 }
 CUresult wrap::cuCtxDetach(CUcontext context) noexcept {
-  return destroy_context(entry::cuCtxDetach, [&] { return runtime.driver.cuCtxDetach(context); });
+  return destroy_context(entry::cuCtxDetach, [&] { return driver.cuCtxDetach(context); });
 }
 CUresult wrap::cuGreenCtxDestroy(CUgreenCtx context) noexcept {
-  return destroy_context(entry::cuGreenCtxDestroy, [&] { return runtime.driver.cuGreenCtxDestroy(context); });
+  return destroy_context(entry::cuGreenCtxDestroy, [&] { return driver.cuGreenCtxDestroy(context); });
 }
 CUresult wrap::cuDevicePrimaryCtxRelease(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxRelease,
-                         [&] { return runtime.driver.cuDevicePrimaryCtxRelease(device); });
+  return destroy_context(entry::cuDevicePrimaryCtxRelease, [&] { return driver.cuDevicePrimaryCtxRelease(device); });
 }
 CUresult wrap::cuDevicePrimaryCtxRelease_v2(CUdevice device) noexcept {
   return destroy_context(entry::cuDevicePrimaryCtxRelease_v2,
-                         [&] { return runtime.driver.cuDevicePrimaryCtxRelease_v2(device); });
+                         [&] { return driver.cuDevicePrimaryCtxRelease_v2(device); });
 }
 CUresult wrap::cuDevicePrimaryCtxReset(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxReset,
-                         [&] { return runtime.driver.cuDevicePrimaryCtxReset(device); });
+  return destroy_context(entry::cuDevicePrimaryCtxReset, [&] { return driver.cuDevicePrimaryCtxReset(device); });
 }
 CUresult wrap::cuDevicePrimaryCtxReset_v2(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxReset_v2,
-                         [&] { return runtime.driver.cuDevicePrimaryCtxReset_v2(device); });
+  return destroy_context(entry::cuDevicePrimaryCtxReset_v2, [&] { return driver.cuDevicePrimaryCtxReset_v2(device); });
 }
 
 }  // namespace refrain::layer::cuda

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <set>
 
+#include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 
@@ -60,9 +61,9 @@ CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, End
 
 }  // namespace
 
-#define WAIT(name, waits, parameters, arguments)                                       \
-  CUresult wrap::name parameters noexcept {                                            \
-    return observe(entry::name, waits, [&] { return runtime.driver.name arguments; }); \
+#define WAIT(name, waits, parameters, arguments)                               \
+  CUresult wrap::name parameters noexcept {                                    \
+    return observe(entry::name, waits, [&] { return driver.name arguments; }); \
   }
 WAIT(cuCtxSynchronize, true, (), ())
 WAIT(cuCtxSynchronize_v2, true, (CUcontext context), (context))
@@ -78,10 +79,10 @@ WAIT(cuMemcpyDtoH_v2_ptds, true, (void* to, CUdeviceptr from, size_t bytes), (to
 
 // These may return before the copy is done (device to device, or host memory that was staged): work that
 // nobody counted.
-#define COPY(name, parameters, arguments)                       \
-  CUresult wrap::name parameters noexcept {                     \
-    HostCall host_call(entry::name);                            \
-    return host_call.done(runtime.driver.name arguments, true); \
+#define COPY(name, parameters, arguments)               \
+  CUresult wrap::name parameters noexcept {             \
+    HostCall host_call(entry::name);                    \
+    return host_call.done(driver.name arguments, true); \
   }
 COPY(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 COPY(cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes), (to, from, bytes))
@@ -92,42 +93,40 @@ COPY(cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t bytes), (to
 CUresult wrap::cuStreamBeginCapture(CUstream stream) noexcept {
   return begin_capture(entry::cuStreamBeginCapture, stream, [&] {
     // Its first version, without a mode, has the same name in the driver.
-    return reinterpret_cast<CUresult (*)(CUstream)>(runtime.driver.cuStreamBeginCapture)(stream);
+    return reinterpret_cast<CUresult (*)(CUstream)>(driver.cuStreamBeginCapture)(stream);
   });
 }
 CUresult wrap::cuStreamBeginCapture_ptsz(CUstream stream) noexcept {
   return begin_capture(entry::cuStreamBeginCapture_ptsz, stream,
-                       [&] { return runtime.driver.cuStreamBeginCapture_ptsz(stream); });
+                       [&] { return driver.cuStreamBeginCapture_ptsz(stream); });
 }
 CUresult wrap::cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) noexcept {
   return begin_capture(entry::cuStreamBeginCapture_v2, stream,
-                       [&] { return runtime.driver.cuStreamBeginCapture_v2(stream, mode); });
+                       [&] { return driver.cuStreamBeginCapture_v2(stream, mode); });
 }
 CUresult wrap::cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) noexcept {
   return begin_capture(entry::cuStreamBeginCapture_v2_ptsz, stream,
-                       [&] { return runtime.driver.cuStreamBeginCapture_v2_ptsz(stream, mode); });
+                       [&] { return driver.cuStreamBeginCapture_v2_ptsz(stream, mode); });
 }
 CUresult wrap::cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                            const CUgraphEdgeData* data, size_t count,
                                            CUstreamCaptureMode mode) noexcept {
-  return begin_capture(entry::cuStreamBeginCaptureToGraph, stream, [&] {
-    return runtime.driver.cuStreamBeginCaptureToGraph(stream, graph, nodes, data, count, mode);
-  });
+  return begin_capture(entry::cuStreamBeginCaptureToGraph, stream,
+                       [&] { return driver.cuStreamBeginCaptureToGraph(stream, graph, nodes, data, count, mode); });
 }
 CUresult wrap::cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                                 const CUgraphEdgeData* data, size_t count,
                                                 CUstreamCaptureMode mode) noexcept {
   return begin_capture(entry::cuStreamBeginCaptureToGraph_ptsz, stream, [&] {
-    return runtime.driver.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, data, count, mode);
+    return driver.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, data, count, mode);
   });
 }
 CUresult wrap::cuStreamEndCapture(CUstream stream, CUgraph* graph) noexcept {
-  return end_capture(entry::cuStreamEndCapture, stream,
-                     [&] { return runtime.driver.cuStreamEndCapture(stream, graph); });
+  return end_capture(entry::cuStreamEndCapture, stream, [&] { return driver.cuStreamEndCapture(stream, graph); });
 }
 CUresult wrap::cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) noexcept {
   return end_capture(entry::cuStreamEndCapture_ptsz, stream,
-                     [&] { return runtime.driver.cuStreamEndCapture_ptsz(stream, graph); });
+                     [&] { return driver.cuStreamEndCapture_ptsz(stream, graph); });
 }
 
 }  // namespace refrain::layer::cuda
