@@ -1,0 +1,266 @@
+// Measures loops whose time is the time of submission: tiny kernels, eagerly and as one hand-made graph of the whole
+// iteration. Prints one line of JSON; its checksum does not depend on how the work was submitted.
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "cuda_check.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kUsage =
+    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--no-sync] [--graph | --compare]\n"
+    "             [--iterations N] [--warmup N] [--rounds N]\n"
+    "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
+    "  --scalar N    N kernels, one scalar changes with every launch\n"
+    "  --ops3        memset, kernel, copy of 8 bytes to the host\n"
+    "  --fork        400 kernels on four streams that fork and join\n"
+    "  --host-us X   busy work of the host before every launch\n"
+    "  --no-sync     wait only after every tenth iteration\n"
+    "  --compare     eager and graph in turn, in one process";
+
+constexpr int kStreams = 4;
+constexpr int kPerStream = 100;
+constexpr int kBatch = 10;  // iterations between two waits with --no-sync
+
+/// Nothing but a reduction without a result: the shortest kernel that leaves a trace of how often it ran with what.
+__global__ void tiny(unsigned long long* cell, unsigned value) {
+  if (threadIdx.x == 0) atomicAdd(cell, static_cast<unsigned long long>(value));
+}
+
+/// Keeps the thread busy, as a program's own work between two launches does; sleeping would be something else.
+void work_on_host(double microseconds) {
+  if (microseconds <= 0) return;
+  const auto end = Clock::now() + std::chrono::nanoseconds(static_cast<long long>(microseconds * 1000));
+  while (Clock::now() < end) {
+  }
+}
+
+struct Options {
+  enum class Kind { kKernels, kScalar, kOps3, kFork } kind = Kind::kKernels;
+  int kernels = 1000;
+  double host_us = 0;
+  bool sync = true, graph = false, compare = false;
+  int iterations = 200, warmup = 300, rounds = 5;
+
+  int launches() const {
+    switch (kind) {
+      case Kind::kOps3: return 1;
+      case Kind::kFork: return kStreams * kPerStream;
+      default: return kernels;
+    }
+  }
+};
+
+Options parse(int argc, char** argv) {
+  gpu_test::Arguments arguments(argc, argv, kUsage);
+  Options options;
+  options.kernels = arguments.integer("kernels", options.kernels);
+  const int scalar = arguments.integer("scalar", 0);
+  if (scalar > 0) {
+    options.kind = Options::Kind::kScalar;
+    options.kernels = scalar;
+  }
+  if (arguments.flag("ops3")) options.kind = Options::Kind::kOps3;
+  if (arguments.flag("fork")) options.kind = Options::Kind::kFork;
+  options.host_us = arguments.number("host-us", 0);
+  options.sync = !arguments.flag("no-sync");
+  options.graph = arguments.flag("graph");
+  options.compare = arguments.flag("compare");
+  options.iterations = std::max(1, arguments.integer("iterations", options.iterations));
+  options.warmup = arguments.integer("warmup", options.warmup);
+  options.rounds = std::max(1, arguments.integer("rounds", options.rounds));
+  arguments.nothing_left();
+  return options;
+}
+
+class Bench {
+ public:
+  explicit Bench(const Options& options) : options_(options) {
+    for (cudaStream_t& stream : streams_) CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (cudaEvent_t& event : events_) CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    cells_count_ = static_cast<std::size_t>(options_.launches());
+    CHECK_CUDA(cudaMalloc(&cells_, cells_count_ * sizeof *cells_));
+    CHECK_CUDA(cudaMemset(cells_, 0, cells_count_ * sizeof *cells_));
+    CHECK_CUDA(cudaMallocHost(&pinned_, sizeof *pinned_));
+    *pinned_ = 0;
+    if (options_.graph || options_.compare) make_graph();
+    CHECK_CUDA(cudaDeviceSynchronize());
+  }
+
+  void run() {
+    const auto start = Clock::now();
+    std::vector<double> eager, graph;
+    if (!options_.graph) repeat(options_.warmup, false, nullptr);
+    if (options_.compare) {
+      // In blocks, so that what is measured repeats as it does in a program that does only this.
+      const int block = std::max(1, options_.iterations / options_.rounds);
+      repeat(std::min(options_.warmup, 20), true, nullptr);
+      for (int round = 0; round < options_.rounds; ++round) {
+        repeat(kSettle, false, nullptr);
+        repeat(block, false, &eager);
+        repeat(kSettle, true, nullptr);
+        repeat(block, true, &graph);
+      }
+    } else if (options_.graph) {
+      repeat(options_.warmup, true, nullptr);
+      repeat(options_.iterations, true, &graph);
+    } else {
+      repeat(options_.iterations, false, &eager);
+    }
+    const double total = std::chrono::duration<double>(Clock::now() - start).count();
+    print(eager, graph, total);
+  }
+
+ private:
+  static constexpr int kSettle = 3;  // iterations after a change of the way of submission that are not counted
+
+  void submit_kernels() {
+    for (int k = 0; k < options_.kernels; ++k) {
+      work_on_host(options_.host_us);
+      tiny<<<1, 32, 0, streams_[0]>>>(cells_ + k, static_cast<unsigned>(k));
+    }
+  }
+
+  unsigned scalar_of(int k) const { return iteration_ * 7919u + static_cast<unsigned>(k); }
+
+  void submit_scalars() {
+    for (int k = 0; k < options_.kernels; ++k) {
+      work_on_host(options_.host_us);
+      tiny<<<1, 32, 0, streams_[0]>>>(cells_ + k, scalar_of(k));
+    }
+  }
+
+  void submit_ops3() {
+    CHECK_CUDA(cudaMemsetAsync(cells_, 0, sizeof *cells_, streams_[0]));
+    work_on_host(options_.host_us);
+    tiny<<<1, 32, 0, streams_[0]>>>(cells_, 41u);
+    CHECK_CUDA(cudaMemcpyAsync(pinned_, cells_, sizeof *pinned_, cudaMemcpyDeviceToHost, streams_[0]));
+  }
+
+  void submit_fork() {
+    CHECK_CUDA(cudaEventRecord(events_[0], streams_[0]));
+    for (int s = 1; s < kStreams; ++s) CHECK_CUDA(cudaStreamWaitEvent(streams_[s], events_[0], 0));
+    for (int k = 0; k < kPerStream; ++k) {
+      for (int s = 0; s < kStreams; ++s) {
+        work_on_host(options_.host_us);
+        tiny<<<1, 32, 0, streams_[s]>>>(cells_ + k * kStreams + s, static_cast<unsigned>(k + s));
+      }
+    }
+    for (int s = 1; s < kStreams; ++s) {
+      CHECK_CUDA(cudaEventRecord(events_[s], streams_[s]));
+      CHECK_CUDA(cudaStreamWaitEvent(streams_[0], events_[s], 0));
+    }
+  }
+
+  void submit_eager() {
+    switch (options_.kind) {
+      case Options::Kind::kKernels: submit_kernels(); break;
+      case Options::Kind::kScalar: submit_scalars(); break;
+      case Options::Kind::kOps3: submit_ops3(); break;
+      case Options::Kind::kFork: submit_fork(); break;
+    }
+  }
+
+  void submit_graph() {
+    for (int i = 0; i < options_.launches(); ++i) work_on_host(options_.host_us);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      unsigned long long* cell = cells_ + i;
+      unsigned value = scalar_of(static_cast<int>(i));
+      void* arguments[] = {&cell, &value};
+      node_parameters_.kernelParams = arguments;
+      CHECK_CUDA(cudaGraphExecKernelNodeSetParams(executable_, nodes_[i], &node_parameters_));
+    }
+    CHECK_CUDA(cudaGraphLaunch(executable_, streams_[0]));
+  }
+
+  /// One graph of a whole iteration: captured, or built node by node where its arguments have to be changed.
+  void make_graph() {
+    cudaGraph_t graph = nullptr;
+    if (options_.kind == Options::Kind::kScalar) {
+      CHECK_CUDA(cudaGraphCreate(&graph, 0));
+      node_parameters_.func = reinterpret_cast<void*>(tiny);
+      node_parameters_.gridDim = dim3(1);
+      node_parameters_.blockDim = dim3(32);
+      nodes_.resize(static_cast<std::size_t>(options_.kernels));
+      for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        unsigned long long* cell = cells_ + i;
+        unsigned value = 0;
+        void* arguments[] = {&cell, &value};
+        node_parameters_.kernelParams = arguments;
+        CHECK_CUDA(cudaGraphAddKernelNode(&nodes_[i], graph, i > 0 ? &nodes_[i - 1] : nullptr, i > 0 ? 1 : 0,
+                                          &node_parameters_));
+      }
+    } else {
+      const double host_us = std::exchange(options_.host_us, 0.0);
+      CHECK_CUDA(cudaStreamBeginCapture(streams_[0], cudaStreamCaptureModeThreadLocal));
+      submit_eager();
+      CHECK_CUDA(cudaStreamEndCapture(streams_[0], &graph));
+      options_.host_us = host_us;
+    }
+    CHECK_CUDA(cudaGraphInstantiate(&executable_, graph, 0));
+    graph_ = graph;  // kept: the nodes that are updated are named by it
+    CHECK_CUDA(cudaGraphUpload(executable_, streams_[0]));
+  }
+
+  /// `count` iterations; their times in microseconds go to `times`. Without syncs, the mean of each batch does.
+  void repeat(int count, bool graph, std::vector<double>* times) {
+    const int batch = options_.sync ? 1 : kBatch;
+    for (int done = 0; done < count; done += batch) {
+      const auto start = Clock::now();
+      for (int i = 0; i < batch; ++i) {
+        graph ? submit_graph() : submit_eager();
+        ++iteration_;
+      }
+      CHECK_CUDA(cudaStreamSynchronize(streams_[0]));
+      const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+      if (times != nullptr) times->push_back(us / batch);
+      if (options_.kind == Options::Kind::kOps3) read_back_ += *pinned_;
+    }
+    CHECK_CUDA(cudaGetLastError());
+  }
+
+  static void print_times(const char* name, const std::vector<double>& times) {
+    if (times.empty()) return;
+    std::printf(", \"%s_us\": {\"median\": %.3f, \"min\": %.3f, \"samples\": %zu}", name, gpu_test::median(times),
+                *std::min_element(times.begin(), times.end()), times.size());
+  }
+
+  void print(const std::vector<double>& eager, const std::vector<double>& graph, double total) {
+    constexpr std::array<const char*, 4> kNames = {"kernels", "scalar", "ops3", "fork"};
+    CHECK_CUDA(cudaDeviceSynchronize());
+    gpu_test::Checksum checksum;
+    checksum.add_device(cells_, cells_count_);
+    checksum.add(&read_back_, sizeof read_back_);
+    std::printf("{\"mode\": \"%s\", \"launches\": %d, \"host_us\": %.2f, \"sync\": %s, \"iterations\": %u",
+                kNames[static_cast<std::size_t>(options_.kind)], options_.launches(), options_.host_us,
+                options_.sync ? "true" : "false", iteration_);
+    print_times("eager", eager);
+    print_times("graph", graph);
+    std::printf(", \"total_s\": %.3f, \"checksum\": \"%016llx\"}\n", total,
+                static_cast<unsigned long long>(checksum.value()));
+  }
+
+  Options options_;
+  std::array<cudaStream_t, kStreams> streams_{};
+  std::array<cudaEvent_t, kStreams> events_{};
+  unsigned long long* cells_ = nullptr;
+  std::size_t cells_count_ = 0;
+  unsigned long long* pinned_ = nullptr;
+  unsigned long long read_back_ = 0;
+  unsigned iteration_ = 0;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t executable_ = nullptr;
+  std::vector<cudaGraphNode_t> nodes_;
+  cudaKernelNodeParams node_parameters_{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  Bench(options).run();
+  return 0;
+}

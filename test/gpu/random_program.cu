@@ -1,0 +1,94 @@
+// Random programs over CUDA: loops of random operations, repeated with small variations, on several streams and host
+// threads. Free of races by construction (random_tracker.h), so the printed checksums of all memory depend on the
+// seeds alone, and two runs that differ have not done the same work in the same order.
+#include <barrier>
+#include <chrono>
+#include <thread>
+
+#include "random_worker.h"
+
+namespace {
+
+using random_test::Word;
+using random_test::Worker;
+
+constexpr const char* kUsage =
+    "random_program [--seed S] [--steps N] [--threads T] [--programs P] [--seconds X] [--careful]\n"
+    "  --seed S      the first program's seed; the next ones count up (default: 1)\n"
+    "  --steps N     loops per thread in one program (default: 16)\n"
+    "  --threads T   host threads (default: drawn per program, 1 to 4)\n"
+    "  --programs P  so many programs (default: 1)\n"
+    "  --seconds X   instead of a number: programs until X seconds have passed\n"
+    "  --careful     wait before pageable memory is used again";
+
+struct Shared {
+  Word* words = nullptr;
+  cudaEvent_t given = nullptr, taken = nullptr;
+};
+
+/// Runs one program and prints its checksums in the order of threads.
+void run_program(std::uint64_t seed, unsigned threads, unsigned steps, bool careful) {
+  std::vector<Shared> shared(threads);
+  for (Shared& entry : shared) {
+    CHECK_CUDA(cudaMalloc(&entry.words, random_test::kWords * sizeof(Word)));
+    CHECK_CUDA(cudaEventCreateWithFlags(&entry.given, cudaEventDisableTiming));
+    CHECK_CUDA(cudaEventCreateWithFlags(&entry.taken, cudaEventDisableTiming));
+  }
+  std::vector<std::vector<std::uint64_t>> checksums(threads);
+  std::barrier meeting(static_cast<std::ptrdiff_t>(threads));
+  const auto body = [&](unsigned number) {
+    Worker worker(seed, number, careful);
+    Shared& own = shared[number];
+    Shared& neighbour = shared[(number + 1) % threads];
+    for (unsigned step = 0; step < steps; ++step) {
+      worker.run_round();
+      worker.give(own.words, own.given, own.taken);
+      meeting.arrive_and_wait();
+      worker.take(neighbour.words, neighbour.given, neighbour.taken);
+      meeting.arrive_and_wait();
+      if (step % 4 == 3 || step + 1 == steps) checksums[number].push_back(worker.checksum());
+    }
+    // Nobody takes memory away that a neighbour may still be reading.
+    meeting.arrive_and_wait();
+  };
+  std::vector<std::thread> running;
+  for (unsigned i = 1; i < threads; ++i) running.emplace_back(body, i);
+  body(0);
+  for (std::thread& thread : running) thread.join();
+  for (Shared& entry : shared) {
+    CHECK_CUDA(cudaFree(entry.words));
+    CHECK_CUDA(cudaEventDestroy(entry.given));
+    CHECK_CUDA(cudaEventDestroy(entry.taken));
+  }
+  for (unsigned i = 0; i < threads; ++i) {
+    std::printf("seed %llu thread %u:", static_cast<unsigned long long>(seed), i);
+    for (const std::uint64_t value : checksums[i]) std::printf(" %016llx", static_cast<unsigned long long>(value));
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  gpu_test::Arguments arguments(argc, argv, kUsage);
+  const auto seed = static_cast<std::uint64_t>(arguments.number("seed", 1));
+  const unsigned steps = static_cast<unsigned>(std::max(1, arguments.integer("steps", 16)));
+  const unsigned threads = static_cast<unsigned>(arguments.integer("threads", 0));
+  const unsigned programs = static_cast<unsigned>(arguments.integer("programs", 1));
+  const double seconds = arguments.number("seconds", 0);
+  const bool careful = arguments.flag("careful");
+  arguments.nothing_left();
+
+  random_test::load_kernels();
+  const auto start = std::chrono::steady_clock::now();
+  const auto more = [&](unsigned done) {
+    if (seconds <= 0) return done < programs;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds;
+  };
+  for (unsigned i = 0; more(i); ++i) {
+    random_test::Random random(seed + i);
+    run_program(seed + i, threads > 0 ? threads : 1 + random.below(4), steps, careful);
+  }
+  return 0;
+}
