@@ -40,11 +40,15 @@ const void* copy_of(const void* table, const std::string& name) {
   const std::size_t count = length / sizeof(void*);
   auto* copy = new void*[count];  // for ever: programs keep the address
   std::memcpy(copy, table, length);
+  std::size_t functions = 0;
   for (std::size_t index = 1; index < count; ++index) {
     if (code.contains(copy[index], 1)) {
+      ++functions;
       copy[index] = address_map().map(copy[index], nullptr, "table " + name + " entry " + std::to_string(index));
     }
   }
+  env::log_debug("CUDA: the " + std::to_string(functions) + " functions of the driver's table " + name +
+                 " are host calls, unless it exports them");
   return copy;
 }
 
