@@ -5,8 +5,8 @@
 #include <vector>
 
 struct Outcome {
-  int status = -1;     ///< exit status; 128 + n if signal n ended it
-  std::string output;  ///< both streams
+  int status = -1;                        ///< exit status; 128 + n if signal n ended it
+  std::string output;                     ///< both streams
   std::vector<std::string> driver_calls;  ///< what the fake driver was called with, in order
 };
 

@@ -41,9 +41,9 @@ inline int do_work(const Functions& with) {
     return 1;
   }
   const bool good = with.allocate(&memory, sizeof(result)) == CUDA_SUCCESS &&
-                    with.fill(memory, 7, sizeof(result), nullptr) == CUDA_SUCCESS &&
-                    with.wait() == CUDA_SUCCESS && with.read(result, memory, sizeof(result)) == CUDA_SUCCESS &&
-                    with.release(memory) == CUDA_SUCCESS && result[0] == 7 && result[15] == 7;
+                    with.fill(memory, 7, sizeof(result), nullptr) == CUDA_SUCCESS && with.wait() == CUDA_SUCCESS &&
+                    with.read(result, memory, sizeof(result)) == CUDA_SUCCESS && with.release(memory) == CUDA_SUCCESS &&
+                    result[0] == 7 && result[15] == 7;
   std::printf("work %s\n", good ? "good" : "bad");
   return good ? 0 : 1;
 }

@@ -5,11 +5,11 @@ namespace fake {
 void log(const char* text) noexcept;
 }
 
-#define DEFAULT(f)                                                                 \
-  extern "C" __attribute__((weak, visibility("default"))) int f();                 \
-  int f() {                                                                        \
-    fake::log(#f);                                                                 \
-    return 801; /* CUDA_ERROR_NOT_SUPPORTED */                                     \
+#define DEFAULT(f)                                                 \
+  extern "C" __attribute__((weak, visibility("default"))) int f(); \
+  int f() {                                                        \
+    fake::log(#f);                                                 \
+    return 801; /* CUDA_ERROR_NOT_SUPPORTED */                     \
   }
 #define NEUTRAL(f) DEFAULT(f)
 #define HOST(f) DEFAULT(f)

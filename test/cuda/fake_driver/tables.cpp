@@ -28,7 +28,8 @@ struct Export {
 
 template <int Table, int... Indices>
 Export filled(std::integer_sequence<int, Indices...>) noexcept {
-  return {{reinterpret_cast<const void*>(sizeof(Export)), reinterpret_cast<const void*>(&entry<Table, Indices + 1>)...}};
+  return {
+      {reinterpret_cast<const void*>(sizeof(Export)), reinterpret_cast<const void*>(&entry<Table, Indices + 1>)...}};
 }
 template <int Table>
 Export filled() noexcept {

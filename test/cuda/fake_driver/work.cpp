@@ -117,5 +117,6 @@ FAKE cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
   return CUDA_SUCCESS;
 }
 WITH_STREAM(cuLaunchKernel,
-            (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**),
+            (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
+             void**),
             "", )
