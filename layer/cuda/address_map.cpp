@@ -78,6 +78,9 @@ void* AddressMap::map(void* function, const char* wanted, const std::string& lab
       }
     }
     const auto named = unknown_.find(function);
+    if (wanted != nullptr) {
+      env::log_debug("CUDA: " + label + " is not known to Refrain: a host call");
+    }
     return anonymous_stub(function, named != unknown_.end() ? named->second : label);
   } catch (...) {
     on_stubs_exhausted();
@@ -93,8 +96,6 @@ void* AddressMap::anonymous_stub(void* function, const std::string& label) {
     if (stub == nullptr) {
       on_stubs_exhausted();
       stub = function;
-    } else {
-      env::log_debug("CUDA: " + label + " is not known to Refrain: a host call");
     }
   }
   return stub;

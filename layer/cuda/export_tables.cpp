@@ -1,8 +1,10 @@
 #include "layer/cuda/export_tables.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <unordered_map>
 
@@ -15,8 +17,16 @@ namespace {
 
 constexpr std::uint64_t kLongestTable = 64U << 10U;
 
-// Storage of values by context; asked for in nearly every call of the runtime API. Knows nothing of work.
-constexpr const char* kContextLocalStorage = "c693336e-1121-df11-a8c3-68f355d89593";
+// Tables that are handed out as they are.
+constexpr const char* kUntouched[] = {
+    // Storage of values by context; asked for in nearly every call of the runtime API. Knows nothing of work.
+    "c693336e-1121-df11-a8c3-68f355d89593",
+    // The runtime's test of the driver, and the runtime's own interface (modules from cubins, primary contexts),
+    // whose addresses that test is said to include: with copies every call of the runtime API might fail with
+    // cudaErrorSoftwareValidityNotEstablished.
+    "d4082055-bde6-704b-8d34-ba123c66e1f2",
+    "6bd5fb6c-5bf4-e74a-8987-d93912fd9df9",
+};
 
 // The length in bytes, which most tables start with; 0 if this one does not.
 std::uint64_t length_of(const void* table) noexcept {
@@ -40,11 +50,15 @@ const void* copy_of(const void* table, const std::string& name) {
   const std::size_t count = length / sizeof(void*);
   auto* copy = new void*[count];  // for ever: programs keep the address
   std::memcpy(copy, table, length);
+  std::size_t functions = 0;
   for (std::size_t index = 1; index < count; ++index) {
     if (code.contains(copy[index], 1)) {
+      ++functions;
       copy[index] = address_map().map(copy[index], nullptr, "table " + name + " entry " + std::to_string(index));
     }
   }
+  env::log_debug("CUDA: the " + std::to_string(functions) + " functions of the driver's table " + name +
+                 " are host calls, unless it exports them");
   return copy;
 }
 
@@ -66,7 +80,7 @@ const void* watched_table(const void* table, const CUuuid& id) noexcept {
   static auto& copies = *new std::unordered_map<const void*, const void*>;
   try {
     const std::string name = table_name(id);
-    if (name == kContextLocalStorage) {
+    if (std::find(std::begin(kUntouched), std::end(kUntouched), name) != std::end(kUntouched)) {
       return table;
     }
     const std::lock_guard guard(mutex);

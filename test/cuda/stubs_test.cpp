@@ -1,0 +1,293 @@
+// The stubs and the resolver from inside: this program contains them, and what it calls are its own cu* stubs.
+
+#include "layer/cuda/stubs.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layer/cuda/address_map.h"
+#include "layer/cuda/driver.h"
+#include "layer/cuda/driver_functions.h"
+#include "layer/cuda/driver_search.h"
+#include "layer/cuda/elf_exports.h"
+#include "layer/cuda/export_tables.h"
+#include "layer/cuda/wrappers.h"
+
+namespace refrain::layer::cuda {
+namespace {
+
+std::vector<std::string> seen;
+void hook(const replay::EntryPoint& entry_point) noexcept {
+  seen.emplace_back(entry_point.name);
+}
+
+/// The driver loaded, and the hook called for every host call.
+struct Watching {
+  Watching() {
+    setenv("REFRAIN_CUDA_DRIVER", FAKE_DRIVER, 1);
+    REQUIRE(::cuInit(0) == CUDA_SUCCESS);
+    seen.clear();
+    set_host_call_hook(&hook);
+    set_stubs_watching(true);
+  }
+  ~Watching() {
+    set_stubs_watching(false);
+    set_host_call_hook(nullptr);
+  }
+};
+
+std::uint32_t index_of(std::string_view name) {
+  const auto descriptions = entry_descriptions();
+  const auto found = std::find_if(descriptions.begin(), descriptions.end(),
+                                  [name](const EntryDescription& entry) { return name == entry.entry.name; });
+  REQUIRE(found != descriptions.end());
+  return static_cast<std::uint32_t>(found - descriptions.begin());
+}
+
+template <class Function>
+Function* look_up(const char* name, int version, cuuint64_t flags = 0) {
+  void* found = nullptr;
+  REQUIRE(::cuGetProcAddress_v2(name, &found, version, flags, nullptr) == CUDA_SUCCESS);
+  return reinterpret_cast<Function*>(found);
+}
+
+template <class Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+/// What a stub passed on: integers in registers and on the stack, and floating point.
+double passed[16];
+double take_everything(long a, long b, long c, long d, long e, long f, long g, long h, double i, double j, float k,
+                       double l, double m, double n, double o, double p) {
+  const double values[16] = {double(a), double(b), double(c), double(d), double(e), double(f), double(g), double(h),
+                             i,         j,         k,         l,         m,         n,         o,         p};
+  std::memcpy(passed, values, sizeof(passed));
+  return 42.5;
+}
+
+}  // namespace
+
+TEST_CASE("the list has every function of cuda.h 13.0 once") {
+  std::set<std::string> names;
+  for (const EntryDescription& description : entry_descriptions()) {
+    CHECK(names.insert(description.entry.name).second);
+  }
+  CHECK(sizeof(DriverFunctions) / sizeof(void*) == 634);
+  CHECK(names.size() == 672);  // and those of other headers
+}
+
+TEST_CASE("host calls call the hook, neutral and typed ones do not") {
+  const Watching watching;
+  CUdeviceptr memory = 0;
+  CHECK(::cuMemAlloc_v2(&memory, 16) == CUDA_SUCCESS);
+  CHECK(seen.empty());
+  CHECK(::cuCtxSynchronize() == CUDA_SUCCESS);
+  CHECK(seen == std::vector<std::string>{"cuCtxSynchronize"});
+  CHECK(::cuMemFree_v2(memory) == CUDA_SUCCESS);
+  CHECK(seen.back() == "cuMemFree_v2");
+  seen.clear();
+  set_stubs_watching(false);
+  CHECK(::cuCtxSynchronize() == CUDA_SUCCESS);
+  CHECK(seen.empty());
+}
+
+TEST_CASE("addresses from cuGetProcAddress are ours by class") {
+  const Watching watching;
+  CHECK(address(look_up<void()>("cuCtxSynchronize", 2000)) == stub_address(index_of("cuCtxSynchronize")));
+  CHECK(address(look_up<void()>("cuStreamSynchronize", 7000)) == stub_address(index_of("cuStreamSynchronize")));
+  CHECK(address(look_up<void()>("cuStreamSynchronize", 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)) ==
+        stub_address(index_of("cuStreamSynchronize_ptsz")));
+  CHECK(address(look_up<void()>("cuGetProcAddress", 11030)) == stub_address(index_of("cuGetProcAddress")));
+  CHECK(address(look_up<void()>("cuGetProcAddress", 12000)) == stub_address(index_of("cuGetProcAddress_v2")));
+  CHECK(address(look_up<void()>("cuGetExportTable", 3000)) == stub_address(index_of("cuGetExportTable")));
+  // Neutral: the driver's own.
+  CHECK(address(look_up<void()>("cuCtxGetDevice", 2000)) == real_function("cuCtxGetDevice"));
+  CHECK(address(look_up<void()>("cuMemAlloc", 13000)) == real_function("cuMemAlloc_v2"));
+  CHECK(seen.empty());
+  // What a typed stub leads to is the wrapper, and nothing else.
+  CHECK(target_of(index_of("cuGetProcAddress_v2")) == address(&wrap::cuGetProcAddress_v2));
+  CHECK(target_of(index_of("cuCtxSynchronize")) == real_function("cuCtxSynchronize"));
+}
+
+TEST_CASE("look-ups that fail stay as the driver answered them") {
+  const Watching watching;
+  void* found = address(&hook);
+  CUdriverProcAddressQueryResult result{};
+  CHECK(::cuGetProcAddress_v2("", &found, 0, 0, &result) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(found == address(&hook));
+  CHECK(::cuGetProcAddress_v2("cuNowhere", &found, 13000, 0, &result) == CUDA_ERROR_NOT_FOUND);
+  CHECK(found == nullptr);
+  CHECK(result == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  CHECK(::cuGetProcAddress_v2(nullptr, &found, 13000, 0, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(::cuGetProcAddress_v2("cuInit", nullptr, 13000, 0, nullptr) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_CASE("a function of a newer driver is a host call") {
+  const Watching watching;
+  auto* function = look_up<int(int*)>("cuFutureWork", 13000);
+  CHECK(address(function) != real_function("cuFutureWork"));
+  CHECK(function == look_up<int(int*)>("cuFutureWork", 13000));
+  int value = 1;
+  CHECK(function(&value) == 0);
+  CHECK(value == 2);
+  CHECK(seen == std::vector<std::string>{"cuFutureWork"});
+  CHECK(driver_facts().unknown == 1);
+}
+
+TEST_CASE("tables of the driver are copied, with stubs for its functions") {
+  const Watching watching;
+  const CUuuid callbacks{
+      {'\xa0', '\x94', 0x79, '\x8c', 0x2e, 0x74, 0x2e, 0x74, '\x93', '\xf2', 8, 0, 0x20, 0x0c, 0x0a, 0x66}};
+  const CUuuid storage{{'\xc6', '\x93', 0x33, 0x6e, 0x11, 0x21, '\xdf', 0x11, '\xa8', '\xc3', 0x68, '\xf3', 0x55,
+                        '\xd8', '\x95', '\x93'}};
+  CHECK(table_name(callbacks) == "a094798c-2e74-2e74-93f2-0800200c0a66");
+  const void* ours = nullptr;
+  const void* again = nullptr;
+  const void* theirs = nullptr;
+  REQUIRE(::cuGetExportTable(&ours, &callbacks) == CUDA_SUCCESS);
+  REQUIRE(::cuGetExportTable(&again, &callbacks) == CUDA_SUCCESS);
+  REQUIRE(driver.cuGetExportTable(&theirs, &callbacks) == CUDA_SUCCESS);
+  CHECK(ours == again);
+  REQUIRE(ours != theirs);
+  const auto* copy = static_cast<void* const*>(ours);
+  const auto* original = static_cast<void* const*>(theirs);
+  CHECK(copy[0] == original[0]);
+  CHECK(copy[1] != original[1]);
+  CHECK(reinterpret_cast<long (*)()>(copy[1])() == 0);
+  CHECK(seen == std::vector<std::string>{"table a094798c-2e74-2e74-93f2-0800200c0a66 entry 1"});
+
+  REQUIRE(::cuGetExportTable(&ours, &storage) == CUDA_SUCCESS);
+  REQUIRE(driver.cuGetExportTable(&theirs, &storage) == CUDA_SUCCESS);
+  CHECK(ours == theirs);
+  const CUuuid unknown{};
+  CHECK(::cuGetExportTable(&ours, &unknown) == CUDA_ERROR_NOT_FOUND);
+  CHECK(ours == nullptr);
+}
+
+TEST_CASE("stubs pass every kind of argument on") {
+  const Watching watching;
+  void* stub = take_anonymous_stub(address(&take_everything), "take_everything");
+  REQUIRE(stub != nullptr);
+  auto* function = reinterpret_cast<decltype(&take_everything)>(stub);
+  for (const bool watch : {false, true}) {
+    set_stubs_watching(watch);
+    std::memset(passed, 0, sizeof(passed));
+    CHECK(function(1, 2, 3, 4, 5, 6, 7, 8, 9.5, 10.5, 11.5F, 12.5, 13.5, 14.5, 15.5, 16.5) == 42.5);
+    CHECK(passed[0] == 1);
+    CHECK(passed[7] == 8);
+    CHECK(passed[8] == 9.5);
+    CHECK(passed[10] == 11.5);
+    CHECK(passed[15] == 16.5);
+  }
+  CHECK(seen == std::vector<std::string>{"take_everything"});
+}
+
+TEST_CASE("versions of a name") {
+  CHECK(is_version_of("cuMemAlloc", "cuMemAlloc"));
+  CHECK(is_version_of("cuMemAlloc_v2", "cuMemAlloc"));
+  CHECK(is_version_of("cuMemcpyHtoD_v2_ptds", "cuMemcpyHtoD"));
+  CHECK(is_version_of("cuStreamQuery_ptsz", "cuStreamQuery"));
+  CHECK(is_version_of("cuMemAlloc_v2", "cuMemAlloc_v2"));
+  CHECK_FALSE(is_version_of("cuMemAllocHost", "cuMemAlloc"));
+  CHECK_FALSE(is_version_of("cuMemAlloc", "cuMemAlloc_v2"));
+}
+
+TEST_CASE("one address under several names") {
+  AddressMap map;
+  const auto give = [&map](int* key, const char* wanted) { return map.map(key, wanted, "label"); };
+  int shared = 0;
+  map.add(&shared, index_of("cuCtxGetDevice"));    // neutral
+  map.add(&shared, index_of("cuCtxSynchronize"));  // host
+  CHECK(give(&shared, "cuCtxSynchronize") == stub_address(index_of("cuCtxSynchronize")));
+  CHECK(give(&shared, "cuCtxGetDevice") == &shared);
+  // By another name, or none, nobody knows what it does.
+  void* stub = give(&shared, "cuSomethingElse");
+  CHECK(stub != &shared);
+  CHECK(stub != stub_address(index_of("cuCtxSynchronize")));
+  CHECK(give(&shared, nullptr) == stub);
+  // Two versions of one name: the safer class.
+  int versions = 0;
+  map.add(&versions, index_of("cuStreamIsCapturing"));
+  map.add(&versions, index_of("cuStreamIsCapturing_ptsz"));
+  CHECK(give(&versions, "cuStreamIsCapturing") == &versions);
+  int alone = 0;
+  map.add(&alone, index_of("cuCtxGetDevice"));
+  CHECK(give(&alone, nullptr) == &alone);
+}
+
+TEST_CASE("the linker's cache is read with suspicion") {
+  const auto number = [](std::string& text, std::uint32_t value) { text.append(reinterpret_cast<char*>(&value), 4); };
+  const std::string strings("libcuda.so.1\0/a/libcuda.so.1\0", 29);
+  std::string cache = "glibc-ld.so.cache1.1";
+  number(cache, 1);
+  number(cache, static_cast<std::uint32_t>(strings.size()));
+  cache.append(20, '\0');
+  number(cache, 0x0303);
+  number(cache, 72);
+  number(cache, 72 + 13);
+  cache.append(12, '\0');
+  cache += strings;
+  CHECK(search_linker_cache(cache, kDriverFile) == std::vector<std::string>{"/a/libcuda.so.1"});
+  CHECK(search_linker_cache("an older cache" + cache, kDriverFile).size() == 1);
+  for (std::size_t length = 0; length < cache.size(); ++length) {
+    CHECK(search_linker_cache(std::string_view(cache).substr(0, length), kDriverFile).empty());
+  }
+  for (std::size_t place = 20; place < 72; ++place) {
+    std::string damaged = cache;
+    damaged[place] = '\xff';
+    search_linker_cache(damaged, kDriverFile);  // whatever it says, it says it
+  }
+}
+
+TEST_CASE("exports are read from memory") {
+  const Watching watching;
+  void* library = dlopen(FAKE_DRIVER, RTLD_LAZY);
+  REQUIRE(library != nullptr);
+  const std::vector<ExportedFunction> functions = exported_functions(library);
+  CHECK(functions.size() >= 673);
+  for (const ExportedFunction& function : functions) {
+    CHECK(dlsym(library, function.name.c_str()) == function.address);
+  }
+  dlclose(library);
+}
+
+TEST_CASE("what a stub costs", "[.benchmark]") {
+  const Watching watching;
+  const auto time = [](auto* function) {
+    constexpr int kCalls = 20'000'000;
+    const char* text = nullptr;
+    double best = 1e9;
+    for (int round = 0; round < 5; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int call = 0; call < kCalls; ++call) {
+        function(CUDA_SUCCESS, &text);
+      }
+      const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+      best = std::min(best, spent.count() / kCalls);
+    }
+    return best;
+  };
+  using Function = CUresult(CUresult, const char**);
+  auto* volatile real = reinterpret_cast<Function*>(real_function("cuGetErrorName"));
+  auto* volatile neutral = reinterpret_cast<Function*>(stub_address(index_of("cuGetErrorName")));
+  auto* volatile host = reinterpret_cast<Function*>(take_anonymous_stub(real_function("cuGetErrorName"), "host"));
+  std::cout << "driver " << time(real) << " ns, neutral stub (watching) " << time(neutral) << " ns";
+  set_stubs_watching(false);
+  std::cout << ", host stub (not watching) " << time(host) << " ns\n";
+}
+
+}  // namespace refrain::layer::cuda
