@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kTrackingRound = 24;
 constexpr std::uint64_t kFirstBackoff = 64;
 constexpr std::uint64_t kLongestBackoff = 1U << 20U;
+constexpr std::uint64_t kBudgetBackoff = 16;
 constexpr std::uint64_t kLongestCheck = 4096;
 constexpr std::uint32_t kMissesToTrackAgain = 4;
 // Four updates in a row that rewrite most nodes: the graph is not what repeats.
@@ -166,11 +167,12 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
 void GraphEntry::passed() {
   const std::lock_guard guard(mutex_);
   ++totals_.passed;
-  if (state_ != State::kPassing || retired_ || ++passed_in_round_ < backoff_) {
+  const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
+  if (state_ != State::kPassing || retired_ || ++passed_in_round_ < (short_of_budget ? kBudgetBackoff : backoff_)) {
     return;
   }
   // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
-  backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+  backoff_ = short_of_budget ? backoff_ : std::min(backoff_ * 8, kLongestBackoff);
   gate_.clear_replay();
   gate_.clear_eager();
   change_state(State::kTracking);
@@ -263,7 +265,8 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     result.excess_ns = cost - eager;
   }
   if (eager > cost) {
-    totals_.saved_ns += eager - cost;
+    result.saved_ns = eager - cost;
+    totals_.saved_ns += result.saved_ns;
   }
   measured();
   return result;

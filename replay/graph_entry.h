@@ -66,6 +66,7 @@ class GraphEntry {
     int error = 0;                ///< of operations issued eagerly after a failed part
     std::uint64_t replay_ns = 0;  ///< driver time of the launch
     std::uint64_t excess_ns = 0;  ///< what the launch cost more than eager execution would have, while on trial
+    std::uint64_t saved_ns = 0;   ///< what it cost less
   };
   /// `hold_ns`: what holding the operations cost.
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,

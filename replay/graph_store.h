@@ -37,6 +37,8 @@ class GraphStore {
   [[nodiscard]] bool budget_allows() const noexcept;
   /// Something was spent on building or trying.
   void spend(std::uint64_t ns) noexcept { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  /// What graphs have saved pays for further ones.
+  void earn(std::uint64_t ns) noexcept { earned_ns_.fetch_add(ns, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 
   /// Drops every executable that names the object, before it returns.
@@ -67,6 +69,7 @@ class GraphStore {
   LayerHooks& hooks_;
   const std::uint64_t started_ns_;
   std::atomic<std::uint64_t> spent_ns_{0};
+  std::atomic<std::uint64_t> earned_ns_{0};
   std::atomic<std::size_t> live_graphs_{0};  ///< executables published or being built; 0: object_gone is free
 
   mutable std::mutex mutex_;  ///< entries_, by_object_, gone_

@@ -48,8 +48,8 @@ Place place_of(CUdeviceptr address, std::size_t bytes) noexcept {
 template <class Issue>
 CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
               CUstream stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
-    return issue_asleep(*lane, issue);
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    return status;
   }
   const Place target = place_of(to, bytes);
   const Place source = place_of(from, bytes);
@@ -76,8 +76,8 @@ CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr
 template <class Value, class Issue>
 CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value, std::size_t count, CUstream stream,
               DefaultStream by_default, Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
-    return issue_asleep(*lane, issue);
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    return status;
   }
   const Call call{entry_point, OperationKind::kPointerFill,
                   mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value))};
@@ -128,10 +128,10 @@ FILL(cuMemsetD32Async, DefaultStream::kLegacy, unsigned int)
 FILL(cuMemsetD32Async_ptsz, DefaultStream::kPerThread, unsigned int)
 #undef FILL
 
-#define UNHELD(name, by_default, why, parameters, arguments)                                       \
-  CUresult wrap::name parameters noexcept {                                                        \
-    return submit_unheld(entry::name, OperationKind::kOther, why, find_stream(stream, by_default), \
-                         [&] { return driver.name arguments; });                                   \
+#define UNHELD(name, by_default, why, parameters, arguments)                          \
+  CUresult wrap::name parameters noexcept {                                           \
+    return submit_unheld(entry::name, OperationKind::kOther, why, stream, by_default, \
+                         [&] { return driver.name arguments; });                      \
   }
 #define UNHELD_TWICE(name, why, parameters, arguments)             \
   UNHELD(name, DefaultStream::kLegacy, why, parameters, arguments) \

@@ -39,9 +39,12 @@ CUresult record(const replay::EntryPoint& entry_point, CUevent handle, CUstream 
                 unsigned flags, Issue&& issue) noexcept {
   replay::Engine* running = engine();
   EventState* event = find_event(handle);
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr && event != nullptr) {
-    event->lane.store(0, std::memory_order_relaxed);
-    return issue_asleep(*lane, issue);
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    if (event != nullptr) {  // nothing is known of its place
+      event->lane.store(0, std::memory_order_relaxed);
+      event->set_point({});
+    }
+    return status;
   }
   const char* unholdable = flags != 0 ? kFlags : nullptr;
   if (event == nullptr) {
@@ -85,8 +88,8 @@ CUresult record(const replay::EntryPoint& entry_point, CUevent handle, CUstream 
 template <class Issue>
 CUresult wait(const replay::EntryPoint& entry_point, CUstream stream, CUevent handle, unsigned flags,
               DefaultStream by_default, Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
-    return issue_asleep(*lane, issue);
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    return status;
   }
   replay::Engine* running = engine();
   EventState* event = find_event(handle);

@@ -139,11 +139,11 @@ void describe(const Launch& launch, const FunctionState* function, const Attribu
 
 template <class Issue>
 CUresult launch_kernel(const Launch& launch, std::span<const CUlaunchAttribute> given, Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
-    return issue_asleep(*lane, issue);
+  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, &status, issue)) {
+    return status;
   }
   StreamState* stream = find_stream(launch.stream, launch.by_default);
-  const FunctionState* function = engine() != nullptr ? find_function(launch.function) : nullptr;
+  const FunctionState* function = find_function(launch.function);
   const Attributes attributes(given);
   // Two chains, so that the processor can work on both at once.
   const Token first = mix(mix(static_cast<Token>(OperationKind::kKernel), function == nullptr ? 0 : function->id),
@@ -259,13 +259,13 @@ CUresult wrap::cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigne
 
 CUresult wrap::cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) noexcept {
   return submit_unheld(entry::cuLaunchHostFunc, OperationKind::kHostFunction,
-                       "a host function is a function of the program", find_stream(stream, DefaultStream::kLegacy),
+                       "a host function is a function of the program", stream, DefaultStream::kLegacy,
                        [&] { return driver.cuLaunchHostFunc(stream, function, data); });
 }
 
 CUresult wrap::cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) noexcept {
   return submit_unheld(entry::cuLaunchHostFunc_ptsz, OperationKind::kHostFunction,
-                       "a host function is a function of the program", find_stream(stream, DefaultStream::kPerThread),
+                       "a host function is a function of the program", stream, DefaultStream::kPerThread,
                        [&] { return driver.cuLaunchHostFunc_ptsz(stream, function, data); });
 }
 

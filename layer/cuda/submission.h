@@ -41,10 +41,30 @@ CUresult issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
   return issue();
 }
 
+/// True while nothing may be looked at: the engine is not at work, or the application captures a stream (asking
+/// the driver about a stream could then invalidate the capture).
+[[nodiscard]] inline bool passing() noexcept {
+  return runtime.captures.load(std::memory_order_relaxed) != 0 || engine() == nullptr;
+}
+
 template <class Issue>
-CUresult pass_through(const Call& call, Issue&& issue) noexcept {
-  HostCall host_call(call.entry_point);
-  return host_call.done(issue(), call.blocks);
+CUresult pass_through(const replay::EntryPoint& entry_point, Issue&& issue) noexcept {
+  HostCall host_call(entry_point);
+  return host_call.done(issue(), false);
+}
+
+/// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
+template <class Issue>
+bool short_way(const replay::EntryPoint& entry_point, CUresult* status, Issue&& issue) noexcept {
+  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
+    *status = issue_asleep(*lane, issue);
+    return true;
+  }
+  if (passing()) [[unlikely]] {
+    *status = pass_through(entry_point, issue);
+    return true;
+  }
+  return false;
 }
 
 /// `describe(writer, token, held)` writes the record up to finish(); it may throw. `issue()` calls the driver;
@@ -52,8 +72,8 @@ CUresult pass_through(const Call& call, Issue&& issue) noexcept {
 template <class Describe, class Issue, class After>
 CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issue&& issue, After&& after) noexcept {
   replay::Engine* running = engine();
-  if (running == nullptr || stream == nullptr || runtime.captures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    return pass_through(call, issue);
+  if (running == nullptr || stream == nullptr) [[unlikely]] {
+    return pass_through(call.entry_point, issue);
   }
   replay::Lane& lane = running->lane();
   settle(*running, *stream);
@@ -104,14 +124,14 @@ CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issu
 
 /// A submission that is counted, but never held.
 template <class Issue>
-CUresult submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, StreamState* stream,
-                       Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
-    return issue_asleep(*lane, issue);
+CUresult submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, CUstream stream,
+                       DefaultStream by_default, Issue&& issue) noexcept {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    return status;
   }
   const Call call{entry_point, kind, mix(static_cast<Token>(kind), reinterpret_cast<std::uint64_t>(&entry_point)), why};
   return submit(
-      call, stream,
+      call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token token, bool) {
         writer.begin(kind == OperationKind::kPointerCopy ? OperationKind::kOther : kind, token);
         writer.finish();
