@@ -60,8 +60,8 @@ def main(description, cases, wait, extra=None):
     parser.add_argument("--iterations", type=int, default=200, help="measured iterations (default: 200)")
     parser.add_argument("--warmup", type=int, default=300, help="iterations before that (default: 300)")
     parser.add_argument("--sync", choices=["yes", "no", "both"], default="both",
-                        help="wait for the device after every iteration, after every tenth, or first one then the other")
-    parser.add_argument("--no-check", action="store_true", help="outputs are garbage and of no interest")
+                        help="wait after every iteration, after every tenth, or first the one and then the other")
+    parser.add_argument("--no-check", action="store_true", help="outputs are of no interest")
     if extra:
         extra(parser, None)
     options = parser.parse_args()
