@@ -71,7 +71,9 @@ class Results:
     def figure(self, part, name, value):
         self.figures.setdefault(part, {})[name] = value
 
-    def print(self):
+    def print(self, parts):
+        """`parts` gives the order of the rows: parts that ran side by side have mixed theirs."""
+        self.rows.sort(key=lambda row: parts.index(row[0]))
         print(f"{'part':<10} {'what':<46} {'figure':<40} {'target':<22}")
         for part, what, figure, target, verdict in self.rows:
             print(f"{part:<10} {what:<46} {figure:<40} {target:<22} {verdict}".rstrip())
@@ -98,7 +100,7 @@ def toolkit_folders():
 def environment(toolkit=False, **more):
     """Of a program without Refrain. PREFIX/lib has what Refrain needs and this machine may lack; it is there in plain
     runs, too, so that nothing but Refrain differs."""
-    result = {k: v for k, v in os.environ.items() if not k.startswith(("REFRAIN_", "OPENCL_LAYERS"))}
+    result = {k: v for k, v in os.environ.items() if not k.startswith(("REFRAIN_", "OPENCL_LAYERS", "LD_PRELOAD"))}
     folders = toolkit_folders() if toolkit else []
     result["LD_LIBRARY_PATH"] = ":".join([*folders, str(PREFIX / "lib"), result.get("LD_LIBRARY_PATH", "")]).rstrip(":")
     result["PYTHONUNBUFFERED"] = "1"
