@@ -71,12 +71,14 @@ class Results:
     def figure(self, part, name, value):
         self.figures.setdefault(part, {})[name] = value
 
-    def print(self, parts):
-        """`parts` gives the order of the rows: parts that ran side by side have mixed theirs."""
+    def sort(self, parts):
+        """Parts that ran side by side have mixed their rows."""
         self.rows.sort(key=lambda row: parts.index(row[0]))
-        print(f"{'part':<10} {'what':<46} {'figure':<40} {'target':<22}")
+
+    def print(self):
+        print(f"{'part':<10} {'what':<52} {'figure':<38} {'target':<17}")
         for part, what, figure, target, verdict in self.rows:
-            print(f"{part:<10} {what:<46} {figure:<40} {target:<22} {verdict}".rstrip())
+            print(f"{part:<10} {what:<52} {figure:<38} {target:<17} {verdict}".rstrip())
         for text in self.notes:
             print(f"note: {text}")
         for text in self.problems:

@@ -1,4 +1,7 @@
 """The CUDA samples and the programs over CUDA's libraries: identical in every mode, and the samples' times."""
+import os
+import subprocess
+
 import harness
 from harness import BIN, DEFAULT, MODES
 
@@ -86,11 +89,12 @@ def run_libraries(results, options):
 
 
 def run_nccl(results, options):
-    import os
-    import subprocess
-    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
+    except OSError:
+        listed = 0
     if listed < 2:
-        results.note(f"NCCL: left out, {listed} GPU here")
+        results.note(f"NCCL: left out, it needs two GPUs; here nvidia-smi lists {listed}")
         return
     # Multicast can put the GPUs of a shared host out of service.
     os.environ["NCCL_NVLS_ENABLE"] = "0"
