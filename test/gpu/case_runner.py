@@ -1,0 +1,71 @@
+"""Runs the cases of torch_cases.py, cupy_cases.py and jax_cases.py and prints a line of JSON for each."""
+import argparse
+import hashlib
+import json
+import statistics
+import time
+
+BATCH = 10  # iterations between two waits when not every iteration is waited for
+
+
+class Digest:
+    """A sha256 over everything that was added, bytes, shape and type."""
+
+    def __init__(self):
+        self._hash = hashlib.sha256()
+
+    def add(self, array):
+        """Takes a NumPy array."""
+        self._hash.update(f"{array.dtype}{array.shape}".encode())
+        self._hash.update(array.tobytes())
+
+    def text(self):
+        return self._hash.hexdigest()
+
+
+def measure(step, wait, count, synchronous):
+    """Microseconds per iteration: of each one if all are waited for, else the means of batches."""
+    batch = 1 if synchronous else BATCH
+    times = []
+    for _ in range(max(1, count // batch)):
+        start = time.perf_counter()
+        for _ in range(batch):
+            step()
+        wait()
+        times.append((time.perf_counter() - start) * 1e6 / batch)
+    return times
+
+
+def run(case, name, wait, options):
+    """A case has step() and check(digest); check() runs a few more iterations and adds their outputs."""
+    modes = {"yes": [True], "no": [False], "both": [True, False]}[options.sync]
+    for synchronous in modes:
+        measure(case.step, wait, options.warmup, synchronous)
+        start = time.perf_counter()
+        times = measure(case.step, wait, options.iterations, synchronous)
+        seconds = time.perf_counter() - start
+        digest = Digest()
+        if not options.no_check:
+            case.check(digest)
+        wait()
+        print(json.dumps({"case": name, "sync": synchronous, "median_us": round(statistics.median(times), 2),
+                          "min_us": round(min(times), 2), "total_s": round(seconds, 3), "samples": len(times),
+                          "sha256": digest.text()}), flush=True)
+
+
+def main(description, cases, wait, extra=None):
+    """`cases`: name → function that makes the case. `extra` adds options of its own, and gets to see them."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--case", action="append", choices=sorted(cases), help="only this one; may be repeated")
+    parser.add_argument("--iterations", type=int, default=200, help="measured iterations (default: 200)")
+    parser.add_argument("--warmup", type=int, default=300, help="iterations before that (default: 300)")
+    parser.add_argument("--sync", choices=["yes", "no", "both"], default="both",
+                        help="wait after every iteration, after every tenth, or first the one and then the other")
+    parser.add_argument("--no-check", action="store_true", help="outputs are of no interest")
+    if extra:
+        extra(parser, None)
+    options = parser.parse_args()
+    if extra:
+        extra(None, options)
+    for name in options.case or cases:
+        run(cases[name](), name, wait, options)

@@ -1,0 +1,86 @@
+"""Loops bound by submission: Refrain against eager and against the hand-made graph, and the cost of single calls."""
+import harness
+from harness import BIN, DEFAULT
+
+# name, arguments, least gain over eager, most of the hand-made graph's time
+CASES = [
+    ("1000 kernels", ["--kernels", "1000"], 3.3, 1.03),
+    ("100 kernels", ["--kernels", "100"], 3.0, 1.03),
+    ("1000 kernels, 0.5 us host work", ["--kernels", "1000", "--host-us", "0.5"], 2.8, None),
+    ("1000 kernels, 2 us host work", ["--kernels", "1000", "--host-us", "2"], 2.0, None),
+    ("1000 kernels, a scalar changes", ["--scalar", "1000"], 1.8, None),
+    ("fork-join, 4 x 100 kernels", ["--fork"], None, 1.05),
+    ("memset, kernel, 8 bytes back", ["--ops3"], 1 / 1.02, None),
+    ("1000 kernels, no sync", ["--kernels", "1000", "--no-sync"], None, None),
+    ("100 kernels, no sync", ["--kernels", "100", "--no-sync"], None, None),
+    ("fork-join, no sync", ["--fork", "--no-sync"], None, None),
+]
+
+
+def measure(results, name, arguments, settings):
+    done = harness.run([BIN / "cuda" / "launch_bound", "--compare", *arguments], settings)
+    lines = done.lines()
+    if done.status != 0 or not lines:
+        results.problem(f"launch_bound, {name}: {done.why()}")
+        return None
+    if settings is not None and not done.report:
+        results.problem(f"launch_bound, {name}: no report: the layer was not in")
+    return lines[-1] | {"replayed": harness.share(done.report)}
+
+
+def run_case(results, options, name, arguments, gain, against_graph):
+    actions = [lambda: measure(results, name, arguments, None)]
+    if harness.LAYER.exists():
+        actions.append(lambda: measure(results, name, arguments, DEFAULT))
+    runs = harness.interleaved(options.rounds, *actions)
+    if any(entry is None for column in runs for entry in column):
+        return
+    results.figure("launch", name, {"plain": runs[0], "refrain": runs[1:]})
+    eager = harness.median([entry["eager_us"]["median"] for entry in runs[0]])
+    graph = harness.median([entry["graph_us"]["median"] for entry in runs[0]])
+    if len(runs) == 1:
+        results.row("launch", name, f"eager {eager:.1f} us, graph {graph:.1f} us ({eager / graph:.2f}x)")
+        return
+    if len({entry["checksum"] for column in runs for entry in column}) != 1:
+        results.problem(f"launch_bound, {name}: checksums differ")
+    layered = harness.median([entry["eager_us"]["median"] for entry in runs[1]])
+    # The application's own graph, in the same process: Refrain leaves it alone.
+    beside = harness.median([entry["graph_us"]["median"] for entry in runs[1]])
+    replayed = harness.median([entry["replayed"] for entry in runs[1]])
+    results.row("launch", f"{name}: eager, Refrain, graph",
+                f"{eager:.1f}, {layered:.1f}, {beside:.1f} us ({replayed:.0f} % rep.)")
+    if gain is not None:
+        results.row("launch", "  eager / Refrain", f"{eager / layered:.2f}", f">= {gain:.2f}", eager / layered >= gain)
+    if against_graph is not None:
+        results.row("launch", "  Refrain / hand-made graph", f"{layered / beside:.3f}", f"<= {against_graph:.2f}",
+                    layered / beside <= against_graph)
+    results.row("launch", "  own graph: Refrain / plain", f"{beside / graph:.3f}", "<= 1.02", beside / graph <= 1.02)
+
+
+def run_costs(results, options):
+    """What the layer adds to a call that it passes through."""
+    def costs(settings):
+        done = harness.run([BIN / "cuda" / "call_cost"], settings)
+        lines = done.lines()
+        if not lines:
+            results.problem(f"call_cost: {done.why()}")
+        return lines[-1] if lines else None
+
+    if not harness.LAYER.exists():
+        return
+    plain, observe = harness.interleaved(max(options.rounds, 5), lambda: costs(None),
+                                         lambda: costs({"MODE": "observe"}))
+    if None in plain or None in observe:
+        return
+    results.figure("launch", "call_cost", {"plain": plain, "observe": observe})
+    for name, call, most in [("neutral call", "cuCtxGetDevice_ns", 3), ("neutral call", "cuCtxGetCurrent_ns", 3),
+                             ("launch, observe", "cuLaunchKernel_ns", 60)]:
+        before, after = (harness.median([entry[call] for entry in runs]) for runs in (plain, observe))
+        results.row("launch", f"{name}: {call.removesuffix('_ns')}", f"{before:.1f} -> {after:.1f} ns "
+                    f"({after - before:+.1f})", f"<= +{most} ns", after - before <= most)
+
+
+def run(results, options):
+    for name, arguments, gain, against_graph in CASES[:7] if options.quick else CASES:
+        run_case(results, options, name, arguments, gain, against_graph)
+    run_costs(results, options)

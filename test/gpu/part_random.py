@@ -1,0 +1,92 @@
+"""Random programs, plain against Refrain with the gate off; compute-sanitizer, which must find nothing new."""
+import re
+import shutil
+
+import harness
+from harness import BIN, DEFAULT, MODES
+
+PROGRAM = BIN / "cuda" / "random_program"
+SIDE_BY_SIDE = 4  # processes
+VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
+            "default": DEFAULT}
+
+
+def one_range(results, seed, seconds):
+    """Programs for `seconds` without Refrain, then the same number of them in every variant."""
+    plain = harness.run([PROGRAM, "--seed", seed, "--seconds", seconds], timeout=seconds * 4 + 60)
+    if plain.status != 0:
+        results.problem(f"random programs from {seed} without Refrain: {plain.why()}")
+        return 0, 0, 0
+    count = len({line.split()[1] for line in plain.output.splitlines()})
+    again = harness.run([PROGRAM, "--seed", seed, "--programs", count], timeout=seconds * 4 + 60)
+    if again.output != plain.output:
+        results.problem(f"random programs from {seed}: two runs without Refrain differ: "
+                        + first_difference(plain, again))
+        return count, 0, 0
+    submissions = replayed = 0
+    for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
+        layered = harness.run([PROGRAM, "--seed", seed, "--programs", count], settings, timeout=seconds * 8 + 120)
+        if not harness.same(results, f"random programs from {seed}", plain, layered, mode):
+            results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered)}")
+        submissions += layered.report.get("submissions", 0)
+        replayed += layered.report.get("replayed", 0)
+    return count, submissions, replayed
+
+
+def first_difference(plain, layered):
+    """Repeat it with random_program --seed S."""
+    for a, b in zip(plain.output.splitlines(), layered.output.splitlines()):
+        if a != b:
+            return f"first difference: {a} | {b}"
+    return f"{len(layered.output.splitlines())} lines instead of {len(plain.output.splitlines())}"
+
+
+def run(results, options):
+    # Every program runs five times: plain twice, and in three variants.
+    seconds = max(2, round(options.random_seconds / (2 + len(VARIANTS))))
+    outcomes = harness.together(
+        [lambda seed=seed: one_range(results, seed, seconds)
+         for seed in range(options.seed, options.seed + SIDE_BY_SIDE * 100000, 100000)], SIDE_BY_SIDE)
+    programs, submissions, replayed = (sum(column) for column in zip(*outcomes))
+    results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
+                f"{100 * replayed / max(submissions, 1):.0f} % of {submissions} submissions replayed",
+                "outputs identical", not any(text.startswith("random") for text in results.problems))
+
+
+def run_sanitizer(results, options):
+    tool = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if tool is None:
+        results.note("compute-sanitizer: left out, it is not here")
+        return
+    commands = {
+        "heat": [BIN / "cuda" / "heat", "--iterations", "400", "--report-every", "20", "--size", "64"],
+        "forkjoin": [BIN / "cuda" / "forkjoin", "--iterations", "30", "--kernels", "20"],
+        "random_program": [PROGRAM, "--seed", "7", "--steps", "3", "--threads", "2"],
+    }
+
+    def found(command, settings):
+        done = harness.run([tool, "--tool", "memcheck", *command], settings, timeout=200)
+        text = done.output + done.errors
+        summary = re.search(r"ERROR SUMMARY: (\d+) error", text)
+        return done, int(summary.group(1)) if summary else None
+
+    def check(name):
+        _, plain = found(commands[name], None)
+        if not harness.LAYER.exists():
+            return name, plain, None
+        return name, plain, found(commands[name], MODES["replay"])
+
+    for name, plain, layered in harness.together([lambda name=name: check(name) for name in commands], 3):
+        if plain is None:
+            results.note(f"compute-sanitizer, {name}: no summary without Refrain")
+        elif layered is not None:
+            done, count = layered
+            if count is None:
+                results.problem(f"compute-sanitizer, {name}, gate off: no summary: {done.why()}")
+            if not done.report:
+                results.problem(f"compute-sanitizer, {name}, gate off: no report: the layer was not in")
+            results.row("sanitizer", f"{name}: errors plain, Refrain", f"{plain}, {count} "
+                        f"({harness.share(done.report):.0f} % replayed)", "nothing new",
+                        count is not None and count <= plain)
+        else:
+            results.row("sanitizer", f"{name}: errors plain", f"{plain}")

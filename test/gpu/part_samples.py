@@ -1,0 +1,102 @@
+"""The CUDA samples and the programs over CUDA's libraries: identical in every mode, and the samples' times."""
+import os
+import subprocess
+
+import harness
+from harness import BIN, DEFAULT, MODES
+
+# Arguments for a run that shows that the results are right, and for one that is timed.
+SAMPLES = {
+    "heat": (["--iterations", "9950", "--report-every", "50"], ["--iterations", "100000"]),
+    "heat_odd": (["--iterations", "3000", "--report-every", "7", "--size", "67"], None),
+    "heat_shared": (["--iterations", "9950", "--report-every", "50"], None),
+    "heat_driver": (["--iterations", "9950", "--report-every", "50"], ["--iterations", "100000"]),
+    "cg": (["--solves", "20", "--size", "64"], []),
+    "forkjoin": (["--iterations", "200"], []),
+    "scalar": (["--iterations", "300"], []),
+}
+LIBRARIES = ["library_blas", "library_sparse", "library_fft"]
+
+
+def program(name):
+    return BIN / "cuda" / name.removesuffix("_odd")
+
+
+def check(results, name, command, graph=False):
+    """Plain against every mode; the hand-written graph, which Refrain leaves alone, counts as one more."""
+    plain = harness.run(command, toolkit=True)
+    if plain.status != 0:
+        results.problem(f"{name} without Refrain: {plain.why()}")
+        return None
+    again = harness.run(command, toolkit=True)
+    if harness.comparable(again) != harness.comparable(plain):
+        results.problem(f"{name}: two runs without Refrain differ")
+        return None
+    good = True
+    if graph:
+        by_hand = harness.run([*command, "--graph"], toolkit=True)
+        if harness.comparable(by_hand) != harness.comparable(plain):
+            results.problem(f"{name} --graph without Refrain differs from eager: {by_hand.why()}")
+            good = False
+    if not harness.LAYER.exists():
+        return good, 0.0, 0.0
+    seen = {}
+    for mode, settings in (MODES | {"default": DEFAULT}).items():
+        seen[mode] = harness.run(command, settings, toolkit=True)
+        good = harness.same(results, name, plain, seen[mode], mode) and good
+    if graph:
+        layered = harness.run([*command, "--graph"], {"MODE": "replay", "GATE": "0"}, toolkit=True)
+        good = harness.same(results, f"{name} --graph", plain, layered, "replay") and good
+    return good, harness.share(seen["replay"].report), harness.share(seen["default"].report)
+
+
+def show(results, part, names, checked):
+    for name, outcome in zip(names, checked):
+        good, gate_off, default = outcome or (False, 0.0, 0.0)
+        results.row(part, name, f"replayed: gate off {gate_off:.0f} %, default {default:.0f} %", "outputs identical",
+                    good)
+
+
+def run(results, options):
+    names = list(SAMPLES)
+    checked = harness.together(
+        [lambda name=name: check(results, name, [program(name), *SAMPLES[name][0]], graph=True) for name in names])
+    show(results, "samples", names, checked)
+    if options.quick:
+        return
+    for name, (_, timed) in SAMPLES.items():
+        if timed is None:
+            continue
+        command = [program(name), *timed]
+        actions = [lambda: harness.run(command).elapsed(), lambda: harness.run([*command, "--graph"]).elapsed()]
+        if harness.LAYER.exists():
+            actions.append(lambda: harness.run(command, DEFAULT).elapsed())
+        times = harness.interleaved(options.rounds, *actions)
+        plain, graph = harness.median(times[0]), harness.median(times[1])
+        layered = harness.median(times[2]) if len(times) > 2 else float("nan")
+        # Not an acceptance point of its own, except that Refrain must never be slower.
+        results.row("samples", f"{name}: plain, by hand, Refrain",
+                    f"{plain:.3f} s, {graph:.3f} s, {layered:.3f} s ({plain / layered:.2f}x)", ">= 0.98x",
+                    None if layered != layered else plain / layered >= 0.98)
+        results.figure("samples", name, {"plain_s": times[0], "graph_s": times[1], "refrain_s": times[2:]})
+
+
+def run_libraries(results, options):
+    names = [name for name in LIBRARIES if (BIN / "cuda" / name).exists()]
+    size = ["--iterations", "300" if options.quick else "1000"]
+    checked = harness.together([lambda name=name: check(results, name, [program(name), *size]) for name in names])
+    show(results, "libraries", names, checked)
+
+
+def run_nccl(results, options):
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
+    except OSError:
+        listed = 0
+    if listed < 2:
+        results.note(f"NCCL: left out, it needs two GPUs; here nvidia-smi lists {listed}")
+        return
+    # Multicast can put the GPUs of a shared host out of service.
+    os.environ["NCCL_NVLS_ENABLE"] = "0"
+    checked = [check(results, "nccl_allreduce", [program("nccl_allreduce"), "--devices", "2"])]
+    show(results, "nccl", ["nccl_allreduce, two devices"], checked)
