@@ -70,9 +70,17 @@ class CommandBuffer {
   [[nodiscard]] virtual bool ready() noexcept { return true; }
 };
 
+/// In which pieces a repeating stretch is best submitted, where the settings leave it open.
+struct ChunkSizes {
+  std::uint32_t first = 8;   ///< operations after a host call: small, so that the device starts soon
+  std::uint32_t growth = 4;  ///< each following piece is this many times as long …
+  std::uint32_t most = 128;  ///< … up to this
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
+  [[nodiscard]] virtual ChunkSizes chunk_sizes() const noexcept { return {}; }
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
   [[nodiscard]] virtual Capabilities capabilities(const capture::QueueInfo& queue) noexcept = 0;

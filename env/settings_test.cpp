@@ -132,7 +132,7 @@ TEST_CASE("the config file is read, and the environment wins over it") {
       "  hold-limit-us=77\n"
       "log_file = \"a # b.log\"\r\n"
       "report_file = x#y.json\n"
-      "chunk_max = 0\n"
+      "chunk_max = 99999\n"
       "chunk_maxx = 5\n"
       "[section]\n"
       "= 4\n");
@@ -145,7 +145,7 @@ TEST_CASE("the config file is read, and the environment wins over it") {
   CHECK(settings.chunk_max == Settings().chunk_max);
   REQUIRE(problems.size() == 4);
   CHECK(problems[0].source == file.path() + ":7");
-  CHECK_THAT(problems[0].message, Contains("chunk_max: '0' is out of range (1..16384 operations)"));
+  CHECK_THAT(problems[0].message, Contains("chunk_max: '99999' is out of range (0..16384 operations)"));
   CHECK_THAT(problems[1].message, Contains("chunk_maxx; the nearest is chunk_max;"));
   CHECK_THAT(problems[2].message, Contains("is not 'name = value'"));
   CHECK_THAT(problems[3].message, Contains("is not 'name = value'"));

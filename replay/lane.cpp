@@ -17,11 +17,14 @@ thread_local bool inside_lane __attribute__((tls_model("initial-exec"))) = false
 
 namespace {
 
-MatcherOptions matcher_options(const env::Settings& settings) {
+MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits) {
+  const auto choose = [](auto setting, std::uint32_t otherwise) {
+    return setting == 0 ? otherwise : static_cast<std::uint32_t>(setting);
+  };
   MatcherOptions options;
-  options.chunk_first = static_cast<std::uint32_t>(std::min(settings.chunk_first, settings.chunk_max));
-  options.chunk_growth = static_cast<std::uint32_t>(settings.chunk_growth);
-  options.chunk_cap = static_cast<std::uint32_t>(settings.chunk_max);
+  options.chunk_cap = choose(settings.chunk_max, suits.most);
+  options.chunk_first = std::min(choose(settings.chunk_first, suits.first), options.chunk_cap);
+  options.chunk_growth = choose(settings.chunk_growth, suits.growth);
   options.history = static_cast<std::uint32_t>(settings.history);
   options.min_chunk = static_cast<std::uint32_t>(settings.min_graph);
   return options;
@@ -35,7 +38,9 @@ constexpr std::uint64_t kLongestSleep = 64 * kAwake;
 }  // namespace
 
 Lane::Lane(Engine& engine, std::uint64_t number)
-    : engine_(engine), number_(number), state_(std::make_unique<State>(matcher_options(engine.settings()))) {
+    : engine_(engine),
+      number_(number),
+      state_(std::make_unique<State>(matcher_options(engine.settings(), engine.shared().backend.chunk_sizes()))) {
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay);

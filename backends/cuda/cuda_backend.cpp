@@ -79,16 +79,16 @@ Recordable CudaBackend::can_record(const OperationView& operation, const capture
   }
 }
 
-CUresult CudaBackend::recorder_for(const CudaStream& stream, CUstream* recorder) {
-  CUstream& known = recorders_[{stream.context, stream.priority}];
+CUresult CudaBackend::uploader_for(CUcontext context, CUstream* uploader) {
+  CUstream& known = uploaders_[context];
   if (known == nullptr) {
-    const CUresult status = driver_.cuStreamCreateWithPriority(&known, CU_STREAM_NON_BLOCKING, stream.priority);
+    const CUresult status = driver_.cuStreamCreateWithPriority(&known, CU_STREAM_NON_BLOCKING, 0);
     if (status != CUDA_SUCCESS) {
       known = nullptr;
       return status;
     }
   }
-  *recorder = known;
+  *uploader = known;
   return CUDA_SUCCESS;
 }
 
@@ -109,12 +109,12 @@ Status CudaBackend::record(const capture::Graph& graph, std::span<const capture:
       return {scope.status()};
     }
     const RelaxedCapture relaxed(driver_);
-    CUstream recorder = nullptr;
-    if (const CUresult status = recorder_for(stream, &recorder); status != CUDA_SUCCESS) {
+    CUstream uploader = nullptr;
+    if (const CUresult status = uploader_for(stream.context, &uploader); status != CUDA_SUCCESS) {
       return {status};
     }
     auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_});
-    const CUresult status = made->record(graph, nodes, recorder);
+    const CUresult status = made->record(graph, nodes, uploader);
     if (status == CUDA_SUCCESS) {
       *result = std::move(made);
     }
@@ -200,8 +200,7 @@ void CudaBackend::forget_function(capture::FunctionId function) noexcept {
 
 void CudaBackend::context_gone(CUcontext context) noexcept {
   events_.context_gone(context);
-  std::erase_if(recorders_,
-                [context](const auto& entry) { return context == nullptr || entry.first.first == context; });
+  std::erase_if(uploaders_, [context](const auto& entry) { return context == nullptr || entry.first == context; });
 }
 
 const char* CudaBackend::error_name(int code) const noexcept {

@@ -1,15 +1,12 @@
 #include "backends/cuda/cuda_command_buffer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "backends/cuda/issue.h"
-#include "backends/cuda/kernel_call.h"
 
 namespace refrain::backends {
 
 using capture::NodeIndex;
-using capture::OperationKind;
 using capture::OperationView;
 
 CudaCommandBuffer::~CudaCommandBuffer() {
@@ -26,7 +23,7 @@ CudaCommandBuffer::~CudaCommandBuffer() {
   }
 }
 
-CUresult CudaCommandBuffer::record(const capture::Graph& graph, std::span<const NodeIndex> nodes, CUstream recorder) {
+CUresult CudaCommandBuffer::record(const capture::Graph& graph, std::span<const NodeIndex> nodes, CUstream uploader) {
   const CudaDriver& driver = parts_.driver;
   main_ = &CudaStream::of(graph.queue_of(nodes.front()).handle);
   main_id_ = graph.queue_of(nodes.front()).id;
@@ -36,17 +33,10 @@ CUresult CudaCommandBuffer::record(const capture::Graph& graph, std::span<const 
       others_.push_back(stream);
     }
   }
-  CUresult status = driver.cuStreamBeginCapture_v2(recorder, CU_STREAM_CAPTURE_MODE_RELAXED);
-  if (status != CUDA_SUCCESS) {
-    return status;
+  CUresult status = driver.cuGraphCreate(&graph_, 0);
+  if (status == CUDA_SUCCESS) {
+    status = add_nodes(graph, nodes);
   }
-  try {
-    status = capture(graph, nodes, recorder);
-  } catch (...) {
-    status = CUDA_ERROR_OUT_OF_MEMORY;
-  }
-  const CUresult ended = driver.cuStreamEndCapture(recorder, &graph_);
-  status = status != CUDA_SUCCESS ? status : ended;
   if (status != CUDA_SUCCESS || nodes_.empty()) {
     return status;
   }
@@ -56,85 +46,41 @@ CUresult CudaCommandBuffer::record(const capture::Graph& graph, std::span<const 
     return status;
   }
   // The first launch would have to wait for this.
-  status = driver.cuGraphUpload(executable_, recorder);
-  return status != CUDA_SUCCESS ? status : driver.cuStreamSynchronize(recorder);
+  status = driver.cuGraphUpload(executable_, uploader);
+  return status != CUDA_SUCCESS ? status : driver.cuStreamSynchronize(uploader);
 }
 
 /// Event records and waits become edges: what comes after one comes after all that it comes after.
-CUresult CudaCommandBuffer::capture(const capture::Graph& graph, std::span<const NodeIndex> nodes, CUstream recorder) {
-  const CudaDriver& driver = parts_.driver;
+CUresult CudaCommandBuffer::add_nodes(const capture::Graph& graph, std::span<const NodeIndex> nodes) {
   std::vector<std::vector<CUgraphNode>> made(graph.size());
   std::vector<bool> inside(graph.size(), false);
-  std::vector<CUgraphNode> current;  // what the recorder's next node would come after
   for (const NodeIndex index : nodes) {
-    std::vector<CUgraphNode> after;
-    for (const NodeIndex before : graph.predecessors(index)) {
-      if (inside[before]) {
-        after.insert(after.end(), made[before].begin(), made[before].end());
+    std::vector<CUgraphNode> before;
+    for (const NodeIndex predecessor : graph.predecessors(index)) {
+      if (inside[predecessor]) {
+        before.insert(before.end(), made[predecessor].begin(), made[predecessor].end());
       }
     }
-    std::sort(after.begin(), after.end());
-    after.erase(std::unique(after.begin(), after.end()), after.end());
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
     inside[index] = true;
     const OperationView operation = graph.operation(index);
-    if (!has_work(operation)) {
-      made[index] = std::move(after);
-      continue;
-    }
-    if (after != current) {
-      const CUresult status = driver.cuStreamUpdateCaptureDependencies_v2(recorder, after.data(), nullptr, after.size(),
-                                                                          CU_STREAM_SET_CAPTURE_DEPENDENCIES);
-      if (status != CUDA_SUCCESS) {
-        return status;
-      }
-      current = after;
-    }
-    CUresult status = submit(driver, operation, recorder);
-    if (status != CUDA_SUCCESS) {
-      return status;
-    }
-    CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
-    cuuint64_t id = 0;
-    CUgraph captured = nullptr;
-    const CUgraphNode* tips = nullptr;
-    const CUgraphEdgeData* edges = nullptr;
-    std::size_t count = 0;
-    status = driver.cuStreamGetCaptureInfo_v3(recorder, &capturing, &id, &captured, &tips, &edges, &count);
-    if (status != CUDA_SUCCESS || capturing != CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-      return status != CUDA_SUCCESS ? status : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    }
-    std::vector<CUgraphNode> now(tips, tips + count);
-    std::sort(now.begin(), now.end());
-    if (now != current) {  // else it made no node: a copy of nothing
-      if (count != 1) {
-        return CUDA_ERROR_NOT_SUPPORTED;
-      }
-      status = remember(index, now.front());
+    Node node;
+    node.index = index;
+    if (has_work(operation)) {
+      const CUresult status = node.node.add(parts_.driver, graph_, before, main_->context, operation);
       if (status != CUDA_SUCCESS) {
         return status;
       }
     }
-    current = std::move(now);
-    made[index] = current;
+    if (node.node.empty()) {
+      made[index] = std::move(before);
+    } else {
+      made[index] = {node.node.handle()};
+      nodes_.push_back(node);
+    }
   }
   return CUDA_SUCCESS;
-}
-
-CUresult CudaCommandBuffer::remember(NodeIndex index, CUgraphNode handle) {
-  const CudaDriver& driver = parts_.driver;
-  Node node;
-  node.index = index;
-  node.handle = handle;
-  CUresult status = driver.cuGraphNodeGetType(handle, &node.type);
-  if (status == CUDA_SUCCESS && node.type == CU_GRAPH_NODE_TYPE_KERNEL) {
-    status = driver.cuGraphKernelNodeGetParams_v2(handle, &node.kernel);
-  } else if (status == CUDA_SUCCESS && node.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
-    status = driver.cuGraphMemcpyNodeGetParams(handle, &node.copy);
-  } else if (status == CUDA_SUCCESS && node.type == CU_GRAPH_NODE_TYPE_MEMSET) {
-    status = driver.cuGraphMemsetNodeGetParams(handle, &node.fill);
-  }
-  nodes_.push_back(node);
-  return status;
 }
 
 bool CudaCommandBuffer::ready() noexcept {
@@ -235,57 +181,6 @@ Status CudaCommandBuffer::enqueue(std::span<const Event> waits, Event* done) noe
   return {};
 }
 
-CUresult CudaCommandBuffer::change(Node& node, const OperationView& operation) {
-  const CudaDriver& driver = parts_.driver;
-  switch (node.type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      thread_local KernelCall call;
-      if (!call.read(operation)) {
-        return CUDA_ERROR_INVALID_VALUE;
-      }
-      node.kernel.kernelParams = call.parameters.data();
-      node.kernel.extra = nullptr;
-      return driver.cuGraphExecKernelNodeSetParams_v2(executable_, node.handle, &node.kernel);
-    }
-    case CU_GRAPH_NODE_TYPE_MEMCPY: {
-      if (driver.cuGraphExecMemcpyNodeSetParams == nullptr || operation.kind() != OperationKind::kPointerCopy) {
-        return CUDA_ERROR_NOT_SUPPORTED;
-      }
-      CUDA_MEMCPY3D_v2 copy = node.copy;
-      const std::uint64_t to = operation.handle_of(0);
-      const std::uint64_t from = operation.handle_of(1);
-      if (copy.srcMemoryType == CU_MEMORYTYPE_HOST) {
-        copy.srcHost = reinterpret_cast<const void*>(from);
-      } else {
-        copy.srcDevice = from;
-      }
-      if (copy.dstMemoryType == CU_MEMORYTYPE_HOST) {
-        copy.dstHost = reinterpret_cast<void*>(to);
-      } else {
-        copy.dstDevice = to;
-      }
-      if (copy.Height > 1 || copy.Depth > 1 || copy.WidthInBytes != operation.words()[0]) {
-        return CUDA_ERROR_NOT_SUPPORTED;  // the driver folded a long copy
-      }
-      return driver.cuGraphExecMemcpyNodeSetParams(executable_, node.handle, &copy, main_->context);
-    }
-    case CU_GRAPH_NODE_TYPE_MEMSET: {
-      const auto pattern =
-          operation.kind() == OperationKind::kPointerFill ? operation.value_of(1) : std::span<const std::byte>();
-      if (driver.cuGraphExecMemsetNodeSetParams == nullptr || pattern.size() != node.fill.elementSize ||
-          node.fill.height > 1 || node.fill.width * node.fill.elementSize != operation.words()[0]) {
-        return CUDA_ERROR_NOT_SUPPORTED;
-      }
-      CUDA_MEMSET_NODE_PARAMS_v1 fill = node.fill;
-      fill.dst = operation.handle_of(0);
-      fill.value = 0;
-      std::memcpy(&fill.value, pattern.data(), pattern.size());
-      return driver.cuGraphExecMemsetNodeSetParams(executable_, node.handle, &fill, main_->context);
-    }
-    default: return CUDA_ERROR_NOT_SUPPORTED;
-  }
-}
-
 Status CudaCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept {
   if (broken_ || executable_ == nullptr || main_->id.load(std::memory_order_acquire) != main_id_) {
     return {CUDA_ERROR_INVALID_HANDLE};
@@ -299,10 +194,10 @@ Status CudaCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept {
     node = found != nodes_.end() ? found : std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& each) {
       return each.index == wanted.node;
     });
-    CUresult status = CUDA_ERROR_NOT_FOUND;
+    CUresult status = CUDA_SUCCESS;  // no node: an operation without work
     if (node != nodes_.end()) {
       try {
-        status = change(*node, wanted.operation);
+        status = node->node.change(parts_.driver, executable_, main_->context, wanted.operation);
       } catch (...) {
         status = CUDA_ERROR_OUT_OF_MEMORY;
       }

@@ -7,6 +7,7 @@
 #include "backends/backend.h"
 #include "backends/cuda/driver_api.h"
 #include "backends/cuda/event_pool.h"
+#include "backends/cuda/graph_node.h"
 #include "backends/cuda/stream.h"
 
 namespace refrain::backends {
@@ -25,9 +26,9 @@ class CudaCommandBuffer final : public CommandBuffer {
   CudaCommandBuffer(const CudaCommandBuffer&) = delete;
   CudaCommandBuffer& operator=(const CudaCommandBuffer&) = delete;
 
-  /// Captures the nodes on `recorder`, a stream of ours in the same context with the same priority, which
-  /// must be current and whose capture mode is relaxed. May throw std::bad_alloc.
-  CUresult record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes, CUstream recorder);
+  /// Makes the graph; `uploader` is a stream of ours in the same context, which must be current. May throw
+  /// std::bad_alloc.
+  CUresult record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes, CUstream uploader);
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
@@ -39,16 +40,10 @@ class CudaCommandBuffer final : public CommandBuffer {
  private:
   struct Node {
     capture::NodeIndex index = 0;
-    CUgraphNode handle = nullptr;
-    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    CUDA_KERNEL_NODE_PARAMS_v2 kernel{};
-    CUDA_MEMCPY3D_v2 copy{};
-    CUDA_MEMSET_NODE_PARAMS_v1 fill{};
+    GraphNode node;
   };
 
-  CUresult capture(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes, CUstream recorder);
-  CUresult remember(capture::NodeIndex index, CUgraphNode handle);
-  CUresult change(Node& node, const capture::OperationView& operation);
+  CUresult add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
   CUresult join_before();
   CUresult join_after(Event* done);
 

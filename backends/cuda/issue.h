@@ -1,5 +1,4 @@
-// One recorded operation given to the driver. The same calls issue an operation and record it: a graph is
-// made by capturing them on a stream of our own, so that a node can be nothing else than what the call means.
+// One recorded operation given to the driver.
 #pragma once
 
 #include "backends/cuda/driver_api.h"

@@ -26,6 +26,10 @@ constexpr const char* kUntouched[] = {
     // cudaErrorSoftwareValidityNotEstablished.
     "d4082055-bde6-704b-8d34-ba123c66e1f2",
     "6bd5fb6c-5bf4-e74a-8987-d93912fd9df9",
+    // Storage of values by thread, hooks for tools, the test of a context: asked for at each launch of the runtime.
+    "42d85a81-23f6-cb47-8298-f6e78a3aecdc",
+    "a094798c-2e74-2e74-93f2-0800200c0a66",
+    "263e8860-7cd2-6143-92f6-bbd5006dfa7e",
 };
 
 // The length in bytes, which most tables start with; 0 if this one does not.

@@ -1,0 +1,137 @@
+#include "backends/cuda/graph_node.h"
+
+#include <cstring>
+
+#include "backends/shape.h"
+
+namespace refrain::backends {
+
+using capture::OperationKind;
+using capture::OperationView;
+
+namespace {
+
+/// Unified addresses tell by themselves where they are.
+CUDA_MEMCPY3D_v2 copy_parameters(const OperationView& operation) noexcept {
+  CUDA_MEMCPY3D_v2 copy{};
+  copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.dstDevice = operation.handle_of(0);
+  copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+  copy.srcDevice = operation.handle_of(1);
+  copy.WidthInBytes = operation.words()[0];
+  copy.Height = 1;
+  copy.Depth = 1;
+  return copy;
+}
+
+bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1* fill) noexcept {
+  const auto pattern = operation.value_of(1);
+  if (pattern.size() != 1 && pattern.size() != 2 && pattern.size() != 4) {
+    return false;
+  }
+  *fill = {};
+  fill->dst = operation.handle_of(0);
+  fill->elementSize = static_cast<unsigned>(pattern.size());
+  fill->width = operation.words()[0] / pattern.size();
+  fill->height = 1;
+  std::memcpy(&fill->value, pattern.data(), pattern.size());
+  return true;
+}
+
+/// A handle of the other kind is "invalid" to cuFuncGetParamInfo; a kernel without parameters is not.
+bool is_library_kernel(const CudaDriver& driver, CUfunction function) noexcept {
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  return driver.cuFuncGetParamInfo(function, 0, &offset, &size) == CUDA_ERROR_INVALID_HANDLE;
+}
+
+}  // namespace
+
+CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before,
+                               CUcontext context, const OperationView& operation) {
+  KernelCall call;
+  if (!call.read(operation)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto* function = reinterpret_cast<CUfunction>(operation.header().function_handle);
+  kernel_ = {};
+  if (is_library_kernel(driver, function)) {
+    kernel_.kern = reinterpret_cast<CUkernel>(function);
+    kernel_.ctx = context;
+  } else {
+    kernel_.func = function;
+  }
+  kernel_.gridDimX = call.grid.x;
+  kernel_.gridDimY = call.grid.y;
+  kernel_.gridDimZ = call.grid.z;
+  kernel_.blockDimX = call.block.x;
+  kernel_.blockDimY = call.block.y;
+  kernel_.blockDimZ = call.block.z;
+  kernel_.sharedMemBytes = call.shared_bytes;
+  kernel_.kernelParams = call.parameters.data();
+  CUresult status = driver.cuGraphAddKernelNode_v2(&handle_, graph, before.data(), before.size(), &kernel_);
+  kernel_.kernelParams = nullptr;
+  for (const CUlaunchAttribute& attribute : call.attributes) {
+    // A launch that may begin before the one in front of it ends waits for its end here: always right.
+    if (status == CUDA_SUCCESS && attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+      status = driver.cuGraphKernelNodeSetAttribute(handle_, attribute.id, &attribute.value);
+    }
+  }
+  return status;
+}
+
+CUresult GraphNode::add(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before, CUcontext context,
+                        const OperationView& operation) {
+  kind_ = operation.kind();
+  if (!arguments_fit(operation)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  switch (kind_) {
+    case OperationKind::kKernel: return add_kernel(driver, graph, before, context, operation);
+    case OperationKind::kPointerCopy:
+      if (operation.words()[0] == 0) {
+        return CUDA_SUCCESS;
+      }
+      copy_ = copy_parameters(operation);
+      return driver.cuGraphAddMemcpyNode(&handle_, graph, before.data(), before.size(), &copy_, context);
+    case OperationKind::kPointerFill:
+      if (operation.words()[0] == 0) {
+        return CUDA_SUCCESS;
+      }
+      return fill_parameters(operation, &fill_)
+                 ? driver.cuGraphAddMemsetNode(&handle_, graph, before.data(), before.size(), &fill_, context)
+                 : CUDA_ERROR_INVALID_VALUE;
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUcontext context,
+                           const OperationView& operation) {
+  if (operation.kind() != kind_) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  switch (kind_) {
+    case OperationKind::kKernel: {
+      thread_local KernelCall call;  // keeps its memory
+      if (!call.read(operation)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      kernel_.kernelParams = call.parameters.data();
+      return driver.cuGraphExecKernelNodeSetParams_v2(executable, handle_, &kernel_);
+    }
+    case OperationKind::kPointerCopy:
+      if (driver.cuGraphExecMemcpyNodeSetParams == nullptr) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+      }
+      copy_ = copy_parameters(operation);
+      return driver.cuGraphExecMemcpyNodeSetParams(executable, handle_, &copy_, context);
+    case OperationKind::kPointerFill:
+      if (driver.cuGraphExecMemsetNodeSetParams == nullptr || !fill_parameters(operation, &fill_)) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+      }
+      return driver.cuGraphExecMemsetNodeSetParams(executable, handle_, &fill_, context);
+    default: return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+}  // namespace refrain::backends
