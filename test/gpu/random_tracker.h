@@ -73,6 +73,7 @@ class Tracker {
   Tracker& operator=(const Tracker&) = delete;
 
   cudaStream_t handle(int stream) const { return streams_[static_cast<std::size_t>(stream)].handle; }
+  bool blocking(int stream) const { return streams_[static_cast<std::size_t>(stream)].blocking; }
   void replace(int stream, cudaStream_t handle) { streams_[static_cast<std::size_t>(stream)].handle = handle; }
   int count() const { return static_cast<int>(streams_.size()); }
 

@@ -199,8 +199,9 @@ void Worker::launch_extended(const Operation& operation, Buffer& to, Buffer& fro
       attribute.val.priority = 0;
       break;
     case 3:
-      // The dependent launch orders itself in the kernel; on the legacy stream there is more than one predecessor.
-      if (operation.stream != Tracker::kLegacy) {
+      // It orders itself, in the kernel, after the one in front of it; a stream that has to wait for the legacy default
+      // stream, too, would rely on more than that.
+      if (!streams().blocking(operation.stream)) {
         attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute.val.programmaticStreamSerializationAllowed = 1;
         break;
