@@ -6,12 +6,13 @@
 
 #include "env/log.h"
 #include "env/preload.h"
+#include "layer/cuda/immortal.h"
 
 namespace refrain::layer::cuda {
 
 Layer& state() noexcept {
-  static Layer& instance = *new Layer;
-  return instance;
+  static Immortal<Layer> instance;
+  return *instance;
 }
 
 void start_layer() noexcept {
