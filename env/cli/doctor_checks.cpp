@@ -199,7 +199,7 @@ std::string why_command_has_no_layer(const std::vector<ProcessTrace>& traces, co
     }
   }
   if (traces.empty()) return "no process of it loads libraries in the usual way (statically linked, or set-user-id)";
-  return "no process of it loads an OpenCL loader (libOpenCL.so.1)";
+  return "no process of it loads an OpenCL loader (libOpenCL.so.1) or makes a CUDA call";
 }
 
 // Where the dynamic linker writes; removed with its contents.

@@ -132,7 +132,7 @@ std::vector<Variable> SettingOptions::variables() const {
   Settings scratch;
   for (auto& [name, value] : given) {
     if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
-    if (name.ends_with("_file")) value = absolute(value);
+    if (name.ends_with("_file") || name == "cuda_driver") value = absolute(value);
     result.push_back({environment_name(name), value});
   }
   return result;
