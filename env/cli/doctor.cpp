@@ -70,6 +70,16 @@ void print_opencl(const json& opencl) {
   print("hooked", opencl["hooked"].get<bool>() ? "yes: " + text(opencl, "proof") : "no: " + text(opencl, "why"));
 }
 
+void print_cuda(const json& cuda) {
+  std::cout << "CUDA\n";
+  const std::string driver = text(cuda, "driver");
+  const std::string version = text(cuda, "driver_version");
+  print("driver", driver.empty() ? "not found" : driver + (version.empty() ? "" : ", for CUDA " + version));
+  const std::string shim = text(cuda, "layer");
+  print("route", text(cuda, "route") + ", " + (shim.empty() ? "no library" : shim));
+  print("hooked", cuda["hooked"].get<bool>() ? "yes: " + text(cuda, "proof") : "no: " + text(cuda, "why"));
+}
+
 void print_command(const json& command) {
   std::cout << "Command\n";
   const std::string note = text(command, "note");
@@ -111,15 +121,18 @@ int doctor_command(const CommandArguments& arguments) {
     for (Variable& variable : activate_opencl(layer, process_variable)) variables.push_back(std::move(variable));
   }
   std::vector<SettingProblem> problems;
-  load_settings(problems);
+  const Settings settings = load_settings(problems);
+  for (Variable& variable : activate_cuda(settings)) variables.push_back(std::move(variable));
 
   json findings{{"version", REFRAIN_VERSION}, {"settings_problems", json::array()}};
   for (const SettingProblem& problem : problems) {
     findings["settings_problems"].push_back(problem.source + ": " + problem.message);
   }
   findings["opencl"] = check_opencl(layer, missing, variables);
+  findings["cuda"] = check_cuda(settings, variables);
   findings["others"] = check_other_apis();
-  bool hooked = findings["opencl"]["hooked"].get<bool>();
+  bool hooked = findings["opencl"]["hooked"].get<bool>() &&
+                (findings["cuda"]["hooked"].get<bool>() || !findings["cuda"]["tried"].get<bool>());
   if (!split.command.empty()) {
     std::cout.flush();
     findings["command"] = check_command(split.command, layer, variables, as_json);
@@ -132,6 +145,7 @@ int doctor_command(const CommandArguments& arguments) {
     std::cout << "Refrain " REFRAIN_VERSION "\n";
     for (const json& problem : findings["settings_problems"]) print("setting", problem.get<std::string>());
     print_opencl(findings["opencl"]);
+    print_cuda(findings["cuda"]);
     for (const json& api : findings["others"]) {
       const std::string library = text(api, "library");
       const std::string error = text(api, "error");

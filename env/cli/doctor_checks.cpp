@@ -63,8 +63,9 @@ std::string why_not_hooked(const json& probe, const std::string& layer, const st
   return "the loader loaded the layer, but the layer did not answer; see its log (--log-level debug)";
 }
 
-// What the layer writes when it is loaded: "refrain layer active 0.1.0 …", or "off" where settings switch it
-// off.
+}  // namespace
+
+// "refrain layer active 0.1.0 …", or "off" where settings switch it off.
 bool is_active(const std::string& line) {
   return line.starts_with("refrain layer active ");
 }
@@ -72,12 +73,9 @@ bool is_off(const std::string& line) {
   return line.starts_with("refrain layer off ");
 }
 
-constexpr const char* kSwitchedOff =
-    "the layer is loaded, but switched off: by mode, by opencl, or because this is a child and children are "
-    "not "
-    "followed";
-
-}  // namespace
+const char* const kSwitchedOff =
+    "the layer is loaded, but switched off: by mode, by opencl or cuda, or because this is a child and children are "
+    "not followed";
 
 json check_opencl(const std::string& layer, const std::string& missing, const std::vector<Variable>& activation) {
   json result{{"api", "OpenCL"}, {"route", "OPENCL_LAYERS"}, {"layer", layer}, {"hooked", false}, {"why", ""}};
@@ -118,8 +116,7 @@ json check_other_apis() {
     const char* name;
     std::vector<const char*> libraries;
   };
-  const Api apis[] = {{"CUDA", {"libcuda.so.1"}},
-                      {"HIP", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}},
+  const Api apis[] = {{"HIP", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}},
                       {"Level Zero", {"libze_loader.so.1"}}};
   json result = json::array();
   for (const Api& api : apis) {
@@ -202,7 +199,7 @@ std::string why_command_has_no_layer(const std::vector<ProcessTrace>& traces, co
     }
   }
   if (traces.empty()) return "no process of it loads libraries in the usual way (statically linked, or set-user-id)";
-  return "no process of it loads an OpenCL loader (libOpenCL.so.1)";
+  return "no process of it loads an OpenCL loader (libOpenCL.so.1) or makes a CUDA call";
 }
 
 // Where the dynamic linker writes; removed with its contents.

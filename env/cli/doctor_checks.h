@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "env/child_environment.h"
+#include "env/settings.h"
 
 namespace refrain::env {
 
@@ -15,12 +16,23 @@ namespace refrain::env {
 nlohmann::json check_opencl(const std::string& layer, const std::string& missing,
                             const std::vector<Variable>& activation);
 
-/// CUDA, HIP and Level Zero: whether their libraries are there.
+/// The CUDA driver, its version, and whether the library that takes its place gets into a process that makes a
+/// CUDA call. "tried" is false where there is nothing to hook: no driver, or CUDA is switched off.
+nlohmann::json check_cuda(const Settings& settings, const std::vector<Variable>& activation);
+
+/// HIP and Level Zero: whether their libraries are there.
 nlohmann::json check_other_apis();
 
 /// Runs `command` as `refrain run` does and finds out whether the layer got in, and if not, why.
 /// Its standard output goes to standard error if `keep_output_free`.
 nlohmann::json check_command(const std::vector<std::string>& command, const std::string& layer,
                              const std::vector<Variable>& activation, bool keep_output_free);
+
+/// Whether a layer's line to doctor says that it is at work, or that settings switched it off.
+bool is_active(const std::string& line);
+bool is_off(const std::string& line);
+
+/// What `is_off` means, for users.
+extern const char* const kSwitchedOff;
 
 }  // namespace refrain::env

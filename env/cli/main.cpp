@@ -17,13 +17,14 @@ namespace {
 struct Command {
   const char* name;
   int (*run)(const CommandArguments&);
-  const char* help;
+  const char* help;  ///< null: not for users
 };
 
 constexpr Command kCommands[] = {
     {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
     {"env", env_command, "print what run would set, for a shell"},
     {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
+    {"touch-cuda", touch_cuda_command, nullptr},
     {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
@@ -34,7 +35,9 @@ void print_help() {
   std::string text =
       "Refrain: command graphs for applications that were never written for them.\n\n"
       "Usage: refrain COMMAND [OPTIONS]      refrain COMMAND --help\n\nCommands:\n";
-  for (const Command& command : kCommands) text += fmt::format("  {:<8} {}\n", command.name, command.help);
+  for (const Command& command : kCommands) {
+    if (command.help != nullptr) text += fmt::format("  {:<8} {}\n", command.name, command.help);
+  }
   text +=
       "\nOptions:\n  --help     print this\n  --version  print the version\n\n"
       "Settings, as options of run, env and doctor (--name value), as environment variables\n"
@@ -58,7 +61,7 @@ int dispatch(const CommandArguments& arguments) {
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
     if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
-    names.emplace_back(command.name);
+    if (command.help != nullptr) names.emplace_back(command.name);
   }
   throw UsageError("there is no command '" + name + "'; the nearest is '" + nearest_name(name, names) + "'");
 }

@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "env/preload.h"
+#if REFRAIN_HAVE_CUDA
+#include "layer/cuda/driver_search.h"
+#endif
+
 namespace refrain::env {
 namespace {
 
 constexpr const char* kLayerFile = "librefrain_opencl.so";
+constexpr const char* kShimFile = "librefrain_cuda.so";
 constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
 
 bool is_boolean(std::string_view word) {
@@ -126,7 +132,7 @@ std::vector<Variable> SettingOptions::variables() const {
   Settings scratch;
   for (auto& [name, value] : given) {
     if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
-    if (name.ends_with("_file")) value = absolute(value);
+    if (name.ends_with("_file") || name == "cuda_driver") value = absolute(value);
     result.push_back({environment_name(name), value});
   }
   return result;
@@ -176,33 +182,73 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std:
   return std::nullopt;
 }
 
-std::string find_layer() {
+namespace {
+
+// A library of this build or installation; empty if it is not there.
+std::string find_library(const char* file) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::filesystem::path prefix = program.parent_path().parent_path();
   for (const char* folder : {"lib", "lib/refrain"}) {
-    const std::filesystem::path candidate = prefix / folder / kLayerFile;
+    const std::filesystem::path candidate = program.parent_path().parent_path() / folder / file;
     std::error_code error;
-    if (std::filesystem::is_regular_file(candidate, error)) {
-      if (candidate.string().find(':') != std::string::npos) {
-        throw std::runtime_error("the path " + candidate.string() +
-                                 " contains a ':', which separates layers in OPENCL_LAYERS; install elsewhere");
-      }
-      return candidate.string();
-    }
+    if (std::filesystem::is_regular_file(candidate, error)) return candidate.string();
   }
-  throw std::runtime_error("the OpenCL layer " + (prefix / "lib/refrain" / kLayerFile).string() +
-                           " is missing; was Refrain built with the OpenCL headers and installed as a whole?");
+  return {};
 }
 
-std::vector<Variable> activation(const std::vector<Variable>& given) {
+void append(std::vector<Variable>& to, std::vector<Variable> from) {
+  for (Variable& variable : from) to.push_back(std::move(variable));
+}
+
+}  // namespace
+
+std::string find_layer() {
+  const std::string layer = find_library(kLayerFile);
+  if (layer.find(':') != std::string::npos) {
+    throw std::runtime_error("the path " + layer +
+                             " contains a ':', which separates layers in OPENCL_LAYERS; install elsewhere");
+  }
+  if (layer.empty()) {
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+    throw std::runtime_error("the OpenCL layer " +
+                             (program.parent_path().parent_path() / "lib/refrain" / kLayerFile).string() +
+                             " is missing; was Refrain built with the OpenCL headers and installed as a whole?");
+  }
+  return layer;
+}
+
+std::string find_shim() {
+  return find_library(kShimFile);
+}
+
+std::string find_audit() {
+  return find_library(kAuditFile);
+}
+
+std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver) {
+  std::vector<Variable> result;
+#if REFRAIN_HAVE_CUDA
+  const std::vector<std::string> drivers = layer::cuda::find_drivers(settings.cuda_driver);
+  if (driver != nullptr) *driver = drivers.empty() ? "" : drivers.front();
+  const std::string shim = find_shim();
+  if (drivers.empty() || !settings.cuda || shim.empty()) return result;
+  append(result, activate_library("LD_PRELOAD", shim, process_variable));
+  if (const std::string audit = find_audit(); settings.cuda_audit && !audit.empty()) {
+    append(result, activate_library("LD_AUDIT", audit, process_variable));
+  }
+#else
+  static_cast<void>(settings);
+  if (driver != nullptr) driver->clear();
+#endif
+  return result;
+}
+
+std::vector<Variable> activation(const std::vector<Variable>& given, bool preload) {
   std::vector<Variable> result = given;
   apply(given);
   std::vector<SettingProblem> problems;
-  if (load_settings(problems).opencl) {
-    for (Variable& variable : activate_opencl(find_layer(), process_variable)) {
-      result.push_back(std::move(variable));
-    }
-  }
+  const Settings settings = load_settings(problems);
+  if (settings.opencl) append(result, activate_opencl(find_layer(), process_variable));
+  if (preload) append(result, activate_cuda(settings));
   return result;
 }
 

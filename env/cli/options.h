@@ -58,11 +58,22 @@ void set_usage(CLI::App& app, const std::string& usage);
 /// allowed only if `rest` is given, starts at the first argument that is not an option. Throws UsageError.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest);
 
-/// Path of the layer library that belongs to this executable, in the build tree or where it is installed.
+/// Path of the OpenCL layer that belongs to this executable, in the build tree or where it is installed.
 /// Throws std::runtime_error if it is not there.
 std::string find_layer();
 
-/// Everything that switches Refrain on: `given` and, unless OpenCL is switched off, the layer.
-std::vector<Variable> activation(const std::vector<Variable>& given);
+/// Path of the library that takes libcuda.so.1's place, found in the same way; empty if this build has none.
+std::string find_shim();
+
+/// The same for the audit module.
+std::string find_audit();
+
+/// What hooks CUDA: nothing if it is switched off, not built, or if there is no driver. `driver`, if given, gets
+/// the real driver's path, empty if there is none.
+std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver = nullptr);
+
+/// Everything that switches Refrain on: `given` and, unless they are switched off, what hooks OpenCL and, if
+/// `preload` is set, CUDA.
+std::vector<Variable> activation(const std::vector<Variable>& given, bool preload = true);
 
 }  // namespace refrain::env

@@ -8,6 +8,7 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "env/cli/program_check.h"
 
 namespace refrain::env {
 namespace {
@@ -49,6 +50,7 @@ std::string markdown() {
          "repairs "
          "`OPENCL_LAYERS` with it, which ocl-icd cuts at the first `:` |\n"
          "| `REFRAIN_SAVED_OPENCL_LAYERS` | what `OPENCL_LAYERS` was before `refrain run` |\n"
+         "| `REFRAIN_SAVED_LD_PRELOAD`, `REFRAIN_SAVED_LD_AUDIT` | what these variables were before `refrain run` |\n"
          "| `REFRAIN_ROOT_PID` | the one process that is active if `follow_children` is off |\n"
          "| `REFRAIN_DOCTOR_FD` | where the layer tells `refrain doctor` that it is in |\n";
 }
@@ -73,7 +75,9 @@ int run_command(const CommandArguments& arguments) {
   if (!split.separated) split.command = rest;
   if (split.command.empty()) throw UsageError("no command; usage: refrain run [OPTIONS] -- COMMAND [ARGUMENTS...]");
 
-  const std::vector<Variable> variables = activation(options.variables());
+  // What nothing can be preloaded into need not try: the dynamic linker would complain.
+  const bool preload = check_program(split.command.front()).obstacle.empty();
+  const std::vector<Variable> variables = activation(options.variables(), preload);
   apply(variables);
   std::vector<SettingProblem> problems;
   if (!load_settings(problems).follow_children) {

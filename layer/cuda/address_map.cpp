@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "env/log.h"
+#include "layer/cuda/immortal.h"
 #include "layer/cuda/layer.h"
 #include "layer/cuda/stubs.h"
 
@@ -107,8 +108,8 @@ std::size_t AddressMap::anonymous() noexcept {
 }
 
 AddressMap& address_map() noexcept {
-  static AddressMap& instance = *new AddressMap;
-  return instance;
+  static Immortal<AddressMap> instance;
+  return *instance;
 }
 
 }  // namespace refrain::layer::cuda

@@ -1,6 +1,7 @@
 // The audit module (LD_AUDIT, setting cuda_audit): sends whoever looks for libcuda.so by an absolute path,
 // without the .1, or in a namespace of its own (dlmopen) to the library beside this one. That one takes care of
-// the rest. Runs inside the dynamic linker, with a C library of its own: as little as possible happens here.
+// the rest. What it can't catch is an absolute path given to dlmopen(): glibc asks nobody about that. Runs inside the
+// dynamic linker, with a C library of its own: as little as possible happens here.
 
 #include <dlfcn.h>
 #include <link.h>

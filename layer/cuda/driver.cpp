@@ -15,6 +15,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/driver_search.h"
 #include "layer/cuda/elf_exports.h"
+#include "layer/cuda/immortal.h"
 #include "layer/cuda/layer.h"
 #include "layer/cuda/missing_driver.h"
 #include "layer/cuda/stubs.h"
@@ -31,8 +32,8 @@ std::atomic<bool> done{false};
 thread_local bool loading_here __attribute__((tls_model("initial-exec"))) = false;
 
 DriverFacts& facts() noexcept {
-  static auto& instance = *new DriverFacts;
-  return instance;
+  static Immortal<DriverFacts> instance;
+  return *instance;
 }
 
 void* open_driver() {
@@ -162,8 +163,8 @@ void* load_driver_for(std::uint32_t index) noexcept {
     void* function = real_function(name);
     return function != nullptr ? function : not_ready_function();
   }
-  static std::mutex& mutex = *new std::mutex;
-  const std::lock_guard guard(mutex);
+  static Immortal<std::mutex> mutex;
+  const std::lock_guard guard(*mutex);
   if (!done.load(std::memory_order_relaxed)) {
     loading_here = true;
     load();

@@ -5,10 +5,16 @@
 #include <link.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace refrain::layer::cuda {
 namespace {
+
+template <class T>
+T* pointer(Elf64_Addr address) noexcept {
+  return std::bit_cast<T*>(address);
+}
 
 // How many symbols a GNU hash table covers: the last chain's end.
 std::size_t count_by_gnu_hash(const std::uint32_t* table) {
@@ -46,13 +52,13 @@ std::vector<ExportedFunction> exported_functions(void* library) {
   // glibc has made addresses of what are offsets in the file.
   for (const Elf64_Dyn* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
     switch (entry->d_tag) {
-      case DT_SYMTAB: symbols = reinterpret_cast<const Elf64_Sym*>(entry->d_un.d_ptr); break;
-      case DT_STRTAB: strings = reinterpret_cast<const char*>(entry->d_un.d_ptr); break;
+      case DT_SYMTAB: symbols = pointer<const Elf64_Sym>(entry->d_un.d_ptr); break;
+      case DT_STRTAB: strings = pointer<const char>(entry->d_un.d_ptr); break;
       case DT_STRSZ: string_bytes = entry->d_un.d_val; break;
-      case DT_HASH: count = reinterpret_cast<const std::uint32_t*>(entry->d_un.d_ptr)[1]; break;
+      case DT_HASH: count = pointer<const std::uint32_t>(entry->d_un.d_ptr)[1]; break;
       case DT_GNU_HASH:
         if (count == 0) {
-          count = count_by_gnu_hash(reinterpret_cast<const std::uint32_t*>(entry->d_un.d_ptr));
+          count = count_by_gnu_hash(pointer<const std::uint32_t>(entry->d_un.d_ptr));
         }
         break;
       default: break;
@@ -66,7 +72,7 @@ std::vector<ExportedFunction> exported_functions(void* library) {
     const unsigned binding = ELF64_ST_BIND(symbol.st_info);
     if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
         (binding == STB_GLOBAL || binding == STB_WEAK) && symbol.st_name < string_bytes) {
-      found.push_back({strings + symbol.st_name, reinterpret_cast<void*>(map->l_addr + symbol.st_value)});
+      found.push_back({strings + symbol.st_name, pointer<void>(map->l_addr + symbol.st_value)});
     }
   }
   return found;
@@ -88,7 +94,7 @@ Segments::Segments(const void* address, Kind kind) {
           if (header.p_type != PT_LOAD) {
             continue;
           }
-          const char* begin = reinterpret_cast<const char*>(info->dlpi_addr + header.p_vaddr);
+          const char* begin = pointer<const char>(info->dlpi_addr + header.p_vaddr);
           const Range range{begin, begin + header.p_memsz};
           inside = inside || (wanted.address >= range.begin && wanted.address < range.end);
           if (wanted.kind == Kind::kAll || (header.p_flags & PF_X) != 0) {

@@ -11,6 +11,7 @@
 #include "env/log.h"
 #include "layer/cuda/address_map.h"
 #include "layer/cuda/elf_exports.h"
+#include "layer/cuda/immortal.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -80,15 +81,15 @@ std::string table_name(const CUuuid& id) {
 }
 
 const void* watched_table(const void* table, const CUuuid& id) noexcept {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& copies = *new std::unordered_map<const void*, const void*>;
+  static Immortal<std::mutex> mutex;
+  static Immortal<std::unordered_map<const void*, const void*>> copies;
   try {
     const std::string name = table_name(id);
     if (std::find(std::begin(kUntouched), std::end(kUntouched), name) != std::end(kUntouched)) {
       return table;
     }
-    const std::lock_guard guard(mutex);
-    const auto [place, is_new] = copies.emplace(table, table);
+    const std::lock_guard guard(*mutex);
+    const auto [place, is_new] = copies->emplace(table, table);
     if (is_new) {
       place->second = copy_of(table, name);
     }

@@ -7,13 +7,14 @@
 #include "env/log.h"
 #include "env/preload.h"
 #include "layer/cuda/driver.h"
+#include "layer/cuda/immortal.h"
 #include "layer/cuda/runtime.h"
 
 namespace refrain::layer::cuda {
 
 Layer& state() noexcept {
-  static Layer& instance = *new Layer;
-  return instance;
+  static Immortal<Layer> instance;
+  return *instance;
 }
 
 void start_layer() noexcept {

@@ -16,7 +16,8 @@ Layer& state() noexcept;
 void start_layer() noexcept;
 
 /// The driver is loaded and driver.cuXxx can be called; no call of the application has reached it yet. Called
-/// once; not if there is no driver.
+/// once, on the application's thread; not if there is no driver. Other threads' calls wait until it returns: it must
+/// not wait for a thread that calls exported functions (on this thread they lead to the driver itself).
 void on_driver_loaded() noexcept;
 
 /// Whether calls are watched at all: if not, every stub leads straight to the driver, and the resolver hands out

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "layer/cuda/driver.h"
+#include "layer/cuda/immortal.h"
 #include "layer/cuda/wrappers.h"
 
 namespace refrain::layer::cuda {
@@ -72,8 +73,8 @@ void* target_of(std::uint32_t index) noexcept {
 }
 
 void* take_anonymous_stub(void* function, const char* name) noexcept {
-  static std::mutex& mutex = *new std::mutex;
-  const std::lock_guard guard(mutex);
+  static Immortal<std::mutex> mutex;
+  const std::lock_guard guard(*mutex);
   const std::uint32_t number = anonymous_used.load(std::memory_order_relaxed);
   if (number == kAnonymousStubs) {
     return nullptr;
