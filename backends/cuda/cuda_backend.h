@@ -22,7 +22,7 @@ class CudaBackend final : public Backend {
   /// Measured on an H200 (docs/performance.md): a chunk must be held before the device is done with the one in
   /// front of it, so that it grows by less than the device is slower than the host; and each launch costs the
   /// device about 2 us.
-  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 3, 256}; }
+  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256}; }
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,

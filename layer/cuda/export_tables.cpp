@@ -33,6 +33,23 @@ constexpr const char* kUntouched[] = {
     "263e8860-7cd2-6143-92f6-bbd5006dfa7e",
 };
 
+// Entries that only read a number from an object (seen in the code of driver 580), in a table whose others are
+// watched. The runtime asks for a context's number before each launch of a kernel with attributes.
+struct NeutralEntry {
+  const char* table;
+  std::size_t index;
+};
+constexpr NeutralEntry kNeutralEntries[] = {
+    {"21318c60-9714-3248-8ca6-41ff7324c8f2", 3},
+    {"21318c60-9714-3248-8ca6-41ff7324c8f2", 4},
+    {"21318c60-9714-3248-8ca6-41ff7324c8f2", 5},
+};
+
+bool neutral(const std::string& table, std::size_t index) noexcept {
+  return std::any_of(std::begin(kNeutralEntries), std::end(kNeutralEntries),
+                     [&](const NeutralEntry& entry) { return entry.index == index && table == entry.table; });
+}
+
 // The length in bytes, which most tables start with; 0 if this one does not.
 std::uint64_t length_of(const void* table) noexcept {
   const Segments data(table, Segments::Kind::kAll);
@@ -57,7 +74,7 @@ const void* copy_of(const void* table, const std::string& name) {
   std::memcpy(copy, table, length);
   std::size_t functions = 0;
   for (std::size_t index = 1; index < count; ++index) {
-    if (code.contains(copy[index], 1)) {
+    if (code.contains(copy[index], 1) && !neutral(name, index)) {
       ++functions;
       copy[index] = address_map().map(copy[index], nullptr, "table " + name + " entry " + std::to_string(index));
     }
