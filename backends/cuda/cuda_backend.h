@@ -43,6 +43,7 @@ class CudaBackend final : public Backend {
   [[nodiscard]] const char* error_name(int code) const noexcept override;
 
   [[nodiscard]] StreamOrder& order() noexcept { return order_; }
+  [[nodiscard]] StreamLinks& links() noexcept { return links_; }
 
   /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
   /// streams, modules, contexts. Recording one graph takes about a millisecond.
@@ -58,6 +59,7 @@ class CudaBackend final : public Backend {
   const char* missing_ = nullptr;
   EventPool events_;
   StreamOrder order_;
+  StreamLinks links_;
   std::mutex recording_;
   std::map<CUcontext, CUstream> uploaders_;
   std::unordered_set<capture::FunctionId> gone_functions_;  ///< under recording_
