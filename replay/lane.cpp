@@ -30,8 +30,8 @@ MatcherOptions matcher_options(const env::Settings& settings, const backends::Ch
   return options;
 }
 
-// One in so many submissions is timed.
-constexpr std::uint64_t kTimedMask = 15;
+// One in so many submissions is timed: a prime, so that it is not always the same ones of a loop's body.
+constexpr std::uint64_t kTimedEach = 13;
 
 // A lane in which nothing pays looks at this many submissions, then sleeps, longer and longer.
 constexpr std::uint64_t kAwake = 4096;
@@ -68,14 +68,20 @@ Lane::~Lane() {
   }
 }
 
-/// The submission after one that was timed.
+/// At the submission after one that was timed, or after work was held until the limit.
 void Lane::note_program_time() noexcept {
   State& state = *state_;
-  const std::uint64_t spent = now_ns() - std::exchange(state.left_ns, 0);
-  if (spent > kNoProgramTime) {
-    return;
+  if (const std::uint32_t held = state.expired_held.exchange(0, std::memory_order_relaxed); held != 0) {
+    const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
+    state.program_ns = std::max(state.program_ns, std::min(limit / held, kNoProgramTime));
+    state.left_ns = 0;
+  } else {
+    const std::uint64_t spent = now_ns() - std::exchange(state.left_ns, 0);
+    if (spent > kNoProgramTime) {
+      return;
+    }
+    state.program_ns = (state.program_ns * 31 + spent) / 32;
   }
-  state.program_ns = (state.program_ns * 7 + spent) / 8;
   const auto longest = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(kHoldingTime / (state.program_ns + 1), kShortChunk, 1U << 20U));
   // Only when it matters: different lengths are different graphs.
@@ -123,10 +129,10 @@ Verdict Lane::submit(const Submission& submission) noexcept {
     state.unholdable.add(unholdable);
     state.counters.unholdable.add();
   }
-  if (state.left_ns != 0) {
+  if (state.left_ns != 0 || state.expired_held.load(std::memory_order_relaxed) != 0) {
     note_program_time();
   }
-  const bool timed = (sequence_ & kTimedMask) == 0;
+  const bool timed = sequence_ % kTimedEach == 0;
   state.submit_started_ns = timed && replaying ? now_ns() : 0;
   try {
     state.verdict = decide(submission.token, unholdable == nullptr);

@@ -224,6 +224,7 @@ void Lane::flush(bool expired) noexcept {
     }
     if (expired) {
       state.counters.expired.add();
+      state.expired_held.store(held_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
     state.spans.disturbed();
     for (const Action& action : state.matcher.expire()) {
