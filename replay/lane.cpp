@@ -53,7 +53,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay);
-  state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay;
+  state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay && engine.shared().backend.lanes_may_sleep();
   state_->sleep_length = kShortestSleep;
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
