@@ -9,25 +9,6 @@ using capture::ArgumentKind;
 using capture::OperationKind;
 using capture::OperationView;
 
-namespace {
-
-/// Calls of this thread are ours: they do not disturb a capture of the application.
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const CudaDriver& driver) noexcept : driver_(driver) {
-    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
-  }
-  ~RelaxedCapture() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  const CudaDriver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
-
-}  // namespace
-
 CudaBackend::CudaBackend(const CudaDriver& driver) : driver_(driver), events_(driver) {
   if (can_replay(driver, &missing_)) {
     missing_ = nullptr;
