@@ -102,9 +102,8 @@ bool read(const Allocation& memory, std::vector<std::byte>* into) {
   if (driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) {
     return false;
   }
-  const bool good =
-      driver.cuMemcpyDtoHAsync_v2(into->data(), memory.address, memory.size, stream) == CUDA_SUCCESS &&
-      driver.cuStreamSynchronize(stream) == CUDA_SUCCESS;
+  const bool good = driver.cuMemcpyDtoHAsync_v2(into->data(), memory.address, memory.size, stream) == CUDA_SUCCESS &&
+                    driver.cuStreamSynchronize(stream) == CUDA_SUCCESS;
   driver.cuStreamDestroy_v2(stream);
   return good;
 }
@@ -116,9 +115,8 @@ void tell_contents(const StreamState& stream, const Allocation& memory) {
   const backends::ContextScope scope(runtime.driver, stream.stream.context);
   const backends::RelaxedCapture relaxed(runtime.driver);
   // Other streams may still be writing it; where waiting for them all could last for ever, only this one counts.
-  const bool ready =
-      settled(stream.stream) &&
-      (waits_for_host.load(std::memory_order_relaxed) || driver.cuCtxSynchronize() == CUDA_SUCCESS);
+  const bool ready = settled(stream.stream) &&
+                     (waits_for_host.load(std::memory_order_relaxed) || driver.cuCtxSynchronize() == CUDA_SUCCESS);
   std::vector<std::byte> contents;
   if (!ready || !read(memory, &contents)) {
     static std::atomic<bool> said{false};

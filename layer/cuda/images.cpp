@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/cuda/code_image.h"
 #include "capture/format.h"
 #include "env/log.h"
-#include "layer/cuda/code_image.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
@@ -40,7 +40,7 @@ Tables& tables() noexcept {
   return all;
 }
 
-void note(const void* handle, const CodeImage& image) {
+void note(const void* handle, const backends::CodeImage& image) {
   if (image.bytes.empty()) {
     env::log_debug("capture: a module was loaded from an image that is neither cubin, fat binary nor PTX");
     forget_image(handle);
@@ -72,7 +72,7 @@ CUresult loaded(CUresult status, const Handle* handle, const void* image) noexce
     return status;
   }
   try {
-    note(*handle, image_at(image, kLargestImage));
+    note(*handle, backends::image_at(image, backends::kLargestImage));
   } catch (...) {
     forget_image(*handle);
   }
@@ -88,7 +88,7 @@ CUresult loaded_from_file(CUresult status, const Handle* handle, const char* nam
     std::ifstream file(name, std::ios::binary);
     std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     bytes.push_back('\0');  // PTX ends with one in memory
-    note(*handle, image_at(bytes.data(), bytes.size()));
+    note(*handle, backends::image_at(bytes.data(), bytes.size()));
   } catch (...) {
     forget_image(*handle);
   }

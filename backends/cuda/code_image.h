@@ -6,7 +6,7 @@
 
 #include "capture/recorder.h"
 
-namespace refrain::layer::cuda {
+namespace refrain::backends {
 
 struct CodeImage {
   std::span<const std::byte> bytes;  ///< empty: not an image that is known here
@@ -21,4 +21,4 @@ struct CodeImage {
 /// Larger ones are not looked at.
 inline constexpr std::size_t kLargestImage = std::size_t{2} << 30U;
 
-}  // namespace refrain::layer::cuda
+}  // namespace refrain::backends

@@ -1,4 +1,4 @@
-#include "layer/cuda/code_image.h"
+#include "backends/cuda/code_image.h"
 
 #include <elf.h>
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace refrain::layer::cuda {
+namespace refrain::backends {
 namespace {
 
 using capture::CodeKind;
@@ -142,4 +142,4 @@ CodeImage image_at(const void* start, std::size_t limit) noexcept {
   return {all.first(text_size(all)), CodeKind::kIntermediate};
 }
 
-}  // namespace refrain::layer::cuda
+}  // namespace refrain::backends
