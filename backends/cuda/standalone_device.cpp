@@ -36,12 +36,6 @@ std::string capability(const CudaDriver& driver, CUdevice device) {
          std::to_string(attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
 }
 
-/// A program's image, loaded. Drivers that cannot load it as a library get it as a module.
-struct Code {
-  CUlibrary library = nullptr;
-  CUmodule module = nullptr;
-};
-
 class CudaDevice final : public StandaloneDevice {
  public:
   CudaDevice(const CudaDriver& driver, CUdevice device, CUcontext context)
@@ -56,12 +50,8 @@ class CudaDevice final : public StandaloneDevice {
   }
   ~CudaDevice() override {
     release_memory();
-    for (const auto& [id, code] : code_) {
-      if (code.library != nullptr) {
-        (void)d_.cuLibraryUnload(code.library);
-      } else {
-        (void)d_.cuModuleUnload(code.module);
-      }
+    for (const auto& [id, module] : modules_) {
+      (void)d_.cuModuleUnload(module);
     }
     (void)d_.cuDevicePrimaryCtxRelease_v2(device_);
   }
@@ -125,21 +115,13 @@ class CudaDevice final : public StandaloneDevice {
     if (const auto found = functions_.find(function.id); found != functions_.end()) {
       return reinterpret_cast<Handle>(found->second);
     }
-    const Code* loaded = load(function.code, kind, code, why);
-    if (loaded == nullptr) {
+    // A module, also where the program had a library: what this device cannot run is refused here, not later.
+    CUmodule module = load(function.code, kind, code, why);
+    if (module == nullptr) {
       return 0;
     }
     CUfunction made = nullptr;
-    CUkernel kernel = nullptr;
-    CUresult status = CUDA_SUCCESS;
-    if (loaded->library != nullptr) {
-      status = d_.cuLibraryGetKernel(&kernel, loaded->library, function.name.c_str());
-      if (status == CUDA_SUCCESS) {
-        status = d_.cuKernelGetFunction(&made, kernel);
-      }
-    } else {
-      status = d_.cuModuleGetFunction(&made, loaded->module, function.name.c_str());
-    }
+    const CUresult status = d_.cuModuleGetFunction(&made, module, function.name.c_str());
     if (status != CUDA_SUCCESS) {
       *why = status == CUDA_ERROR_NO_BINARY_FOR_GPU ? other_gpu()
              : status == CUDA_ERROR_NOT_FOUND
@@ -217,9 +199,9 @@ class CudaDevice final : public StandaloneDevice {
            capability(d_, device_) + " (" + info_.name + ")";
   }
 
-  const Code* load(capture::CodeId id, capture::CodeKind kind, std::span<const std::byte> bytes, std::string* why) {
-    if (const auto found = code_.find(id); found != code_.end()) {
-      return &found->second;
+  CUmodule load(capture::CodeId id, capture::CodeKind kind, std::span<const std::byte> bytes, std::string* why) {
+    if (const auto found = modules_.find(id); found != modules_.end()) {
+      return found->second;
     }
     if (const auto failed = failures_.find(id); failed != failures_.end()) {
       *why = failed->second;
@@ -227,20 +209,14 @@ class CudaDevice final : public StandaloneDevice {
     }
     // The driver believes what an image says of its own size.
     const CodeImage image = image_at(bytes.data(), bytes.size());
-    Code made;
     if (image.bytes.empty() || image.kind != kind) {
       *why = "the captured code is damaged: it is neither cubin, fat binary nor PTX";
     } else {
-      CUresult status = CUDA_ERROR_NOT_SUPPORTED;
-      if (d_.cuLibraryLoadData != nullptr && d_.cuLibraryGetKernel != nullptr && d_.cuKernelGetFunction != nullptr) {
-        status = d_.cuLibraryLoadData(&made.library, image.bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-      }
-      if (status != CUDA_SUCCESS) {
-        made.library = nullptr;
-        status = d_.cuModuleLoadData(&made.module, image.bytes.data());
-      }
+      CUmodule made = nullptr;
+      const CUresult status = d_.cuModuleLoadData(&made, image.bytes.data());
       if (status == CUDA_SUCCESS) {
-        return &(code_[id] = made);
+        modules_[id] = made;
+        return made;
       }
       *why = status == CUDA_ERROR_NO_BINARY_FOR_GPU ? other_gpu()
                                                     : "the driver does not take the captured code" + reason(status);
@@ -266,7 +242,7 @@ class CudaDevice final : public StandaloneDevice {
   capture::DeviceInfo info_;
   std::vector<std::unique_ptr<CudaStream>> streams_;  // as long as we live: command buffers name them
   std::vector<std::pair<CUdeviceptr, bool>> memory_;  // and whether it is the host's
-  std::map<capture::CodeId, Code> code_;
+  std::map<capture::CodeId, CUmodule> modules_;
   std::map<capture::CodeId, std::string> failures_;
   std::map<capture::FunctionId, CUfunction> functions_;
 };

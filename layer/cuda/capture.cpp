@@ -58,15 +58,20 @@ bool find_allocation(std::uint64_t address, Allocation* found) noexcept {
   unsigned managed = 0;
   CUdeviceptr start = 0;
   std::size_t size = 0;
-  std::array<CUpointer_attribute, 6> wanted = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                               CU_POINTER_ATTRIBUTE_RANGE_SIZE,  CU_POINTER_ATTRIBUTE_BUFFER_ID,
-                                               CU_POINTER_ATTRIBUTE_IS_MANAGED,  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  std::array<void*, 6> answers = {&type, &start, &size, &found->id, &managed, &found->device};
+  std::array<CUpointer_attribute, 5> wanted = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                               CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  std::array<void*, 5> answers = {&type, &start, &size, &found->id, &found->device};
   if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
           CUDA_SUCCESS ||
       (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST) || size == 0 || address < start ||
       address - start >= size || found->id == 0) {
     return false;
+  }
+  CUpointer_attribute is_managed = CU_POINTER_ATTRIBUTE_IS_MANAGED;
+  void* answer = &managed;
+  if (driver.cuPointerGetAttributes(1, &is_managed, &answer, address) != CUDA_SUCCESS) {
+    managed = 0;
   }
   found->address = start;
   found->size = size;

@@ -95,7 +95,8 @@ CUresult loaded_from_file(CUresult status, const Handle* handle, const char* nam
   return status;
 }
 
-/// For handles whose owner the driver (before CUDA 12.5) or a kernel's function does not tell.
+/// For handles whose owner the driver does not tell: kernels before CUDA 12.5, and functions of library kernels,
+/// whose module is one that nobody loaded by itself.
 void note_kernel(const void* handle, CodeId image) noexcept {
   try {
     const std::lock_guard guard(tables().mutex);
@@ -197,10 +198,17 @@ CUresult wrap::cuLibraryLoadFromFile(CUlibrary* library, const char* file, CUjit
       file);
 }
 
+CUresult wrap::cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) noexcept {
+  const CUresult status = driver.cuModuleGetFunction(function, module, name);
+  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+    note_kernel(*function, image_of(module));
+  }
+  return status;
+}
+
 CUresult wrap::cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) noexcept {
   const CUresult status = driver.cuLibraryGetKernel(kernel, library, name);
-  if (runtime.recorder != nullptr && status == CUDA_SUCCESS && runtime.driver.cuKernelGetLibrary == nullptr)
-      [[unlikely]] {
+  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
     note_kernel(*kernel, image_of(library));
   }
   return status;
@@ -209,7 +217,7 @@ CUresult wrap::cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const cha
 CUresult wrap::cuKernelGetFunction(CUfunction* function, CUkernel kernel) noexcept {
   const CUresult status = driver.cuKernelGetFunction(function, kernel);
   if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
-    note_kernel(*function, image_of_kernel(kernel));  // its module is one that nobody loaded by itself
+    note_kernel(*function, image_of_kernel(kernel));
   }
   return status;
 }
