@@ -162,8 +162,8 @@ TEST_CASE("CUDA capture: bench runs it without the program") {
       CHECK(json["api"] == "cuda");
       CHECK(json["failed"].empty());
       CHECK(json["skipped"].empty());
-      REQUIRE(json["rows"].size() == 6);
-      for (const auto& row : json["rows"]) {
+      REQUIRE(json["results"].size() == 6);
+      for (const auto& row : json["results"]) {
         CHECK((row["buffers_without_contents"] == 0) == portable);
         if (row["nodes"] == 8 && row["chunk"] == 0) {
           CHECK(row["native_parts"] == 1);  // streams share a graph
