@@ -94,7 +94,7 @@ Status CudaBackend::record(const capture::Graph& graph, std::span<const capture:
     if (const CUresult status = uploader_for(stream.context, &uploader); status != CUDA_SUCCESS) {
       return {status};
     }
-    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_, destruction_});
+    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_});
     const CUresult status = made->record(graph, nodes, uploader);
     if (status == CUDA_SUCCESS) {
       *result = std::move(made);

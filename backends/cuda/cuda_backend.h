@@ -48,18 +48,9 @@ class CudaBackend final : public Backend {
   [[nodiscard]] StreamOrder& order() noexcept { return order_; }
   [[nodiscard]] StreamLinks& links() noexcept { return links_; }
 
-  /// While this lives no graph is being recorded or destroyed. To be taken around destroying what graphs may
-  /// name: streams, modules, contexts. Recording one graph takes about a millisecond.
-  class Pause {
-   public:
-    explicit Pause(CudaBackend& backend) noexcept
-        : recording_(backend.recording_), destruction_(backend.destruction_) {}
-
-   private:
-    std::unique_lock<std::mutex> recording_;
-    std::unique_lock<std::mutex> destruction_;
-  };
-  [[nodiscard]] Pause no_recording() noexcept { return Pause(*this); }
+  /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
+  /// streams, modules, contexts. Recording one graph takes about a millisecond.
+  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept { return std::unique_lock(recording_); }
   /// A context is about to be destroyed (null: any may be): what the backend has in it goes. The caller holds
   /// no_recording().
   void context_gone(CUcontext context) noexcept;
@@ -74,7 +65,6 @@ class CudaBackend final : public Backend {
   StreamOrder order_;
   StreamLinks links_;
   std::mutex recording_;
-  std::mutex destruction_;  ///< taken after recording_
   std::map<CUcontext, CUstream> uploaders_;
   std::unordered_set<capture::FunctionId> gone_functions_;  ///< under recording_
 };

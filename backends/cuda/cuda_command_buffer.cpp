@@ -14,10 +14,6 @@ CudaCommandBuffer::~CudaCommandBuffer() {
   if (main_ == nullptr || (executable_ == nullptr && graph_ == nullptr)) {
     return;
   }
-  const std::lock_guard guard(parts_.destruction);
-  if (main_->context_gone != nullptr && main_->context_gone->load(std::memory_order_relaxed)) {
-    return;  // it went with its context
-  }
   const ContextScope scope(parts_.driver, main_->context);
   if (executable_ != nullptr) {
     parts_.driver.cuGraphExecDestroy(executable_);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "backends/backend.h"
@@ -20,7 +19,6 @@ struct CudaParts {
   EventPool& events;
   StreamOrder& order;
   StreamLinks& links;
-  std::mutex& destruction;  ///< held while a graph is destroyed, so that its context lives
 };
 
 class CudaCommandBuffer final : public CommandBuffer {

@@ -31,8 +31,7 @@ struct CudaStream {
   CUcontext context = nullptr;
   int priority = 0;
   StreamKind kind = StreamKind::kNonBlocking;
-  std::atomic<std::uint64_t> tail{0};               ///< submissions so far
-  const std::atomic<bool>* context_gone = nullptr;  ///< true: nothing made in its context may be named any more
+  std::atomic<std::uint64_t> tail{0};  ///< submissions so far
 
   [[nodiscard]] static CudaStream& of(capture::Handle handle) noexcept {
     return *reinterpret_cast<CudaStream*>(handle);

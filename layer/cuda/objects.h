@@ -30,13 +30,12 @@ template <class T>
 
 struct StreamState;
 
-/// What streams of one context have in common. Never freed.
+/// What streams of one context have in common.
 struct ContextState {
   CUcontext handle = nullptr;
   ObjectId id = 0;
   std::atomic<StreamState*> legacy{nullptr};  ///< its default stream, once it was used
   std::uint32_t roles = 0;                    ///< streams seen in it
-  std::atomic<bool> gone{false};              ///< the application destroyed it, or may have
 };
 
 struct StreamState {

@@ -1,6 +1,7 @@
 #include "layer/cuda/streams.h"
 
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "layer/cuda/capture.h"
@@ -25,7 +26,7 @@ using backends::StreamKind;
 
 struct Tables {
   std::mutex mutex;
-  std::map<CUcontext, ContextState*> contexts;
+  std::map<CUcontext, std::unique_ptr<ContextState>> contexts;
   std::vector<StreamState*> live;
 };
 Tables& tables() noexcept {
@@ -82,12 +83,11 @@ StreamState* adopt(std::uint64_t key, CUstream handle, StreamKind kind) noexcept
     }
     auto& context = tables().contexts[made->stream.context];
     if (context == nullptr) {
-      context = new ContextState;
+      context = std::make_unique<ContextState>();
       context->handle = made->stream.context;
       context->id = next_object_id();
     }
-    made->context = context;
-    made->stream.context_gone = &context->gone;
+    made->context = context.get();
     capture::QueueInfo& info = made->slot.info;
     info.id = next_object_id();
     info.handle = handle_of(&made->stream);
@@ -134,11 +134,9 @@ void forget(StreamState* stream) noexcept {
 void forget_all() noexcept {
   forget_functions();
   std::vector<StreamState*> gone;
-  std::map<CUcontext, ContextState*> contexts;
   {
     const std::lock_guard guard(tables().mutex);
     gone.swap(tables().live);
-    contexts.swap(tables().contexts);
   }
   replay::Engine* running = engine();
   for (StreamState* stream : gone) {
@@ -149,9 +147,6 @@ void forget_all() noexcept {
   const auto recording = runtime.backend->no_recording();
   for (StreamState* stream : gone) {
     forget(stream);
-  }
-  for (const auto& [handle, context] : contexts) {
-    context->gone.store(true, std::memory_order_relaxed);
   }
   runtime.backend->context_gone(nullptr);
 }
