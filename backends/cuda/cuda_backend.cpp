@@ -43,10 +43,11 @@ Capabilities CudaBackend::capabilities(const capture::QueueInfo& queue) noexcept
   result.update_arguments = true;
   result.simultaneous_use = true;
   if (stream.kind == StreamKind::kBlocking || stream.kind == StreamKind::kNonBlocking) {
-    // Streams of one context and priority. The legacy stream orders others around each launch, so its work
-    // stays by itself.
-    const std::uint64_t mixed =
-        capture::mix(reinterpret_cast<std::uint64_t>(stream.context), static_cast<std::uint64_t>(stream.priority));
+    // Streams of one context, priority and kind. The legacy stream orders others around each launch, so its work
+    // stays by itself; and blocking streams are ordered with it, which work launched in a non-blocking one is not.
+    const std::uint64_t mixed = capture::mix(
+        capture::mix(reinterpret_cast<std::uint64_t>(stream.context), static_cast<std::uint64_t>(stream.priority)),
+        static_cast<std::uint64_t>(stream.kind));
     result.share_group = static_cast<std::uint32_t>(mixed) | 1U;
   }
   return result;
