@@ -114,7 +114,7 @@ Status CudaBackend::record(const capture::Graph& graph, std::span<const capture:
     if (const CUresult status = uploader_for(stream.context, &uploader); status != CUDA_SUCCESS) {
       return {status};
     }
-    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_});
+    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_, live_});
     const CUresult status = made->record(graph, nodes, uploader);
     if (status == CUDA_SUCCESS) {
       *result = std::move(made);
@@ -201,6 +201,7 @@ void CudaBackend::forget_function(capture::FunctionId function) noexcept {
 }
 
 void CudaBackend::context_gone(CUcontext context) noexcept {
+  live_.context_gone(context);
   events_.context_gone(context);
   std::erase_if(uploaders_, [context](const auto& entry) { return context == nullptr || entry.first == context; });
 }
