@@ -369,3 +369,35 @@ PROGRAM(mixed_kinds) {
   print("z", z, kCount);
   return 0;
 }
+
+/// The end of one stream's work is known from its event alone, to the host and to another stream: for the errors.
+PROGRAM(short_events) {
+  const Device gpu;
+  CUstream first = make_stream();
+  CUstream second = make_stream();
+  CUevent done = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  Word* host = pinned(kCount);
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction busy = gpu.function("busy");
+  Word sum = 0;
+  for (int round = 0; round < 60; ++round) {
+    launch_on(first, busy, 1, x, Word{30});
+    mix_in(first, mix, x, y, kCount, 1);
+    CHECK_CU(cuMemcpyDtoHAsync(host, x, kCount * sizeof(Word), first));
+    CHECK_CU(cuEventRecord(done, first));
+    CHECK_CU(cuEventSynchronize(done));
+    sum = sum * 31 + host[5];
+    launch_on(first, busy, 1, x, Word{30});
+    mix_in(first, mix, x, y, kCount, 2);
+    CHECK_CU(cuEventRecord(done, first));
+    pause_briefly();
+    CHECK_CU(cuStreamWaitEvent(second, done, 0));
+    mix_in(second, mix, y, x, kCount, 3);
+    CHECK_CU(cuStreamSynchronize(second));
+  }
+  std::printf("sum %u\n", sum);
+  print("y", y, kCount);
+  return 0;
+}
