@@ -47,6 +47,13 @@ class Bench {
     info.in_order = false;
     builder.declare_queue(info);
   }
+  void declare(ObjectId queue, DefaultOrder order, ObjectId context = 1) {
+    QueueInfo info;
+    info.id = queue;
+    info.context = context;
+    info.default_order = order;
+    builder.declare_queue(info);
+  }
 
  private:
   std::vector<std::byte> bytes_;
@@ -360,6 +367,22 @@ TEST_CASE("large graphs are built in time near linear in their size") {
   std::printf("%zu nodes, %zu edges: %.1f ms\n", graph.size(), graph.edges().size(), time);
   CHECK(graph.edges().size() == edges);
   CHECK(time < 5000);  // quadratic work would take minutes
+}
+
+TEST_CASE("a default queue comes after what was submitted to the queues in order with it, and before what follows") {
+  Bench bench;
+  bench.declare(1, DefaultOrder::kIsDefault);
+  bench.declare(2, DefaultOrder::kWithDefault);
+  bench.declare(3, DefaultOrder::kNone);
+  bench.declare(4, DefaultOrder::kWithDefault, 2);  // another context has another default queue
+  bench.add({.queue = 2});                          // 0
+  bench.add({.queue = 3});                          // 1
+  bench.add({.queue = 4});                          // 2
+  bench.add({.queue = 1});                          // 3: after 0 only
+  bench.add({.queue = 2});                          // 4: after 3, and so after 0
+  bench.add({.queue = 3});                          // 5: after 1 only
+  bench.add({.queue = 4});                          // 6: after 2 only
+  CHECK(pairs(bench.builder.finish()) == std::vector<Pair>{{0, 3}, {3, 4}, {1, 5}, {2, 6}});
 }
 
 }  // namespace refrain::capture

@@ -31,8 +31,15 @@ MatcherOptions sane(MatcherOptions options) {
 
 }  // namespace
 
+void Follower::set_longest(std::uint32_t operations) noexcept {
+  options_.chunk_cap = std::clamp(operations, std::max(options_.min_chunk, 2U), longest_allowed_);
+  options_.chunk_first = std::min(first_wanted_, options_.chunk_cap);
+}
+
 Follower::Follower(const MatcherOptions& options)
     : options_(sane(options)),
+      longest_allowed_(options_.chunk_cap),
+      first_wanted_(options_.chunk_first),
       history_(options_.history),
       detector_(history_),
       chunks_(options_.max_nodes / 2),

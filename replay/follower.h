@@ -19,6 +19,8 @@ namespace refrain::replay {
 class Follower {
  public:
   explicit Follower(const MatcherOptions& options);
+  /// See Matcher::set_longest().
+  void set_longest(std::uint32_t operations) noexcept;
 
   /// See Matcher::feed(), cut() and expire().
   void feed(Token token);
@@ -75,6 +77,8 @@ class Follower {
   void promote(std::uint64_t period);
 
   MatcherOptions options_;
+  std::uint32_t longest_allowed_;  ///< chunk_cap as it was given
+  std::uint32_t first_wanted_;     ///< chunk_first as it was given
   History history_;
   Detector detector_;
   ChunkTable chunks_;

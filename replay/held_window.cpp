@@ -62,7 +62,8 @@ void HeldWindow::enter(const Place& cursor) {
       --slot->skip;
     } else {
       const ChunkMode mode = ChunkTable::mode_of(*slot);
-      if (mode != ChunkMode::kHold || range.length() <= growth_limit_ || !can_hold(track, left, range)) {
+      const std::uint32_t limit = std::min(growth_limit_, options_.chunk_cap);
+      if (mode != ChunkMode::kHold || range.length() <= limit || !can_hold(track, left, range)) {
         slot_ = slot;
         range_ = range;
         chunk_ = slot->id;

@@ -30,10 +30,19 @@ MatcherOptions matcher_options(const env::Settings& settings, const backends::Ch
   return options;
 }
 
+// One in so many submissions is timed: a prime, so that it is not always the same ones of a loop's body.
+constexpr std::uint64_t kTimedEach = 13;
+
 // A lane in which nothing pays looks at this many submissions, then sleeps, longer and longer.
 constexpr std::uint64_t kAwake = 4096;
 constexpr std::uint64_t kShortestSleep = 4 * kAwake;
 constexpr std::uint64_t kLongestSleep = 64 * kAwake;
+
+// A program that is slow between its submissions keeps the device waiting while a chunk is held: chunks are so
+// short that it fills one in this time, if it can fill a short one at all.
+constexpr std::uint64_t kHoldingTime = 400'000;
+constexpr std::uint64_t kShortChunk = 8;
+constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
 
 }  // namespace
 
@@ -44,7 +53,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay);
-  state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay;
+  state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay && engine.shared().backend.lanes_may_sleep();
   state_->sleep_length = kShortestSleep;
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
@@ -56,6 +65,29 @@ Lane::~Lane() {
     if (entry != nullptr) {
       entry->unsubscribe(state_->matcher);
     }
+  }
+}
+
+/// At the submission after one that was timed, or after work was held until the limit.
+void Lane::note_program_time() noexcept {
+  State& state = *state_;
+  if (const std::uint32_t held = state.expired_held.exchange(0, std::memory_order_relaxed); held != 0) {
+    const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
+    state.program_ns = std::max(state.program_ns, std::min(limit / held, kNoProgramTime));
+    state.left_ns = 0;
+  } else {
+    const std::uint64_t spent = now_ns() - std::exchange(state.left_ns, 0);
+    if (spent > kNoProgramTime) {
+      return;
+    }
+    state.program_ns = (state.program_ns * 31 + spent) / 32;
+  }
+  const auto longest = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(kHoldingTime / (state.program_ns + 1), kShortChunk, 1U << 20U));
+  // Only when it matters: different lengths are different graphs.
+  if (state.longest_chunk == 0 || longest > state.longest_chunk * 2 || longest < state.longest_chunk / 2) {
+    state.longest_chunk = longest;
+    state.matcher.set_longest(longest);
   }
 }
 
@@ -97,7 +129,10 @@ Verdict Lane::submit(const Submission& submission) noexcept {
     state.unholdable.add(unholdable);
     state.counters.unholdable.add();
   }
-  const bool timed = (sequence_ & 15U) == 0;
+  if (state.left_ns != 0 || state.expired_held.load(std::memory_order_relaxed) != 0) {
+    note_program_time();
+  }
+  const bool timed = sequence_ % kTimedEach == 0;
   state.submit_started_ns = timed && replaying ? now_ns() : 0;
   try {
     state.verdict = decide(submission.token, unholdable == nullptr);
@@ -246,7 +281,7 @@ Verdict Lane::follow() {
     state.tracked_chunk = kNoChunk;
   } else if (following.mode == ChunkMode::kTrack && replays(engine_.settings())) {
     state.counters.tracked.add();
-    state.spans.disturbed();
+    state.spans.looked_at();
     wants_time_ = true;
     return Verdict::kDescribeAndIssue;
   } else {
@@ -306,6 +341,9 @@ int Lane::hold() noexcept {
       const std::uint64_t cost = std::min<std::uint64_t>(now_ns() - state.submit_started_ns, 10'000);
       state.hold_cost_ns = (state.hold_cost_ns * 7 + cost) / 8;
     }
+    if (state.submit_started_ns != 0) {
+      state.left_ns = now_ns();
+    }
     error = std::exchange(state.flush_error, 0);
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
@@ -318,7 +356,11 @@ int Lane::hold() noexcept {
 void Lane::stamp(std::byte* record) noexcept {
   auto& header = *reinterpret_cast<capture::OperationHeader*>(record);
   header.sequence = sequence_;
-  if (state_->verdict == Verdict::kHold || wants_time_) {
+  // Of held operations only the oldest one's time counts (for the hold limit), and a little too old does no harm.
+  const bool time_wanted = state_->verdict == Verdict::kHold
+                               ? held_count_.load(std::memory_order_relaxed) == 0 || (sequence_ & 7U) == 0
+                               : wants_time_;
+  if (time_wanted) {
     state_->last_time_ns = now_ns() - header.host_ns;  // if it was issued, that long ago
   }
   header.time_ns = state_->last_time_ns;
@@ -347,6 +389,9 @@ int Lane::issued(int status, std::uint32_t host_ns) noexcept {
     engine_.fail(failure.what());
   }
   const int held_error = std::exchange(state.flush_error, 0);
+  if (state.submit_started_ns != 0) {
+    state.left_ns = now_ns();
+  }
   return status != 0 ? status : held_error;
 }
 
@@ -356,6 +401,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
     return 0;
   }
   state.stretch_open = false;
+  state.left_ns = 0;
   state.counters.cuts.add();
   state.tracked_chunk = kNoChunk;
   const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;

@@ -144,6 +144,7 @@ class Lane {
   void popped(std::uint32_t count);
   void publish();
   void note_error(int error) noexcept;
+  void note_program_time() noexcept;
   void let_graphs_rest(bool rest);
   void wake_up() noexcept;
   void stay_awake() noexcept;

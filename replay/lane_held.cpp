@@ -167,7 +167,9 @@ void Lane::publish() {
     if (!held_before) {
       engine_.held_lanes_.fetch_add(1, std::memory_order_seq_cst);
     }
-    held_count_.store(static_cast<std::uint32_t>(left), std::memory_order_seq_cst);
+    // Who sees the first one sees all of it through the lock: only that store must not be late.
+    held_count_.store(static_cast<std::uint32_t>(left),
+                      held_before ? std::memory_order_relaxed : std::memory_order_seq_cst);
     if (!held_before) {
       engine_.shared().watchdog.arm();
     }
@@ -222,6 +224,7 @@ void Lane::flush(bool expired) noexcept {
     }
     if (expired) {
       state.counters.expired.add();
+      state.expired_held.store(held_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
     state.spans.disturbed();
     for (const Action& action : state.matcher.expire()) {

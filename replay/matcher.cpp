@@ -52,6 +52,9 @@ std::vector<Token> Matcher::tokens_of(ChunkId chunk) const {
 std::vector<ChunkId> Matcher::take_evicted() {
   return impl_->follower.chunks().take_evicted();
 }
+void Matcher::set_longest(std::uint32_t operations) noexcept {
+  impl_->follower.set_longest(operations);
+}
 void Matcher::set_detecting(bool on) noexcept {
   impl_->follower.set_detecting(on);
 }

@@ -104,6 +104,10 @@ class Matcher {
   /// chunk named by an action is evicted in the next call to feed() or cut() at the earliest.
   std::vector<ChunkId> take_evicted();
 
+  /// Chunks are at most this long from now on (but never longer than chunk_cap was): for programs that
+  /// are slow between two submissions. Only on the lane's thread.
+  void set_longest(std::uint32_t operations) noexcept;
+
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.
   void set_detecting(bool on) noexcept;
 

@@ -288,6 +288,35 @@ TEST_CASE("an unholdable operation is a cut inside the period and never in a chu
   }
 }
 
+TEST_CASE("chunks are no longer than was said last, and never longer than allowed") {
+  MatcherOptions options;
+  options.chunk_first = 8;
+  options.chunk_cap = 64;
+  Matcher matcher(options);
+  matcher.set_initial_mode(ChunkMode::kHold);
+  const auto largest = [&](Token base) {
+    const std::uint64_t before = matcher.stats().launched_operations;
+    std::uint32_t most = 0;
+    for (int round = 0; round < 40; ++round) {
+      for (Token token = 0; token < 100; ++token) {
+        for (const Action& action : matcher.feed(base + token, true)) {
+          most = action.kind == Action::Kind::kLaunch ? std::max(most, action.count) : most;
+        }
+      }
+      static_cast<void>(matcher.cut());
+    }
+    CHECK(matcher.stats().launched_operations > before + 3000);
+    return most;
+  };
+  CHECK(largest(1000) > 32);
+  matcher.set_longest(10);
+  CHECK(largest(2000) <= 10);
+  matcher.set_longest(1'000'000);
+  const std::uint32_t again = largest(3000);
+  CHECK(again > 32);
+  CHECK(again <= 64);
+}
+
 TEST_CASE("with detection off nothing new is learnt, and what is known is still used") {
   TestLane lane({});
   for (int i = 0; i < 10; ++i) {

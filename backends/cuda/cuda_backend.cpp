@@ -9,7 +9,7 @@ using capture::ArgumentKind;
 using capture::OperationKind;
 using capture::OperationView;
 
-CudaBackend::CudaBackend(const CudaDriver& driver) : driver_(driver), events_(driver) {
+CudaBackend::CudaBackend(const CudaDriver& driver) : driver_(driver), events_(driver), links_(driver, events_, order_) {
   if (can_replay(driver, &missing_)) {
     missing_ = nullptr;
   }
@@ -94,7 +94,7 @@ Status CudaBackend::record(const capture::Graph& graph, std::span<const capture:
     if (const CUresult status = uploader_for(stream.context, &uploader); status != CUDA_SUCCESS) {
       return {status};
     }
-    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_});
+    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_});
     const CUresult status = made->record(graph, nodes, uploader);
     if (status == CUDA_SUCCESS) {
       *result = std::move(made);
@@ -109,6 +109,7 @@ Status CudaBackend::issue(const OperationView& operation, std::span<const Event>
   CudaStream& stream = CudaStream::of(operation.header().queue_handle);
   const ContextScope scope(driver_, stream.context);
   CUresult status = scope.status();
+  links_.settle(stream);
   for (const Event wait : waits) {
     if (status == CUDA_SUCCESS) {
       status = driver_.cuStreamWaitEvent(stream.handle, CudaEvent::of(wait).handle, 0);

@@ -120,28 +120,15 @@ CUresult CudaCommandBuffer::join_before() {
   return CUDA_SUCCESS;
 }
 
-/// What comes next in the other streams comes after the graph.
-CUresult CudaCommandBuffer::join_after(Event* done) {
-  if (others_.empty() && done == nullptr) {
-    return CUDA_SUCCESS;
-  }
-  const CudaDriver& driver = parts_.driver;
+/// An event for the end of the graph just launched.
+CUresult CudaCommandBuffer::record_end(Event* done) {
   CUresult status = CUDA_SUCCESS;
   CudaEvent* event = parts_.events.take(main_->context, &status);
   if (event == nullptr) {
     return status;
   }
-  status = driver.cuEventRecord(event->handle, main_->handle);
-  for (CudaStream* other : others_) {
-    if (status == CUDA_SUCCESS) {
-      status = driver.cuStreamWaitEvent(other->handle, event->handle, 0);
-    }
-    StreamOrder::submitted(*other);
-    // Nothing is in the other stream but what came before the graph, and the wait for it.
-    parts_.order.waits_for(*main_, StreamOrder::now(*other));
-    parts_.order.waits_for(*other, StreamOrder::now(*main_));
-  }
-  if (done != nullptr && status == CUDA_SUCCESS) {
+  status = parts_.driver.cuEventRecord(event->handle, main_->handle);
+  if (status == CUDA_SUCCESS) {
     *done = event->as_event();
   } else {
     parts_.events.release(*event);
@@ -158,6 +145,7 @@ Status CudaCommandBuffer::enqueue(std::span<const Event> waits, Event* done) noe
   if (scope.status() != CUDA_SUCCESS) {
     return {scope.status()};
   }
+  parts_.links.settle_for(*main_, others_);
   for (const Event wait : waits) {
     if (const CUresult status = driver.cuStreamWaitEvent(main_->handle, CudaEvent::of(wait).handle, 0);
         status != CUDA_SUCCESS) {
@@ -175,9 +163,10 @@ Status CudaCommandBuffer::enqueue(std::span<const Event> waits, Event* done) noe
   StreamOrder::submitted(*main_);
   // The work is submitted: from here on a failure must not make anybody submit it again. Without an event
   // those who asked for one wait on the host instead, which is slow and right.
-  if (join_after(done) != CUDA_SUCCESS) {
+  if (done != nullptr && record_end(done) != CUDA_SUCCESS) {
     driver.cuStreamSynchronize(main_->handle);
   }
+  parts_.links.link(*main_, others_);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "backends/cuda/event_pool.h"
 #include "backends/cuda/graph_node.h"
 #include "backends/cuda/stream.h"
+#include "backends/cuda/stream_links.h"
 
 namespace refrain::backends {
 
@@ -17,6 +18,7 @@ struct CudaParts {
   const CudaDriver& driver;
   EventPool& events;
   StreamOrder& order;
+  StreamLinks& links;
 };
 
 class CudaCommandBuffer final : public CommandBuffer {
@@ -45,7 +47,7 @@ class CudaCommandBuffer final : public CommandBuffer {
 
   CUresult add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
   CUresult join_before();
-  CUresult join_after(Event* done);
+  CUresult record_end(Event* done);
 
   CudaParts parts_;
   CudaStream* main_ = nullptr;  ///< where it is launched

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "backends/cuda/cuda_headers.h"
 #include "capture/operation.h"
@@ -44,6 +45,11 @@ struct CudaStream {
   std::mutex after_mutex;
   std::array<After, 8> after{};  ///< what the newest work of this stream comes after; oldest entry is replaced
   std::uint32_t next_after = 0;
+
+  // See stream_links.h; guarded by its lock, except `linked`.
+  std::atomic<bool> linked{false};     ///< behind another stream, or others are behind this one
+  CudaStream* behind = nullptr;        ///< the next work has to wait for the newest graph of that stream
+  std::vector<CudaStream*> followers;  ///< streams that are behind this one
 };
 
 /// A point in a stream, as an event keeps it.

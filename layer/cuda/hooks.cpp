@@ -21,8 +21,9 @@ void Hooks::fulfil(const capture::OperationView& operation, backends::Event even
   record.recorded_sequence.store(sequence, std::memory_order_relaxed);
   backends::CudaStream& stream = backends::CudaStream::of(operation.header().queue_handle);
   const backends::ContextScope scope(runtime.driver, stream.context);
-  driver.cuEventRecord(reinterpret_cast<CUevent>(record.handle.load(std::memory_order_relaxed)), stream.handle);
-  backends::StreamOrder::submitted(stream);
+  // If the stream only waits for a graph on another one, the event is recorded there.
+  const backends::CudaStream& place = runtime.backend->links().recording_place(stream);
+  driver.cuEventRecord(reinterpret_cast<CUevent>(record.handle.load(std::memory_order_relaxed)), place.handle);
   record.set_point(backends::StreamOrder::now(stream));
 }
 

@@ -66,6 +66,7 @@ void shut_down() noexcept {
   }
   set_stubs_watching(false);
   running->shut_down();
+  runtime.backend->links().settle_all();
 }
 
 HostCall::HostCall(const replay::EntryPoint& entry_point, bool unknown) noexcept
@@ -78,6 +79,9 @@ HostCall::HostCall(const replay::EntryPoint& entry_point, bool unknown) noexcept
   } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire);
              failed != nullptr && failed->anything_held()) {
     failed->flush_all(entry_point);  // it gave up while something was held
+  }
+  if (runtime.backend != nullptr) {
+    runtime.backend->links().settle_all();
   }
 }
 
@@ -100,6 +104,7 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
     if (const int error = running->flush_all(entry_point); error != 0) {
       pending_error = error;
     }
+    runtime.backend->links().settle_all();
     runtime.backend->order().forget();
   }
   errno = saved_errno;

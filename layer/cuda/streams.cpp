@@ -123,6 +123,7 @@ StreamState* adopt(std::uint64_t key, CUstream handle, StreamKind kind) noexcept
 /// Under no_recording(), after everything held was flushed.
 void forget(StreamState* stream) noexcept {
   objects.streams.erase(stream);
+  runtime.backend->links().forget(stream->stream);
   if (StreamState* expected = stream; stream->stream.kind == StreamKind::kLegacy) {
     stream->context->legacy.compare_exchange_strong(expected, nullptr);
   }

@@ -38,6 +38,7 @@ inline replay::Lane* sleeping_lane() noexcept {
 template <class Issue>
 CUresult issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
   lane.doze();
+  runtime.backend->links().settle_all();
   runtime.backend->order().forget();
   return issue();
 }
@@ -93,16 +94,20 @@ CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issu
     }
     return result;
   };
+  const bool hold = verdict == replay::Verdict::kHold;
+  if (!hold) {
+    runtime.backend->links().settle(stream->stream);
+  }
   if (verdict == replay::Verdict::kIssue) [[likely]] {
     return issued(issue(), 0);
   }
-  const bool hold = verdict == replay::Verdict::kHold;
   capture::OperationWriter writer = lane.writer();
   try {
     describe(writer, token, hold);
   } catch (...) {
     lane.abandon();
     running->fail("out of memory while a submission was described");
+    runtime.backend->links().settle_all();
     return issued(issue(), 0);
   }
   if (runtime.recorder != nullptr) [[unlikely]] {  // nothing is held then

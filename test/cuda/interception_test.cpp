@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,19 @@ std::string lines(const Words& calls) {
   return text;
 }
 
+/// Without what the layer itself asks the driver to know what the program's calls are about. Nothing of it changes
+/// or submits anything; whatever else reaches the driver must have come from the program, once, in order.
+Words programs_own(const Words& calls) {
+  static const char* const queries[] = {"cuCtxGetCurrent",     "cuStreamGetCtx",       "cuStreamGetFlags",
+                                        "cuStreamGetPriority", "cuFuncGetName",        "cuFuncGetParamInfo",
+                                        "cuKernelGetName",     "cuKernelGetParamInfo", "cuPointerGetAttributes"};
+  Words rest;
+  std::copy_if(calls.begin(), calls.end(), std::back_inserter(rest), [](const std::string& call) {
+    return std::find(std::begin(queries), std::end(queries), call.substr(0, call.find(' '))) == std::end(queries);
+  });
+  return rest;
+}
+
 bool has(const Outcome& outcome, const std::string& part) {
   return outcome.output.find(part) != std::string::npos;
 }
@@ -57,9 +71,9 @@ TEST_CASE("a linked program") {
   CHECK(has(hooked, "work good\n"));
   CHECK(has(hooked, " cuda entries=672 neutral="));
   CHECK(has(hooked, " unknown=1\n"));
-  CHECK(hooked.driver_calls == plain.driver_calls);
-  CHECK(hooked.driver_calls ==
-        Words{"cuInit", "cuMemAlloc_v2", "cuMemsetD8Async", "cuCtxSynchronize", "cuMemcpyDtoH_v2", "cuMemFree_v2"});
+  CHECK(plain.driver_calls == Words{"cuInit", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuMemAlloc_v2",
+                                    "cuMemsetD8Async", "cuCtxSynchronize", "cuMemcpyDtoH_v2", "cuMemFree_v2"});
+  CHECK(programs_own(hooked.driver_calls) == plain.driver_calls);
 }
 
 TEST_CASE("threads that call first at once load the driver once") {
@@ -111,7 +125,7 @@ TEST_CASE("look-ups of every kind") {
   const Outcome plain = run({LINKED_PROGRAM, "lookup"});
   const Outcome hooked = run({LINKED_PROGRAM, "lookup"}, kPreload);
   CHECK(hooked.status == 0);
-  CHECK(hooked.driver_calls == plain.driver_calls);
+  CHECK(programs_own(hooked.driver_calls) == plain.driver_calls);
   CHECK(has(hooked, "\n 0: 1 null -\n"));
   CHECK(has(hooked, "cuGetProcAddress 0: 0 shim cuGetProcAddress\ncuGetProcAddress 0: 0 shim cuGetProcAddress_v2\n"));
   CHECK(has(hooked,
@@ -183,7 +197,8 @@ TEST_CASE("children after fork and exec") {
   SKIP_WITH_SANITIZERS();
   const Outcome forked = run({LINKED_PROGRAM, "fork"}, kPreload);
   CHECK(forked.status == 0);
-  CHECK(count_lines(forked.output, "work good") == 2);
+  CHECK(count_lines(forked.output, "work good") == 2);  // the parent, before and after
+  CHECK(has(forked, "cuInit 3\nchild 7\n"));
   CHECK(count_lines(forked.output, kActive) == 1);
 
   const Words command{LINKED_PROGRAM, "exec", "sh", "-c", "\"$0\"; echo \"preload ${LD_PRELOAD-unset}\"",

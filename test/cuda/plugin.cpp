@@ -3,5 +3,6 @@
 
 extern "C" __attribute__((visibility("default"))) int plugin_work();
 int plugin_work() {
-  return do_work({&cuInit, &cuMemAlloc_v2, &cuMemsetD8Async, &cuMemcpyDtoH_v2, &cuCtxSynchronize, &cuMemFree_v2});
+  return do_work({&cuInit, &cuDevicePrimaryCtxRetain, &cuCtxSetCurrent, &cuMemAlloc_v2, &cuMemsetD8Async,
+                  &cuMemcpyDtoH_v2, &cuCtxSynchronize, &cuMemFree_v2});
 }

@@ -25,6 +25,8 @@ inline const char* place_of(const void* address) {
 
 struct Functions {
   decltype(&::cuInit) init;
+  decltype(&::cuDevicePrimaryCtxRetain) retain;
+  decltype(&::cuCtxSetCurrent) set_current;
   decltype(&::cuMemAlloc_v2) allocate;
   decltype(&::cuMemsetD8Async) fill;
   decltype(&::cuMemcpyDtoH_v2) read;
@@ -34,13 +36,15 @@ struct Functions {
 
 /// Returns 0 if everything worked.
 inline int do_work(const Functions& with) {
+  CUcontext context = nullptr;
   CUdeviceptr memory = 0;
   unsigned char result[16] = {};
   if (const CUresult status = with.init(0); status != CUDA_SUCCESS) {
     std::printf("cuInit %d\n", static_cast<int>(status));
     return 1;
   }
-  const bool good = with.allocate(&memory, sizeof(result)) == CUDA_SUCCESS &&
+  const bool good = with.retain(&context, 0) == CUDA_SUCCESS && with.set_current(context) == CUDA_SUCCESS &&
+                    with.allocate(&memory, sizeof(result)) == CUDA_SUCCESS &&
                     with.fill(memory, 7, sizeof(result), nullptr) == CUDA_SUCCESS && with.wait() == CUDA_SUCCESS &&
                     with.read(result, memory, sizeof(result)) == CUDA_SUCCESS && with.release(memory) == CUDA_SUCCESS &&
                     result[0] == 7 && result[15] == 7;
@@ -56,6 +60,8 @@ inline int do_work_of(void* library) {
     return address;
   };
   find("cuInit", &found.init);
+  find("cuDevicePrimaryCtxRetain", &found.retain);
+  find("cuCtxSetCurrent", &found.set_current);
   find("cuMemAlloc_v2", &found.allocate);
   find("cuMemsetD8Async", &found.fill);
   find("cuMemcpyDtoH_v2", &found.read);

@@ -1,4 +1,4 @@
-// Start, one device, contexts.
+// Start, errors, one device.
 #include <cstdio>
 #include <cstring>
 
@@ -6,9 +6,6 @@
 
 namespace fake {
 namespace {
-
-// Contexts are addresses of nothing: nobody looks inside.
-char primary[64];
 
 // What the runtime API reads of a device; everything else is 1.
 int attribute_value(CUdevice_attribute attribute) noexcept {
@@ -24,20 +21,11 @@ int attribute_value(CUdevice_attribute attribute) noexcept {
 
 }  // namespace
 
-CUcontext primary_context() noexcept {
-  return reinterpret_cast<CUcontext>(primary);
-}
-
-CUcontext& current_context() noexcept {
-  thread_local CUcontext current = nullptr;
-  return current;
-}
-
 }  // namespace fake
 
 FAKE cuInit(unsigned) {
   fake::log("cuInit");
-  return CUDA_SUCCESS;
+  return fake::initialise();
 }
 FAKE cuDriverGetVersion(int* version) {
   fake::log("cuDriverGetVersion");
@@ -81,52 +69,5 @@ FAKE cuDeviceGetUuid_v2(CUuuid* id, CUdevice) {
 FAKE cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   fake::logf("cuDeviceGetAttribute %d", static_cast<int>(attribute));
   *value = fake::attribute_value(attribute);
-  return CUDA_SUCCESS;
-}
-FAKE cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  fake::log("cuDevicePrimaryCtxRetain");
-  *context = fake::primary_context();
-  return CUDA_SUCCESS;
-}
-FAKE cuDevicePrimaryCtxRelease_v2(CUdevice) {
-  fake::log("cuDevicePrimaryCtxRelease_v2");
-  return CUDA_SUCCESS;
-}
-FAKE cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
-  fake::log("cuDevicePrimaryCtxGetState");
-  *flags = 0;
-  *active = 0;
-  return CUDA_SUCCESS;
-}
-FAKE cuCtxGetCurrent(CUcontext* context) {
-  fake::log("cuCtxGetCurrent");
-  *context = fake::current_context();
-  return CUDA_SUCCESS;
-}
-FAKE cuCtxSetCurrent(CUcontext context) {
-  fake::log("cuCtxSetCurrent");
-  fake::current_context() = context;
-  return CUDA_SUCCESS;
-}
-FAKE cuCtxPushCurrent_v2(CUcontext context) {
-  fake::log("cuCtxPushCurrent_v2");
-  fake::current_context() = context;
-  return CUDA_SUCCESS;
-}
-FAKE cuCtxPopCurrent_v2(CUcontext* context) {
-  fake::log("cuCtxPopCurrent_v2");
-  if (context != nullptr) {
-    *context = fake::current_context();
-  }
-  fake::current_context() = nullptr;
-  return CUDA_SUCCESS;
-}
-FAKE cuCtxGetDevice(CUdevice* device) {
-  fake::log("cuCtxGetDevice");
-  *device = 0;
-  return CUDA_SUCCESS;
-}
-FAKE cuCtxSynchronize() {
-  fake::log("cuCtxSynchronize");
   return CUDA_SUCCESS;
 }

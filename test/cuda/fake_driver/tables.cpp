@@ -36,10 +36,9 @@ Export filled() noexcept {
   return filled<Table>(std::make_integer_sequence<int, kEntries>());
 }
 
-CUresult primary_of(CUcontext* context, CUdevice) noexcept {
+CUresult primary_of(CUcontext* context, CUdevice device) noexcept {
   log("table 0 entry 2");
-  *context = primary_context();
-  return CUDA_SUCCESS;
+  return cuDevicePrimaryCtxRetain(context, device);
 }
 
 // The runtime writes into these.
@@ -69,6 +68,7 @@ struct Tables {
   Export local_storage = filled<3>();
   Export other = filled<4>();
   Export test = filled<5>();
+  Export contexts = filled<6>();
 };
 Tables tables;
 
@@ -94,7 +94,8 @@ FAKE cuGetExportTable(const void** table, const CUuuid* id) {
     const fake::Export* found;
   } known[] = {{"6bd5fb6c", &fake::tables.runtime}, {"a094798c", &fake::tables.callbacks},
                {"42d85a81", &fake::tables.tools},   {"c693336e", &fake::tables.local_storage},
-               {"263e8860", &fake::tables.other},   {"d4082055", &fake::tables.test}};
+               {"263e8860", &fake::tables.other},   {"d4082055", &fake::tables.test},
+               {"21318c60", &fake::tables.contexts}};
   for (const auto& candidate : known) {
     if (std::strncmp(name.text, candidate.start, 8) == 0) {
       *table = candidate.found;

@@ -1,0 +1,99 @@
+// Launches written into records and read back.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "backends/cuda/kernel_call.h"
+#include "record_maker.h"
+
+namespace refrain::backends {
+namespace {
+
+using capture::ArgumentKind;
+using capture::OperationKind;
+
+std::vector<std::uint64_t> words_of(const Grid& grid, const Grid& block) {
+  const auto words = shape_words(grid, block);
+  return {words.begin(), words.end()};
+}
+
+test::RecordMaker maker() {
+  capture::QueueInfo queue;
+  queue.id = 1;
+  return test::RecordMaker(queue);
+}
+
+capture::OperationView launch(test::RecordMaker& records,
+                              const std::function<void(capture::OperationWriter&)>& arguments) {
+  const auto w = words_of({5, 6, 7}, {32, 2, 1});
+  return records.make(OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]}, arguments);
+}
+
+}  // namespace
+
+TEST_CASE("a launch is read back with its grid, parameters, shared memory and attributes") {
+  CUlaunchAttribute given{};
+  given.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  given.value.priority = -3;
+  CUlaunchAttribute attribute{};
+  REQUIRE(normalize(given, &attribute));
+  auto records = maker();
+  const auto record = launch(records, [&](capture::OperationWriter& writer) {
+    test::RecordMaker::value(writer, std::uint64_t{0x1122334455667788});
+    test::RecordMaker::value(writer, std::uint16_t{77});
+    writer.argument_local(4096);
+    test::RecordMaker::value(writer, attribute);
+  });
+  KernelCall call;
+  REQUIRE(call.read(record));
+  CHECK(call.grid.x == 5);
+  CHECK(call.grid.y == 6);
+  CHECK(call.grid.z == 7);
+  CHECK(call.block.x == 32);
+  CHECK(call.block.y == 2);
+  CHECK(call.shared_bytes == 4096);
+  REQUIRE(call.parameters.size() == 2);
+  CHECK(*static_cast<std::uint64_t*>(call.parameters[0]) == 0x1122334455667788);
+  CHECK(*static_cast<std::uint16_t*>(call.parameters[1]) == 77);
+  REQUIRE(call.attributes.size() == 1);
+  CHECK(call.attributes[0].value.priority == -3);
+}
+
+TEST_CASE("records that are no launches of CUDA are refused") {
+  KernelCall call;
+  auto records = maker();
+  CHECK_FALSE(call.read(launch(records, [](capture::OperationWriter& writer) {
+    test::RecordMaker::value(writer, 1);  // no shared memory
+  })));
+  CHECK_FALSE(call.read(launch(records, [](capture::OperationWriter& writer) {
+    writer.argument_local(0);
+    test::RecordMaker::value(writer, 1);  // no whole attribute
+  })));
+  CHECK_FALSE(call.read(records.make(OperationKind::kPointerFill, {4}, [](capture::OperationWriter&) {})));
+}
+
+TEST_CASE("equal attributes have equal bytes, whatever lies behind their values") {
+  CUlaunchAttribute a, b, x, y;
+  std::memset(&a, 0xAA, sizeof(a));
+  std::memset(&b, 0x55, sizeof(b));
+  a.id = b.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  a.value.clusterDim.x = b.value.clusterDim.x = 2;
+  a.value.clusterDim.y = b.value.clusterDim.y = 1;
+  a.value.clusterDim.z = b.value.clusterDim.z = 1;
+  REQUIRE(normalize(a, &x));
+  REQUIRE(normalize(b, &y));
+  CHECK(std::memcmp(&x, &y, sizeof(x)) == 0);
+  b.value.clusterDim.x = 4;
+  REQUIRE(normalize(b, &y));
+  CHECK(std::memcmp(&x, &y, sizeof(x)) != 0);
+}
+
+TEST_CASE("attributes that name an event or a node, and unknown ones, cannot be held") {
+  CUlaunchAttribute given{}, result{};
+  for (const int id : {int{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, int{CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT},
+                       int{CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE}, 4711}) {
+    given.id = static_cast<CUlaunchAttributeID>(id);
+    CHECK_FALSE(normalize(given, &result));
+  }
+}
+
+}  // namespace refrain::backends

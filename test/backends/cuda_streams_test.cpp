@@ -1,0 +1,158 @@
+// What is known of the order of streams, and the waits that are put off until somebody needs them.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/stream_links.h"
+
+namespace refrain::backends {
+namespace {
+
+std::vector<std::string> calls;
+CUresult record_result = CUDA_SUCCESS;
+
+std::string name(const void* handle) {
+  return std::to_string(reinterpret_cast<std::uintptr_t>(handle));
+}
+
+CudaDriver recording_driver() {
+  CudaDriver driver;
+  driver.cuCtxGetCurrent = [](CUcontext* context) {
+    *context = nullptr;
+    return CUDA_SUCCESS;
+  };
+  driver.cuCtxPushCurrent_v2 = [](CUcontext) { return CUDA_SUCCESS; };
+  driver.cuCtxPopCurrent_v2 = [](CUcontext*) { return CUDA_SUCCESS; };
+  driver.cuEventCreate = [](CUevent* event, unsigned) {
+    *event = reinterpret_cast<CUevent>(100);
+    return CUDA_SUCCESS;
+  };
+  driver.cuEventRecord = [](CUevent, CUstream stream) {
+    calls.push_back("record " + name(stream));
+    return record_result;
+  };
+  driver.cuStreamWaitEvent = [](CUstream stream, CUevent, unsigned) {
+    calls.push_back("wait " + name(stream));
+    return CUDA_SUCCESS;
+  };
+  driver.cuStreamSynchronize = [](CUstream stream) {
+    calls.push_back("synchronize " + name(stream));
+    return CUDA_SUCCESS;
+  };
+  return driver;
+}
+
+struct Streams {
+  CudaDriver driver = recording_driver();
+  EventPool events{driver};
+  StreamOrder order;
+  StreamLinks links{driver, events, order};
+  CudaStream one, two, three;
+  std::vector<CudaStream*> others{&two, &three};
+  Streams() {
+    one.handle = reinterpret_cast<CUstream>(1);
+    two.handle = reinterpret_cast<CUstream>(2);
+    three.handle = reinterpret_cast<CUstream>(3);
+    for (CudaStream* stream : {&one, &two, &three}) {
+      stream->context = reinterpret_cast<CUcontext>(7);
+    }
+    calls.clear();
+    record_result = CUDA_SUCCESS;
+  }
+  std::vector<std::string> take() { return std::exchange(calls, {}); }
+};
+using Calls = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it waited for, no further") {
+  StreamOrder::submitted(two);
+  CHECK_FALSE(order.covers(one, two));
+  order.waits_for(one, StreamOrder::now(two));
+  CHECK(order.covers(one, two));
+  CHECK_FALSE(order.covers(two, one));
+  StreamOrder::submitted(two);
+  CHECK_FALSE(order.covers(one, two));
+}
+
+TEST_CASE_METHOD(Streams, "after a call that may have submitted anything, nothing is known of the order") {
+  order.waits_for(one, StreamOrder::now(two));
+  REQUIRE(order.covers(one, two));
+  order.forget();
+  CHECK_FALSE(order.covers(one, two));
+}
+
+TEST_CASE_METHOD(Streams, "graph after graph over the same streams needs no event in between") {
+  for (int i = 0; i < 3; ++i) {
+    links.settle_for(one, others);
+    links.link(one, others);
+    CHECK(order.covers(one, two));
+  }
+  CHECK(take().empty());
+  CHECK(links.any());
+}
+
+TEST_CASE_METHOD(Streams, "work for a linked stream waits for the graph first, and only that stream does") {
+  links.link(one, others);
+  links.settle(two);
+  CHECK(take() == Calls{"record 1", "wait 2"});
+  links.settle(two);
+  CHECK(take().empty());
+  links.settle(three);
+  CHECK(take() == Calls{"record 1", "wait 3"});
+  CHECK_FALSE(links.any());
+}
+
+TEST_CASE_METHOD(
+    Streams, "before other work for the graph's stream, those linked to it wait: they must not wait for that work") {
+  links.link(one, others);
+  links.settle(one);
+  CHECK(take() == Calls{"record 1", "wait 3", "record 1", "wait 2"});
+  CHECK_FALSE(links.any());
+  CHECK_FALSE(one.linked);
+}
+
+TEST_CASE_METHOD(Streams, "a graph over other streams settles what it does not contain") {
+  links.link(one, others);
+  CudaStream* const only[] = {&two};
+  links.settle_for(one, only);
+  CHECK(take() == Calls{"record 1", "wait 3"});
+  CHECK(links.any());
+  links.settle_for(three, only);  // two goes over to another stream's graph
+  CHECK(take() == Calls{"record 1", "wait 2"});
+  CHECK_FALSE(links.any());
+}
+
+TEST_CASE_METHOD(Streams, "any call that may observe a stream settles all") {
+  links.link(one, others);
+  links.settle_all();
+  CHECK(take().size() == 4);
+  CHECK_FALSE(links.any());
+  links.settle_all();
+  CHECK(take().empty());
+}
+
+TEST_CASE_METHOD(Streams, "an event recorded in a linked stream is recorded behind the graph, without a wait") {
+  links.link(one, others);
+  CHECK(&links.recording_place(two) == &one);
+  CHECK(&links.recording_place(one) == &one);
+  links.settle_all();
+  CHECK(&links.recording_place(two) == &two);
+}
+
+TEST_CASE_METHOD(Streams, "if the driver has no event left, the host waits") {
+  record_result = CUDA_ERROR_OUT_OF_MEMORY;
+  links.link(one, others);
+  links.settle(two);
+  CHECK(take() == Calls{"record 1", "synchronize 1"});
+}
+
+TEST_CASE_METHOD(Streams, "a stream that is destroyed leaves no link") {
+  links.link(one, others);
+  links.forget(one);
+  CHECK_FALSE(links.any());
+  links.settle(two);
+  CHECK(take().empty());
+}
+
+}  // namespace refrain::backends

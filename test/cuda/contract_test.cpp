@@ -1,0 +1,211 @@
+// The promises of the design, and the things a CUDA program may do, one by one: small programs run plain and in every
+// mode on a driver that works in any order it may (fake_driver/); they must print the same and break no rule of the
+// API; in replay mode something must really have been replayed.
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "test/cuda/run_program.h"
+
+using run_program::kSanitized;
+using run_program::Result;
+using run_program::run;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Graphs are built in the background: on a busy machine a short program may end before.
+constexpr int kTries = 5;
+
+void check_clean(const Result& result) {
+  INFO("output: " << result.output.substr(0, 2000));
+  INFO("errors: " << result.errors.substr(0, 4000));
+  CHECK(result.exit_code == 0);
+  CHECK(result.errors.find("violation") == std::string::npos);
+  CHECK(result.errors.find("[refrain] error") == std::string::npos);
+}
+
+/// Runs plain and in all modes, for several orders in which the driver may work; outputs must agree. `least`:
+/// operations that must have been replayed with each.
+void same_everywhere(const Words& program, long least) {
+  const std::vector<int> seeds = kSanitized ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2, 5};
+  const Result plain = run(program, "plain", 0);
+  check_clean(plain);
+  REQUIRE(plain.output.find("end 0") != std::string::npos);
+  for (const int seed : seeds) {
+    CAPTURE(seed);
+    if (seed != 0) {
+      CHECK(run(program, "plain", seed).output == plain.output);  // the program itself leaves nothing open
+    }
+    for (const std::string mode : {"observe", "capture", "replay", "gate"}) {
+      CAPTURE(mode);
+      Result result = run(program, mode, seed);
+      for (int i = 1; i < kTries && mode == "replay" && result.replayed < least; ++i) {
+        CHECK(result.output == plain.output);
+        result = run(program, mode, seed);
+      }
+      check_clean(result);
+      CHECK(result.output == plain.output);
+      REQUIRE(result.reported);  // the proof that the layer was in
+      CHECK(result.submissions > 0);
+      if (mode == "replay") {
+        CHECK(result.replayed >= least);
+      } else if (mode != "gate") {
+        CHECK(result.replayed == 0);
+      }
+    }
+  }
+}
+
+double longest_ms(const Result& result) {
+  const auto at = result.errors.find("longest ");
+  return at == std::string::npos ? -1 : std::stod(result.errors.substr(at + 8));
+}
+
+}  // namespace
+
+TEST_CASE("promise 1, same order: a loop") {
+  same_everywhere({"loop"}, 1000);
+}
+
+TEST_CASE("promise 1, same order: four streams that fork and join") {
+  same_everywhere({"fork_join"}, 1000);
+}
+
+TEST_CASE("promise 1, same order: events recorded long before, and recorded again while waits are held") {
+  same_everywhere({"old_events"}, 100);
+}
+
+TEST_CASE("promise 1, same order: the default stream among blocking and non-blocking ones") {
+  same_everywhere({"default_stream"}, 100);
+}
+
+TEST_CASE("promise 1, same order: the default stream alone, and the thread's default stream") {
+  same_everywhere({"own_default_stream"}, 100);
+}
+
+TEST_CASE("promise 1, same order: two threads take turns on one stream") {
+  same_everywhere({"handover"}, 0);
+}
+
+TEST_CASE("promise 1, same order: threads with streams of their own, and events between them") {
+  same_everywhere({"threads"}, 500);
+}
+
+TEST_CASE("promise 2, host calls cut: functions of the program between kernels") {
+  same_everywhere({"host_functions"}, 100);
+}
+
+TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
+  same_everywhere({"spin"}, 1);
+  const Result plain = run({"spin"}, "plain");
+  const Result result = run({"spin"}, "replay", 0, {{"REFRAIN_HOLD_LIMIT_US", "2000"}});
+  check_clean(result);
+  REQUIRE(longest_ms(result) > 0);
+  CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));  // the machine may be busy
+}
+
+TEST_CASE("promise 3, bounded hold: an event and a stream polled") {
+  same_everywhere({"poll"}, 500);
+}
+
+TEST_CASE("promise 4, same data: arguments changed right after the launch") {
+  same_everywhere({"arguments"}, 500);
+}
+
+TEST_CASE("promise 4, same data: two sets of buffers in turns") {
+  same_everywhere({"ping_pong"}, 1000);
+}
+
+TEST_CASE("promise 4, same data: copies of pinned and pageable memory, overwritten right after the call") {
+  same_everywhere({"copies"}, 500);
+}
+
+TEST_CASE("promise 4, same data: pinned memory that copies write and read") {
+  same_everywhere({"staging"}, 500);
+}
+
+TEST_CASE("promise 4, same data: fills of all widths") {
+  same_everywhere({"fills"}, 500);
+}
+
+TEST_CASE("promise 4, same data: parameters of every layout, and buffers of parameters") {
+  same_everywhere({"layouts"}, 1000);
+}
+
+TEST_CASE("promise 7, never in the way: the program's own captures and graphs") {
+  same_everywhere({"own_graphs"}, 100);
+}
+
+TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
+  const Result plain = run({"loop"}, "plain");
+  const Result result = run({"loop"}, "off");
+  check_clean(result);
+  CHECK(result.output == plain.output);
+  CHECK_FALSE(result.reported);
+  CHECK(result.errors.find("refrain") == std::string::npos);
+}
+
+TEST_CASE("launches with attributes, kernels of a library") {
+  same_everywhere({"attributes"}, 100);
+}
+
+TEST_CASE("setters with the same and with other values") {
+  same_everywhere({"setters"}, 100);
+}
+
+TEST_CASE("events that take times") {
+  same_everywhere({"timing"}, 100);
+}
+
+TEST_CASE("modules unloaded and loaded again") {
+  same_everywhere({"reload"}, 500);
+}
+
+TEST_CASE("streams, events and memory made anew all the time") {
+  same_everywhere({"recreate"}, 0);
+}
+
+TEST_CASE("memory in stream order") {
+  // Where addresses never come back, the memory may be gone before a graph with it is made.
+  same_everywhere({"stream_memory"}, 0);
+  Result result;
+  for (int i = 0; i < kTries && result.replayed < 100; ++i) {
+    result = run({"stream_memory"}, "replay", 0);
+  }
+  CHECK(result.replayed >= 100);
+}
+
+TEST_CASE("several contexts, destroyed with work in them") {
+  same_everywhere({"contexts"}, 500);
+}
+
+TEST_CASE("fork in the middle") {
+  same_everywhere({"forks"}, 500);
+}
+
+TEST_CASE("errors of the program, and an end without a wait") {
+  same_everywhere({"leave"}, 100);
+}
+
+TEST_CASE("random programs") {
+  const int programs = kSanitized ? 3 : 10;
+  for (int number = 1; number <= programs; ++number) {
+    const Words program = {"random", std::to_string(number), std::to_string(1 + number % 3), kSanitized ? "6" : "30"};
+    CAPTURE(number);
+    const Result plain = run(program, "plain", 0);
+    check_clean(plain);
+    for (const int seed : {number, number + 1}) {
+      CAPTURE(seed);
+      for (const std::string mode : {"replay", "gate"}) {
+        CAPTURE(mode);
+        const Result result = run(program, mode, seed);
+        check_clean(result);
+        CHECK(result.output == plain.output);
+        CHECK((mode == "gate" || result.replayed > (kSanitized ? 0 : 100)));
+      }
+    }
+  }
+}

@@ -1,0 +1,247 @@
+// Objects that come and go, the program's own graphs, contexts, processes.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/cuda/program.h"
+
+using namespace program;
+
+namespace {
+constexpr Word kCount = 32;
+constexpr int kRounds = 200;
+}  // namespace
+
+/// A module is unloaded and loaded again every few rounds: its functions are other ones then, at the same addresses
+/// maybe.
+PROGRAM(reload) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  for (int round = 0; round < 8; ++round) {
+    CUmodule module = nullptr;
+    CUfunction first = nullptr;
+    CUfunction second = nullptr;
+    CHECK_CU(cuModuleLoadData(&module, "kernels"));
+    // Whichever comes first may get the address that the other one had.
+    CHECK_CU(cuModuleGetFunction(&first, module, round % 2 == 0 ? "mix_in" : "scale"));
+    CHECK_CU(cuModuleGetFunction(&second, module, round % 2 == 0 ? "scale" : "mix_in"));
+    for (int inner = 0; inner < kRounds / 2; ++inner) {
+      for (Word i = 0; i < 4; ++i) {
+        mix_in(stream, round % 2 == 0 ? first : second, x, y, kCount, i);
+        scale(stream, round % 2 == 0 ? second : first, y, kCount, 3, i);
+      }
+      CHECK_CU(cuStreamSynchronize(stream));
+    }
+    // The work of the last round is not waited for by the program.
+    scale(stream, round % 2 == 0 ? second : first, y, kCount, 3, 1);
+    mix_in(stream, round % 2 == 0 ? first : second, x, y, kCount, 1);
+    CHECK_CU(cuModuleUnload(module));
+  }
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
+/// Streams, events and memory are made for every round and dropped with work in them.
+PROGRAM(recreate) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction mix = gpu.function("mix_in");
+  CUstream stream = make_stream();
+  for (int round = 0; round < kRounds; ++round) {
+    CUstream other = make_stream();
+    CUevent event = make_event();
+    const CUdeviceptr y = allocate(kCount);
+    CHECK_CU(cuMemsetD32Async(y, static_cast<Word>(round % 4), kCount, other));
+    mix_in(other, mix, y, y, kCount, 1);
+    CHECK_CU(cuEventRecord(event, other));
+    CHECK_CU(cuStreamWaitEvent(stream, event, 0));
+    CHECK_CU(cuEventDestroy(event));
+    CHECK_CU(cuStreamDestroy(other));
+    for (Word i = 0; i < 4; ++i) {
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    CHECK_CU(cuMemFree(y));
+    if (round % 16 == 0) {
+      CHECK_CU(cuStreamSynchronize(stream));
+      CHECK_CU(cuStreamDestroy(stream));
+      stream = make_stream();
+    }
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Memory in stream order.
+PROGRAM(stream_memory) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction mix = gpu.function("mix_in");
+  CUstream stream = make_stream();
+  for (int round = 0; round < kRounds; ++round) {
+    CUdeviceptr y = 0;
+    CHECK_CU(cuMemAllocAsync(&y, kCount * sizeof(Word), stream));
+    CHECK_CU(cuMemsetD32Async(y, 3, kCount, stream));
+    for (Word i = 0; i < 4; ++i) {
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    CHECK_CU(cuMemFreeAsync(y, stream));
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Contexts that are made and destroyed, and two that are used in turns.
+PROGRAM(contexts) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  for (int turn = 0; turn < 4; ++turn) {
+    CUcontext other = nullptr;
+    CHECK_CU(cuCtxCreate(&other, nullptr, 0, 0));
+    CUmodule module = nullptr;
+    CUfunction there = nullptr;
+    CHECK_CU(cuModuleLoadData(&module, "kernels"));
+    CHECK_CU(cuModuleGetFunction(&there, module, "scale"));
+    const CUdeviceptr y = filled(kCount, 5);
+    CUstream own = make_stream();
+    for (int round = 0; round < kRounds / 2; ++round) {
+      for (Word i = 0; i < 4; ++i) {
+        CHECK_CU(cuCtxSetCurrent(other));
+        scale(own, there, y, kCount, 3, i);
+        CHECK_CU(cuCtxPushCurrent(gpu.context));
+        scale(stream, kernel, x, kCount, 5, i);
+        CHECK_CU(cuCtxPopCurrent(nullptr));
+      }
+      CHECK_CU(cuCtxSetCurrent(other));
+      CHECK_CU(cuStreamSynchronize(own));
+      CHECK_CU(cuStreamSynchronize(stream));
+    }
+    print("y", y, kCount);
+    scale(own, there, y, kCount, 3, 1);
+    scale(own, there, y, kCount, 3, 2);
+    CHECK_CU(cuCtxDestroy(other));
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// The program captures streams and launches graphs itself, between launches that repeat.
+PROGRAM(own_graphs) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUstream side = make_stream();
+  CUevent fork_event = make_event();
+  CUevent join_event = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  CUfunction mix = gpu.function("mix_in");
+  CUgraphExec exec = nullptr;
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 4; ++i) {
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    if (round % 50 == 10) {
+      if (exec != nullptr) {
+        CHECK_CU(cuGraphExecDestroy(exec));
+      }
+      CUgraph graph = nullptr;
+      const CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                           CU_STREAM_CAPTURE_MODE_RELAXED};
+      CHECK_CU(cuStreamBeginCapture(stream, modes[round / 50 % 3]));
+      for (Word i = 0; i < 4; ++i) {
+        mix_in(stream, mix, x, y, kCount, i);
+      }
+      CHECK_CU(cuEventRecord(fork_event, stream));
+      CHECK_CU(cuStreamWaitEvent(side, fork_event, 0));
+      mix_in(side, mix, y, x, kCount, 7);
+      CHECK_CU(cuEventRecord(join_event, side));
+      CHECK_CU(cuStreamWaitEvent(stream, join_event, 0));
+      pause_briefly();  // what others do in the background must not disturb the capture
+      CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+      CHECK_CU(cuStreamIsCapturing(stream, &status));
+      CHECK_CU(cuMemsetD8Async(y, 3, 5, stream));
+      CHECK_CU(cuStreamEndCapture(stream, &graph));
+      CHECK_CU(cuGraphInstantiate(&exec, graph, 0));
+      CHECK_CU(cuGraphDestroy(graph));
+    }
+    if (exec != nullptr) {
+      CHECK_CU(cuGraphLaunch(exec, stream));
+      mix_in(stream, mix, x, y, kCount, 9);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  // A capture that is ended by a call that is not allowed, as a program may do on purpose.
+  CUgraph graph = nullptr;
+  CHECK_CU(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  mix_in(stream, mix, x, y, kCount, 1);
+  const CUresult forbidden = cuCtxSynchronize();
+  const CUresult ended = cuStreamEndCapture(stream, &graph);
+  std::printf("forbidden %d ended %d\n", static_cast<int>(forbidden), static_cast<int>(ended));
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
+/// Children in which CUDA does not work, forked while something is held.
+PROGRAM(forks) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 3; ++i) {
+      scale(stream, kernel, x, kCount, 3, i);
+    }
+    if (round % 50 == 49) {
+      const pid_t child = fork();
+      if (child == 0) {
+        CUdeviceptr address = 0;
+        const CUresult made = cuMemAlloc(&address, 4);
+        const CUresult waited = cuCtxSynchronize();
+        _exit(made == CUDA_ERROR_NOT_INITIALIZED && waited == CUDA_ERROR_NOT_INITIALIZED ? 5 : 6);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      std::printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    }
+    for (Word i = 0; i < 3; ++i) {
+      scale(stream, kernel, x, kCount, 5, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Ends with work that nobody waits for; errors of the program are reported as ever.
+PROGRAM(leave) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 4; ++i) {
+      scale(stream, kernel, x, kCount, 3, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  CUdeviceptr address = x;
+  Word count = kCount, a = 1, b = 1;
+  void* parameters[] = {&address, &count, &a, &b};
+  std::printf("no block: %d\n",
+              static_cast<int>(cuLaunchKernel(kernel, 1, 1, 1, 0, 1, 1, 0, stream, parameters, nullptr)));
+  std::printf("big block: %d\n",
+              static_cast<int>(cuLaunchKernel(kernel, 1, 1, 1, 2048, 1, 1, 0, stream, parameters, nullptr)));
+  print("x", x, kCount);
+  for (Word i = 0; i < 3; ++i) {
+    scale(stream, kernel, x, kCount, 3, i);
+  }
+  std::printf("end 0\n");
+  std::exit(0);
+}

@@ -1,0 +1,122 @@
+#include "test/support/child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace child {
+namespace {
+
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "refrain-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      throw std::runtime_error("no scratch folder " + name);
+    }
+    path = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> list;
+  for (std::string& word : words) {
+    list.push_back(word.data());
+  }
+  list.push_back(nullptr);
+  return list;
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// A number of the report.
+long number_of(const nlohmann::json& report, const char* name) {
+  const auto found = report.find(name);
+  return found != report.end() && found->is_number() ? found->get<long>() : 0;
+}
+
+}  // namespace
+
+std::string scratch(const std::string& name) {
+  static const Folder folder;
+  return (folder.path / name).string();
+}
+
+Result run(std::vector<std::string> command, std::vector<std::string> environment, double seconds) {
+  const std::string output = scratch("output");
+  const std::string errors = scratch("errors");
+  const std::string report = scratch("report.json");
+  std::error_code ignored;
+  std::filesystem::remove(report, ignored);
+  environment.push_back("REFRAIN_REPORT_FILE=" + report);
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  // Whatever signals the test runner ignores, the program starts like one from a shell.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  pid_t process = 0;
+  const int started = posix_spawn(&process, command.front().c_str(), &actions, &attributes, pointers(command).data(),
+                                  pointers(environment).data());
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  if (started != 0) {
+    throw std::runtime_error("cannot start " + command.front() + ": " + std::strerror(started));
+  }
+
+  Result result;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  int status = 0;
+  while (waitpid(process, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      kill(process, SIGKILL);
+      waitpid(process, &status, 0);
+      result.exit_code = -1000;
+      break;
+    }
+    usleep(2000);
+  }
+  if (result.exit_code != -1000) {
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  result.output = text_of(output);
+  result.errors = text_of(errors);
+  const nlohmann::json parsed = nlohmann::json::parse(text_of(report), nullptr, false);
+  if (parsed.is_object()) {
+    result.reported = true;
+    result.submissions = number_of(parsed, "submissions");
+    result.replayed = number_of(parsed, "replayed");
+    result.asleep = number_of(parsed, "asleep");
+    result.launches = number_of(parsed, "launches");
+    result.differences = number_of(parsed, "differences");
+  }
+  return result;
+}
+
+}  // namespace child
