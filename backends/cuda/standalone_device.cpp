@@ -129,7 +129,6 @@ class CudaDevice final : public StandaloneDevice {
                  : "the kernel '" + function.name + "' cannot be used here" + reason(status);
       return 0;
     }
-    allow_everything(made);
     functions_[function.id] = made;
     return reinterpret_cast<Handle>(made);
   }
@@ -160,6 +159,7 @@ class CudaDevice final : public StandaloneDevice {
       *why = "it has fewer arguments than the captured kernel";
       return false;
     }
+    allow(function, call);
     return true;
   }
 
@@ -225,14 +225,19 @@ class CudaDevice final : public StandaloneDevice {
     return nullptr;
   }
 
-  /// What programs have to ask for before some launches; it changes none that works without.
-  void allow_everything(CUfunction function) {
-    int used = 0;
-    const int most = attribute(d_, device_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-    if (d_.cuFuncGetAttribute(&used, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) == CUDA_SUCCESS && most > used) {
-      (void)d_.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most - used);
+  /// What programs have to ask for before launches like this one. If it is more than there is, the launch says so.
+  void allow(CUfunction function, const KernelCall& call) {
+    int allowed = 0;
+    if (d_.cuFuncGetAttribute(&allowed, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function) == CUDA_SUCCESS &&
+        call.shared_bytes > static_cast<unsigned>(std::max(allowed, 0))) {
+      (void)d_.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                  static_cast<int>(std::min<unsigned>(call.shared_bytes, 1U << 30U)));
     }
-    (void)d_.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (std::ranges::any_of(call.attributes, [](const CUlaunchAttribute& given) {
+          return given.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        })) {
+      (void)d_.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    }
   }
 
   const CudaDriver& d_;

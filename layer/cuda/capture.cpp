@@ -1,5 +1,6 @@
 #include "layer/cuda/capture.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -44,14 +45,12 @@ struct Tables {
   std::unordered_set<std::uint64_t> others;      ///< values that are no addresses of memory
   std::unordered_set<ObjectId> told;
   std::map<CUdevice, ObjectId> devices;
+  std::unordered_set<const StreamState*> streams;  ///< that anything was submitted to; records of streams stay
 };
 Tables& tables() noexcept {
   static Tables& all = *new Tables;
   return all;
 }
-
-/// The program let work wait for something that the host does later: nobody may wait for such work.
-std::atomic<bool> waits_for_host{false};
 
 bool find_allocation(std::uint64_t address, Allocation* found) noexcept {
   unsigned type = 0;
@@ -65,8 +64,11 @@ bool find_allocation(std::uint64_t address, Allocation* found) noexcept {
   if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
           CUDA_SUCCESS ||
       (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST) || size == 0 || address < start ||
-      address - start >= size || found->id == 0) {
+      address - start >= size) {
     return false;
+  }
+  if (found->id == 0) {  // a kind of memory that has none: where it is must do
+    found->id = capture::mix(start, size);
   }
   CUpointer_attribute is_managed = CU_POINTER_ATTRIBUTE_IS_MANAGED;
   void* answer = &managed;
@@ -81,11 +83,11 @@ bool find_allocation(std::uint64_t address, Allocation* found) noexcept {
   return true;
 }
 
-/// Waits for everything the program has submitted to the stream, but not for ever.
-bool settled(const backends::CudaStream& stream) {
-  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+/// Waits for everything that was submitted to a stream, but not beyond `end`: it may wait for what the program does
+/// next.
+bool done(CUstream stream, std::chrono::steady_clock::time_point end) {
   for (;;) {
-    const CUresult status = driver.cuStreamQuery(stream.handle);
+    const CUresult status = driver.cuStreamQuery(stream);
     if (status != CUDA_ERROR_NOT_READY) {
       return status == CUDA_SUCCESS;
     }
@@ -113,28 +115,34 @@ bool read(const Allocation& memory, std::vector<std::byte>* into) {
   return good;
 }
 
-void tell_contents(const StreamState& stream, const Allocation& memory) {
-  if (!runtime.recorder->wants_contents() || memory.size > kLargestContents) {
-    return;
-  }
-  const backends::ContextScope scope(runtime.driver, stream.stream.context);
+/// Any stream may be writing it, and copies that have returned may still be on their way.
+void tell_contents(const std::vector<Allocation>& fresh, const std::vector<const StreamState*>& streams,
+                   CUcontext context) {
+  const backends::ContextScope scope(runtime.driver, context);
   const backends::RelaxedCapture relaxed(runtime.driver);
-  // Other streams may still be writing it; where waiting for them all could last for ever, only this one counts.
-  const bool ready = settled(stream.stream) &&
-                     (waits_for_host.load(std::memory_order_relaxed) || driver.cuCtxSynchronize() == CUDA_SUCCESS);
-  std::vector<std::byte> contents;
-  if (!ready || !read(memory, &contents)) {
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  const bool ready =
+      done(CU_STREAM_LEGACY, end) && std::ranges::all_of(streams, [&](const StreamState* stream) {
+        return stream->stream.context != context || stream->stream.id.load() == 0 || done(stream->stream.handle, end);
+      });
+  for (const Allocation& memory : fresh) {
+    if (memory.size > kLargestContents) {
+      continue;
+    }
+    std::vector<std::byte> contents;
+    if (ready && read(memory, &contents)) {
+      runtime.recorder->contents(memory.id, contents);
+      continue;
+    }
     static std::atomic<bool> said{false};
     if (!said.exchange(true)) {
       env::log_warning("capture: the contents of some memory could not be read; the bench makes them up");
     }
-    return;
   }
-  runtime.recorder->contents(memory.id, contents);
 }
 
-/// Under the tables' lock.
-void tell_memory(const StreamState& stream, std::uint64_t address) {
+/// Under the tables' lock. `fresh` gets what was told for the first time.
+void tell_memory(const StreamState& stream, std::uint64_t address, std::vector<Allocation>* fresh) {
   Tables& all = tables();
   const auto after = all.known.upper_bound(address);
   if (after != all.known.begin()) {
@@ -165,7 +173,7 @@ void tell_memory(const StreamState& stream, std::uint64_t address) {
   info.address = memory.address;
   info.description = {static_cast<std::uint64_t>(memory.place), static_cast<std::uint64_t>(memory.device)};
   runtime.recorder->buffer(info);
-  tell_contents(stream, memory);
+  fresh->push_back(memory);
 }
 
 void forget_memory() noexcept {
@@ -187,20 +195,31 @@ void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_po
     if (operation.kind() == OperationKind::kOther || operation.kind() == OperationKind::kHostFunction) {
       watch_memory(entry_point);
     }
-    const std::lock_guard guard(tables().mutex);
-    const std::byte* value = operation.values().data();
-    for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
-      if (argument.kind == ArgumentKind::kValue || argument.kind == ArgumentKind::kPointer) {
-        // What a parameter means is not known: any aligned word of it may be an address.
-        for (std::size_t at = 0; at + sizeof(std::uint64_t) <= argument.size; at += sizeof(std::uint64_t)) {
-          std::uint64_t word = 0;
-          std::memcpy(&word, value + at, sizeof(word));
-          if (word >= kLowestAddress && word < kHighestAddress) {
-            tell_memory(stream, word);
+    std::vector<Allocation> fresh;
+    std::vector<const StreamState*> streams;
+    {
+      const std::lock_guard guard(tables().mutex);
+      tables().streams.insert(&stream);
+      const std::byte* value = operation.values().data();
+      for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
+        if (argument.kind == ArgumentKind::kValue || argument.kind == ArgumentKind::kPointer) {
+          // What a parameter means is not known: any aligned word of it may be an address.
+          for (std::size_t at = 0; at + sizeof(std::uint64_t) <= argument.size; at += sizeof(std::uint64_t)) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, value + at, sizeof(word));
+            if (word >= kLowestAddress && word < kHighestAddress) {
+              tell_memory(stream, word, &fresh);
+            }
           }
         }
+        value += argument.stored_bytes();
       }
-      value += argument.stored_bytes();
+      if (!fresh.empty() && runtime.recorder->wants_contents()) {
+        streams.assign(tables().streams.begin(), tables().streams.end());
+      }
+    }
+    if (!streams.empty()) {  // without the lock: what is waited for may need other threads
+      tell_contents(fresh, streams, stream.stream.context);
     }
   } catch (...) {
     static std::atomic<bool> said{false};
@@ -215,9 +234,6 @@ void watch_memory(const replay::EntryPoint& entry_point) noexcept {
   if (begins_with_any(name, {"cuMemFree", "cuMemUnmap", "cuMemMap", "cuMemRelease", "cuMemHostUnregister",
                              "cuMemHostRegister", "cuMemPoolDestroy", "cuIpcClose", "cuMemAlloc"})) {
     forget_memory();
-  } else if (begins_with_any(name, {"cuStreamWaitValue", "cuStreamBatchMemOp", "cuLaunchHostFunc",
-                                    "cuStreamAddCallback", "cuWaitExternalSemaphores"})) {
-    waits_for_host.store(true, std::memory_order_relaxed);
   }
 }
 

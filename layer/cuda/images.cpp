@@ -118,19 +118,18 @@ CodeId image_of(const void* owner) noexcept {
 
 CodeId image_of_kernel(const void* handle) noexcept {
   CUmodule module = nullptr;
+  CUlibrary library = nullptr;
   const backends::CudaDriver& asked = runtime.driver;
   auto* function = static_cast<CUfunction>(const_cast<void*>(handle));
-  if (asked.cuFuncGetModule != nullptr && asked.cuFuncGetModule(&module, function) == CUDA_SUCCESS) {
-    if (const CodeId image = image_of(module); image != 0) {
-      return image;
-    }
-  }
-  CUlibrary library = nullptr;
   auto* kernel = static_cast<CUkernel>(const_cast<void*>(handle));
-  if (asked.cuKernelGetLibrary != nullptr && asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS) {
-    if (const CodeId image = image_of(library); image != 0) {
-      return image;
-    }
+  CodeId image = 0;
+  if (asked.cuFuncGetModule != nullptr && asked.cuFuncGetModule(&module, function) == CUDA_SUCCESS) {
+    image = image_of(module);
+  } else if (asked.cuKernelGetLibrary != nullptr && asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS) {
+    image = image_of(library);
+  }
+  if (image != 0) {
+    return image;
   }
   const std::lock_guard guard(tables().mutex);
   const auto found = tables().kernels.find(handle);
