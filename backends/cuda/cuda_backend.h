@@ -36,6 +36,7 @@ class CudaBackend final : public Backend {
   void release_event(Event event) noexcept override;
   [[nodiscard]] bool complete(Event event) noexcept override;
   /// Memory behind CUDA's pointers is not known one by one: nothing can be read or written here.
+  [[nodiscard]] bool names_memory() const noexcept override { return false; }
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;
   Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
               std::span<std::byte> into) noexcept override;
