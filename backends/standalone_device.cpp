@@ -1,5 +1,8 @@
 #include "backends/standalone_device.h"
 
+#if defined(REFRAIN_WITH_CUDA)
+#include "backends/cuda/standalone_device.h"
+#endif
 #if defined(REFRAIN_WITH_OPENCL)
 #include "backends/opencl/standalone_device.h"
 #endif
@@ -14,6 +17,14 @@ std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, c
 #else
     (void)choice;
     *why = "this build of Refrain has no OpenCL backend (the OpenCL headers were missing when it was built)";
+    return nullptr;
+#endif
+  }
+  if (api == "cuda") {
+#if defined(REFRAIN_WITH_CUDA)
+    return cuda::open_device(choice, why);
+#else
+    *why = "this build of Refrain has no CUDA backend (cuda.h was missing when it was built)";
     return nullptr;
 #endif
   }

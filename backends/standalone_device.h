@@ -26,16 +26,19 @@ class StandaloneDevice {
   /// A new queue with the properties of `wanted`; its id is kept, its handle is new.
   virtual bool make_queue(const capture::QueueInfo& wanted, capture::QueueInfo* made, std::string* why) = 0;
   /// A new buffer, part of a buffer, image or sampler. `parent` is the handle made for BufferInfo::parent,
-  /// or 0. 0 if it cannot be made.
+  /// or 0. 0 if it cannot be made. For APIs with pointers the handle is the address.
   virtual capture::Handle make_memory(const capture::BufferInfo& wanted, capture::Handle parent, std::string* why) = 0;
   /// The function's handle, as OperationHeader::function_handle has it. Code is built once.
   virtual capture::Handle make_function(const capture::FunctionInfo& function, capture::CodeKind kind,
                                         std::span<const std::byte> code, std::string* why) = 0;
+  /// Whether a record, with handles of this machine, is one that the backend can be given: captures come from
+  /// anywhere.
+  virtual bool fits(const capture::OperationView& /*operation*/, std::string* /*why*/) { return true; }
   /// Releases all memory and queues; functions stay.
   virtual void release_memory() noexcept = 0;
 };
 
-/// Opens a device of an API ("opencl"). Null, and `why` (a sentence), if this build does not know the API
+/// Opens a device of an API ("opencl", "cuda"). Null, and `why` (a sentence), if this build does not know the API
 /// or the machine has no such device.
 std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, const DeviceChoice& choice,
                                                          std::string* why);

@@ -88,6 +88,12 @@ class Collector {
   }
 
  private:
+  struct Unrecordable {
+    OperationKind kind;
+    bool blocking;
+    std::string_view why;
+    auto operator<=>(const Unrecordable&) const = default;
+  };
   struct Sum {
     std::uint64_t runs = 0, submissions = 0, host_ns = 0;
     std::set<std::size_t> graphs;
@@ -111,20 +117,20 @@ class Collector {
       return;
     }
     // What cannot be recorded is told by kind; the rest of the stretch on its own.
-    std::map<std::pair<OperationKind, bool>, std::uint64_t> unrecordable;
+    std::map<Unrecordable, std::uint64_t> unrecordable;
     std::uint32_t work = 0;  // a flush is recorded, but gains nothing
     for (NodeIndex node = 0; node < graph.size(); ++node) {
       const OperationView operation = graph.operation(node);
-      if (!command_buffers_have(operation.kind())) {
-        ++unrecordable[{operation.kind(), operation.has(kBlocking)}];
+      if (const char* why = why_not_recordable(operation); why != nullptr) {
+        ++unrecordable[{operation.kind(), operation.has(kBlocking), why}];
       } else if (operation.kind() != OperationKind::kFlush) {
         ++work;
       }
     }
     std::uint64_t splitting = 0;
-    for (const auto& [kind, nodes] : unrecordable) {
-      add(unrecordable_[kind], nodes);
-      splitting += kind.second ? 0 : nodes;
+    for (const auto& [operation, nodes] : unrecordable) {
+      add(unrecordable_[operation], nodes);
+      splitting += operation.blocking ? 0 : nodes;
     }
     if (use.recordable == 0) {
       return;
@@ -222,12 +228,12 @@ class Collector {
   }
 
   void add_unrecordable() {
-    for (const auto& [kind, sum] : unrecordable_) {
+    for (const auto& [operation, sum] : unrecordable_) {
       obstacle(Finding::Kind::kUnrecordable,
-               kind.second ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
-                                         name_of(kind.first))
-                           : fmt::format("{}: command buffers have no such command; it splits its stretch",
-                                         name_of(kind.first)),
+               operation.blocking
+                   ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
+                                 name_of(operation.kind))
+                   : fmt::format("{}: {}; it splits its stretch", name_of(operation.kind), operation.why),
                {fmt::format("{} in {}", times(sum.submissions), list_of(sum.graphs))}, sum);
     }
   }
@@ -254,7 +260,7 @@ class Collector {
 
   const Capture& capture_;
   Analysis& result_;
-  std::map<std::pair<OperationKind, bool>, Sum> unrecordable_;  // by kind, and whether it blocks
+  std::map<Unrecordable, Sum> unrecordable_;
   std::map<std::uint32_t, Sum> short_;
   Sum unique_;
 };
@@ -287,8 +293,16 @@ std::string subject_of(const Capture& capture, const StoredGraph& graph, const S
   }
 }
 
-bool command_buffers_have(OperationKind kind) noexcept {
-  switch (kind) {
+const char* why_not_recordable(const OperationView& operation) noexcept {
+  switch (operation.kind()) {
+    case OperationKind::kPointerCopy:
+      return std::ranges::any_of(operation.arguments(),
+                                 [](const auto& argument) { return argument.kind == ArgumentKind::kHostPointer; })
+                 ? "it names pageable host memory, which must not be read late"
+                 : nullptr;
+    case OperationKind::kEventRecord:
+      return !operation.words().empty() && operation.words()[0] != 0 ? "the event is made for measuring times"
+                                                                     : nullptr;
     case OperationKind::kKernel:
     case OperationKind::kCopyBuffer:
     case OperationKind::kCopyBufferRect:
@@ -297,15 +311,29 @@ bool command_buffers_have(OperationKind kind) noexcept {
     case OperationKind::kFillImage:
     case OperationKind::kCopyBufferToImage:
     case OperationKind::kCopyImageToBuffer:
-    case OperationKind::kPointerCopy:
     case OperationKind::kPointerFill:
     case OperationKind::kMarker:
     case OperationKind::kBarrier:
     case OperationKind::kFlush:
-    case OperationKind::kEventRecord:
-    case OperationKind::kEventWait: return true;
-    default: return false;
+    case OperationKind::kEventWait: return nullptr;
+    default: return "command buffers have no such command";
   }
+}
+
+const char* place_of(const BufferInfo& buffer) noexcept {
+  if (buffer.address == 0 || buffer.description.empty()) {
+    return "buffer";
+  }
+  switch (static_cast<MemoryPlace>(buffer.description[0])) {
+    case MemoryPlace::kDevice: return "device memory";
+    case MemoryPlace::kHost: return "pinned host memory";
+    case MemoryPlace::kManaged: return "managed memory";
+  }
+  return "memory";
+}
+
+bool is_cuda(const Capture& capture) noexcept {
+  return std::ranges::any_of(capture.devices, [](const DeviceInfo& device) { return device.api == "cuda"; });
 }
 
 Analysis analyse(const Capture& capture) {
@@ -333,7 +361,7 @@ Analysis analyse(const Capture& capture) {
     use.sets_used = sets[i].size();
     use.arguments = behaviour(use, sets[i].contains(format::kSetNotStored));
     for (NodeIndex node = 0; node < graph.size(); ++node) {
-      use.recordable += command_buffers_have(graph.operation(node).kind()) ? 1 : 0;
+      use.recordable += why_not_recordable(graph.operation(node)) == nullptr ? 1 : 0;
     }
     result.submissions += use.submissions;
     result.stretches += use.runs;
@@ -343,10 +371,38 @@ Analysis analyse(const Capture& capture) {
   return result;
 }
 
+namespace {
+
+/// One end of a copy, for labels; null if it is not known.
+const char* place_of(const Capture& capture, const ArgumentDescriptor& argument) {
+  if (argument.kind == ArgumentKind::kHostPointer) {
+    return "pageable host";
+  }
+  const auto found = capture.buffers.find(argument.object);
+  if (found == capture.buffers.end() || found->second.address == 0 || found->second.description.empty()) {
+    return nullptr;
+  }
+  switch (static_cast<MemoryPlace>(found->second.description[0])) {
+    case MemoryPlace::kDevice: return "device";
+    case MemoryPlace::kHost: return "host";
+    case MemoryPlace::kManaged: return "managed";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 std::string label_of(const Capture& capture, const OperationView& operation) {
   if (operation.kind() == OperationKind::kKernel) {
     const auto name = capture.function_name(operation.header().function);
     return name.empty() ? fmt::format("kernel {:016x}", operation.header().function) : std::string(name);
+  }
+  if (operation.kind() == OperationKind::kPointerCopy && operation.arguments().size() == 2) {
+    const char* to = place_of(capture, operation.arguments()[0]);
+    const char* from = place_of(capture, operation.arguments()[1]);
+    if (to != nullptr && from != nullptr) {
+      return fmt::format("copy {} to {}", from, to);
+    }
   }
   return std::string(name_of(operation.kind()));
 }

@@ -56,8 +56,13 @@ inline constexpr std::uint32_t kShortStretch = 4;
 
 Analysis analyse(const Capture& capture);
 
-/// True for kinds of operations that native command buffers have commands for at all.
-bool command_buffers_have(OperationKind kind) noexcept;
+/// Why no native command buffer can hold the operation ("command buffers have no such command"); null if one can.
+const char* why_not_recordable(const OperationView& operation) noexcept;
+
+/// "device memory", "pinned host memory", "managed memory" or, where the API has no such kinds, "buffer".
+const char* place_of(const BufferInfo& buffer) noexcept;
+/// True if the capture was made of a CUDA program: words are those of CUDA's users then.
+bool is_cuda(const Capture& capture) noexcept;
 
 /// "stencil x10, residual": what a graph does, shortened.
 std::string label_of(const Capture& capture, const Graph& graph);

@@ -47,7 +47,7 @@ std::string dump_dot(const Capture& capture, const Analysis& analysis, std::opti
       const OperationView operation = graph.operation(node);
       fmt::format_to(append, "    n{}_{} [label=\"{} {}\\nqueue {}\"{}]\n", number, node, node,
                      escaped(label_of(capture, operation)), graph.queue_of(node).id,
-                     command_buffers_have(operation.kind()) ? "" : " style=filled fillcolor=lightgrey");
+                     why_not_recordable(operation) == nullptr ? "" : " style=filled fillcolor=lightgrey");
     }
     for (const Edge& edge : graph.edges()) {
       fmt::format_to(append, "    n{}_{} -> n{}_{} [{}]\n", number, edge.from, number, edge.to, style_of(edge.reason));

@@ -49,7 +49,7 @@ ordered_json node_json(const Capture& capture, const Graph& graph, NodeIndex nod
   ordered_json json{{"kind", std::string(name_of(operation.kind()))},
                     {"token", hex(operation.token())},
                     {"queue", graph.queue_of(node).id},
-                    {"recordable", command_buffers_have(operation.kind())}};
+                    {"recordable", why_not_recordable(operation) == nullptr}};
   if (operation.kind() == OperationKind::kKernel) {
     json["function"] = hex(operation.header().function);
     json["name"] = std::string(capture.function_name(operation.header().function));
@@ -290,7 +290,8 @@ std::string dump_json(const Capture& capture, const Analysis& analysis) {
                               {"context", queue.context},
                               {"device", queue.device},
                               {"in_order", queue.in_order},
-                              {"profiling", queue.profiling}});
+                              {"profiling", queue.profiling},
+                              {"default_order", static_cast<unsigned>(queue.default_order)}});
   }
   for (const auto id : sorted(capture.code)) {
     const StoredCode& code = capture.code.at(id);
@@ -314,7 +315,8 @@ std::string dump_json(const Capture& capture, const Analysis& analysis) {
                                {"flags", buffer.flags},
                                {"kind", buffer.is_image     ? "image"
                                         : buffer.is_sampler ? "sampler"
-                                                            : "buffer"},
+                                                            : place_of(buffer)},
+                               {"address", buffer.address},
                                {"contents", capture.has_contents(id)}});
   }
   for (std::size_t i = 0; i < capture.graphs.size(); ++i) {

@@ -55,7 +55,37 @@ void headline(std::string& text, const Capture& capture, const Analysis& analysi
        duration(static_cast<double>(analysis.last_ns - analysis.first_ns)));
 }
 
-std::string value_text(const ArgumentDescriptor& argument, std::span<const std::byte> value, const Capture& capture) {
+/// Memory that has addresses, by address.
+class Places {
+ public:
+  explicit Places(const Capture& capture) {
+    for (const auto& [id, buffer] : capture.buffers) {
+      if (buffer.address != 0) {
+        buffers_.push_back(&buffer);
+      }
+    }
+    std::ranges::sort(buffers_, {}, [](const BufferInfo* buffer) { return std::pair(buffer->address, buffer->id); });
+  }
+  /// "0x7f… = allocation 5 + 128 (device memory, 4.0 KiB)"; empty if nothing known is there. Of several that were
+  /// there one after the other, the one that begins last.
+  [[nodiscard]] std::string text(std::uint64_t address) const {
+    auto at = std::ranges::upper_bound(buffers_, address, {}, &BufferInfo::address);
+    for (int tries = 0; at != buffers_.begin() && tries < 64; ++tries) {
+      const BufferInfo& buffer = **--at;
+      if (address - buffer.address < buffer.size) {
+        return fmt::format("{:#x} = allocation {} + {} ({}, {})", address, buffer.id, address - buffer.address,
+                           place_of(buffer), size_text(buffer.size));
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::vector<const BufferInfo*> buffers_;
+};
+
+std::string value_text(const ArgumentDescriptor& argument, std::span<const std::byte> value, const Capture& capture,
+                       const Places& places) {
   const auto number = [&] {
     std::uint64_t bits = 0;
     std::memcpy(&bits, value.data(), std::min<std::size_t>(value.size(), sizeof(bits)));
@@ -74,8 +104,12 @@ std::string value_text(const ArgumentDescriptor& argument, std::span<const std::
     case ArgumentKind::kBuffer: return object("buffer");
     case ArgumentKind::kImage: return object("image");
     case ArgumentKind::kSampler: return object("sampler");
-    case ArgumentKind::kLocalMemory: return "local " + size_text(argument.size);
-    case ArgumentKind::kPointer: return fmt::format("pointer {:#x}", number());
+    case ArgumentKind::kLocalMemory:
+      return (is_cuda(capture) ? "dynamic shared memory " : "local ") + size_text(argument.size);
+    case ArgumentKind::kPointer: {
+      const std::string place = places.text(number());
+      return place.empty() ? fmt::format("pointer {:#x}", number()) : place;
+    }
     case ArgumentKind::kHostPointer: return fmt::format("host address {:#x}", number());
     case ArgumentKind::kOtherHandle: return fmt::format("handle {:#x}", number());
     case ArgumentKind::kValue: break;
@@ -88,6 +122,9 @@ std::string value_text(const ArgumentDescriptor& argument, std::span<const std::
   }
   if (argument.size == 8) {
     const std::uint64_t bits = number();
+    if (const std::string place = places.text(bits); !place.empty()) {
+      return place;
+    }
     double real = 0;
     std::memcpy(&real, &bits, sizeof(real));
     return fmt::format("{} / {:g}", static_cast<std::int64_t>(bits), real);
@@ -102,8 +139,19 @@ std::string value_text(const ArgumentDescriptor& argument, std::span<const std::
   return text + (value.size() > 16 ? " …" : "");
 }
 
-std::string shape_text(const OperationView& operation) {
+std::string shape_text(const OperationView& operation, bool cuda) {
   const auto words = operation.words();
+  if (operation.kind() == OperationKind::kKernel && cuda) {
+    const auto block = words.subspan(words::kLocal, 3);
+    const auto groups = [&](std::size_t i) { return block[i] == 0 ? 0 : words[words::kGlobal + i] / block[i]; };
+    return fmt::format("grid {}x{}x{}, block {}x{}x{}", groups(0), groups(1), groups(2), block[0], block[1], block[2]);
+  }
+  if (operation.kind() == OperationKind::kPointerCopy || operation.kind() == OperationKind::kPointerFill) {
+    return fmt::format("{} bytes", words[0]);
+  }
+  if (operation.kind() == OperationKind::kEventRecord) {
+    return !words.empty() && words[0] != 0 ? "takes the time" : "";
+  }
   if (operation.kind() == OperationKind::kKernel) {
     const auto extent = [&](int first) {
       const std::uint64_t dimensions = std::clamp<std::uint64_t>(words[words::kDimensions], 1, 3);
@@ -125,6 +173,18 @@ std::string shape_text(const OperationView& operation) {
     text += " " + std::to_string(word);
   }
   return text;
+}
+
+std::string queue_text(const QueueInfo& queue, bool cuda) {
+  if (!cuda) {
+    return fmt::format("queue {} ({})", queue.id, queue.in_order ? "in order" : "out of order");
+  }
+  switch (queue.default_order) {
+    case DefaultOrder::kIsDefault: return fmt::format("stream {} (the default stream)", queue.id);
+    case DefaultOrder::kWithDefault: return fmt::format("stream {} (in order with the default stream)", queue.id);
+    case DefaultOrder::kNone: break;
+  }
+  return fmt::format("stream {} (non-blocking)", queue.id);
 }
 
 void findings(std::string& text, const std::vector<Finding>& list, std::uint64_t host_ns) {
@@ -264,17 +324,19 @@ std::string dump_graph(const Capture& capture, const Analysis& analysis, std::ui
       line(text, "  {}", describe(capture, stored, slot));
     }
   }
+  const Places places(capture);
+  const bool cuda = is_cuda(capture);
   line(text, "\nnodes");
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     const OperationView operation = graph.operation(node);
     const QueueInfo& queue = graph.queue_of(node);
-    line(text, "  {:4}  {}  {}", node, label_of(capture, operation), shape_text(operation));
-    line(text, "        queue {} ({}){}{}", queue.id, queue.in_order ? "in order" : "out of order",
-         operation.has(kBlocking) ? ", blocking" : "",
-         command_buffers_have(operation.kind()) ? "" : ", command buffers have no such command");
+    line(text, "  {:4}  {}  {}", node, label_of(capture, operation), shape_text(operation, cuda));
+    const char* why = why_not_recordable(operation);
+    line(text, "        {}{}{}{}", queue_text(queue, cuda), operation.has(kBlocking) ? ", blocking" : "",
+         why == nullptr ? "" : ", ", why == nullptr ? "" : why);
     const auto arguments = operation.arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      line(text, "        {:2}: {}", i, value_text(arguments[i], operation.value_of(i), capture));
+      line(text, "        {:2}: {}", i, value_text(arguments[i], operation.value_of(i), capture, places));
     }
     for (const WaitRef wait : operation.waits()) {
       if (wait == kWaitEarlier || wait == kWaitForeign) {

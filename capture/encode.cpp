@@ -80,7 +80,7 @@ Payload buffers(std::span<const BufferInfo> buffers) {
   for (const BufferInfo& buffer : buffers) {
     list.push_back(wire::CreateBufferDirect(builder, buffer.id, buffer.context, buffer.parent, buffer.offset,
                                             buffer.size, buffer.flags, buffer.is_image, buffer.is_sampler,
-                                            &buffer.description));
+                                            &buffer.description, buffer.address));
   }
   return release(builder, wire::CreateBuffersDirect(builder, &list));
 }

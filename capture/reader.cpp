@@ -193,6 +193,8 @@ void CaptureReader::take_buffers(const wire::Buffers& buffers) {
     if (buffer.description() != nullptr) {
       info.description.assign(buffer.description()->begin(), buffer.description()->end());
     }
+    info.address = buffer.address();
+    expect(info.size <= ~std::uint64_t{0} - info.address, "a buffer reaches beyond the last address");
     capture_.buffers.try_emplace(info.id, std::move(info));
   }
 }

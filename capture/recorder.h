@@ -31,6 +31,9 @@ struct FunctionInfo {
   std::string build_options;
 };
 
+/// Where memory with an address is. Stable numbers: they are written to capture files.
+enum class MemoryPlace : std::uint64_t { kDevice = 0, kHost = 1, kManaged = 2 };
+
 struct BufferInfo {
   ObjectId id = 0;
   ObjectId context = 0;
@@ -40,8 +43,10 @@ struct BufferInfo {
   std::uint64_t flags = 0;   ///< as given to the API
   bool is_image = false;
   bool is_sampler = false;
-  /// Images and samplers: the API's description in words (format, sizes …), opaque to capture/.
+  /// Images and samplers: the API's description in words (format, sizes …), opaque to capture/. Memory with an
+  /// address: MemoryPlace, number of the device.
   std::vector<std::uint64_t> description;
+  std::uint64_t address = 0;  ///< of its first byte, if the API has pointers: what arguments may point into
 };
 
 struct DeviceInfo {

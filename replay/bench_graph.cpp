@@ -17,14 +17,19 @@ bool has_handle(ArgumentKind kind) {
 }
 
 // Why an operation cannot be repeated outside the captured process; null if it can.
-const char* why_not_repeatable(const OperationView& operation) {
+const char* why_not_repeatable(const OperationView& operation, bool addresses_known) {
   for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
     switch (argument.kind) {
       case ArgumentKind::kUnset: return "it has an argument that was never set";
-      case ArgumentKind::kPointer: return "it names shared virtual memory, which captures do not hold";
+      case ArgumentKind::kPointer:
+        if (!addresses_known) {
+          return "it names shared virtual memory, which captures do not hold";
+        }
+        break;
       case ArgumentKind::kOtherHandle: return "it names an object that captures do not hold (a queue or pipe)";
       case ArgumentKind::kHostPointer:
-        if (operation.kind() != OperationKind::kReadBuffer && operation.kind() != OperationKind::kWriteBuffer) {
+        if (operation.kind() != OperationKind::kReadBuffer && operation.kind() != OperationKind::kWriteBuffer &&
+            operation.kind() != OperationKind::kPointerCopy) {
           return "it names host memory of the captured program";
         }
         break;
@@ -43,15 +48,15 @@ const char* why_not_repeatable(const OperationView& operation) {
     case OperationKind::kReadBuffer:
     case OperationKind::kWriteBuffer:
     case OperationKind::kMigrate:
+    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerFill:
     case OperationKind::kMarker:
     case OperationKind::kBarrier:
-    case OperationKind::kFlush: return nullptr;
+    case OperationKind::kFlush:
+    case OperationKind::kEventRecord:
+    case OperationKind::kEventWait: return nullptr;
     default: return "only the captured program itself can do this";
   }
-}
-
-std::string describe(NodeIndex node, const OperationView& operation) {
-  return "node " + std::to_string(node) + " (" + std::string(capture::name_of(operation.kind())) + ")";
 }
 
 // Whole numbers below `limit`, one per 4 bytes, the same on every run. Small, so that kernels which use them
@@ -70,14 +75,14 @@ void make_up(std::span<std::byte> into, std::uint64_t seed, std::uint32_t limit)
 std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture, const capture::StoredGraph& stored,
                                                 backends::StandaloneDevice& device, std::uint64_t max_bytes,
                                                 std::string* why) {
-  std::unique_ptr<BenchGraph> made(new BenchGraph(device));
+  std::unique_ptr<BenchGraph> made(new BenchGraph(device, capture));
   const capture::Graph& old = stored.graph();
   if (old.empty()) {
     *why = "it has no nodes";
     return nullptr;
   }
   for (NodeIndex node = 0; node < old.size(); ++node) {
-    if (const char* reason = why_not_repeatable(old.operation(node)); reason != nullptr) {
+    if (const char* reason = why_not_repeatable(old.operation(node), made->addresses_.any()); reason != nullptr) {
       *why = describe(node, old.operation(node)) + ": " + reason;
       return nullptr;
     }
@@ -144,6 +149,32 @@ bool BenchGraph::make_objects(const capture::Capture& capture, const capture::Gr
         return false;
       }
     }
+    for_each_address(operation, [&](std::size_t, std::uint64_t word) { addresses_.use(word); });
+  }
+  return make_regions(capture, max_bytes, why);
+}
+
+bool BenchGraph::make_regions(const capture::Capture& capture, std::uint64_t max_bytes, std::string* why) {
+  for (BenchAddresses::Region& region : addresses_.join()) {
+    if (region.size > max_bytes || bytes_ + region.size > max_bytes) {
+      *why = "the graph needs more memory than --max-memory-mb allows";
+      return false;
+    }
+    capture::BufferInfo wanted = capture.buffers.at(region.buffers.front());
+    wanted.size = region.size;
+    region.made = device_.make_memory(wanted, 0, why);
+    if (region.made == 0) {
+      return false;
+    }
+    bytes_ += region.size;
+    BenchMemory& memory = memory_.emplace_back();
+    memory.object = region.buffers.back();
+    memory.handle = region.made;
+    memory.kind = ArgumentKind::kPointer;
+    memory.start.resize(region.size);
+    for (const capture::ObjectId buffer : region.buffers) {
+      memory.pieces.push_back({buffer, capture.buffers.at(buffer).address - region.address});
+    }
   }
   return true;
 }
@@ -195,7 +226,8 @@ bool BenchGraph::make_memory(const capture::Capture& capture, capture::ObjectId 
     if (parent == 0) {
       bytes_ += size;
     }
-    memory_.push_back({object, handle, kind, std::vector<std::byte>(parent == 0 ? size : 0), parent != 0});
+    memory_.push_back(
+        {object, handle, kind, std::vector<std::byte>(parent == 0 ? size : 0), parent != 0, {{object, 0}}});
   }
   return true;
 }
@@ -210,6 +242,10 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
   if (from.kind() == OperationKind::kKernel) {
     header->function_handle = functions_[header->function];
   }
+  if (addresses_.any() && !relocate(addresses_, from, to->data(), why)) {
+    *why = describe(node, from) + ": " + *why;
+    return false;
+  }
   std::size_t at = static_cast<std::size_t>(from.values().data() - bytes.data());
   for (std::size_t i = 0; i < from.arguments().size(); ++i) {
     const capture::ArgumentDescriptor& argument = from.arguments()[i];
@@ -220,9 +256,10 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
       replace = true;
     } else if (argument.kind == ArgumentKind::kHostPointer) {
       // The program's memory is gone; what was written from it is made up, what was read is compared.
-      const bool reads = from.kind() == OperationKind::kReadBuffer;
-      const std::uint64_t size = from.words()[1];
-      if (from.words()[1] > bytes_) {
+      const bool by_pointer = from.kind() == OperationKind::kPointerCopy;
+      const bool reads = by_pointer ? i == 0 : from.kind() == OperationKind::kReadBuffer;
+      const std::uint64_t size = from.words()[by_pointer ? 0 : 1];
+      if (size > bytes_) {
         *why = describe(node, from) + ": it transfers more than the buffer holds";
         return false;
       }
@@ -245,6 +282,10 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
       std::memcpy(to->data() + at, &handle, sizeof(handle));
     }
     at += argument.stored_bytes();
+  }
+  if (!device_.fits(OperationView(to->data()), why)) {
+    *why = describe(node, from) + ": " + *why;
+    return false;
   }
   for (const capture::WaitRef wait : from.waits()) {
     const std::uint64_t sequence = wait & ~capture::kInternalWait;
@@ -270,221 +311,32 @@ bool BenchGraph::fill(const capture::Capture& capture, std::string* why) {
       continue;
     }
     make_up(memory.start, memory.object, limit);
-    if (!capture.has_contents(memory.object)) {
-      ++made_up_;
-      continue;
-    }
-    // The file describes BufferInfo::size bytes; for images that may not be known, then it is what we made.
-    const auto described = capture.buffers.at(memory.object).size;
-    std::vector<std::byte> whole(std::max<std::size_t>(memory.start.size(), described));
-    if (!capture.read_contents(memory.object, whole, why)) {
-      return false;
-    }
-    std::copy_n(whole.begin(), memory.start.size(), memory.start.begin());
-  }
-  return true;
-}
-
-std::string BenchGraph::failure(NodeIndex node, const char* doing, int code) const {
-  return std::string(doing) + " failed with " + backend_.error_name(code) + " at " +
-         describe(node, graph_.operation(node));
-}
-
-bool BenchGraph::finish(std::string* why) {
-  for (const capture::QueueInfo& queue : queues_) {
-    (void)backend_.flush(queue);
-  }
-  for (const capture::QueueInfo& queue : queues_) {
-    if (const backends::Status status = backend_.finish(queue); !status.ok()) {
-      *why = std::string("waiting for the device failed with ") + backend_.error_name(status.code);
-      return false;
-    }
-  }
-  return true;
-}
-
-namespace {
-
-// Events of one run, given back at its end.
-class RunEvents {
- public:
-  RunEvents(backends::Backend& backend, std::size_t count) : backend_(backend), events_(count) {}
-  ~RunEvents() {
-    for (const backends::Event event : events_) {
-      if (event != backends::kNoEvent) {
-        backend_.release_event(event);
-      }
-    }
-  }
-  RunEvents(const RunEvents&) = delete;
-  RunEvents& operator=(const RunEvents&) = delete;
-  backends::Event* at(std::size_t index) { return &events_[index]; }
-  template <typename Range>
-  std::span<const backends::Event> list(const Range& indices) {
-    list_.clear();
-    for (const auto index : indices) {
-      if (events_[index] != backends::kNoEvent) {
-        list_.push_back(events_[index]);
-      }
-    }
-    return list_;
-  }
-
- private:
-  backends::Backend& backend_;
-  std::vector<backends::Event> events_;
-  std::vector<backends::Event> list_;
-};
-
-}  // namespace
-
-bool BenchGraph::run_eagerly(std::string* why) {
-  bool ok = true;
-  RunEvents events(backend_, graph_.size());
-  for (NodeIndex node = 0; ok && node < graph_.size(); ++node) {
-    const auto waits = events.list(event_waits_[node]);
-    const backends::Status status =
-        backend_.issue(graph_.operation(node), waits, signals_[node] != 0 ? events.at(node) : nullptr);
-    if (!status.ok()) {
-      *why = failure(node, "eager execution", status.code);
-      ok = false;
-    }
-  }
-  std::string other;
-  const bool finished = finish(ok ? why : &other);
-  return ok && finished;
-}
-
-bool BenchGraph::run_natively(const BenchPlan& plan, std::string* why) {
-  bool ok = true;
-  RunEvents events(backend_, plan.pieces.size());
-  for (std::size_t i = 0; ok && i < plan.pieces.size(); ++i) {
-    const BenchPlan::Piece& piece = plan.pieces[i];
-    const auto waits = events.list(piece.waits);
-    backends::Event* done = piece.signals ? events.at(i) : nullptr;
-    const backends::Status status = piece.buffer != nullptr
-                                        ? piece.buffer->enqueue(waits, done)
-                                        : backend_.issue(graph_.operation(piece.nodes[0]), waits, done);
-    if (!status.ok()) {
-      *why = failure(piece.nodes[0], "native replay", status.code);
-      ok = false;
-    }
-  }
-  std::string other;
-  const bool finished = finish(ok ? why : &other);
-  return ok && finished;
-}
-
-std::optional<BenchPlan> BenchGraph::plan(std::uint32_t chunk, PartitionMode mode, std::string* why) {
-  std::vector<PartGroup> groups(graph_.size());
-  const char* reason = "";
-  bool any = false;
-  for (NodeIndex node = 0; node < graph_.size(); ++node) {
-    const capture::QueueInfo& queue = graph_.queue_of(node);
-    const backends::Recordable answer = backend_.can_record(graph_.operation(node), queue);
-    if (answer.ok) {
-      const auto place = std::ranges::find(queues_, queue.id, &capture::QueueInfo::id);
-      groups[node] = 1 + static_cast<PartGroup>(place - queues_.begin());
-      any = true;
-    } else {
-      reason = answer.why;
-    }
-  }
-  if (!any) {
-    *why = std::string("nothing of it can be recorded here: ") + reason;
-    return std::nullopt;
-  }
-  const Partitioning partitioning = partition(graph_, groups, {}, mode);
-  BenchPlan plan;
-  std::vector<std::uint32_t> last_piece(partitioning.parts.size());
-  for (std::size_t i = 0; i < partitioning.parts.size(); ++i) {
-    const Part& part = partitioning.parts[i];
-    const std::size_t step = part.native && chunk != 0 ? chunk : part.nodes.size();
-    for (std::size_t at = 0; at < part.nodes.size(); at += step) {
-      BenchPlan::Piece& piece = plan.pieces.emplace_back();
-      const std::span<const NodeIndex> nodes(part.nodes.data() + at, std::min(step, part.nodes.size() - at));
-      piece.nodes.assign(nodes.begin(), nodes.end());
-      const auto number = static_cast<std::uint32_t>(plan.pieces.size() - 1);
-      // Work of one in-order queue needs no events.
-      const auto wait_for = [&](std::uint32_t before) {
-        const capture::QueueInfo& mine = graph_.queue_of(nodes[0]);
-        if (!mine.in_order || graph_.queue_of(plan.pieces[before].nodes[0]).id != mine.id) {
-          plan.pieces[before].signals = true;
-          plan.pieces[number].waits.push_back(before);
+    // What was there later comes later, and covers what was there before.
+    bool any = false;
+    for (const BenchMemory::Piece& piece : memory.pieces) {
+      if (capture.has_contents(piece.object)) {
+        any = true;
+        // The file describes BufferInfo::size bytes; for images that may not be known, then it is what we made.
+        const std::size_t here = memory.start.size() - piece.offset;
+        const std::size_t described = capture.buffers.at(piece.object).size;
+        const std::span<std::byte> place = std::span(memory.start).subspan(piece.offset);
+        if (described <= here && described != 0) {
+          if (!capture.read_contents(piece.object, place.first(described), why)) {
+            return false;
+          }
+          continue;
         }
-      };
-      if (at == 0) {
-        for (const std::uint32_t wait : part.waits) {
-          wait_for(last_piece[wait]);
+        std::vector<std::byte> whole(std::max(here, described));
+        std::ranges::copy(place, whole.begin());
+        if (!capture.read_contents(piece.object, whole, why)) {
+          return false;
         }
-      } else {
-        wait_for(number - 1);
+        std::copy_n(whole.begin(), here, place.begin());
       }
-      if (part.native) {
-        if (const backends::Status status = backend_.record(graph_, nodes, &plan.pieces[number].buffer); !status.ok()) {
-          *why = failure(nodes[0], "recording", status.code);
-          return std::nullopt;
-        }
-        ++plan.native_pieces;
-      }
-      last_piece[i] = number;
     }
-  }
-  return plan;
-}
-
-bool BenchGraph::reset(std::string* why) {
-  for (const BenchMemory& memory : memory_) {
-    if (memory.part) {
-      continue;
-    }
-    if (const backends::Status status = backend_.write(queues_[0], memory.kind, memory.handle, memory.start);
-        !status.ok()) {
-      *why = "writing the start contents of object " + std::to_string(memory.object) + " failed with " +
-             backend_.error_name(status.code);
-      return false;
-    }
-  }
-  for (const auto& host : host_) {
-    if (host->compared) {
-      std::ranges::fill(host->bytes, std::byte{0});
-    }
+    made_up_ += any ? 0 : 1;
   }
   return true;
-}
-
-bool BenchGraph::contents(std::vector<std::vector<std::byte>>* all, std::string* why) {
-  all->clear();
-  for (const BenchMemory& memory : memory_) {
-    if (memory.part) {
-      continue;
-    }
-    auto& bytes = all->emplace_back(memory.start.size());
-    if (const backends::Status status = backend_.read(queues_[0], memory.kind, memory.handle, bytes); !status.ok()) {
-      *why = "reading object " + std::to_string(memory.object) + " failed with " + backend_.error_name(status.code);
-      return false;
-    }
-  }
-  for (const auto& host : host_) {
-    if (host->compared) {
-      all->push_back(host->bytes);
-    }
-  }
-  return true;
-}
-
-std::string BenchGraph::name_of_content(std::size_t index) const {
-  for (const BenchMemory& memory : memory_) {
-    if (!memory.part && index-- == 0) {
-      return (memory.kind == ArgumentKind::kImage ? "image " : "buffer ") + std::to_string(memory.object);
-    }
-  }
-  for (const auto& host : host_) {
-    if (host->compared && index-- == 0) {
-      return "what node " + std::to_string(host->node) + " reads";
-    }
-  }
-  return "object";
 }
 
 }  // namespace refrain::replay

@@ -8,6 +8,7 @@
 
 #include "backends/standalone_device.h"
 #include "capture/model.h"
+#include "replay/bench_addresses.h"
 #include "replay/partition.h"
 
 namespace refrain::replay {
@@ -19,6 +20,11 @@ struct BenchMemory {
   capture::ArgumentKind kind = capture::ArgumentKind::kBuffer;
   std::vector<std::byte> start;  ///< contents before each checked run
   bool part = false;             ///< of another buffer or image: not written or compared on its own
+  struct Piece {
+    capture::ObjectId object = 0;
+    std::uint64_t offset = 0;
+  };
+  std::vector<Piece> pieces;  ///< of which captured memory it is made, in the order of their contents
 };
 
 /// How a graph is replayed natively with one chunk size.
@@ -61,11 +67,14 @@ class BenchGraph {
   [[nodiscard]] std::string name_of_content(std::size_t index) const;
 
  private:
-  BenchGraph(backends::StandaloneDevice& device) : device_(device), backend_(device.backend()) {}
+  BenchGraph(backends::StandaloneDevice& device, const capture::Capture& capture)
+      : device_(device), backend_(device.backend()), addresses_(capture) {}
+  static std::string describe(capture::NodeIndex node, const capture::OperationView& operation);
   bool make_objects(const capture::Capture& capture, const capture::Graph& stored, std::uint64_t max_bytes,
                     std::string* why);
   bool make_memory(const capture::Capture& capture, capture::ObjectId object, capture::ArgumentKind kind,
                    std::uint64_t max_bytes, int depth, std::string* why);
+  bool make_regions(const capture::Capture& capture, std::uint64_t max_bytes, std::string* why);
   bool translate(const capture::OperationView& from, capture::NodeIndex node, std::vector<std::byte>* to,
                  std::string* why);
   bool fill(const capture::Capture& capture, std::string* why);
@@ -74,6 +83,7 @@ class BenchGraph {
 
   backends::StandaloneDevice& device_;
   backends::Backend& backend_;
+  BenchAddresses addresses_;
   capture::Graph graph_;
   std::vector<capture::QueueInfo> queues_;
   std::unordered_map<capture::ObjectId, capture::QueueInfo> queue_of_id_;

@@ -281,7 +281,7 @@ Verdict Lane::follow() {
     state.tracked_chunk = kNoChunk;
   } else if (following.mode == ChunkMode::kTrack && replays(engine_.settings())) {
     state.counters.tracked.add();
-    state.spans.disturbed();
+    state.spans.looked_at();
     wants_time_ = true;
     return Verdict::kDescribeAndIssue;
   } else {

@@ -9,6 +9,8 @@ namespace refrain::replay {
 namespace {
 constexpr std::size_t kMostSpans = 1024;
 constexpr std::uint64_t kWanted = 5;
+constexpr std::uint64_t kClearWanted = 2;  ///< if graphs save more than a tenth
+constexpr std::uint64_t kFew = 8;          ///< one submission in so many may be looked at
 constexpr std::uint64_t kLongestCheck = 4096;
 }  // namespace
 
@@ -40,7 +42,7 @@ void SpanGate::waited(std::uint64_t now) {
     return;
   }
   Known& span = found != known_.end() ? found->second : known_[hash_];
-  if (!disturbed_) {
+  if (!disturbed_ && looked_at_ * kFew <= submissions_) {
     if (!launched_.empty()) {
       span.replay.add(cost);
       ++span.replays;
@@ -48,7 +50,10 @@ void SpanGate::waited(std::uint64_t now) {
       span.eager.add(cost);
     }
   }
-  if (!span.settled && span.replay.count() >= kWanted && span.eager.count() >= kWanted) {
+  const bool enough = span.replay.count() >= kWanted && span.eager.count() >= kWanted;
+  const bool clear = span.replay.count() >= kClearWanted && span.eager.count() >= kClearWanted &&
+                     span.replay.median() * 10 < span.eager.median() * 9;
+  if (!span.settled && (enough || clear)) {
     span.settled = true;
     if (span.replay.median() > span.eager.median()) {
       for (const auto& entry : launched_) {

@@ -30,13 +30,18 @@ class SpanGate {
       hash_ = 0;
       launched_.clear();
       disturbed_ = false;
+      submissions_ = looked_at_ = 0;
     }
+    ++submissions_;
     hash_ = capture::mix(hash_, token);
   }
   [[nodiscard]] bool open() const noexcept { return open_; }
   void launched(const std::shared_ptr<GraphEntry>& entry);
-  /// Something made this span no fair sample (a build's tracking, an expired hold).
+  /// Something made this span no fair sample (an expired hold).
   void disturbed() noexcept { disturbed_ = true; }
+  /// A submission was looked at for a graph to come. A few of them do no harm: some program has one in nearly
+  /// every span.
+  void looked_at() noexcept { ++looked_at_; }
   /// The rest of this span will not be seen.
   void abandon() noexcept { open_ = false; }
   /// The wait that ends the span is over.
@@ -57,6 +62,7 @@ class SpanGate {
   bool enabled_ = false;
   bool open_ = false;
   bool disturbed_ = false;
+  std::uint64_t submissions_ = 0, looked_at_ = 0;  ///< of the open span
   bool eager_turn_ = false;
   std::uint64_t start_ns_ = 0;
   std::uint64_t hash_ = 0;

@@ -9,25 +9,6 @@ using capture::ArgumentKind;
 using capture::OperationKind;
 using capture::OperationView;
 
-namespace {
-
-/// Calls of this thread are ours: they do not disturb a capture of the application.
-class RelaxedCapture {
- public:
-  explicit RelaxedCapture(const CudaDriver& driver) noexcept : driver_(driver) {
-    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
-  }
-  ~RelaxedCapture() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  const CudaDriver& driver_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
-};
-
-}  // namespace
-
 CudaBackend::CudaBackend(const CudaDriver& driver) : driver_(driver), events_(driver), links_(driver, events_, order_) {
   if (can_replay(driver, &missing_)) {
     missing_ = nullptr;
@@ -181,14 +162,29 @@ std::uint64_t CudaBackend::size_of(ArgumentKind /*kind*/, capture::Handle /*hand
   return 0;
 }
 
-Status CudaBackend::read(const capture::QueueInfo& /*queue*/, ArgumentKind /*kind*/, capture::Handle /*handle*/,
-                         std::span<std::byte> /*into*/) noexcept {
-  return {CUDA_ERROR_NOT_SUPPORTED};
+CUresult CudaBackend::copy_and_wait(const capture::QueueInfo& queue, CUdeviceptr to, CUdeviceptr from,
+                                    std::size_t bytes) noexcept {
+  const CudaStream& stream = CudaStream::of(queue.handle);
+  const ContextScope scope(driver_, stream.context);
+  CUresult status = scope.status();
+  if (status == CUDA_SUCCESS) {
+    status = driver_.cuMemcpyAsync(to, from, bytes, stream.handle);
+  }
+  return status == CUDA_SUCCESS ? driver_.cuStreamSynchronize(stream.handle) : status;
 }
 
-Status CudaBackend::write(const capture::QueueInfo& /*queue*/, ArgumentKind /*kind*/, capture::Handle /*handle*/,
-                          std::span<const std::byte> /*from*/) noexcept {
-  return {CUDA_ERROR_NOT_SUPPORTED};
+Status CudaBackend::read(const capture::QueueInfo& queue, ArgumentKind kind, capture::Handle handle,
+                         std::span<std::byte> into) noexcept {
+  return {kind == ArgumentKind::kPointer
+              ? copy_and_wait(queue, reinterpret_cast<CUdeviceptr>(into.data()), handle, into.size())
+              : CUDA_ERROR_NOT_SUPPORTED};
+}
+
+Status CudaBackend::write(const capture::QueueInfo& queue, ArgumentKind kind, capture::Handle handle,
+                          std::span<const std::byte> from) noexcept {
+  return {kind == ArgumentKind::kPointer
+              ? copy_and_wait(queue, handle, reinterpret_cast<CUdeviceptr>(from.data()), from.size())
+              : CUDA_ERROR_NOT_SUPPORTED};
 }
 
 void CudaBackend::forget_function(capture::FunctionId function) noexcept {

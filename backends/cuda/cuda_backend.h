@@ -35,8 +35,9 @@ class CudaBackend final : public Backend {
   void retain_event(Event event) noexcept override;
   void release_event(Event event) noexcept override;
   [[nodiscard]] bool complete(Event event) noexcept override;
-  /// Memory behind CUDA's pointers is not known one by one: nothing can be read or written here.
   [[nodiscard]] bool names_memory() const noexcept override { return false; }
+  /// Where memory behind CUDA's pointers ends is not known here: 0. Who knows it can read and write, with an
+  /// address as the handle.
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;
   Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
               std::span<std::byte> into) noexcept override;
@@ -56,6 +57,7 @@ class CudaBackend final : public Backend {
   void context_gone(CUcontext context) noexcept;
 
  private:
+  CUresult copy_and_wait(const capture::QueueInfo& queue, CUdeviceptr to, CUdeviceptr from, std::size_t bytes) noexcept;
   CUresult uploader_for(CUcontext context, CUstream* uploader);
 
   const CudaDriver& driver_;

@@ -28,4 +28,19 @@ class ContextScope {
   CUresult status_ = CUDA_SUCCESS;
 };
 
+/// As long as it lives, calls of this thread are ours: they do not disturb a capture of the application.
+class RelaxedCapture {
+ public:
+  explicit RelaxedCapture(const CudaDriver& driver) noexcept : driver_(driver) {
+    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+  }
+  ~RelaxedCapture() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+
+ private:
+  const CudaDriver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 }  // namespace refrain::backends

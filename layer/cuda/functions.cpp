@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "layer/cuda/driver_functions.h"
+#include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 
@@ -124,6 +125,9 @@ const FunctionState* find_function(CUfunction handle) noexcept {
   try {
     made->id = next_object_id();
     describe(*made, handle);
+    if (runtime.recorder != nullptr) {
+      made->id = tell_function(handle, made->name, made->id);
+    }
     const std::lock_guard guard(tables().mutex);
     if (const FunctionState* other = objects.functions.find(handle_of(handle)); other != nullptr) {
       objects.functions.recycle(made);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "env/log.h"
+#include "layer/cuda/capture.h"
 #include "layer/cuda/hooks.h"
 #include "layer/cuda/stubs.h"
 #include "layer/process.h"
@@ -96,6 +97,9 @@ CUresult HostCall::done(CUresult status, bool waited) noexcept {
 
 void on_host_call(const replay::EntryPoint& entry_point) noexcept {
   const int saved_errno = errno;
+  if (runtime.recorder != nullptr) {
+    watch_memory(entry_point);
+  }
   if (replay::Engine* running = engine(); running != nullptr) {
     if (const int error = running->flush_all(entry_point); error != 0) {
       pending_error = error;

@@ -4,8 +4,10 @@
 #include <memory>
 #include <mutex>
 
+#include "layer/cuda/capture.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
+#include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 
@@ -90,7 +92,7 @@ StreamState* adopt(std::uint64_t key, CUstream handle, StreamKind kind) noexcept
     info.id = next_object_id();
     info.handle = handle_of(&made->stream);
     info.context = context->id;
-    info.device = context->id;
+    info.device = runtime.recorder != nullptr ? tell_device(made->stream.context) : context->id;
     // The default stream is the same one in every run, whoever comes first.
     info.role = made->stream.kind == StreamKind::kLegacy ? 0 : ++context->roles;
     info.default_order = order_of(made->stream.kind);
@@ -249,9 +251,11 @@ CUresult wrap::cuStreamDestroy_v2(CUstream stream) noexcept {
 }
 
 CUresult wrap::cuModuleUnload(CUmodule module) noexcept {
+  forget_image(module);
   return unload(entry::cuModuleUnload, [&] { return driver.cuModuleUnload(module); });
 }
 CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
+  forget_image(library);
   return unload(entry::cuLibraryUnload, [&] { return driver.cuLibraryUnload(library); });
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "layer/cuda/capture.h"
 #include "layer/cuda/objects.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/streams.h"
@@ -108,6 +109,10 @@ CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issu
     running->fail("out of memory while a submission was described");
     runtime.backend->links().settle_all();
     return issued(issue(), 0);
+  }
+  if (runtime.recorder != nullptr) [[unlikely]] {  // nothing is held then
+    tell_recorder(*stream, call.entry_point,
+                  capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())));
   }
   if (hold) {
     after(sequence, true);

@@ -1,0 +1,145 @@
+#include "backends/cuda/code_image.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace refrain::backends {
+namespace {
+
+using capture::CodeKind;
+
+/// Fat binaries: nvcc's fatbinary.h describes the header, fatbinary_section.h the structure that points to one.
+struct FatHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t header_size;
+  std::uint64_t size;  ///< of what follows the header
+};
+static_assert(sizeof(FatHeader) == 16);
+constexpr std::uint32_t kFatMagic = 0xBA55ED50;
+
+struct FatWrapper {
+  std::uint32_t magic;
+  std::uint32_t version;
+  const void* data;
+};
+constexpr std::uint32_t kWrapperMagic = 0x466243B1;
+
+template <class T>
+bool read(std::span<const std::byte> from, std::uint64_t offset, T* value) noexcept {
+  if (offset > from.size() || sizeof(T) > from.size() - offset) {
+    return false;
+  }
+  std::memcpy(value, from.data() + offset, sizeof(T));
+  return true;
+}
+
+/// The end of the last thing that the headers name; 0 if they name anything outside `from`.
+std::uint64_t elf_size(std::span<const std::byte> from) noexcept {
+  Elf64_Ehdr header;
+  if (!read(from, 0, &header) || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      (header.e_shoff != 0 && header.e_shentsize != sizeof(Elf64_Shdr)) ||
+      (header.e_phnum != 0 && header.e_phentsize != sizeof(Elf64_Phdr))) {
+    return 0;
+  }
+  std::uint64_t end = sizeof(header);
+  const auto reach = [&](std::uint64_t offset, std::uint64_t size) {
+    if (offset > from.size() || size > from.size() - offset) {
+      return false;
+    }
+    end = std::max(end, offset + size);
+    return true;
+  };
+  std::uint64_t sections = header.e_shnum;
+  if (sections == 0 && header.e_shoff != 0) {  // more than 65279: the first section has the number
+    Elf64_Shdr first;
+    if (!read(from, header.e_shoff, &first)) {
+      return 0;
+    }
+    sections = first.sh_size;
+  }
+  if (sections > from.size() / sizeof(Elf64_Shdr) || !reach(header.e_shoff, sections * sizeof(Elf64_Shdr)) ||
+      !reach(header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr))) {
+    return 0;
+  }
+  for (std::uint64_t i = 0; i < sections; ++i) {
+    Elf64_Shdr section;
+    if (!read(from, header.e_shoff + i * sizeof(section), &section) ||
+        (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL && !reach(section.sh_offset, section.sh_size))) {
+      return 0;
+    }
+  }
+  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    if (!read(from, header.e_phoff + i * sizeof(segment), &segment) || !reach(segment.p_offset, segment.p_filesz)) {
+      return 0;
+    }
+  }
+  return end;
+}
+
+std::uint64_t fat_size(std::span<const std::byte> from) noexcept {
+  FatHeader header;
+  if (!read(from, 0, &header) || header.header_size < sizeof(header) || header.header_size > from.size() ||
+      header.size > from.size() - header.header_size) {
+    return 0;
+  }
+  return header.header_size + header.size;
+}
+
+/// PTX: text up to a zero, which belongs to it (the driver looks for it).
+std::uint64_t text_size(std::span<const std::byte> from) noexcept {
+  std::size_t size = 0;
+  for (; size < from.size(); ++size) {
+    const auto letter = static_cast<unsigned char>(from[size]);
+    if (letter == 0) {
+      return size == 0 ? 0 : size + 1;
+    }
+    if (letter < ' ' && letter != '\n' && letter != '\r' && letter != '\t' && letter != '\f' && letter != '\v') {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+CodeImage image_at(const void* start, std::size_t limit) noexcept {
+  if (start == nullptr) {
+    return {};
+  }
+  // Byte by byte: an image may be shorter than a magic number, and is not always aligned.
+  const auto* bytes = static_cast<const std::byte*>(start);
+  std::uint32_t magic = 0;
+  for (std::size_t i = 0; i < sizeof(magic) && i < limit; ++i) {
+    magic |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
+    if (bytes[i] == std::byte{0}) {
+      break;
+    }
+  }
+  std::uint32_t elf_magic = 0;
+  std::memcpy(&elf_magic, ELFMAG, sizeof(elf_magic));
+  const std::span<const std::byte> all(bytes, limit);
+  if (magic == kWrapperMagic) {
+    FatWrapper wrapper;
+    if (!read(all, 0, &wrapper) || wrapper.data == nullptr) {
+      return {};
+    }
+    std::memcpy(&magic, wrapper.data, sizeof(magic));
+    const std::span<const std::byte> inner(static_cast<const std::byte*>(wrapper.data), kLargestImage);
+    const std::uint64_t size = magic == kFatMagic ? fat_size(inner) : 0;
+    return {inner.first(size), CodeKind::kBinary};
+  }
+  if (magic == elf_magic) {
+    return {all.first(elf_size(all)), CodeKind::kBinary};
+  }
+  if (magic == kFatMagic) {
+    return {all.first(fat_size(all)), CodeKind::kBinary};
+  }
+  return {all.first(text_size(all)), CodeKind::kIntermediate};
+}
+
+}  // namespace refrain::backends

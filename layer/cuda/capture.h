@@ -1,0 +1,19 @@
+// Capture mode only: tells the recorder of devices and of the memory that recorded operations name.
+#pragma once
+
+#include "layer/cuda/objects.h"
+#include "replay/lane.h"
+
+namespace refrain::layer::cuda {
+
+/// Before the operation reaches the driver, so that contents are those of before its first use. Never throws.
+void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+                   const capture::OperationView& operation) noexcept;
+
+/// A host call that may free or map memory: what is known of addresses is asked for again.
+void watch_memory(const replay::EntryPoint& entry_point) noexcept;
+
+/// The number that the device of a context has in the capture; told on first sight.
+[[nodiscard]] ObjectId tell_device(CUcontext context);
+
+}  // namespace refrain::layer::cuda

@@ -1,0 +1,225 @@
+#include "layer/cuda/images.h"
+
+#include <xxhash.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cuda/code_image.h"
+#include "capture/format.h"
+#include "env/log.h"
+#include "layer/cuda/driver_functions.h"
+#include "layer/cuda/runtime.h"
+#include "layer/cuda/wrappers.h"
+
+namespace refrain::layer::cuda {
+namespace {
+
+using capture::CodeId;
+
+struct Image {
+  capture::CodeKind kind = capture::CodeKind::kBinary;
+  /// Kept until a kernel of it is launched: libraries bring hundreds of images of which a program uses few, and
+  /// the program may free its own copy at once. Empty: told, or too large for the file.
+  std::vector<std::byte> bytes;
+};
+
+struct Tables {
+  std::mutex mutex;
+  std::unordered_map<const void*, CodeId> loaded;   ///< by module or library
+  std::unordered_map<const void*, CodeId> kernels;  ///< whose owner the driver does not tell
+  std::unordered_map<CodeId, Image> images;
+};
+Tables& tables() noexcept {
+  static Tables& all = *new Tables;
+  return all;
+}
+
+void note(const void* handle, const backends::CodeImage& image) {
+  if (image.bytes.empty()) {
+    env::log_debug("capture: a module was loaded from an image that is neither cubin, fat binary nor PTX");
+    forget_image(handle);
+    return;
+  }
+  const CodeId id = XXH3_64bits(image.bytes.data(), image.bytes.size());
+  const std::lock_guard guard(tables().mutex);
+  tables().loaded[handle] = id;
+  const auto [place, fresh] = tables().images.try_emplace(id);
+  if (!fresh) {
+    return;
+  }
+  place->second.kind = image.kind;
+  if (image.bytes.size() <= capture::format::kMaxRecordBytes) {
+    place->second.bytes.assign(image.bytes.begin(), image.bytes.end());
+  } else {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+      env::log_warning("capture: a code image of " + std::to_string(image.bytes.size() >> 20U) +
+                       " MiB is too large to be stored; graphs with its kernels can be dumped but not benchmarked");
+    }
+  }
+}
+
+/// After a load that the driver accepted, so that the image's own headers can be believed.
+template <class Handle>
+CUresult loaded(CUresult status, const Handle* handle, const void* image) noexcept {
+  if (runtime.recorder == nullptr || status != CUDA_SUCCESS) [[likely]] {
+    return status;
+  }
+  try {
+    note(*handle, backends::image_at(image, backends::kLargestImage));
+  } catch (...) {
+    forget_image(*handle);
+  }
+  return status;
+}
+
+template <class Handle>
+CUresult loaded_from_file(CUresult status, const Handle* handle, const char* name) noexcept {
+  if (runtime.recorder == nullptr || status != CUDA_SUCCESS) [[likely]] {
+    return status;
+  }
+  try {
+    std::ifstream file(name, std::ios::binary);
+    std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    bytes.push_back('\0');  // PTX ends with one in memory
+    note(*handle, backends::image_at(bytes.data(), bytes.size()));
+  } catch (...) {
+    forget_image(*handle);
+  }
+  return status;
+}
+
+/// For handles whose owner the driver does not tell: kernels before CUDA 12.5, and functions of library kernels,
+/// whose module is one that nobody loaded by itself.
+void note_kernel(const void* handle, CodeId image) noexcept {
+  try {
+    const std::lock_guard guard(tables().mutex);
+    if (image != 0) {
+      tables().kernels[handle] = image;
+    } else {
+      tables().kernels.erase(handle);
+    }
+  } catch (...) {
+    // Its image stays unknown.
+  }
+}
+
+CodeId image_of(const void* owner) noexcept {
+  const std::lock_guard guard(tables().mutex);
+  const auto found = tables().loaded.find(owner);
+  return found == tables().loaded.end() ? 0 : found->second;
+}
+
+CodeId image_of_kernel(const void* handle) noexcept {
+  CUmodule module = nullptr;
+  const backends::CudaDriver& asked = runtime.driver;
+  auto* function = static_cast<CUfunction>(const_cast<void*>(handle));
+  if (asked.cuFuncGetModule != nullptr && asked.cuFuncGetModule(&module, function) == CUDA_SUCCESS) {
+    if (const CodeId image = image_of(module); image != 0) {
+      return image;
+    }
+  }
+  CUlibrary library = nullptr;
+  auto* kernel = static_cast<CUkernel>(const_cast<void*>(handle));
+  if (asked.cuKernelGetLibrary != nullptr && asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS) {
+    if (const CodeId image = image_of(library); image != 0) {
+      return image;
+    }
+  }
+  const std::lock_guard guard(tables().mutex);
+  const auto found = tables().kernels.find(handle);
+  return found == tables().kernels.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+capture::FunctionId function_identity(CodeId image, std::string_view name) noexcept {
+  return capture::mix(image, XXH3_64bits(name.data(), name.size()));
+}
+
+capture::FunctionId tell_function(CUfunction handle, const std::string& name, capture::FunctionId otherwise) {
+  // Without a name all kernels of an image would look like one.
+  const CodeId image = name.empty() ? 0 : image_of_kernel(handle);
+  const capture::FunctionId id = image == 0 ? otherwise : function_identity(image, name);
+  if (image != 0) {
+    Image taken;
+    {
+      const std::lock_guard guard(tables().mutex);
+      std::swap(taken, tables().images[image]);
+      tables().images[image].kind = taken.kind;
+    }
+    if (!taken.bytes.empty()) {
+      runtime.recorder->code({image, taken.kind, taken.bytes});
+    }
+  }
+  runtime.recorder->function({id, image, name, {}});
+  return id;
+}
+
+void forget_image(const void* handle) noexcept {
+  const std::lock_guard guard(tables().mutex);
+  tables().loaded.erase(handle);
+}
+
+CUresult wrap::cuModuleLoad(CUmodule* module, const char* file) noexcept {
+  return loaded_from_file(driver.cuModuleLoad(module, file), module, file);
+}
+
+CUresult wrap::cuModuleLoadData(CUmodule* module, const void* image) noexcept {
+  return loaded(driver.cuModuleLoadData(module, image), module, image);
+}
+
+CUresult wrap::cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                                  void** values) noexcept {
+  return loaded(driver.cuModuleLoadDataEx(module, image, count, options, values), module, image);
+}
+
+CUresult wrap::cuModuleLoadFatBinary(CUmodule* module, const void* image) noexcept {
+  return loaded(driver.cuModuleLoadFatBinary(module, image), module, image);
+}
+
+CUresult wrap::cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jit_options, void** jit_values,
+                                 unsigned jit_count, CUlibraryOption* options, void** values, unsigned count) noexcept {
+  return loaded(driver.cuLibraryLoadData(library, code, jit_options, jit_values, jit_count, options, values, count),
+                library, code);
+}
+
+CUresult wrap::cuLibraryLoadFromFile(CUlibrary* library, const char* file, CUjit_option* jit_options, void** jit_values,
+                                     unsigned jit_count, CUlibraryOption* options, void** values,
+                                     unsigned count) noexcept {
+  return loaded_from_file(
+      driver.cuLibraryLoadFromFile(library, file, jit_options, jit_values, jit_count, options, values, count), library,
+      file);
+}
+
+CUresult wrap::cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) noexcept {
+  const CUresult status = driver.cuModuleGetFunction(function, module, name);
+  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+    note_kernel(*function, image_of(module));
+  }
+  return status;
+}
+
+CUresult wrap::cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) noexcept {
+  const CUresult status = driver.cuLibraryGetKernel(kernel, library, name);
+  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+    note_kernel(*kernel, image_of(library));
+  }
+  return status;
+}
+
+CUresult wrap::cuKernelGetFunction(CUfunction* function, CUkernel kernel) noexcept {
+  const CUresult status = driver.cuKernelGetFunction(function, kernel);
+  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+    note_kernel(*function, image_of_kernel(kernel));
+  }
+  return status;
+}
+
+}  // namespace refrain::layer::cuda
