@@ -110,6 +110,9 @@ class Backend {
   /// True if complete (or failed); never waits.
   [[nodiscard]] virtual bool complete(Event event) noexcept = 0;
 
+  /// Whether records name all the memory that operations use, as handles that the next three functions take. False:
+  /// kernels are given addresses, which look like any other argument, and verify cannot put back what they change.
+  [[nodiscard]] virtual bool names_memory() const noexcept { return true; }
   /// Reads or writes the whole content of a buffer or image, waiting for it (verify and bench).
   /// The caller made sure that nothing else uses it. `handle` is the native handle.
   [[nodiscard]] virtual std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept = 0;

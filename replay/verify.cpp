@@ -147,7 +147,12 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
   Contents before;
   Contents replayed;
   Contents eager;
-  bool possible = collect(operations, queues, &memories, &result.text);
+  bool possible = context.backend.names_memory();
+  if (!possible) {
+    result.text = "kernels use memory by address here, which verify cannot copy";
+  } else {
+    possible = collect(operations, queues, &memories, &result.text);
+  }
   if (possible && !context.hooks.may_wait()) {
     possible = false;
     result.text = "the application has user events that it has not set yet";

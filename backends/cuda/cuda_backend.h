@@ -35,6 +35,7 @@ class CudaBackend final : public Backend {
   void retain_event(Event event) noexcept override;
   void release_event(Event event) noexcept override;
   [[nodiscard]] bool complete(Event event) noexcept override;
+  [[nodiscard]] bool names_memory() const noexcept override { return false; }
   /// Where memory behind CUDA's pointers ends is not known here: 0. Who knows it can read and write, with an
   /// address as the handle.
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;

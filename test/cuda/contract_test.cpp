@@ -194,6 +194,18 @@ TEST_CASE("errors of the program, and an end without a wait") {
   same_everywhere({"leave"}, 100);
 }
 
+TEST_CASE("verify mode, which cannot put memory back here, submits everything eagerly") {
+  for (const char* program : {"loop", "fork_join", "old_events"}) {
+    CAPTURE(program);
+    const Result plain = run({program}, "plain", 1);
+    const Result result = run({program}, "verify", 1);
+    check_clean(result);
+    CHECK(result.output == plain.output);
+    REQUIRE(result.reported);
+    CHECK(result.differences == 0);
+  }
+}
+
 TEST_CASE("random programs") {
   const int programs = kSanitized ? 3 : 10;
   for (int number = 1; number <= programs; ++number) {
