@@ -24,10 +24,11 @@ Capabilities CudaBackend::capabilities(const capture::QueueInfo& queue) noexcept
   result.update_arguments = true;
   result.simultaneous_use = true;
   if (stream.kind == StreamKind::kBlocking || stream.kind == StreamKind::kNonBlocking) {
-    // Streams of one context and priority. The legacy stream orders others around each launch, so its work
-    // stays by itself.
-    const std::uint64_t mixed =
-        capture::mix(reinterpret_cast<std::uint64_t>(stream.context), static_cast<std::uint64_t>(stream.priority));
+    // Streams of one context, priority and kind. The legacy stream orders others around each launch, so its work
+    // stays by itself; and blocking streams are ordered with it, which work launched in a non-blocking one is not.
+    const std::uint64_t mixed = capture::mix(
+        capture::mix(reinterpret_cast<std::uint64_t>(stream.context), static_cast<std::uint64_t>(stream.priority)),
+        static_cast<std::uint64_t>(stream.kind));
     result.share_group = static_cast<std::uint32_t>(mixed) | 1U;
   }
   return result;
@@ -94,7 +95,7 @@ Status CudaBackend::record(const capture::Graph& graph, std::span<const capture:
     if (const CUresult status = uploader_for(stream.context, &uploader); status != CUDA_SUCCESS) {
       return {status};
     }
-    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_});
+    auto made = std::make_unique<CudaCommandBuffer>(CudaParts{driver_, events_, order_, links_, live_});
     const CUresult status = made->record(graph, nodes, uploader);
     if (status == CUDA_SUCCESS) {
       *result = std::move(made);
@@ -196,6 +197,7 @@ void CudaBackend::forget_function(capture::FunctionId function) noexcept {
 }
 
 void CudaBackend::context_gone(CUcontext context) noexcept {
+  live_.context_gone(context);
   events_.context_gone(context);
   std::erase_if(uploaders_, [context](const auto& entry) { return context == nullptr || entry.first == context; });
 }

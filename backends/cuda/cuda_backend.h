@@ -62,6 +62,7 @@ class CudaBackend final : public Backend {
   const CudaDriver& driver_;
   const char* missing_ = nullptr;
   EventPool events_;
+  LiveBuffers live_;
   StreamOrder order_;
   StreamLinks links_;
   std::mutex recording_;

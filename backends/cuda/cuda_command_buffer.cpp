@@ -1,6 +1,7 @@
 #include "backends/cuda/cuda_command_buffer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/cuda/issue.h"
 
@@ -9,21 +10,47 @@ namespace refrain::backends {
 using capture::NodeIndex;
 using capture::OperationView;
 
+void LiveBuffers::add(CudaCommandBuffer* buffer) {
+  const std::lock_guard guard(mutex_);
+  all_.insert(buffer);
+}
+
+void LiveBuffers::remove(CudaCommandBuffer* buffer) noexcept {
+  const std::lock_guard guard(mutex_);
+  all_.erase(buffer);
+  buffer->destroy();
+}
+
+void LiveBuffers::context_gone(CUcontext context) noexcept {
+  const std::lock_guard guard(mutex_);
+  for (CudaCommandBuffer* buffer : all_) {
+    if (buffer->main_ != nullptr && (context == nullptr || buffer->main_->context == context)) {
+      buffer->destroy();
+      buffer->broken_ = true;
+    }
+  }
+}
+
 CudaCommandBuffer::~CudaCommandBuffer() {
+  parts_.live.remove(this);
+}
+
+void CudaCommandBuffer::destroy() noexcept {
   // A running graph is freed by the driver when it is done.
   if (main_ == nullptr || (executable_ == nullptr && graph_ == nullptr)) {
     return;
   }
   const ContextScope scope(parts_.driver, main_->context);
   if (executable_ != nullptr) {
-    parts_.driver.cuGraphExecDestroy(executable_);
+    parts_.driver.cuGraphExecDestroy(std::exchange(executable_, nullptr));
   }
   if (graph_ != nullptr) {
-    parts_.driver.cuGraphDestroy(graph_);
+    parts_.driver.cuGraphDestroy(std::exchange(graph_, nullptr));
   }
 }
 
 CUresult CudaCommandBuffer::record(const capture::Graph& graph, std::span<const NodeIndex> nodes, CUstream uploader) {
+  parts_.live.add(this);
   const CudaDriver& driver = parts_.driver;
   main_ = &CudaStream::of(graph.queue_of(nodes.front()).handle);
   main_id_ = graph.queue_of(nodes.front()).id;

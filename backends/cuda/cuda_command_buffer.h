@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/backend.h"
@@ -13,12 +15,31 @@
 
 namespace refrain::backends {
 
+class CudaCommandBuffer;
+
+/// The command buffers that exist. Whoever gives one up may do so long after its context was destroyed, when the
+/// driver must not be asked about it any more: what it has of a context goes before the context does. Thread-safe.
+class LiveBuffers {
+ public:
+  /// May throw std::bad_alloc.
+  void add(CudaCommandBuffer* buffer);
+  /// Destroys what the buffer has of the driver.
+  void remove(CudaCommandBuffer* buffer) noexcept;
+  /// A context is about to be destroyed (null: any may be).
+  void context_gone(CUcontext context) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<CudaCommandBuffer*> all_;
+};
+
 /// What a command buffer needs of its backend.
 struct CudaParts {
   const CudaDriver& driver;
   EventPool& events;
   StreamOrder& order;
   StreamLinks& links;
+  LiveBuffers& live;
 };
 
 class CudaCommandBuffer final : public CommandBuffer {
@@ -40,6 +61,10 @@ class CudaCommandBuffer final : public CommandBuffer {
   [[nodiscard]] bool ready() noexcept override;
 
  private:
+  friend class LiveBuffers;
+  /// Gives the graph back to the driver. Not while it is being recorded, launched or changed.
+  void destroy() noexcept;
+
   struct Node {
     capture::NodeIndex index = 0;
     GraphNode node;
@@ -56,7 +81,7 @@ class CudaCommandBuffer final : public CommandBuffer {
   std::vector<Node> nodes_;          ///< with work of their own, by index
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;  ///< null if nothing in it has work of its own
-  bool broken_ = false;               ///< an update failed halfway
+  bool broken_ = false;               ///< an update failed halfway, or the context is gone
 };
 
 }  // namespace refrain::backends

@@ -37,6 +37,8 @@ CudaEvent* EventPool::take(CUcontext context, CUresult* error) noexcept {
   }
   event->context = context;
   event->owned = true;
+  const std::lock_guard guard(mutex_);
+  event->epoch = epoch_;
   return event;
 }
 
@@ -55,8 +57,11 @@ void EventPool::release(CudaEvent& event) noexcept {
   if (event.owned && event.context != nullptr) {
     try {
       const std::lock_guard guard(mutex_);
-      free_.push_back(&event);
-      return;
+      if (event.epoch == epoch_) {
+        free_.push_back(&event);
+        return;
+      }
+      // It was out while a context went, maybe its own, whose address may be another one's by now.
     } catch (...) {
       driver_.cuEventDestroy_v2(event.handle);
     }
@@ -66,8 +71,10 @@ void EventPool::release(CudaEvent& event) noexcept {
 
 void EventPool::context_gone(CUcontext context) noexcept {
   const std::lock_guard guard(mutex_);
-  std::erase_if(free_, [context](CudaEvent* event) {
+  ++epoch_;
+  std::erase_if(free_, [this, context](CudaEvent* event) {
     if (context != nullptr && event->context != context) {
+      event->epoch = epoch_;
       return false;
     }
     delete event;

@@ -15,7 +15,8 @@ namespace refrain::backends {
 struct CudaEvent {
   CUevent handle = nullptr;
   CUcontext context = nullptr;
-  bool owned = false;  ///< by the pool
+  bool owned = false;       ///< by the pool
+  std::uint64_t epoch = 0;  ///< of the pool, when it was made
   std::atomic<std::uint32_t> references{1};
 
   [[nodiscard]] static CudaEvent& of(Event event) noexcept { return *reinterpret_cast<CudaEvent*>(event); }
@@ -43,6 +44,7 @@ class EventPool {
   const CudaDriver& driver_;
   std::mutex mutex_;
   std::vector<CudaEvent*> free_;
+  std::uint64_t epoch_ = 0;  ///< number of contexts that went: events of theirs may still be out
 };
 
 }  // namespace refrain::backends

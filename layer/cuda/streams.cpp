@@ -130,8 +130,9 @@ void forget(StreamState* stream) noexcept {
   stream->stream.id.store(0, std::memory_order_release);
 }
 
-/// Everything that is known of streams and kernels goes, and every graph: before a context is destroyed.
-void forget_all() noexcept {
+/// Everything that is known of streams and kernels goes, and every graph: before `context` is destroyed (null: any
+/// may be).
+void forget_all(CUcontext context) noexcept {
   forget_functions();
   std::vector<StreamState*> gone;
   {
@@ -148,7 +149,7 @@ void forget_all() noexcept {
   for (StreamState* stream : gone) {
     forget(stream);
   }
-  runtime.backend->context_gone(nullptr);
+  runtime.backend->context_gone(context);
 }
 
 template <class Destroy>
@@ -169,12 +170,28 @@ CUresult destroy_stream(const replay::EntryPoint& entry_point, CUstream handle, 
 }
 
 template <class Destroy>
-CUresult destroy_context(const replay::EntryPoint& entry_point, Destroy&& destroy) noexcept {
+CUresult destroy_context(const replay::EntryPoint& entry_point, CUcontext context, Destroy&& destroy) noexcept {
   HostCall host_call(entry_point);
   if (engine() != nullptr) {
-    forget_all();
+    forget_all(context);
   }
   return host_call.done(destroy(), true);
+}
+
+/// A device's primary context; null if that cannot be known.
+CUcontext primary_of(CUdevice device) noexcept {
+  const backends::CudaDriver& calls = runtime.driver;
+  CUcontext context = nullptr;
+  unsigned flags = 0;
+  int active = 0;
+  if (calls.cuDevicePrimaryCtxGetState == nullptr || calls.cuDevicePrimaryCtxRetain == nullptr ||
+      calls.cuDevicePrimaryCtxRelease_v2 == nullptr ||
+      calls.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS || active == 0 ||
+      calls.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
+    return nullptr;
+  }
+  calls.cuDevicePrimaryCtxRelease_v2(device);  // the program's own reference is left
+  return context;
 }
 
 template <class Unload>
@@ -243,29 +260,32 @@ CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
 }
 
 CUresult wrap::cuCtxDestroy(CUcontext context) noexcept {
-  return destroy_context(entry::cuCtxDestroy, [&] { return driver.cuCtxDestroy(context); });
+  return destroy_context(entry::cuCtxDestroy, context, [&] { return driver.cuCtxDestroy(context); });
 }
 CUresult wrap::cuCtxDestroy_v2(CUcontext context) noexcept {
-  return destroy_context(entry::cuCtxDestroy_v2, [&] { return driver.cuCtxDestroy_v2(context); });
+  return destroy_context(entry::cuCtxDestroy_v2, context, [&] { return driver.cuCtxDestroy_v2(context); });
 }
 CUresult wrap::cuCtxDetach(CUcontext context) noexcept {
-  return destroy_context(entry::cuCtxDetach, [&] { return driver.cuCtxDetach(context); });
+  return destroy_context(entry::cuCtxDetach, context, [&] { return driver.cuCtxDetach(context); });
 }
 CUresult wrap::cuGreenCtxDestroy(CUgreenCtx context) noexcept {
-  return destroy_context(entry::cuGreenCtxDestroy, [&] { return driver.cuGreenCtxDestroy(context); });
+  return destroy_context(entry::cuGreenCtxDestroy, nullptr, [&] { return driver.cuGreenCtxDestroy(context); });
 }
 CUresult wrap::cuDevicePrimaryCtxRelease(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxRelease, [&] { return driver.cuDevicePrimaryCtxRelease(device); });
+  return destroy_context(entry::cuDevicePrimaryCtxRelease, primary_of(device),
+                         [&] { return driver.cuDevicePrimaryCtxRelease(device); });
 }
 CUresult wrap::cuDevicePrimaryCtxRelease_v2(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxRelease_v2,
+  return destroy_context(entry::cuDevicePrimaryCtxRelease_v2, primary_of(device),
                          [&] { return driver.cuDevicePrimaryCtxRelease_v2(device); });
 }
 CUresult wrap::cuDevicePrimaryCtxReset(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxReset, [&] { return driver.cuDevicePrimaryCtxReset(device); });
+  return destroy_context(entry::cuDevicePrimaryCtxReset, primary_of(device),
+                         [&] { return driver.cuDevicePrimaryCtxReset(device); });
 }
 CUresult wrap::cuDevicePrimaryCtxReset_v2(CUdevice device) noexcept {
-  return destroy_context(entry::cuDevicePrimaryCtxReset_v2, [&] { return driver.cuDevicePrimaryCtxReset_v2(device); });
+  return destroy_context(entry::cuDevicePrimaryCtxReset_v2, primary_of(device),
+                         [&] { return driver.cuDevicePrimaryCtxReset_v2(device); });
 }
 
 }  // namespace refrain::layer::cuda

@@ -82,6 +82,10 @@ TEST_CASE("promise 1, same order: the default stream among blocking and non-bloc
   same_everywhere({"default_stream"}, 100);
 }
 
+TEST_CASE("promise 1, same order: the default stream before and after blocking and non-blocking ones together") {
+  same_everywhere({"mixed_kinds"}, 100);
+}
+
 TEST_CASE("promise 1, same order: the default stream alone, and the thread's default stream") {
   same_everywhere({"own_default_stream"}, 100);
 }

@@ -325,3 +325,79 @@ PROGRAM(host_functions) {
   print("x", x, kCount);
   return 0;
 }
+
+/// What a blocking stream does is ordered with the default stream even where a non-blocking one works beside it:
+/// before it, and after it, with calls in between that end what may be held, and without.
+PROGRAM(mixed_kinds) {
+  const Device gpu;
+  CUstream alone = make_stream(CU_STREAM_NON_BLOCKING);
+  CUstream blocking = make_stream(CU_STREAM_DEFAULT);
+  CUevent event = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  const CUdeviceptr z = filled(kCount, 3);
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction busy = gpu.function("busy");
+  const auto both = [&](Word value) {
+    mix_in(alone, mix, z, z, kCount, value);
+    mix_in(blocking, mix, x, y, kCount, value);
+    mix_in(alone, mix, z, z, kCount, value + 1);
+    mix_in(blocking, mix, x, y, kCount, value + 2);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    launch_on(nullptr, busy, 1, y, Word{30});
+    cuEventQuery(event);  // ends what may be held
+    both(1);
+    cuEventQuery(event);
+    both(5);
+    launch_on(nullptr, busy, 1, x, Word{10});
+    cuEventQuery(event);
+    both(9);
+    CHECK_CU(cuStreamSynchronize(round % 2 == 0 ? alone : blocking));
+    launch_on(blocking, busy, 1, x, Word{20});
+    launch_on(alone, busy, 1, z, Word{20});
+    both(13);
+    launch_on(nullptr, busy, 1, x, Word{1 + static_cast<Word>(round % 3)});
+    mix_in(nullptr, mix, y, x, kCount, 3);
+    if (round % 5 == 0) {
+      CHECK_CU(cuCtxSynchronize());
+    }
+  }
+  CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
+  print("y", y, kCount);
+  print("z", z, kCount);
+  return 0;
+}
+
+/// The end of one stream's work is known from its event alone, to the host and to another stream: for the errors.
+PROGRAM(short_events) {
+  const Device gpu;
+  CUstream first = make_stream();
+  CUstream second = make_stream();
+  CUevent done = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  Word* host = pinned(kCount);
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction busy = gpu.function("busy");
+  Word sum = 0;
+  for (int round = 0; round < 60; ++round) {
+    launch_on(first, busy, 1, x, Word{30});
+    mix_in(first, mix, x, y, kCount, 1);
+    CHECK_CU(cuMemcpyDtoHAsync(host, x, kCount * sizeof(Word), first));
+    CHECK_CU(cuEventRecord(done, first));
+    CHECK_CU(cuEventSynchronize(done));
+    sum = sum * 31 + host[5];
+    launch_on(first, busy, 1, x, Word{30});
+    mix_in(first, mix, x, y, kCount, 2);
+    CHECK_CU(cuEventRecord(done, first));
+    pause_briefly();
+    CHECK_CU(cuStreamWaitEvent(second, done, 0));
+    mix_in(second, mix, y, x, kCount, 3);
+    CHECK_CU(cuStreamSynchronize(second));
+  }
+  std::printf("sum %u\n", sum);
+  print("y", y, kCount);
+  return 0;
+}

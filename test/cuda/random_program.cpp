@@ -34,7 +34,7 @@ class Worker {
         scale_(gpu.function("scale")),
         odd_(gpu.function("odd")) {
     for (CUstream& stream : streams_) {
-      stream = make_stream(below(2) == 0 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT);
+      stream = make_any_stream();
     }
     for (Buffer& buffer : buffers_) {
       buffer.address = filled(kCount, below(1000));
@@ -104,8 +104,20 @@ class Worker {
     sum_ = sum_ * 31 + staging_[1];
   }
 
+  CUstream make_any_stream() { return make_stream(below(2) == 0 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT); }
+
+  /// The default stream orders blocking streams around itself.
+  static bool ordered(CUstream first, CUstream second) {
+    CUstream other = first == CU_STREAM_LEGACY ? second : second == CU_STREAM_LEGACY ? first : nullptr;
+    unsigned flags = CU_STREAM_NON_BLOCKING;
+    if (other != nullptr) {
+      CHECK_CU(cuStreamGetFlags(other, &flags));
+    }
+    return (flags & CU_STREAM_NON_BLOCKING) == 0;
+  }
+
   void take(Buffer& buffer, CUstream stream) {
-    if (buffer.stream != nullptr && buffer.stream != stream) {
+    if (buffer.stream != nullptr && buffer.stream != stream && !ordered(buffer.stream, stream)) {
       CHECK_CU(cuStreamWaitEvent(stream, buffer.event, 0));
     }
   }
@@ -185,7 +197,7 @@ class Worker {
           each.stream = each.stream == stream ? nullptr : each.stream;
         }
         CHECK_CU(cuStreamDestroy(stream));
-        stream = make_stream();
+        stream = make_any_stream();
       }
     }
   }
