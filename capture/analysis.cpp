@@ -150,8 +150,8 @@ class Collector {
     finding.host_ns = part(use.host_ns, use.recordable, graph.size());
     finding.what = graph_text(capture_, number, use);
     if (splitting != 0) {
-      finding.details.push_back(fmt::format("in parts: {} of its {} operations {} no command-buffer command", splitting,
-                                            graph.size(), splitting == 1 ? "has" : "have"));
+      finding.details.push_back(
+          fmt::format("in parts: {} of its {} operations cannot be part of a command buffer", splitting, graph.size()));
     }
     if (use.arguments == Arguments::kChanging) {
       finding.kind = Finding::Kind::kChanging;

@@ -31,14 +31,18 @@ class ContextScope {
 /// As long as it lives, calls of this thread are ours: they do not disturb a capture of the application.
 class RelaxedCapture {
  public:
-  explicit RelaxedCapture(const CudaDriver& driver) noexcept : driver_(driver) {
-    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
-  }
-  ~RelaxedCapture() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  explicit RelaxedCapture(const CudaDriver& driver) noexcept : driver_(driver) { exchange(); }
+  ~RelaxedCapture() { exchange(); }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;
 
  private:
+  void exchange() noexcept {
+    if (driver_.cuThreadExchangeStreamCaptureMode != nullptr) {  // drivers too old to replay can be captured
+      driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+    }
+  }
+
   const CudaDriver& driver_;
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };

@@ -14,7 +14,6 @@
 namespace refrain::backends::cuda {
 namespace {
 
-using capture::ArgumentKind;
 using capture::Handle;
 using capture::MemoryPlace;
 using capture::OperationKind;

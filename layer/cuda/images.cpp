@@ -122,11 +122,16 @@ CodeId image_of_kernel(const void* handle) noexcept {
   const backends::CudaDriver& asked = runtime.driver;
   auto* function = static_cast<CUfunction>(const_cast<void*>(handle));
   auto* kernel = static_cast<CUkernel>(const_cast<void*>(handle));
+  // Each function takes handles of one kind; only cuFuncGetParamInfo is known to say "invalid handle" to the other.
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  const bool of_library = asked.cuFuncGetParamInfo != nullptr &&
+                          asked.cuFuncGetParamInfo(function, 0, &offset, &size) == CUDA_ERROR_INVALID_HANDLE;
   CodeId image = 0;
-  if (asked.cuFuncGetModule != nullptr && asked.cuFuncGetModule(&module, function) == CUDA_SUCCESS) {
-    image = image_of(module);
-  } else if (asked.cuKernelGetLibrary != nullptr && asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS) {
-    image = image_of(library);
+  if (of_library && asked.cuKernelGetLibrary != nullptr) {
+    image = asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS ? image_of(library) : 0;
+  } else if (!of_library && asked.cuFuncGetModule != nullptr) {
+    image = asked.cuFuncGetModule(&module, function) == CUDA_SUCCESS ? image_of(module) : 0;
   }
   if (image != 0) {
     return image;
