@@ -34,13 +34,14 @@ CUresult begin(CUstream handle, bool per_thread, CUstreamCaptureMode mode) {
   if (stream->legacy || stream->capture != nullptr) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
-  auto* capture = new Capture;  // events may name it for ever
+  auto* capture = new Capture;
   capture->graph = state().graphs.make();
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
   capture->origin = stream;
   stream->capture = capture;
   state().captures.push_back(capture);
+  state().kept_captures.push_back(capture);
   return CUDA_SUCCESS;
 }
 

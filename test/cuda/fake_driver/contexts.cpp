@@ -31,7 +31,8 @@ Context* find_context(CUcontext handle) {
 }
 
 Context* make_context() {
-  auto* made = new Context;  // never freed: threads may have it on their stacks
+  auto* made = new Context;
+  state().kept_contexts.push_back(made);
   made->legacy = new Stream;
   made->legacy->context = made;
   made->legacy->legacy = true;

@@ -116,6 +116,9 @@ struct State {
   Context* primary = nullptr;
   int primary_users = 0;
   std::vector<Context*> contexts;
+  /// Never freed: threads may have contexts on their stacks, and events name captures.
+  std::vector<Context*> kept_contexts;
+  std::vector<Capture*> kept_captures;
   Handles<Stream> streams;
   Handles<Event> events;
   Handles<Module> modules, libraries;
