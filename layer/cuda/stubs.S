@@ -98,7 +98,7 @@ refrain_cuda_stub_addresses:
 // Anonymous stubs: as many as kAnonymousStubs in stubs.h.
         .balign 32
         .cfi_startproc
-        .rept   1024
+        .rept   4096
         host_body
         .endr
         .cfi_endproc

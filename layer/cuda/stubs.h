@@ -24,7 +24,7 @@ struct EntryDescription {
 std::span<const EntryDescription> entry_descriptions() noexcept;
 
 /// Functions outside the lists that can be watched in one process.
-inline constexpr std::uint32_t kAnonymousStubs = 1024;
+inline constexpr std::uint32_t kAnonymousStubs = 4096;
 
 /// Address of stub `index`: what the application may be given in place of the driver's function.
 void* stub_address(std::uint32_t index) noexcept;
