@@ -61,14 +61,21 @@ std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& 
           block.z};
 }
 
+int id_of(const CUlaunchAttribute& attribute) noexcept {
+  static_assert(sizeof(attribute.id) == sizeof(int));
+  int id = 0;
+  std::memcpy(&id, &attribute.id, sizeof(id));
+  return id;
+}
+
 bool normalize(const CUlaunchAttribute& given, CUlaunchAttribute* result) noexcept {
   std::memset(result, 0, sizeof(*result));
-  result->id = given.id;
+  std::memcpy(&result->id, &given.id, sizeof(given.id));
   const auto copy = [&](std::size_t bytes) {
     std::memcpy(&result->value, &given.value, bytes);
     return true;
   };
-  switch (given.id) {
+  switch (id_of(given)) {
     case CU_LAUNCH_ATTRIBUTE_IGNORE: return true;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: return copy(sizeof(given.value.accessPolicyWindow));
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: return copy(sizeof(given.value.cooperative));

@@ -34,6 +34,10 @@ struct KernelCall {
 [[nodiscard]] std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid,
                                                                                   const Grid& block) noexcept;
 
+/// The number of an attribute. (A program made for a newer driver may have numbers that the enumeration lacks, and
+/// reading one as such would be undefined.)
+[[nodiscard]] int id_of(const CUlaunchAttribute& attribute) noexcept;
+
 /// Copies an attribute so that equal attributes have equal bytes. False if a launch with it cannot be held:
 /// it names an event or a node, or nobody here knows it.
 bool normalize(const CUlaunchAttribute& given, CUlaunchAttribute* result) noexcept;

@@ -25,7 +25,7 @@ class Attributes {
   explicit Attributes(std::span<const CUlaunchAttribute> given) noexcept {
     known_ = given.size() <= kMost;
     for (std::size_t i = 0; known_ && i < given.size(); ++i) {
-      if (given[i].id != CU_LAUNCH_ATTRIBUTE_IGNORE) {
+      if (backends::id_of(given[i]) != CU_LAUNCH_ATTRIBUTE_IGNORE) {
         known_ = backends::normalize(given[i], &values_[count_]);
         ++count_;
       }

@@ -91,7 +91,7 @@ TEST_CASE("attributes that name an event or a node, and unknown ones, cannot be 
   CUlaunchAttribute given{}, result{};
   for (const int id : {int{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, int{CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT},
                        int{CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE}, 4711}) {
-    given.id = static_cast<CUlaunchAttributeID>(id);
+    std::memcpy(&given.id, &id, sizeof(id));
     CHECK_FALSE(normalize(given, &result));
   }
 }
