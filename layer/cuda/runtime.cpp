@@ -1,6 +1,7 @@
 #include "layer/cuda/runtime.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -23,6 +24,32 @@ namespace {
 
 /// An error of held work that a stub flushed: the stub cannot report it, the next typed call does.
 thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
+
+/// SIGUSR1 came: the report is printed at the next call that waits or asks.
+std::atomic<bool> report_wanted{false};
+
+void on_report_signal(int /*number*/) {
+  report_wanted.store(true, std::memory_order_relaxed);
+}
+
+/// Only if nobody else wants the signal.
+void install_report_handler() noexcept {
+  struct sigaction now {};
+  if (sigaction(SIGUSR1, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
+    return;
+  }
+  struct sigaction ours {};
+  ours.sa_handler = &on_report_signal;
+  ours.sa_flags = SA_RESTART;
+  sigemptyset(&ours.sa_mask);
+  sigaction(SIGUSR1, &ours, nullptr);
+}
+
+void print_wanted_report(const replay::Engine& running) noexcept {
+  if (report_wanted.load(std::memory_order_relaxed) && report_wanted.exchange(false)) [[unlikely]] {
+    running.write_report();
+  }
+}
 
 void in_child() {
   // CUDA does not work in a child that was forked after its start; nothing of ours may touch it there.
@@ -54,6 +81,9 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     set_stubs_watching(true);
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
+    if (settings.report) {
+      install_report_handler();
+    }
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
   }
@@ -73,6 +103,7 @@ HostCall::HostCall(const replay::EntryPoint& entry_point, bool unknown) noexcept
     : entry_point_(entry_point), engine_(cuda::engine()) {
   if (engine_ != nullptr) {
     held_error_ = engine_->flush_all(entry_point);
+    print_wanted_report(*engine_);
     if (unknown) {
       runtime.backend->order().forget();
     }
@@ -106,6 +137,7 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
     }
     runtime.backend->links().settle_all();
     runtime.backend->order().forget();
+    print_wanted_report(*running);
   }
   errno = saved_errno;
 }

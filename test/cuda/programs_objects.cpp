@@ -1,5 +1,6 @@
 // Objects that come and go, the program's own graphs, contexts, processes.
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,4 +245,19 @@ PROGRAM(leave) {
   }
   std::printf("end 0\n");
   std::exit(0);
+}
+
+/// Asks itself for a report, if anybody handles the signal, and then calls something that waits.
+PROGRAM(report) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  struct sigaction now {};
+  if (sigaction(SIGUSR1, nullptr, &now) == 0 && now.sa_handler != SIG_DFL) {
+    raise(SIGUSR1);
+  }
+  scale(stream, gpu.function("scale"), x, kCount, 3, 1);
+  CHECK_CU(cuStreamSynchronize(stream));
+  print("x", x, kCount);
+  return 0;
 }
