@@ -74,7 +74,11 @@ CUresult record(const replay::EntryPoint& entry_point, CUevent handle, CUstream 
         if (event == nullptr) {
           return;
         }
-        event->lane.store(running->lane().number(), std::memory_order_relaxed);
+        // Numbers of submissions only compare within a lane. What another one held of the event was settled above.
+        const std::uint64_t own = running->lane().number();
+        if (event->lane.exchange(own, std::memory_order_relaxed) != own) {
+          event->recorded_sequence.store(0, std::memory_order_relaxed);
+        }
         event->sequence.store(sequence, std::memory_order_relaxed);
         if (!held) {
           event->recorded_sequence.store(sequence, std::memory_order_relaxed);

@@ -58,7 +58,7 @@ struct EventState {
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::uint64_t> waiting_lane{0};
   std::atomic<std::uint64_t> waiting_sequence{0};
-  std::atomic<std::uint64_t> recorded_sequence{0};  ///< newest held record that reached the driver
+  std::atomic<std::uint64_t> recorded_sequence{0};  ///< newest record of `lane` that reached the driver
   std::atomic<const backends::CudaStream*> point_stream{nullptr};
   std::atomic<std::uint64_t> point_tail{0};
 

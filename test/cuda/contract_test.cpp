@@ -226,6 +226,10 @@ TEST_CASE("random programs") {
   }
 }
 
+TEST_CASE("promise 1, same order: an event that two threads record in turn") {
+  same_everywhere({"event_in_turn"}, 400);
+}
+
 TEST_CASE("a report on request, besides the one at the end") {
   const Result plain = run({"report"}, "plain");
   const auto reports = [](const Result& result) {

@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
+#include <thread>
+
 #include "test/cuda/program.h"
 
 using namespace program;
@@ -258,6 +261,51 @@ PROGRAM(report) {
   }
   scale(stream, gpu.function("scale"), x, kCount, 3, 1);
   CHECK_CU(cuStreamSynchronize(stream));
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Two threads use one event in turn; the first has submitted far more than the other.
+PROGRAM(event_in_turn) {
+  const Device gpu;
+  CUstream first = make_stream();
+  CUstream second = make_stream();
+  CUevent event = make_event();
+  Word* told = pinned(1);
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  CUfunction busy = gpu.function("busy");
+  CUfunction store = gpu.function("store");
+  for (Word i = 0; i < 3000; ++i) {
+    scale(first, kernel, x, kCount, 3, i);
+  }
+  CHECK_CU(cuStreamSynchronize(first));
+  int late = 0;
+  std::barrier turn(2);
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (Word round = 1; round <= 200; ++round) {
+      turn.arrive_and_wait();
+      launch_on(second, busy, 1, x, Word{300});
+      launch_on(second, store, 1, reinterpret_cast<CUdeviceptr>(told), round);
+      CHECK_CU(cuEventRecord(event, second));
+      CHECK_CU(cuEventSynchronize(event));
+      late += *static_cast<volatile Word*>(told) == round ? 0 : 1;
+      turn.arrive_and_wait();
+    }
+  });
+  for (int round = 0; round < 200; ++round) {
+    for (Word i = 0; i < 3; ++i) {
+      scale(first, kernel, x, kCount, 3, i);
+    }
+    CHECK_CU(cuEventRecord(event, first));
+    CHECK_CU(cuEventSynchronize(event));
+    turn.arrive_and_wait();
+    turn.arrive_and_wait();
+  }
+  other.join();
+  CHECK_CU(cuCtxSynchronize());
+  std::printf("late %d\n", late);
   print("x", x, kCount);
   return 0;
 }
