@@ -133,7 +133,7 @@ void GraphStore::build(Job& job) {
   make_room(job.entry.get());
   auto executable = Executable::build(job.occurrence, settings_, backend_, &why);
   // With processors to spare, building only costs what others wait for the driver's locks meanwhile.
-  // (On an H200 launches took 3 % longer on average while graphs were built without a pause.)
+  // (On an H200 the median launch took 3.7 to 4.1 us while graphs were built without a pause, and 3.9 us without.)
   static const std::uint64_t share = std::thread::hardware_concurrency() >= 4 ? 16 : 1;
   spend((now_ns() - start) / share);
   publish(job, std::move(executable), why);

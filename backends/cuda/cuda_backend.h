@@ -23,7 +23,7 @@ class CudaBackend final : public Backend {
   /// front of it, so that it grows by less than the device is slower than the host; and each launch costs the
   /// device about 2 us.
   [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256}; }
-  /// On an H200 a launch costs 3.5 us, and looking at it 30 ns.
+  /// A launch costs some 3.5 us (H200), looking at it about a hundredth of that (docs/performance.md).
   [[nodiscard]] bool lanes_may_sleep() const noexcept override { return false; }
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;

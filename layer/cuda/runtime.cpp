@@ -131,7 +131,9 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
   if (runtime.recorder != nullptr) {
     watch_memory(entry_point);
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  // One that gave up may still hold something.
+  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  if (running != nullptr && (running->active() || running->anything_held())) {
     if (const int error = running->flush_all(entry_point); error != 0) {
       pending_error = error;
     }
