@@ -1,4 +1,4 @@
-// `refrain run --capture`, `refrain dump` and `refrain bench` on a program of the driver API, on the small driver.
+// `refrain run --capture`, `refrain dump` and `refrain bench` on a program of the driver API, on the simulated device.
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ class Folder {
 /// have it preloaded.
 Outcome run_captured(const std::vector<std::string>& command, const std::string& file, bool portable,
                      const std::string& seed) {
-  return run(command, {"LD_LIBRARY_PATH=" SHIM_FOLDER, "REFRAIN_CUDA_DRIVER=" FAKE_DRIVER, "FAKE_CUDA_SEED=" + seed,
+  return run(command, {"LD_LIBRARY_PATH=" SHIM_FOLDER, "REFRAIN_CUDA_DRIVER=" SIM_CUDA, "SIM_SEED=" + seed,
                        "REFRAIN_MODE=capture", "REFRAIN_CAPTURE_FILE=" + file,
                        std::string("REFRAIN_PORTABLE=") + (portable ? "on" : "off"), "REFRAIN_REPORT=off"});
 }
@@ -49,7 +49,7 @@ capture::Capture captured(const std::string& file, bool portable) {
   const Outcome outcome = run_captured({CAPTURE_PROGRAM, "5"}, file, portable, "2");
   CAPTURE(outcome.output);
   REQUIRE(outcome.status == 0);
-  CHECK(outcome.output == run({CAPTURE_PROGRAM, "5"}, {"FAKE_CUDA_SEED=2"}).output);
+  CHECK(outcome.output == run({CAPTURE_PROGRAM, "5"}, {"SIM_SEED=2"}).output);
   std::string error;
   auto capture = capture::read_capture(file, &error);
   CAPTURE(error);
@@ -75,7 +75,7 @@ TEST_CASE("CUDA capture: code, kernels, memory, devices") {
   const capture::Capture capture = captured(folder.file("one.rfn"), true);
   REQUIRE(capture.devices.size() == 1);
   CHECK(capture.devices[0].api == "cuda");
-  CHECK(capture.devices[0].name == "Fake device");
+  CHECK(capture.devices[0].name == "Simulated device");
   CHECK(capture.devices[0].native.find("compute capability 9.0") != std::string::npos);
   CHECK(capture.queues.size() == 2);
   for (const auto& [id, queue] : capture.queues) {
@@ -149,7 +149,7 @@ TEST_CASE("CUDA capture: bench runs it without the program") {
     for (const char* seed : {"0", "1", "2", "3"}) {
       const Outcome outcome =
           run({REFRAIN, "bench", "--json", "--quiet", "--repetitions", "3", "--chunks", "0,1,3", file},
-              {std::string("FAKE_CUDA_SEED=") + seed});
+              {std::string("SIM_SEED=") + seed});
       CAPTURE(seed, outcome.output);
       REQUIRE(outcome.status == 0);
       const auto json = nlohmann::json::parse(outcome.output);
@@ -173,13 +173,13 @@ TEST_CASE("CUDA capture: random programs") {
     const std::string seed = std::to_string(number);
     const std::vector<std::string> command{PROGRAMS_FILE, "random", seed, number % 2 == 0 ? "2" : "1", "2"};
     const std::string file = folder.file(seed + ".rfn");
-    const Outcome plain = run(command, {"FAKE_CUDA_SEED=" + seed});
+    const Outcome plain = run(command, {"SIM_SEED=" + seed});
     const Outcome outcome = run_captured(command, file, number % 2 == 0, seed);
     CAPTURE(seed, outcome.output);
     CHECK(outcome.status == 0);
     CHECK(outcome.output == plain.output);
     const Outcome bench = run({REFRAIN, "bench", "--json", "--quiet", "--repetitions", "1", "--warm-up", "0", file},
-                              {"FAKE_CUDA_SEED=" + std::to_string(number + 1)});
+                              {"SIM_SEED=" + std::to_string(number + 1)});
     CAPTURE(bench.output);  // violations would stand there as well
     REQUIRE(bench.status == 0);
     const auto json = nlohmann::json::parse(bench.output);
@@ -197,7 +197,7 @@ TEST_CASE("CUDA capture: dump") {
   const capture::Capture capture = captured(file, true);
   const std::string summary = run({REFRAIN, "dump", file}).output;
   CAPTURE(summary);
-  CHECK(summary.find("Fake device on NVIDIA CUDA") != std::string::npos);
+  CHECK(summary.find("Simulated device on NVIDIA CUDA") != std::string::npos);
   CHECK(summary.find("cuStreamSynchronize") != std::string::npos);
   const Outcome graph = run({REFRAIN, "dump", "--graph", std::to_string(loop_of(capture).id()), file});
   CAPTURE(graph.output);

@@ -1,5 +1,5 @@
 // The promises of the design, and the things a CUDA program may do, one by one: small programs run plain and in every
-// mode on a driver that works in any order it may (fake_driver/); they must print the same and break no rule of the
+// mode on a driver that works in any order it may (../sim); they must print the same and break no rule of the
 // API; in replay mode something must really have been replayed.
 
 #include <catch2/catch.hpp>

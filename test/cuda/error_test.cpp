@@ -18,7 +18,7 @@ constexpr const char* kInjected = "error 701 from ";  // CUDA_ERROR_LAUNCH_OUT_O
 /// always does.
 long fail_everywhere(const std::string& program, const std::string& mode, int seed, long step) {
   const std::string count_file = child::scratch("calls");
-  const Result good = run({program}, mode, seed, {{"FAKE_CUDA_COUNT", count_file}});
+  const Result good = run({program}, mode, seed, {{"SIM_COUNT", count_file}});
   REQUIRE(good.exit_code == 0);
   long calls = 0;
   std::ifstream(count_file) >> calls;
@@ -26,7 +26,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
   long told = 0;
   // Every call of the first part, where objects are made and graphs built, then in steps.
   for (long call = 1; call <= calls; call += call < 100 && !kSanitized ? 1 : 1 + calls / step) {
-    const Result result = run({program}, mode, seed, {{"FAKE_CUDA_FAIL_AT", std::to_string(call)}});
+    const Result result = run({program}, mode, seed, {{"SIM_FAIL_AT", std::to_string(call)}});
     CAPTURE(program, mode, seed, call, calls);
     INFO("output: " << result.output);
     INFO("errors: " << result.errors.substr(0, 3000));

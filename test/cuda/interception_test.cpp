@@ -1,4 +1,4 @@
-// Every way to the driver, from outside: programs of their own with the library preloaded, on the small driver.
+// Every way to the driver, from outside: programs of their own with the library preloaded, on the simulated device.
 
 #include <dlfcn.h>
 
@@ -94,7 +94,7 @@ TEST_CASE("programs that open the driver themselves") {
   CHECK(has(deep, "work good"));
   CHECK(has(deep, kActive));
   // Not without the audit module.
-  const Outcome absolute = run({OPENING_PROGRAM, "open", FAKE_DRIVER}, kPreload);
+  const Outcome absolute = run({OPENING_PROGRAM, "open", SIM_CUDA}, kPreload);
   CHECK(absolute.status == 0);
   CHECK(has(absolute, "cuCtxSynchronize in driver"));
 }
@@ -103,7 +103,7 @@ TEST_CASE("the audit module catches what preloading misses") {
   SKIP_WITH_SANITIZERS();
   const Words audited = with(kPreload, {"LD_AUDIT=" AUDIT});
   for (const Words& command :
-       {Words{OPENING_PROGRAM, "open", FAKE_DRIVER}, Words{OPENING_PROGRAM, "open", "libcuda.so"},
+       {Words{OPENING_PROGRAM, "open", SIM_CUDA}, Words{OPENING_PROGRAM, "open", "libcuda.so"},
         Words{OPENING_PROGRAM, "namespace", "libcuda.so.1"}, Words{OPENING_PROGRAM, "open", "libcuda.so.1"}}) {
     CAPTURE(command);
     const Outcome outcome = run(command, audited);
@@ -115,7 +115,7 @@ TEST_CASE("the audit module catches what preloading misses") {
   }
   CHECK(run({LINKED_PROGRAM}, audited).status == 0);
   // glibc tells nobody about an absolute path for another namespace (2.36): it works, unseen.
-  const Outcome unseen = run({OPENING_PROGRAM, "namespace", FAKE_DRIVER}, audited);
+  const Outcome unseen = run({OPENING_PROGRAM, "namespace", SIM_CUDA}, audited);
   CHECK(unseen.status == 0);
   CHECK(has(unseen, "cuCtxSynchronize in driver"));
 }
@@ -233,7 +233,7 @@ TEST_CASE("run preloads only where there is a driver and where it can") {
 TEST_CASE("doctor shows driver, route and proof") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({REFRAIN, "doctor"});
-  CHECK(has(outcome, "driver      " FAKE_DRIVER ", for CUDA 13.0\n"));
+  CHECK(has(outcome, "driver      " SIM_CUDA ", for CUDA 13.0\n"));
   CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n"));
   CHECK(has(outcome, "hooked      yes: refrain layer active "));
   CHECK(has(outcome, " cuda entries=672 neutral="));

@@ -25,7 +25,7 @@ inline void check(CUresult status, const char* what) {
 }
 #define CHECK_CU(call) ::program::check((call), #call)
 
-/// The device's primary context, current; a module with these kernels (kernels.cpp of the fake driver):
+/// The device's primary context, current; a module with these kernels (contract_kernels.cpp of the simulated device):
 ///   scale(x, n, a, b):    x[i] = x[i] * a + b          (unsigned, wraps)
 ///   mix_in(x, y, n, a):   x[i] = x[i] * 31 + y[i] + a
 ///   odd(a, x, b, c):      parameters of 1, 8, 2 and 8 bytes

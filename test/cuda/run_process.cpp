@@ -27,9 +27,8 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
   const std::string log = std::filesystem::temp_directory_path() /
                           ("refrain-cuda-" + std::to_string(getpid()) + "-" + std::to_string(number++) + ".log");
   std::filesystem::remove(log);
-  const std::string folder = std::filesystem::path(FAKE_DRIVER).parent_path();
-  std::string line =
-      "exec env -u LD_PRELOAD -u LD_AUDIT LD_LIBRARY_PATH=" + quoted(folder) + " FAKE_CUDA_LOG=" + quoted(log);
+  const std::string folder = std::filesystem::path(SIM_CUDA).parent_path();
+  std::string line = "exec env -u LD_PRELOAD -u LD_AUDIT LD_LIBRARY_PATH=" + quoted(folder) + " SIM_LOG=" + quoted(log);
   for (const std::string& change : environment) {
     line += " " + quoted(change);
   }

@@ -7,10 +7,10 @@
 struct Outcome {
   int status = -1;                        ///< exit status; 128 + n if signal n ended it
   std::string output;                     ///< both streams
-  std::vector<std::string> driver_calls;  ///< what the fake driver was called with, in order
+  std::vector<std::string> driver_calls;  ///< what the simulated device was called with, in order
 };
 
-/// Changes of the environment ("NAME=value"); LD_LIBRARY_PATH names the fake driver's folder unless changed.
+/// Changes of the environment ("NAME=value"); LD_LIBRARY_PATH names the simulated device's folder unless changed.
 Outcome run(const std::vector<std::string>& command, const std::vector<std::string>& environment = {});
 
 /// The lines of `text` that contain `part`.

@@ -13,23 +13,23 @@ Result run(const std::vector<std::string>& program, const std::string& mode, int
     const std::string text = *entry;
     const auto end = text.find('=');
     const std::string name = text.substr(0, end);
-    if (name.rfind("REFRAIN_", 0) != 0 && name.rfind("FAKE_CUDA_", 0) != 0 && name != "LD_PRELOAD") {
+    if (name.rfind("REFRAIN_", 0) != 0 && name.rfind("SIM_", 0) != 0 && name != "LD_PRELOAD") {
       variables[name] = end == std::string::npos ? "" : text.substr(end + 1);
     }
   }
-  variables["FAKE_CUDA_SEED"] = std::to_string(seed);
+  variables["SIM_SEED"] = std::to_string(seed);
   if (mode == "plain") {
-    variables["LD_LIBRARY_PATH"] = FAKE_DRIVER_FOLDER;
+    variables["LD_LIBRARY_PATH"] = SIM_FOLDER;
   } else {
     // The library takes the driver's place in the search path, which works with sanitizers, too: their run-time
     // libraries must come first, and a preloaded library would.
     variables["LD_LIBRARY_PATH"] = SHIM_FOLDER;
-    variables["REFRAIN_CUDA_DRIVER"] = FAKE_DRIVER;
+    variables["REFRAIN_CUDA_DRIVER"] = SIM_CUDA;
     variables["REFRAIN_MODE"] = mode == "gate" ? "replay" : mode;
     variables["REFRAIN_GATE"] = mode == "gate" ? "1" : "0";
     variables["REFRAIN_CAPTURE_FILE"] = child::scratch("capture.rfn");
     if (!kSanitized) {  // as users do
-      variables["LD_LIBRARY_PATH"] = FAKE_DRIVER_FOLDER;
+      variables["LD_LIBRARY_PATH"] = SIM_FOLDER;
       variables["LD_PRELOAD"] = SHIM;
     }
   }

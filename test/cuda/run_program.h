@@ -1,4 +1,4 @@
-// Runs a program of test/cuda/programs_*.cpp as a process of its own on the small driver, plain or with Refrain.
+// Runs a program of test/cuda/programs_*.cpp as a process of its own on the simulated device, plain or with Refrain.
 #pragma once
 
 #include <map>

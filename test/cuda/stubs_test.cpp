@@ -39,7 +39,7 @@ void hook(const replay::EntryPoint& entry_point) noexcept {
 /// The driver loaded, and the hook called for every host call.
 struct Watching {
   Watching() {
-    setenv("REFRAIN_CUDA_DRIVER", FAKE_DRIVER, 1);
+    setenv("REFRAIN_CUDA_DRIVER", SIM_CUDA, 1);
     REQUIRE(::cuInit(0) == CUDA_SUCCESS);
     seen.clear();
     set_host_call_hook(&hook);
@@ -99,7 +99,7 @@ TEST_CASE("host calls call the hook, neutral and typed ones do not") {
   void* found = nullptr;
   CHECK(::cuGetProcAddress_v2("cuInit", &found, 2000, 0, nullptr) == CUDA_SUCCESS);
   CHECK(seen.empty());
-  CHECK(::cuProfilerStart() == CUDA_ERROR_NOT_SUPPORTED);  // the small driver has a name for it, no more
+  CHECK(::cuProfilerStart() == CUDA_ERROR_NOT_SUPPORTED);  // the simulated device has a name for it, no more
   CHECK(seen == std::vector<std::string>{"cuProfilerStart"});
   set_stubs_watching(false);
   CHECK(::cuProfilerStart() == CUDA_ERROR_NOT_SUPPORTED);
@@ -275,7 +275,7 @@ TEST_CASE("the linker's cache is read with suspicion") {
 
 TEST_CASE("exports are read from memory") {
   const Watching watching;
-  void* library = dlopen(FAKE_DRIVER, RTLD_LAZY);
+  void* library = dlopen(SIM_CUDA, RTLD_LAZY);
   REQUIRE(library != nullptr);
   const std::vector<ExportedFunction> functions = exported_functions(library);
   CHECK(functions.size() >= 673);

@@ -1,0 +1,108 @@
+#include "test/sim/core/calls.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "test/sim/core/settings.h"
+
+namespace sim {
+namespace {
+
+std::atomic<std::uint64_t> submissions{0};
+std::atomic<pid_t> owner{0};
+
+struct Violations {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+};
+Violations& all_violations() noexcept {
+  static Violations& all = *new Violations;
+  return all;
+}
+
+void write_count() {
+  if (const char* path = settings().count.c_str(); *path != '\0') {
+    if (std::FILE* file = std::fopen(path, "w"); file != nullptr) {
+      std::fprintf(file, "%llu\n", static_cast<unsigned long long>(submissions.load()));
+      std::fclose(file);
+    }
+  }
+}
+
+}  // namespace
+
+void log(const char* text) noexcept {
+  static const int file = [] {
+    const char* path = settings().log.c_str();
+    return *path == '\0' ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  }();
+  if (file < 0) {
+    return;
+  }
+  char line[256];
+  const int length = std::snprintf(line, sizeof(line), "%s\n", text);
+  [[maybe_unused]] const ssize_t written = write(file, line, static_cast<std::size_t>(length));
+}
+
+void logf(const char* format, ...) noexcept {
+  char line[200];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  log(line);
+}
+
+void violation(const char* format, ...) noexcept {
+  char line[400];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof(line), format, arguments);
+  va_end(arguments);
+  std::fprintf(stderr, "sim: violation: %s\n", line);
+  Violations& all = all_violations();
+  const std::lock_guard guard(all.mutex);
+  if (all.texts.size() < 100) {
+    all.texts.emplace_back(line);
+  }
+}
+
+std::vector<std::string> take_violations() {
+  Violations& all = all_violations();
+  const std::lock_guard guard(all.mutex);
+  return std::exchange(all.texts, {});
+}
+
+bool start() noexcept {
+  pid_t expected = 0;
+  if (owner.compare_exchange_strong(expected, getpid())) {
+    std::atexit(&write_count);
+    return true;
+  }
+  return expected == getpid();
+}
+
+bool enter(const char* name) noexcept {
+  log(name);
+  return owner.load(std::memory_order_relaxed) == getpid();
+}
+
+Entered enter_submission(const char* name) noexcept {
+  if (!enter(name)) {
+    return Entered::kNotStarted;
+  }
+  if (submissions.fetch_add(1) + 1 != settings().fail_at) {
+    return Entered::kOk;
+  }
+  std::fprintf(stderr, "sim: failure injected into %s\n", name);
+  return Entered::kInjected;
+}
+
+}  // namespace sim

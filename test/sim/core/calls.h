@@ -1,0 +1,30 @@
+// Calls into a face: logged, counted, made to fail. And violations: what a real driver would answer with undefined
+// behaviour is one line on stderr, which fails the test.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+void log(const char* text) noexcept;
+__attribute__((format(printf, 1, 2))) void logf(const char* format, ...) noexcept;
+
+__attribute__((format(printf, 1, 2))) void violation(const char* format, ...) noexcept;
+/// The texts of all violations since the last call of this (the first hundred), for tests inside one process.
+std::vector<std::string> take_violations();
+
+/// The face's initialisation (cuInit, hipInit, zeInit): from now on calls are allowed. False in a child of a process
+/// that called it.
+bool start() noexcept;
+
+/// The beginning of every call that needs the initialisation: logs it. False if it was not done in this process.
+bool enter(const char* name) noexcept;
+
+enum class Entered { kOk, kNotStarted, kInjected };
+/// The same for calls that submit work, or make something that submitting needs: one of them may be told to fail
+/// (SIM_FAIL_AT), which the face reports as its error for "no resources".
+Entered enter_submission(const char* name) noexcept;
+
+}  // namespace sim

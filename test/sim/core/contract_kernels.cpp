@@ -1,0 +1,102 @@
+// Each does one thing that depends on the order in which work is done.
+#include "test/sim/core/contract_kernels.h"
+
+#include <atomic>
+#include <chrono>
+
+namespace sim {
+namespace {
+
+using Word = std::uint32_t;
+
+std::size_t words(const std::byte* arguments, std::size_t offset) noexcept {
+  return argument<Word>(arguments, offset) * sizeof(Word);
+}
+
+// scale(Word* x, Word n, Word a, Word b): x[i] = x[i] * a + b
+constexpr Parameter kScale[] = {{0, 8, true}, {8, 4}, {12, 4}, {16, 4}};
+void scale(const std::byte* arguments, const Shape&) {
+  auto* x = argument<Word*>(arguments, 0);
+  for (Word i = 0; i < argument<Word>(arguments, 8); ++i) {
+    x[i] = x[i] * argument<Word>(arguments, 12) + argument<Word>(arguments, 16);
+  }
+}
+void scale_accesses(const std::byte* arguments, const Shape&, Accesses& all) {
+  all.writes(argument<Address>(arguments, 0), words(arguments, 8));
+}
+
+// mix_in(Word* x, const Word* y, Word n, Word a): x[i] = x[i] * 31 + y[i] + a
+constexpr Parameter kMixIn[] = {{0, 8, true}, {8, 8, true}, {16, 4}, {20, 4}};
+void mix_in(const std::byte* arguments, const Shape&) {
+  auto* x = argument<Word*>(arguments, 0);
+  const auto* y = argument<const Word*>(arguments, 8);
+  for (Word i = 0; i < argument<Word>(arguments, 16); ++i) {
+    x[i] = x[i] * 31 + y[i] + argument<Word>(arguments, 20);
+  }
+}
+void mix_in_accesses(const std::byte* arguments, const Shape&, Accesses& all) {
+  all.writes(argument<Address>(arguments, 0), words(arguments, 16));
+  all.reads(argument<Address>(arguments, 8), words(arguments, 16));
+}
+
+// odd(unsigned char a, Word* x, unsigned short b, unsigned long c): gaps between the parameters
+constexpr Parameter kOdd[] = {{0, 1}, {8, 8, true}, {16, 2}, {24, 8}};
+void odd(const std::byte* arguments, const Shape& shape) {
+  auto* x = argument<Word*>(arguments, 8);
+  for (std::size_t i = 0; i < shape.threads(); ++i) {
+    x[i] = x[i] * 3 + argument<unsigned char>(arguments, 0) + 7U * argument<unsigned short>(arguments, 16) +
+           static_cast<Word>(argument<std::uint64_t>(arguments, 24) % 1000003);
+  }
+}
+void odd_accesses(const std::byte* arguments, const Shape& shape, Accesses& all) {
+  all.writes(argument<Address>(arguments, 8), shape.threads() * sizeof(Word));
+}
+
+// wide(Word values[64], Word* x): x[i] = x[i] * 5 + values[i]
+constexpr Parameter kWide[] = {{0, 256}, {256, 8, true}};
+void wide(const std::byte* arguments, const Shape&) {
+  auto* x = argument<Word*>(arguments, 256);
+  for (Word i = 0; i < 64; ++i) {
+    x[i] = x[i] * 5 + argument<Word>(arguments, 4 * std::size_t{i});
+  }
+}
+void wide_accesses(const std::byte* arguments, const Shape&, Accesses& all) {
+  all.writes(argument<Address>(arguments, 256), 64 * sizeof(Word));
+}
+
+// store(Word* x, Word value): for programs that look at pinned memory without any call
+constexpr Parameter kStore[] = {{0, 8, true}, {8, 4}};
+void store(const std::byte* arguments, const Shape&) {
+  std::atomic_ref(*argument<Word*>(arguments, 0)).store(argument<Word>(arguments, 8), std::memory_order_release);
+}
+
+// busy(Word* x, Word microseconds): takes time, then x[0] = x[0] * 3 + 1
+constexpr Parameter kBusy[] = {{0, 8, true}, {8, 4}};
+void busy(const std::byte* arguments, const Shape&) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(argument<Word>(arguments, 8));
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  auto* x = argument<Word*>(arguments, 0);
+  *x = *x * 3 + 1;
+}
+void one_word(const std::byte* arguments, const Shape&, Accesses& all) {
+  all.writes(argument<Address>(arguments, 0), sizeof(Word));
+}
+
+void nothing(const std::byte*, const Shape&) {}
+void nowhere(const std::byte*, const Shape&, Accesses&) {}
+
+const Kernel kKernels[] = {
+    {"scale", kScale, &scale, &scale_accesses}, {"mix_in", kMixIn, &mix_in, &mix_in_accesses},
+    {"odd", kOdd, &odd, &odd_accesses},         {"wide", kWide, &wide, &wide_accesses},
+    {"store", kStore, &store, &one_word, true}, {"busy", kBusy, &busy, &one_word},
+    {"nothing", {}, &nothing, &nowhere},
+};
+
+}  // namespace
+
+std::span<const Kernel> contract_kernels() noexcept {
+  return kKernels;
+}
+
+}  // namespace sim

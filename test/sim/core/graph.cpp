@@ -1,0 +1,106 @@
+#include "test/sim/core/graph.h"
+
+#include <algorithm>
+
+namespace sim {
+
+void add_node(Graph& graph, Node& node, Task task, std::vector<Node*> before, Signals signals) {
+  node.graph = &graph;
+  node.task = std::move(task);
+  node.signals = std::move(signals);
+  node.before.clear();
+  for (Node* each : before) {
+    add_edge(*each, node);
+  }
+  graph.nodes.push_back(&node);
+}
+
+bool add_edge(Node& from, Node& to) {
+  if (std::find(to.before.begin(), to.before.end(), &from) != to.before.end()) {
+    return false;
+  }
+  to.before.push_back(&from);
+  return true;
+}
+
+bool remove_edge(Node& from, Node& to) {
+  return std::erase(to.before, &from) != 0;
+}
+
+void remove_node(Node& node) {
+  for (Node* other : node.graph->nodes) {
+    std::erase(other->before, &node);
+  }
+  std::erase(node.graph->nodes, &node);
+}
+
+bool instantiate(const Graph& graph, Exec& exec) {
+  std::map<const Node*, std::size_t> places;
+  std::vector<const Node*> left(graph.nodes.begin(), graph.nodes.end());
+  exec.nodes.clear();
+  while (!left.empty()) {
+    const std::size_t known = exec.nodes.size();
+    std::vector<const Node*> later;
+    for (const Node* node : left) {
+      ExecNode copy{node, node->task, node->signals, {}};
+      bool ready = true;
+      for (const Node* before : node->before) {
+        const auto place = places.find(before);
+        ready = ready && place != places.end();
+        if (ready) {
+          copy.before.push_back(place->second);
+        }
+      }
+      if (ready) {
+        places[node] = exec.nodes.size();
+        exec.nodes.push_back(std::move(copy));
+      } else {
+        later.push_back(node);
+      }
+    }
+    if (exec.nodes.size() == known) {
+      return false;
+    }
+    left = std::move(later);
+  }
+  return true;
+}
+
+bool update_all(Exec& exec, const Graph& graph) {
+  Exec changed;
+  if (!instantiate(graph, changed) || changed.nodes.size() != exec.nodes.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < exec.nodes.size(); ++i) {
+    if (changed.nodes[i].task.kind != exec.nodes[i].task.kind || changed.nodes[i].before != exec.nodes[i].before) {
+      return false;
+    }
+  }
+  exec.nodes = std::move(changed.nodes);
+  return true;
+}
+
+ExecNode* find_copy(Exec& exec, const Node* node) {
+  const auto place =
+      std::find_if(exec.nodes.begin(), exec.nodes.end(), [node](const ExecNode& each) { return each.node == node; });
+  return place == exec.nodes.end() ? nullptr : &*place;
+}
+
+OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span<const OperationRef> after) {
+  const std::vector<OpenRef> both = {open, exec.open};
+  const OperationRef start = schedule(lock, both, {}, after);
+  std::vector<OperationRef> all;
+  all.reserve(exec.nodes.size() + 1);
+  for (const ExecNode& node : exec.nodes) {
+    std::vector<OperationRef> before = {start};
+    for (const std::size_t place : node.before) {
+      before.push_back(all[place]);
+    }
+    all.push_back(schedule(lock, both, node.task, before, node.signals));
+  }
+  all.push_back(start);
+  exec.last = schedule(lock, both, {}, all);
+  return exec.last;
+}
+
+}  // namespace sim

@@ -1,0 +1,61 @@
+// Graphs of tasks, and their executable copies. A launch takes the tasks as they are at that moment: an update of an
+// executable copy in flight does not change what runs. Everything under the lock.
+//
+// A recorded command list is a graph, too: nodes in the order of the commands, edges where the list is in order or
+// has barriers, signals per node.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "test/sim/core/schedule.h"
+
+namespace sim {
+
+struct Graph;
+struct Node {
+  Graph* graph = nullptr;
+  Task task;
+  Signals signals;
+  std::vector<Node*> before;  ///< each once
+};
+struct Graph {
+  std::vector<Node*> nodes;  ///< in the order in which they were added; owned by the face's table of handles
+};
+
+struct ExecNode {
+  const Node* node = nullptr;  ///< the one it is a copy of; only to be compared
+  Task task;
+  Signals signals;
+  std::vector<std::size_t> before;  ///< places in Exec::nodes
+};
+struct Exec {
+  std::vector<ExecNode> nodes;                  ///< in an order that respects the edges
+  OperationRef last;                            ///< the end of its last launch
+  OpenRef open = std::make_shared<OpenWork>();  ///< operations of launches
+  [[nodiscard]] bool in_flight() const noexcept { return !open->numbers.empty(); }
+};
+
+/// Fills in a node of the face's. `before` may name a node twice.
+void add_node(Graph& graph, Node& node, Task task, std::vector<Node*> before, Signals signals = {});
+/// False if it is there already.
+bool add_edge(Node& from, Node& to);
+bool remove_edge(Node& from, Node& to);
+/// Also removes its edges.
+void remove_node(Node& node);
+
+/// False if the edges close a cycle.
+bool instantiate(const Graph& graph, Exec& exec);
+
+/// What cuGraphExecUpdate and its like check: the same nodes in the same order, of the same kinds, with the same edges.
+/// Takes over all tasks if so; false, and nothing changed, otherwise.
+bool update_all(Exec& exec, const Graph& graph);
+
+/// Null if `node` has no copy in there.
+ExecNode* find_copy(Exec& exec, const Node* node);
+
+/// Submits an instance of its own: all nodes, after all of `after`. The result is done when everything is.
+/// Whether launches of one executable graph follow each other is the face's rule: it adds `exec.last` to `after`.
+OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span<const OperationRef> after);
+
+}  // namespace sim

@@ -1,0 +1,39 @@
+// Allocations: which address belongs to what, and what was freed. Everything under the lock of the device, but
+// usable().
+#pragma once
+
+#include "test/sim/core/schedule.h"
+
+namespace sim {
+
+enum class MemoryType { kDevice, kHost, kShared };
+
+struct Allocation {
+  Address start = 0;
+  std::size_t bytes = 0;
+  unsigned long long id = 0;  ///< never used again
+  MemoryType type = MemoryType::kDevice;
+  const void* owner = nullptr;  ///< the face's context
+  bool registered = false;      ///< the program's own memory
+};
+
+/// What the address lies in; null: memory that no face allocated, or freed.
+[[nodiscard]] const Allocation* find_allocation(Address address);
+/// Whether all of it lies in one allocation.
+[[nodiscard]] bool within(const Allocation& allocation, Address address, std::size_t bytes);
+/// Freed, and not allocated again.
+[[nodiscard]] bool was_freed(Address address);
+
+/// False, and a violation that names `by`, if an operation that runs now may not use the memory. Takes the lock.
+bool usable(Address address, std::size_t bytes, const char* by);
+
+/// `alignment`: a power of two, at most 65536. 0 if there is none left. What lies in it is rubbish, on purpose.
+[[nodiscard]] Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::size_t alignment = 256);
+/// Memory of the program that the device may use from now on as MemoryType::kHost; false if some of it already is.
+bool register_memory(const void* owner, Address start, std::size_t bytes);
+/// `start` must be that of an allocation. Waits for nothing: that is the face's duty.
+void release(Address start);
+/// Everything of a context that is destroyed.
+void release_all(const void* owner);
+
+}  // namespace sim

@@ -1,0 +1,94 @@
+// Operations that were submitted, and the threads that do them: any that is ready, whichever the seed says.
+//
+// An operation is ready when all operations it comes after are done, and all signals it waits for are set. Order is
+// only what the face says here: an in-order queue is a face's last operation, handed in as `after` of the next one;
+// a barrier is an empty task after everything of the queue; a host wait is wait_for().
+//
+// Two kinds of events:
+//   - of CUDA and HIP: a record is an operation; who waits for the event waits for the record that came last before
+//     the wait was submitted. An OperationRef is all that this needs.
+//   - of Level Zero (and OpenCL user events): a Signal has a state, which commands and the host set and reset; who
+//     waits looks at the state when it could run, so that the one who sets it may be submitted later.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "test/sim/core/task.h"
+
+namespace sim {
+
+/// The one lock of the device: every call of a face holds it but while it waits, work runs without it.
+class Lock {
+ public:
+  Lock();
+  std::unique_lock<std::mutex> guard;
+};
+
+struct Operation;
+using OperationRef = std::shared_ptr<Operation>;
+
+struct Signal {
+  bool set = false;
+  OperationRef by;                    ///< which command set it last; null: none, or the host
+  unsigned users = 0;                 ///< operations not yet done that wait for it, set it or reset it
+  std::vector<OperationRef> waiting;  ///< ready but for this
+};
+using SignalRef = std::shared_ptr<Signal>;
+
+/// What an operation has to do with signals. All waits must be set at one moment for it to start; at its end it
+/// resets `resets`, then sets `sets`.
+struct Signals {
+  std::vector<SignalRef> waits, sets, resets;
+};
+
+/// What is not done yet of a context, a queue, a command list: whatever is waited for as a whole. Shared with its
+/// operations, so that the object it belongs to may go.
+struct OpenWork {
+  std::set<std::uint64_t> numbers;
+};
+using OpenRef = std::shared_ptr<OpenWork>;
+
+struct Operation {
+  Task task;
+  Signals signals;
+  std::uint64_t number = 0;  ///< from 1, in the order of submission
+  unsigned missing = 0;      ///< operations before it that are not done
+  bool running = false, done = false;
+  double started_ms = 0, done_ms = 0;  ///< of the device's clock
+  std::vector<OpenRef> open;
+  std::vector<OperationRef> next;
+};
+
+/// Submits `task`, to run after all of `after` (nulls are left out). `open`: what it belongs to while it is not done.
+OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const OperationRef> after,
+                      Signals signals = {});
+/// The same for what belongs to several things, such as a queue and the instance of a command list.
+OperationRef schedule(const Lock& lock, std::vector<OpenRef> open, Task task, std::span<const OperationRef> after,
+                      Signals signals = {});
+
+/// The host sets a signal, or resets it.
+void set_signal(const Lock& lock, const SignalRef& signal);
+void reset_signal(const Lock& lock, const SignalRef& signal);
+
+/// Return when it is done, or set; false, with a violation, if nothing can end the wait any more: nothing runs, nothing
+/// is ready, and nobody changed that for SIM_PATIENCE seconds. The lock is given up meanwhile. `operation` may be null.
+bool wait_for(Lock& lock, const OperationRef& operation);
+bool wait_for(Lock& lock, const SignalRef& signal);
+/// Returns when all that is open now is done.
+bool wait_for_all(Lock& lock, const OpenRef& open);
+/// The same with an end: false if it is not done `nanoseconds` from now.
+bool wait_at_most(Lock& lock, const OperationRef& operation, std::uint64_t nanoseconds);
+bool wait_at_most(Lock& lock, const SignalRef& signal, std::uint64_t nanoseconds);
+
+/// Every query of whether something is done calls it first.
+void poll(Lock& lock);
+
+/// Milliseconds of the device's clock.
+double device_ms() noexcept;
+
+}  // namespace sim

@@ -1,0 +1,36 @@
+// What the environment says about the simulated device; the same for all faces.
+//
+//   SIM_LOG       file that gets every call, one line each: the exported name, and what makes calls of it differ
+//   SIM_SEED      number that decides in which order work that is ready is done, and whether addresses of destroyed
+//                 handles and freed memory come back at once (even) or never (odd)
+//   SIM_FAIL_AT   number of the submission-like call, from 1, that fails as if the device had no resources left
+//   SIM_COUNT     file that gets the number of submission-like calls at exit
+//   SIM_KERNELS   side libraries with kernels (kernel.h), separated by colons, beside the built-in ones
+//   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sim {
+
+struct Settings {
+  std::string log;
+  std::uint64_t seed = 0;
+  std::uint64_t fail_at = 0;
+  std::string count;
+  std::string kernels;
+  double patience_s = 20;
+};
+
+/// Those of the environment, read at the first use.
+const Settings& settings() noexcept;
+
+/// For tests inside one process: other settings from now on. Nothing may be in flight, and no other thread inside.
+void configure(const Settings& changed);
+
+inline bool reuses_addresses() noexcept {
+  return settings().seed % 2 == 0;
+}
+
+}  // namespace sim

@@ -1,0 +1,172 @@
+#include "test/sim/core/task.h"
+
+#include <cstring>
+
+#include "test/sim/core/calls.h"
+#include "test/sim/core/memory.h"
+
+namespace sim {
+namespace {
+
+/// Adds the rows of a box, neighbours as one.
+void add_rows(Accesses& all, const Box& box, const Task& task, bool write) {
+  const bool whole_slices = box.pitch == task.bytes || task.height == 1;
+  const bool whole = whole_slices && (task.depth == 1 || box.slice == task.bytes * task.height);
+  if (whole) {
+    all.add({box.start, task.bytes * task.height * task.depth, write});
+    return;
+  }
+  for (std::size_t z = 0; z < task.depth; ++z) {
+    if (whole_slices) {
+      all.add({box.row(0, z), task.bytes * task.height, write});
+      continue;
+    }
+    for (std::size_t y = 0; y < task.height; ++y) {
+      all.add({box.row(y, z), task.bytes, write});
+    }
+  }
+}
+
+bool all_usable(const Task& task) {
+  for (const Access& access : task.accesses().all) {
+    if (!usable(access.start, access.bytes, task.name())) {
+      return false;
+    }
+  }
+  if (task.kind != Task::Kind::kKernel || task.kernel->accesses != nullptr) {
+    return true;
+  }
+  for (const Parameter& parameter : task.kernel->parameters) {
+    if (parameter.address && !usable(argument<Address>(task.arguments.data(), parameter.offset), 1, task.name())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void run_copy(const Task& task) {
+  const std::byte* staged = task.staged == nullptr ? nullptr : task.staged->data();
+  for (std::size_t z = 0; z < task.depth; ++z) {
+    for (std::size_t y = 0; y < task.height; ++y) {
+      const std::byte* from = staged != nullptr ? staged : host(task.from.row(y, z));
+      std::memmove(host(task.to.row(y, z)), from, task.bytes);
+      staged = staged != nullptr ? staged + task.bytes : nullptr;
+    }
+  }
+}
+
+void run_fill(const Task& task) {
+  for (std::size_t z = 0; z < task.depth; ++z) {
+    for (std::size_t y = 0; y < task.height; ++y) {
+      std::byte* row = host(task.to.row(y, z));
+      for (std::size_t place = 0; place < task.bytes; place += task.pattern.size()) {
+        std::memcpy(row + place, task.pattern.data(), std::min(task.pattern.size(), task.bytes - place));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Accesses Task::accesses() const {
+  Accesses found;
+  switch (kind) {
+    case Kind::kKernel:
+      if (kernel->accesses != nullptr) {
+        kernel->accesses(arguments.data(), shape, found);
+      }
+      break;
+    case Kind::kCopy:
+      if (!to_pageable) {
+        add_rows(found, to, *this, true);
+      }
+      if (staged == nullptr && !from_pageable) {
+        add_rows(found, from, *this, false);
+      }
+      break;
+    case Kind::kFill: add_rows(found, to, *this, true); break;
+    default: break;
+  }
+  return found;
+}
+
+const char* Task::name() const noexcept {
+  switch (kind) {
+    case Kind::kKernel: return kernel->name;
+    case Kind::kCopy: return "a copy";
+    case Kind::kFill: return "a fill";
+    case Kind::kHost: return "a host function";
+    case Kind::kFree: return "a free";
+    default: return "nothing";
+  }
+}
+
+void Task::run() const {
+  if (!all_usable(*this)) {
+    return;
+  }
+  switch (kind) {
+    case Kind::kEmpty: break;
+    case Kind::kKernel: kernel->run(arguments.data(), shape); break;
+    case Kind::kCopy: run_copy(*this); break;
+    case Kind::kFill: run_fill(*this); break;
+    case Kind::kHost: function(data); break;
+    case Kind::kFree: {
+      const Lock lock;
+      const Allocation* found = find_allocation(to.start);
+      if (found == nullptr || found->start != to.start) {
+        violation("memory at %llx is freed twice", to.start);
+        break;
+      }
+      release(to.start);
+      break;
+    }
+  }
+}
+
+Task copy_task(Address to, Address from, std::size_t bytes) {
+  return copy_task(Box{to, bytes, bytes}, Box{from, bytes, bytes}, bytes, 1, 1);
+}
+
+Task copy_task(const Box& to, const Box& from, std::size_t bytes, std::size_t height, std::size_t depth) {
+  Task task;
+  task.kind = Task::Kind::kCopy;
+  task.to = to;
+  task.from = from;
+  task.bytes = bytes;
+  task.height = height;
+  task.depth = depth;
+  return task;
+}
+
+Task fill_task(Address to, const void* pattern, std::size_t width, std::size_t bytes) {
+  Task task;
+  task.kind = Task::Kind::kFill;
+  task.to = {to, bytes, bytes};
+  task.bytes = bytes;
+  const auto* first = static_cast<const std::byte*>(pattern);
+  task.pattern.assign(first, first + width);
+  return task;
+}
+
+Task host_task(void (*function)(void*), void* data) {
+  Task task;
+  task.kind = Task::Kind::kHost;
+  task.function = function;
+  task.data = data;
+  return task;
+}
+
+void stage(Task& task) {
+  auto contents = std::make_shared<std::vector<std::byte>>();
+  contents->reserve(task.bytes * task.height * task.depth);
+  for (std::size_t z = 0; z < task.depth; ++z) {
+    for (std::size_t y = 0; y < task.height; ++y) {
+      const std::byte* row = host(task.from.row(y, z));
+      contents->insert(contents->end(), row, row + task.bytes);
+    }
+  }
+  task.staged = std::move(contents);
+}
+
+}  // namespace sim

@@ -1,0 +1,73 @@
+// Start, errors, one device.
+#include <cstdio>
+#include <cstring>
+
+#include "test/sim/cuda/face.h"
+
+namespace sim::cuda {
+namespace {
+
+// What the runtime API reads of a device; everything else is 1.
+int attribute_value(CUdevice_attribute attribute) noexcept {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return 0;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: return 1024;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return 132;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return 32;
+    default: return 1;
+  }
+}
+
+}  // namespace
+
+}  // namespace sim::cuda
+
+FACE cuInit(unsigned) {
+  sim::log("cuInit");
+  return sim::cuda::entered(sim::start());
+}
+FACE cuDriverGetVersion(int* version) {
+  sim::log("cuDriverGetVersion");
+  *version = CUDA_VERSION;
+  return CUDA_SUCCESS;
+}
+FACE cuGetErrorName(CUresult error, const char** text) {
+  *text = error == CUDA_SUCCESS ? "CUDA_SUCCESS" : "CUDA_ERROR_OF_SOME_KIND";
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceGetCount(int* count) {
+  sim::log("cuDeviceGetCount");
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceGet(CUdevice* device, int number) {
+  sim::log("cuDeviceGet");
+  *device = number;
+  return number == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+FACE cuDeviceGetName(char* name, int bytes, CUdevice) {
+  sim::log("cuDeviceGetName");
+  std::snprintf(name, static_cast<std::size_t>(bytes), "Simulated device");
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceTotalMem_v2(std::size_t* bytes, CUdevice) {
+  sim::log("cuDeviceTotalMem_v2");
+  *bytes = std::size_t{1} << 30U;
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceGetUuid(CUuuid* id, CUdevice) {
+  sim::log("cuDeviceGetUuid");
+  std::memset(id, 1, sizeof(*id));
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceGetUuid_v2(CUuuid* id, CUdevice) {
+  sim::log("cuDeviceGetUuid_v2");
+  std::memset(id, 1, sizeof(*id));
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  sim::logf("cuDeviceGetAttribute %d", static_cast<int>(attribute));
+  *value = sim::cuda::attribute_value(attribute);
+  return CUDA_SUCCESS;
+}

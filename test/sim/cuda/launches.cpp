@@ -1,0 +1,64 @@
+// Kernel launches.
+#include "test/sim/cuda/face.h"
+
+namespace sim::cuda {
+
+Status read_arguments(const Kernel& kernel, void** parameters, void** extra, std::vector<std::byte>* arguments) {
+  if (parameters != nullptr || extra == nullptr || kernel.parameters.empty()) {
+    return parameters != nullptr && extra != nullptr && !kernel.parameters.empty()
+               ? Status::kInvalidValue
+               : sim::read_arguments(kernel, parameters, arguments);
+  }
+  const void* buffer = nullptr;
+  std::size_t bytes = 0;
+  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[1];
+    } else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<const std::size_t*>(extra[1]);
+    }
+  }
+  return read_argument_block(kernel, buffer, bytes, arguments);
+}
+
+namespace {
+
+Status launch(CUfunction handle, const Shape& shape, CUstream stream, bool per_thread, void** parameters,
+              void** extra) {
+  std::vector<std::byte> arguments;
+  {
+    const Lock lock;
+    if (const Function* function = find_function(handle); function != nullptr) {
+      const Status status = read_arguments(*function->kernel, parameters, extra, &arguments);
+      if (status != Status::kOk) {
+        return status;
+      }
+    }
+  }
+  return launch_kernel(handle, shape, std::move(arguments), stream, per_thread);
+}
+
+Status launch_ex(const CUlaunchConfig* config, CUfunction function, bool per_thread, void** parameters, void** extra) {
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id < 0 || config->attrs[i].id >= CU_LAUNCH_ATTRIBUTE_MAX) {
+      return Status::kInvalidValue;
+    }
+  }
+  const Shape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+                       {config->blockDimX, config->blockDimY, config->blockDimZ}};
+  return launch(function, shape, config->hStream, per_thread, parameters, extra);
+}
+
+}  // namespace
+}  // namespace sim::cuda
+
+SUBMIT_TWICE(cuLaunchKernel,
+             (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+              unsigned, CUstream stream, void** parameters, void** extra),
+             sim::cuda::launch(function, {{gx, gy, gz}, {bx, by, bz}}, stream, per_thread, parameters, extra))
+SUBMIT_TWICE(cuLaunchCooperativeKernel,
+             (CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+              unsigned, CUstream stream, void** parameters),
+             sim::cuda::launch(function, {{gx, gy, gz}, {bx, by, bz}}, stream, per_thread, parameters, nullptr))
+SUBMIT_TWICE(cuLaunchKernelEx, (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra),
+             sim::cuda::launch_ex(config, function, per_thread, parameters, extra))

@@ -1,0 +1,149 @@
+// Modules and libraries: every image has all kernels.
+#include "test/sim/cuda/face.h"
+
+namespace sim::cuda {
+namespace {
+
+CUresult load_module(CUmodule* module) {
+  const Lock lock;
+  Context* context = nullptr;
+  if (const Status status = current(&context); status != Status::kOk) {
+    return result(status);
+  }
+  Module* made = state().modules.make();
+  made->context = context;
+  *module = reinterpret_cast<CUmodule>(made);
+  return CUDA_SUCCESS;
+}
+
+/// `other`: where handles of the other kind are, which is an error that the driver reports; anything else is a handle
+/// that was destroyed.
+CUresult parameter(const Handles<Function>& own, const Handles<Function>& other, void* handle, std::size_t index,
+                   std::size_t* offset, std::size_t* size) {
+  const Lock lock;
+  const Function* function = own.find(handle);
+  if (function == nullptr) {
+    if (other.find(handle) == nullptr) {
+      violation("parameters of a kernel that is none");
+    }
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (index >= function->kernel->parameters.size()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *offset = function->kernel->parameters[index].offset;
+  if (size != nullptr) {
+    *size = function->kernel->parameters[index].size;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult name_of(const Handles<Function>& own, void* handle, const char** name) {
+  const Lock lock;
+  const Function* function = own.find(handle);
+  *name = function == nullptr ? nullptr : function->kernel->name;
+  return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+CUresult set_attribute(const Handles<Function>& own, void* handle, int attribute, int value) {
+  const Lock lock;
+  Function* function = own.find(handle);
+  if (function == nullptr) {
+    violation("an attribute of a kernel that is none");
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  function->attributes[attribute] = value;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+}  // namespace sim::cuda
+
+using sim::Lock;
+using sim::state;
+
+FACE cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  sim::log("cuModuleGetLoadingMode");
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+FACE cuModuleLoadData(CUmodule* module, const void*) {
+  ENTER(cuModuleLoadData);
+  return sim::cuda::load_module(module);
+}
+FACE cuModuleLoadDataEx(CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
+  ENTER(cuModuleLoadDataEx);
+  return sim::cuda::load_module(module);
+}
+FACE cuModuleGetFunction(CUfunction* result, CUmodule handle, const char* name) {
+  ENTER(cuModuleGetFunction);
+  const Lock lock;
+  sim::Module* module = state().modules.find(handle);
+  sim::Function* found = module == nullptr ? nullptr : sim::function_of(*module, state().functions, name);
+  *result = reinterpret_cast<CUfunction>(found);
+  return module == nullptr ? CUDA_ERROR_INVALID_HANDLE : found == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+FACE cuModuleUnload(CUmodule module) {
+  ENTER(cuModuleUnload);
+  Lock lock;
+  return sim::cuda::result(sim::unload(lock, state().modules, state().functions, module, "cuModuleUnload"));
+}
+FACE cuLibraryLoadData(CUlibrary* library, const void*, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
+                       unsigned) {
+  ENTER(cuLibraryLoadData);
+  const Lock lock;
+  *library = reinterpret_cast<CUlibrary>(state().libraries.make());
+  return CUDA_SUCCESS;
+}
+FACE cuLibraryGetKernel(CUkernel* result, CUlibrary handle, const char* name) {
+  ENTER(cuLibraryGetKernel);
+  const Lock lock;
+  sim::Module* library = state().libraries.find(handle);
+  sim::Function* found = library == nullptr ? nullptr : sim::function_of(*library, state().kernels, name);
+  *result = reinterpret_cast<CUkernel>(found);
+  return library == nullptr ? CUDA_ERROR_INVALID_HANDLE : found == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+FACE cuLibraryUnload(CUlibrary library) {
+  ENTER(cuLibraryUnload);
+  Lock lock;
+  return sim::cuda::result(sim::unload(lock, state().libraries, state().kernels, library, "cuLibraryUnload"));
+}
+FACE cuFuncGetParamInfo(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* size) {
+  ENTER(cuFuncGetParamInfo);
+  return sim::cuda::parameter(state().functions, state().kernels, function, index, offset, size);
+}
+FACE cuKernelGetParamInfo(CUkernel kernel, std::size_t index, std::size_t* offset, std::size_t* size) {
+  ENTER(cuKernelGetParamInfo);
+  return sim::cuda::parameter(state().kernels, state().functions, kernel, index, offset, size);
+}
+FACE cuFuncGetName(const char** name, CUfunction function) {
+  ENTER(cuFuncGetName);
+  return sim::cuda::name_of(state().functions, function, name);
+}
+FACE cuKernelGetName(const char** name, CUkernel kernel) {
+  ENTER(cuKernelGetName);
+  return sim::cuda::name_of(state().kernels, kernel, name);
+}
+FACE cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  ENTER(cuFuncSetAttribute);
+  return sim::cuda::set_attribute(state().functions, function, attribute, value);
+}
+FACE cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice) {
+  ENTER(cuKernelSetAttribute);
+  return sim::cuda::set_attribute(state().kernels, kernel, attribute, value);
+}
+FACE cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
+  ENTER(cuFuncSetCacheConfig);
+  return sim::cuda::set_attribute(state().functions, function, -1, config);
+}
+FACE cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
+  ENTER(cuFuncGetAttribute);
+  const Lock lock;
+  const sim::Function* function = state().functions.find(handle);
+  if (function == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  const auto set = function->attributes.find(attribute);
+  *value = set == function->attributes.end() ? 0 : set->second;
+  return CUDA_SUCCESS;
+}

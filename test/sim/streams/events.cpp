@@ -1,0 +1,107 @@
+#include "test/sim/core/calls.h"
+#include "test/sim/streams/objects.h"
+
+namespace sim {
+
+Status find_event(const void* handle, Event** event) {
+  *event = state().events.find(const_cast<void*>(handle));
+  if (*event == nullptr) {
+    violation("use of an event that is none");
+    return Status::kInvalidHandle;
+  }
+  return Status::kOk;
+}
+
+Status make_event(unsigned flags, Event** event) {
+  const Lock lock;
+  Context* context = nullptr;
+  if (const Status status = current(&context); status != Status::kOk) {
+    return status;
+  }
+  *event = state().events.make();
+  (*event)->context = context;
+  (*event)->flags = flags;
+  return Status::kOk;
+}
+
+Status destroy_event(void* handle) {
+  const Lock lock;
+  Event* event = nullptr;
+  const Status status = find_event(handle, &event);
+  if (status == Status::kOk) {
+    state().events.destroy(event);
+  }
+  return status;
+}
+
+Status record_event(const void* handle, const void* stream_handle, bool per_thread) {
+  Lock lock;
+  Event* event = nullptr;
+  Stream* stream = nullptr;
+  Status status = find_event(handle, &event);
+  if (status == Status::kOk) {
+    status = find_stream(stream_handle, per_thread, &stream);
+  }
+  if (status != Status::kOk) {
+    return status;
+  }
+  if (event->context != stream->context) {
+    return Status::kInvalidHandle;
+  }
+  status = put(lock, *stream, {});
+  if (status != Status::kOk) {
+    return status;
+  }
+  event->capture = stream->capture;
+  event->captured = stream->captured_tail;
+  if (stream->capture == nullptr) {
+    event->recorded = true;
+    event->last = stream->tail;
+  }
+  return Status::kOk;
+}
+
+Status look_at_event(const void* handle, bool wait) {
+  Lock lock;
+  if (!wait) {
+    poll(lock);
+  }
+  Event* event = nullptr;
+  if (const Status status = find_event(handle, &event); status != Status::kOk) {
+    return status;
+  }
+  if (event->capture != nullptr) {
+    event->capture->invalid = true;
+    return Status::kCapturedEvent;
+  }
+  const OperationRef last = event->last;
+  if (wait && !wait_for(lock, last)) {
+    return Status::kTimeout;
+  }
+  return last == nullptr || last->done ? Status::kOk : Status::kNotReady;
+}
+
+Status elapsed(float* milliseconds, const void* start_handle, const void* end_handle) {
+  const Lock lock;
+  Event* start = nullptr;
+  Event* end = nullptr;
+  Status status = find_event(start_handle, &start);
+  if (status == Status::kOk) {
+    status = find_event(end_handle, &end);
+  }
+  if (status != Status::kOk) {
+    return status;
+  }
+  for (const Event* event : {start, end}) {
+    if (!event->recorded || (event->flags & kDisableTiming) != 0) {
+      return Status::kInvalidHandle;
+    }
+    if (!event->last->done) {
+      return Status::kNotReady;
+    }
+  }
+  *milliseconds = static_cast<float>(end->last->done_ms - start->last->done_ms);
+  return Status::kOk;
+}
+
+}  // namespace sim

@@ -1,0 +1,155 @@
+// Graphs and executable copies by their handles.
+#include <array>
+
+#include "test/sim/core/calls.h"
+#include "test/sim/streams/objects.h"
+
+namespace sim {
+
+Status find_graph(const void* handle, Graph** graph) {
+  *graph = state().graphs.find(const_cast<void*>(handle));
+  if (*graph == nullptr) {
+    violation("use of a graph that is none");
+    return Status::kInvalidHandle;
+  }
+  return Status::kOk;
+}
+
+Status find_exec(const void* handle, Exec** exec) {
+  *exec = state().execs.find(const_cast<void*>(handle));
+  if (*exec == nullptr) {
+    violation("use of an executable graph that is none");
+    return Status::kInvalidHandle;
+  }
+  return Status::kOk;
+}
+
+Status find_nodes(const Graph& graph, const void* const* handles, std::size_t count, std::vector<Node*>* nodes) {
+  for (std::size_t i = 0; i < count; ++i) {
+    nodes->push_back(state().nodes.find(const_cast<void*>(handles[i])));
+    if (nodes->back() == nullptr || nodes->back()->graph != &graph) {
+      violation("an edge from a node that is none of the graph");
+      return Status::kInvalidValue;
+    }
+  }
+  return Status::kOk;
+}
+
+Status destroy_graph(void* handle) {
+  const Lock lock;
+  Graph* graph = nullptr;
+  const Status status = find_graph(handle, &graph);
+  if (status == Status::kOk) {
+    for (Node* node : graph->nodes) {
+      state().nodes.destroy(node);
+    }
+    state().graphs.destroy(graph);
+  }
+  return status;
+}
+
+Status destroy_exec(void* handle) {
+  const Lock lock;
+  Exec* exec = nullptr;
+  const Status status = find_exec(handle, &exec);
+  if (status == Status::kOk) {
+    state().execs.destroy(exec);  // launches go on: they are instances of their own
+  }
+  return status;
+}
+
+Status instantiate_graph(const void* handle, Exec** exec) {
+  const Lock lock;
+  Graph* graph = nullptr;
+  if (const Status status = find_graph(handle, &graph); status != Status::kOk) {
+    return status;
+  }
+  Exec* made = state().execs.make();
+  if (!instantiate(*graph, *made)) {
+    state().execs.destroy(made);
+    return Status::kInvalidValue;
+  }
+  *exec = made;
+  return Status::kOk;
+}
+
+Status add_edges(const void* handle, const void* const* from, const void* const* to, std::size_t count) {
+  const Lock lock;
+  Graph* graph = nullptr;
+  Status status = find_graph(handle, &graph);
+  std::vector<Node*> first, second;
+  if (status == Status::kOk) {
+    status = find_nodes(*graph, from, count, &first);
+  }
+  if (status == Status::kOk) {
+    status = find_nodes(*graph, to, count, &second);
+  }
+  for (std::size_t i = 0; i < count && status == Status::kOk; ++i) {
+    status = first[i] != second[i] && add_edge(*first[i], *second[i]) ? Status::kOk : Status::kInvalidValue;
+  }
+  return status;
+}
+
+Status launch_graph(const void* exec_handle, const void* stream_handle, bool per_thread) {
+  Lock lock;
+  Exec* exec = nullptr;
+  Stream* stream = nullptr;
+  Status status = find_exec(exec_handle, &exec);
+  if (status == Status::kOk) {
+    status = find_stream(stream_handle, per_thread, &stream);
+  }
+  if (status != Status::kOk) {
+    return status;
+  }
+  if (stream->capture != nullptr) {
+    return Status::kCaptureUnsupported;
+  }
+  const std::array<OperationRef, 1> previous = {exec->last};
+  status = put(lock, *stream, {}, previous);
+  if (status == Status::kOk) {
+    const std::array<OperationRef, 1> start = {stream->tail};
+    stream->tail = launch(lock, stream->context->open, *exec, start);
+  }
+  return status;
+}
+
+Status upload_graph(const void* exec_handle, const void* stream_handle, bool per_thread) {
+  Lock lock;
+  Exec* exec = nullptr;
+  Stream* stream = nullptr;
+  Status status = find_exec(exec_handle, &exec);
+  if (status == Status::kOk) {
+    status = find_stream(stream_handle, per_thread, &stream);
+  }
+  return status != Status::kOk ? status : put(lock, *stream, {});
+}
+
+namespace {
+
+/// Whether a copy still goes between the same kinds of memory.
+bool same_places(const Task& old, const Task& changed) {
+  const auto type = [](Address address) {
+    const Allocation* found = find_allocation(address);
+    return found == nullptr ? -1 : static_cast<int>(found->type);
+  };
+  return old.kind != Task::Kind::kCopy || was_freed(old.to.start) || was_freed(old.from.start) ||
+         (type(old.to.start) == type(changed.to.start) && type(old.from.start) == type(changed.from.start));
+}
+
+}  // namespace
+
+Status change_node(Exec& exec, const void* handle, Task task) {
+  const Node* node = state().nodes.find(const_cast<void*>(handle));
+  ExecNode* found = node == nullptr ? nullptr : find_copy(exec, node);
+  if (found == nullptr || found->task.kind != task.kind) {
+    violation("a change of a node that is none, or of another kind");
+    return Status::kInvalidHandle;
+  }
+  if (!same_places(found->task, task)) {
+    return Status::kInvalidValue;
+  }
+  found->task = std::move(task);
+  return Status::kOk;
+}
+
+}  // namespace sim
