@@ -7,9 +7,11 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
+#include "test/sim/core/history.h"
 #include "test/sim/core/settings.h"
 
 namespace sim {
@@ -21,7 +23,9 @@ std::atomic<pid_t> owner{0};
 struct Violations {
   std::mutex mutex;
   std::vector<std::string> texts;
+  std::size_t count = 0;
 };
+constexpr std::size_t kMostViolations = 100;
 Violations& all_violations() noexcept {
   static Violations& all = *new Violations;
   return all;
@@ -66,17 +70,28 @@ void violation(const char* format, ...) noexcept {
   va_start(arguments, format);
   std::vsnprintf(line, sizeof(line), format, arguments);
   va_end(arguments);
-  std::fprintf(stderr, "sim: violation: %s\n", line);
+  report_violation(line, history({}).c_str());
+}
+
+void report_violation(const char* text, const char* history) noexcept {
   Violations& all = all_violations();
   const std::lock_guard guard(all.mutex);
-  if (all.texts.size() < 100) {
-    all.texts.emplace_back(line);
+  if (++all.count > kMostViolations) {  // one mistake may be found again and again
+    return;
   }
+  std::fprintf(stderr, "sim: violation: %s\n", text);
+  for (const char* line = history; *line != '\0';) {
+    const std::size_t length = std::strcspn(line, "\n");
+    std::fprintf(stderr, "sim:   %.*s\n", static_cast<int>(length), line);
+    line += length + (line[length] == '\n' ? 1 : 0);
+  }
+  all.texts.emplace_back(text);
 }
 
 std::vector<std::string> take_violations() {
   Violations& all = all_violations();
   const std::lock_guard guard(all.mutex);
+  all.count = 0;
   return std::exchange(all.texts, {});
 }
 
@@ -91,6 +106,7 @@ bool start() noexcept {
 
 bool enter(const char* name) noexcept {
   log(name);
+  remember_call(name);
   return owner.load(std::memory_order_relaxed) == getpid();
 }
 

@@ -12,6 +12,8 @@ void log(const char* text) noexcept;
 __attribute__((format(printf, 1, 2))) void logf(const char* format, ...) noexcept;
 
 __attribute__((format(printf, 1, 2))) void violation(const char* format, ...) noexcept;
+/// `text`, and then what led there (history.h), line by line.
+void report_violation(const char* text, const char* history) noexcept;
 /// The texts of all violations since the last call of this (the first hundred), for tests inside one process.
 std::vector<std::string> take_violations();
 

@@ -6,7 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "test/sim/core/calls.h"
+#include "test/sim/core/history.h"
+#include "test/sim/core/races.h"
 #include "test/sim/core/settings.h"
 
 namespace sim {
@@ -52,17 +53,16 @@ bool was_freed(Address address) {
   return next != freed.begin() && address - std::prev(next)->first < std::prev(next)->second;
 }
 
-bool usable(Address address, std::size_t bytes, const char* by) {
-  const Lock lock;
+bool usable(Address address, std::size_t bytes, const char* by, std::uint64_t number) {
   const Allocation* found = find_allocation(address);
   if (found != nullptr && within(*found, address, bytes)) {
     return true;
   }
-  violation("%s uses %s (%zu bytes at %llx)", by,
-            found != nullptr     ? "memory beyond the end of an allocation"
-            : was_freed(address) ? "freed memory"
-                                 : "memory that is not the device's",
-            bytes, address);
+  const char* what = found != nullptr     ? "memory beyond the end of an allocation"
+                     : was_freed(address) ? "freed memory"
+                                          : "memory that is not the device's";
+  violation_of({number}, "%s (operation %llu) uses %s (%zu bytes at %llx)", by, static_cast<unsigned long long>(number),
+               what, bytes, address);
   return false;
 }
 
@@ -84,6 +84,7 @@ Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::siz
     address = address_of(made);
     memory().classes[address] = wanted;
   }
+  forget_accesses(address, wanted.first);
   memory().live[address] = {address, bytes, ++memory().last_id, type, owner, false};
   return address;
 }
@@ -101,6 +102,7 @@ bool register_memory(const void* owner, Address start, std::size_t bytes) {
 void release(Address start) {
   const auto found = memory().live.find(start);
   const bool registered = found->second.registered;
+  forget_accesses(start, found->second.bytes);
   memory().live.erase(found);
   if (registered) {
     return;  // it is the program's, and may be pageable memory again

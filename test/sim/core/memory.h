@@ -24,8 +24,8 @@ struct Allocation {
 /// Freed, and not allocated again.
 [[nodiscard]] bool was_freed(Address address);
 
-/// False, and a violation that names `by`, if an operation that runs now may not use the memory. Takes the lock.
-bool usable(Address address, std::size_t bytes, const char* by);
+/// False, and a violation, if operation `number`, called `by`, which starts now, may not use the memory.
+bool usable(Address address, std::size_t bytes, const char* by, std::uint64_t number);
 
 /// `alignment`: a power of two, at most 65536. 0 if there is none left. What lies in it is rubbish, on purpose.
 [[nodiscard]] Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::size_t alignment = 256);

@@ -10,7 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "test/sim/core/calls.h"
+#include "test/sim/core/history.h"
+#include "test/sim/core/races.h"
 #include "test/sim/core/settings.h"
 
 namespace sim {
@@ -27,7 +28,10 @@ struct Schedule {
   std::uint64_t changes = 0;  ///< counts whatever may end somebody's wait
   unsigned busy = 0;          ///< operations that run
   std::uint64_t random = settings().seed * 0x9E3779B97F4A7C15ULL + 1;
-  bool running = false;
+  unsigned workers = 0;  ///< that were started
+  Chains chains;
+  Past host;                             ///< what the host knows to have happened
+  std::vector<const Operation*> parked;  ///< ready but for a signal
 };
 Schedule& everything() noexcept {
   static Schedule& instance = *new Schedule;
@@ -46,6 +50,7 @@ void release_operation(Schedule& all, const OperationRef& operation) {
   for (const SignalRef& signal : operation->signals.waits) {
     if (!signal->set) {
       signal->waiting.push_back(operation);
+      all.parked.push_back(operation.get());
       return;
     }
   }
@@ -53,10 +58,11 @@ void release_operation(Schedule& all, const OperationRef& operation) {
   all.work.notify_one();
 }
 
-void set(Schedule& all, Signal& signal, OperationRef by) {
+void set(Schedule& all, Signal& signal, const Past& past) {
   signal.set = true;
-  signal.by = std::move(by);
+  signal.past = past;
   for (const OperationRef& operation : std::exchange(signal.waiting, {})) {
+    std::erase(all.parked, operation.get());
     release_operation(all, operation);
   }
 }
@@ -73,6 +79,7 @@ OperationRef take(Schedule& all) {
   all.ready.erase(all.ready.begin() + static_cast<std::ptrdiff_t>(index));
   for (const SignalRef& signal : taken->signals.waits) {
     if (!signal->set) {  // reset again since
+      all.parked.push_back(taken.get());
       signal->waiting.push_back(std::move(taken));
       return nullptr;
     }
@@ -96,8 +103,10 @@ void finish(Schedule& all, const OperationRef& operation) {
   operation->task = {};
   for (const OpenRef& open : operation->open) {
     open->numbers.erase(operation->number);
+    open->past.merge(operation->past);
   }
   for (OperationRef& next : std::exchange(operation->next, {})) {
+    next->past.merge(operation->past);
     if (--next->missing == 0) {
       release_operation(all, next);
     }
@@ -108,10 +117,31 @@ void finish(Schedule& all, const OperationRef& operation) {
     signal->set = false;
   }
   for (const SignalRef& signal : signals.sets) {
-    set(all, *signal, operation);
+    set(all, *signal, operation->past);
   }
   ++all.changes;
   all.done.notify_all();
+}
+
+/// Gives it its place in the order. False if it must not run.
+bool start(Schedule& all, Operation& operation) {
+  operation.running = true;
+  operation.started_ms = device_ms();
+  for (const SignalRef& signal : operation.signals.waits) {
+    operation.past.merge(signal->past);
+  }
+  const Task& task = operation.task;
+  const Accesses accesses = task.accesses();
+  const Place self = all.chains.next(operation.past, operation.number);
+  if (settings().races) {
+    check_races(accesses, operation.past, self, task.name());
+  }
+  operation.past.add(self);
+  const bool seen = task.kind == Task::Kind::kHost || (task.kind == Task::Kind::kKernel && task.kernel->observable);
+  if (seen) {  // the program may know of it before it is done here
+    all.host.merge(operation.past);
+  }
+  return task.usable(accesses, operation.number);
 }
 
 void work() {
@@ -128,17 +158,17 @@ void work() {
       usleep(pause);
       lock.lock();
     }
-    const OperationRef operation = take(all);
+    const OperationRef operation = all.ready.empty() ? nullptr : take(all);  // another worker may have had it
     if (operation == nullptr) {
       continue;
     }
-    operation->running = true;
-    operation->started_ms = device_ms();
-    ++all.busy;
-    lock.unlock();
-    operation->task.run();
-    lock.lock();
-    --all.busy;
+    if (start(all, *operation)) {
+      ++all.busy;
+      lock.unlock();
+      operation->task.run();
+      lock.lock();
+      --all.busy;
+    }
     finish(all, operation);
   }
 }
@@ -180,9 +210,23 @@ template <class Done>
 bool wait_or_complain(Lock& lock, Clock::time_point end, Done&& is_done) {
   const Waited waited = wait_until(lock, end, is_done);
   if (waited == Waited::kStuck) {
-    violation("a wait that nothing ends: what it waits for comes after something that nobody signals or submits");
+    const auto& parked = everything().parked;
+    const std::uint64_t first = parked.empty() ? 0 : parked.front()->number;
+    violation_of({first},
+                 "a wait that nothing ends: %zu operations, the first of them %llu, wait for signals that nobody sets",
+                 parked.size(), static_cast<unsigned long long>(first));
   }
   return waited == Waited::kDone;
+}
+
+bool wait(Lock& lock, const OperationRef& operation, Clock::time_point end) {
+  const OperationRef held = operation;
+  return held == nullptr || (wait_or_complain(lock, end, [&held] { return held->done; }) && is_done(lock, held));
+}
+
+bool wait(Lock& lock, const SignalRef& signal, Clock::time_point end) {
+  const SignalRef held = signal;
+  return wait_or_complain(lock, end, [&held] { return held->set; }) && is_set(lock, held);
 }
 
 }  // namespace
@@ -190,14 +234,14 @@ bool wait_or_complain(Lock& lock, Clock::time_point end, Done&& is_done) {
 Lock::Lock() : guard(everything().mutex) {}
 
 OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const OperationRef> after_all,
-                      Signals signals) {
-  return schedule(lock, std::vector<OpenRef>{std::move(open)}, std::move(task), after_all, std::move(signals));
+                      Signals signals, const void* queue) {
+  return schedule(lock, std::vector<OpenRef>{std::move(open)}, std::move(task), after_all, std::move(signals), queue);
 }
 
 OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task,
-                      std::span<const OperationRef> after_all, Signals signals) {
+                      std::span<const OperationRef> after_all, Signals signals, const void* queue) {
   Schedule& all = everything();
-  if (!std::exchange(all.running, true)) {
+  for (; all.workers < std::max(settings().workers, 1U); ++all.workers) {
     std::thread(&work).detach();
   }
   auto made = std::make_shared<Operation>();
@@ -209,12 +253,19 @@ OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task
     each->numbers.insert(made->number);
   }
   for_all_signals(made->signals, [](Signal& signal) { ++signal.users; });
+  made->past = all.host;
   for (const OperationRef& before : after_all) {
-    if (before != nullptr && !before->done) {
+    if (before == nullptr) {
+      continue;
+    }
+    if (before->done) {
+      made->past.merge(before->past);
+    } else {
       ++made->missing;
       before->next.push_back(made);
     }
   }
+  remember_submission(*made, after_all, queue);
   ++all.changes;
   if (made->missing == 0) {
     release_operation(all, made);
@@ -224,7 +275,7 @@ OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task
 
 void set_signal(const Lock& /*lock*/, const SignalRef& signal) {
   Schedule& all = everything();
-  set(all, *signal, nullptr);
+  set(all, *signal, all.host);
   ++all.changes;
   all.done.notify_all();
 }
@@ -234,25 +285,45 @@ void reset_signal(const Lock& /*lock*/, const SignalRef& signal) {
 }
 
 bool wait_for(Lock& lock, const OperationRef& operation) {
-  return operation == nullptr || wait_or_complain(lock, kNever, [held = operation] { return held->done; });
+  return wait(lock, operation, kNever);
 }
 
 bool wait_for(Lock& lock, const SignalRef& signal) {
-  return wait_or_complain(lock, kNever, [held = signal] { return held->set; });
+  return wait(lock, signal, kNever);
 }
 
 bool wait_for_all(Lock& lock, const OpenRef& open) {
   const std::uint64_t last = everything().last_number;
-  return wait_or_complain(lock, kNever,
-                          [held = open, last] { return held->numbers.empty() || *held->numbers.begin() > last; });
+  const OpenRef held = open;
+  if (!wait_or_complain(lock, kNever,
+                        [held, last] { return held->numbers.empty() || *held->numbers.begin() > last; })) {
+    return false;
+  }
+  everything().host.merge(held->past);
+  return true;
 }
 
 bool wait_at_most(Lock& lock, const OperationRef& operation, std::uint64_t nanoseconds) {
-  return operation == nullptr || wait_or_complain(lock, after(nanoseconds), [held = operation] { return held->done; });
+  return wait(lock, operation, after(nanoseconds));
 }
 
 bool wait_at_most(Lock& lock, const SignalRef& signal, std::uint64_t nanoseconds) {
-  return wait_or_complain(lock, after(nanoseconds), [held = signal] { return held->set; });
+  return wait(lock, signal, after(nanoseconds));
+}
+
+bool is_done(const Lock& /*lock*/, const OperationRef& operation) {
+  if (operation == nullptr || !operation->done) {
+    return operation == nullptr;
+  }
+  everything().host.merge(operation->past);
+  return true;
+}
+
+bool is_set(const Lock& /*lock*/, const SignalRef& signal) {
+  if (signal->set) {
+    everything().host.merge(signal->past);
+  }
+  return signal->set;
 }
 
 void poll(Lock& /*lock*/) {}

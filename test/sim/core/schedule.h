@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "test/sim/core/order.h"
 #include "test/sim/core/task.h"
 
 namespace sim {
@@ -34,7 +35,7 @@ using OperationRef = std::shared_ptr<Operation>;
 
 struct Signal {
   bool set = false;
-  OperationRef by;                    ///< which command set it last; null: none, or the host
+  Past past;                          ///< what had happened when it was set
   unsigned users = 0;                 ///< operations not yet done that wait for it, set it or reset it
   std::vector<OperationRef> waiting;  ///< ready but for this
 };
@@ -50,6 +51,7 @@ struct Signals {
 /// operations, so that the object it belongs to may go.
 struct OpenWork {
   std::set<std::uint64_t> numbers;
+  Past past;  ///< what was done of it
 };
 using OpenRef = std::shared_ptr<OpenWork>;
 
@@ -62,14 +64,16 @@ struct Operation {
   double started_ms = 0, done_ms = 0;  ///< of the device's clock
   std::vector<OpenRef> open;
   std::vector<OperationRef> next;
+  Past past;  ///< what happened before it, as far as that is known; with itself when it has started
 };
 
 /// Submits `task`, to run after all of `after` (nulls are left out). `open`: what it belongs to while it is not done.
+/// `queue`: whatever tells queues apart, for messages.
 OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const OperationRef> after,
-                      Signals signals = {});
+                      Signals signals = {}, const void* queue = nullptr);
 /// The same for what belongs to several things, such as a queue and the instance of a command list.
 OperationRef schedule(const Lock& lock, std::vector<OpenRef> open, Task task, std::span<const OperationRef> after,
-                      Signals signals = {});
+                      Signals signals = {}, const void* queue = nullptr);
 
 /// The host sets a signal, or resets it.
 void set_signal(const Lock& lock, const SignalRef& signal);
@@ -85,6 +89,9 @@ bool wait_for_all(Lock& lock, const OpenRef& open);
 bool wait_at_most(Lock& lock, const OperationRef& operation, std::uint64_t nanoseconds);
 bool wait_at_most(Lock& lock, const SignalRef& signal, std::uint64_t nanoseconds);
 
+/// The answer to a query: whether it is done (null: yes) and the host may rely on it.
+bool is_done(const Lock& lock, const OperationRef& operation);
+bool is_set(const Lock& lock, const SignalRef& signal);
 /// Every query of whether something is done calls it first.
 void poll(Lock& lock);
 

@@ -1,6 +1,7 @@
 #include "test/sim/core/settings.h"
 
 #include <cstdlib>
+#include <string_view>
 
 namespace sim {
 namespace {
@@ -17,6 +18,13 @@ Settings read() {
   read.fail_at = std::strtoull(text_of("SIM_FAIL_AT"), nullptr, 10);
   read.count = text_of("SIM_COUNT");
   read.kernels = text_of("SIM_KERNELS");
+  if (const char* entries = text_of("SIM_HISTORY"); *entries != '\0') {
+    read.history = std::strtoull(entries, nullptr, 10);
+  }
+  read.races = std::string_view(text_of("SIM_RACES")) != "0";
+  if (const char* workers = text_of("SIM_WORKERS"); *workers != '\0') {
+    read.workers = static_cast<unsigned>(std::strtoul(workers, nullptr, 10));
+  }
   if (const char* patience = text_of("SIM_PATIENCE"); *patience != '\0') {
     read.patience_s = std::strtod(patience, nullptr);
   }

@@ -6,6 +6,9 @@
 //   SIM_FAIL_AT   number of the submission-like call, from 1, that fails as if the device had no resources left
 //   SIM_COUNT     file that gets the number of submission-like calls at exit
 //   SIM_KERNELS   side libraries with kernels (kernel.h), separated by colons, beside the built-in ones
+//   SIM_HISTORY   how many of the last calls and submissions a violation shows (default 24, at most 4096)
+//   SIM_RACES     0: no race detector (races.h)
+//   SIM_WORKERS   how many threads do the work (default 1)
 //   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
 #pragma once
 
@@ -20,6 +23,9 @@ struct Settings {
   std::uint64_t fail_at = 0;
   std::string count;
   std::string kernels;
+  std::uint64_t history = 24;
+  bool races = true;
+  unsigned workers = 1;
   double patience_s = 20;
 };
 

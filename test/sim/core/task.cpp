@@ -27,23 +27,6 @@ void add_rows(Accesses& all, const Box& box, const Task& task, bool write) {
   }
 }
 
-bool all_usable(const Task& task) {
-  for (const Access& access : task.accesses().all) {
-    if (!usable(access.start, access.bytes, task.name())) {
-      return false;
-    }
-  }
-  if (task.kind != Task::Kind::kKernel || task.kernel->accesses != nullptr) {
-    return true;
-  }
-  for (const Parameter& parameter : task.kernel->parameters) {
-    if (parameter.address && !usable(argument<Address>(task.arguments.data(), parameter.offset), 1, task.name())) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void run_copy(const Task& task) {
   const std::byte* staged = task.staged == nullptr ? nullptr : task.staged->data();
   for (std::size_t z = 0; z < task.depth; ++z) {
@@ -85,7 +68,13 @@ Accesses Task::accesses() const {
       }
       break;
     case Kind::kFill: add_rows(found, to, *this, true); break;
-    default: break;
+    case Kind::kEmpty: found.writes(to.start, bytes); break;
+    case Kind::kFree:
+      if (const Allocation* freed = find_allocation(to.start); freed != nullptr) {
+        found.writes(freed->start, freed->bytes);
+      }
+      break;
+    case Kind::kHost: break;
   }
   return found;
 }
@@ -101,10 +90,24 @@ const char* Task::name() const noexcept {
   }
 }
 
-void Task::run() const {
-  if (!all_usable(*this)) {
-    return;
+bool Task::usable(const Accesses& accesses, std::uint64_t number) const {
+  for (const Access& access : accesses.all) {
+    if (!sim::usable(access.start, access.bytes, name(), number)) {
+      return false;
+    }
   }
+  if (kind != Kind::kKernel || kernel->accesses != nullptr) {
+    return true;
+  }
+  for (const Parameter& parameter : kernel->parameters) {
+    if (parameter.address && !sim::usable(argument<Address>(arguments.data(), parameter.offset), 1, name(), number)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Task::run() const {
   switch (kind) {
     case Kind::kEmpty: break;
     case Kind::kKernel: kernel->run(arguments.data(), shape); break;

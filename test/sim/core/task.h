@@ -32,13 +32,16 @@ struct Task {
   std::vector<std::byte> pattern;                        ///< of a fill; repeated, from the beginning in each row
 
   // kFree: the allocation that starts at to.start
+  // kEmpty: with `bytes`, an allocation at to.start that exists for what comes after it
 
   // kHost
   void (*function)(void* data) = nullptr;
   void* data = nullptr;
 
-  /// Everything that it may read or write, for bounds and races, without pageable memory.
+  /// Everything that it may read or write, for bounds and races, without pageable memory. Under the lock.
   [[nodiscard]] Accesses accesses() const;
+  /// False, and a violation, if some of that is not alive, or beyond its end. Under the lock.
+  [[nodiscard]] bool usable(const Accesses& accesses, std::uint64_t number) const;
   /// For messages: "kernel scale".
   [[nodiscard]] const char* name() const noexcept;
   /// Without the lock.

@@ -79,14 +79,20 @@ Status fill(const Box& to, unsigned value, unsigned element, std::size_t count, 
 }
 
 Status allocate_in_order(std::size_t bytes, const void* stream_handle, bool per_thread, Address* address) {
-  const Lock lock;
+  Lock lock;
   Stream* stream = nullptr;
   const Status status = find_stream(stream_handle, per_thread, &stream);
   if (status != Status::kOk || bytes == 0) {
     return status != Status::kOk ? status : Status::kInvalidValue;
   }
   *address = allocate(stream->context, bytes, MemoryType::kDevice);
-  return *address == 0 ? Status::kOutOfMemory : Status::kOk;
+  if (*address == 0) {
+    return Status::kOutOfMemory;
+  }
+  Task task;
+  task.to.start = *address;
+  task.bytes = bytes;
+  return put(lock, *stream, std::move(task));
 }
 
 Status free_in_order(Address address, const void* stream_handle, bool per_thread) {

@@ -78,7 +78,7 @@ Status look_at_event(const void* handle, bool wait) {
   if (wait && !wait_for(lock, last)) {
     return Status::kTimeout;
   }
-  return last == nullptr || last->done ? Status::kOk : Status::kNotReady;
+  return is_done(lock, last) ? Status::kOk : Status::kNotReady;
 }
 
 Status elapsed(float* milliseconds, const void* start_handle, const void* end_handle) {

@@ -89,7 +89,7 @@ Status query_stream(const void* handle, bool per_thread) {
   }
   if (status == Status::kOk) {
     for (const OperationRef& operation : all_of(*stream)) {
-      status = operation == nullptr || operation->done ? status : Status::kNotReady;
+      status = is_done(lock, operation) ? status : Status::kNotReady;
     }
   }
   return status;
@@ -191,7 +191,7 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
   }
   std::vector<OperationRef> before = before_next(stream);
   before.insert(before.end(), more.begin(), more.end());
-  stream.tail = schedule(lock, stream.context->open, std::move(task), before);
+  stream.tail = schedule(lock, stream.context->open, std::move(task), before, {}, &stream);
   return Status::kOk;
 }
 
