@@ -246,3 +246,34 @@ TEST_CASE("a report on request, besides the one at the end") {
   CHECK(reports(asked) == 2);
   CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
 }
+
+TEST_CASE("virtual time and several workers: the same results") {
+  for (const std::string program : {"loop", "fork_join", "old_events", "own_graphs", "poll"}) {
+    CAPTURE(program);
+    const Result plain = run({program}, "plain");
+    for (const std::map<std::string, std::string>& way :
+         {std::map<std::string, std::string>{{"SIM_TIME", "virtual"},
+                                             {"SIM_COSTS", "submit=3us,kernel=2us,launch=2us"}},
+          std::map<std::string, std::string>{{"SIM_WORKERS", "4"}}}) {
+      CAPTURE(way.begin()->first);
+      for (const std::string mode : {"plain", "replay", "gate"}) {
+        CAPTURE(mode);
+        const Result result = run({program}, mode, 3, way);
+        check_clean(result);
+        CHECK(result.output == plain.output);
+      }
+    }
+  }
+}
+
+TEST_CASE("a program's race is found by the simulated device, with every seed and in every mode") {
+  for (const std::string mode : {"plain", "observe", "replay"}) {
+    for (const int seed : {0, 1, 2}) {
+      CAPTURE(mode, seed);
+      const Result result = run({"racing"}, mode, seed);
+      INFO(result.errors);
+      CHECK(result.errors.find("violation: race: scale") != std::string::npos);
+      CHECK(result.errors.find("calls cuLaunchKernel") != std::string::npos);
+    }
+  }
+}

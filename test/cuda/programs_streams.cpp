@@ -401,3 +401,16 @@ PROGRAM(short_events) {
   print("y", y, kCount);
   return 0;
 }
+
+/// A mistake: the second stream does not wait for the first.
+PROGRAM(racing) {
+  const Device gpu;
+  CUfunction scale_function = gpu.function("scale");
+  CUstream first = make_stream();
+  CUstream second = make_stream();
+  const CUdeviceptr x = filled(64, 1);
+  scale(first, scale_function, x, 64, 3, 1);
+  scale(second, scale_function, x, 64, 5, 1);
+  CHECK_CU(cuCtxSynchronize());
+  return 0;
+}

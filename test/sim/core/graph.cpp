@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "test/sim/core/settings.h"
+
 namespace sim {
 
 void add_node(Graph& graph, Node& node, Task task, std::vector<Node*> before, Signals signals) {
@@ -34,7 +36,9 @@ void remove_node(Node& node) {
   std::erase(node.graph->nodes, &node);
 }
 
-bool instantiate(const Graph& graph, Exec& exec) {
+namespace {
+
+bool copy_nodes(const Graph& graph, Exec& exec) {
   std::map<const Node*, std::size_t> places;
   std::vector<const Node*> left(graph.nodes.begin(), graph.nodes.end());
   exec.nodes.clear();
@@ -42,7 +46,7 @@ bool instantiate(const Graph& graph, Exec& exec) {
     const std::size_t known = exec.nodes.size();
     std::vector<const Node*> later;
     for (const Node* node : left) {
-      ExecNode copy{node, node->task, node->signals, {}};
+      ExecNode copy{node, node->task, node->signals, node->user, {}};
       bool ready = true;
       for (const Node* before : node->before) {
         const auto place = places.find(before);
@@ -66,9 +70,17 @@ bool instantiate(const Graph& graph, Exec& exec) {
   return true;
 }
 
+}  // namespace
+
+bool instantiate(const Graph& graph, Exec& exec) {
+  spend(settings().costs.instantiate * static_cast<double>(graph.nodes.size()));
+  return copy_nodes(graph, exec);
+}
+
 bool update_all(Exec& exec, const Graph& graph) {
   Exec changed;
-  if (!instantiate(graph, changed) || changed.nodes.size() != exec.nodes.size()) {
+  spend(settings().costs.update * static_cast<double>(graph.nodes.size()));
+  if (!copy_nodes(graph, changed) || changed.nodes.size() != exec.nodes.size()) {
     return false;
   }
   for (std::size_t i = 0; i < exec.nodes.size(); ++i) {
@@ -86,9 +98,14 @@ ExecNode* find_copy(Exec& exec, const Node* node) {
   return place == exec.nodes.end() ? nullptr : &*place;
 }
 
+void spend_update() noexcept {
+  spend(settings().costs.update);
+}
+
 OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span<const OperationRef> after) {
   const std::vector<OpenRef> both = {open, exec.open};
-  const OperationRef start = schedule(lock, both, {}, after);
+  spend(settings().costs.launch);
+  const OperationRef start = schedule_node(lock, both, {}, after, {});
   std::vector<OperationRef> all;
   all.reserve(exec.nodes.size() + 1);
   for (const ExecNode& node : exec.nodes) {
@@ -96,10 +113,14 @@ OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span
     for (const std::size_t place : node.before) {
       before.push_back(all[place]);
     }
-    all.push_back(schedule(lock, both, node.task, before, node.signals));
+    std::vector<OpenRef> each = both;
+    if (node.user != nullptr) {
+      each.push_back(node.user);
+    }
+    all.push_back(schedule_node(lock, std::move(each), node.task, before, node.signals));
   }
   all.push_back(start);
-  exec.last = schedule(lock, both, {}, all);
+  exec.last = schedule_node(lock, both, {}, all, {});
   return exec.last;
 }
 

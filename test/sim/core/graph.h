@@ -17,6 +17,7 @@ struct Node {
   Graph* graph = nullptr;
   Task task;
   Signals signals;
+  OpenRef user;               ///< what else it belongs to while it is not done, such as its kernel object; or null
   std::vector<Node*> before;  ///< each once
 };
 struct Graph {
@@ -27,6 +28,7 @@ struct ExecNode {
   const Node* node = nullptr;  ///< the one it is a copy of; only to be compared
   Task task;
   Signals signals;
+  OpenRef user;
   std::vector<std::size_t> before;  ///< places in Exec::nodes
 };
 struct Exec {
@@ -51,8 +53,9 @@ bool instantiate(const Graph& graph, Exec& exec);
 /// Takes over all tasks if so; false, and nothing changed, otherwise.
 bool update_all(Exec& exec, const Graph& graph);
 
-/// Null if `node` has no copy in there.
+/// Null if `node` has no copy in there. Who changes its task calls spend_update().
 ExecNode* find_copy(Exec& exec, const Node* node);
+void spend_update() noexcept;
 
 /// Submits an instance of its own: all nodes, after all of `after`. The result is done when everything is.
 /// Whether launches of one executable graph follow each other is the face's rule: it adds `exec.last` to `after`.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -19,15 +20,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+std::uint64_t first_random() noexcept {
+  return settings().seed * 0x9E3779B97F4A7C15ULL + 1;
+}
+
 /// Never destroyed: the program's exit does not wait for its work.
 struct Schedule {
   std::mutex mutex;
   std::condition_variable work, done;
   std::vector<OperationRef> ready;  ///< in the order in which they became so
+  OperationRef turn;                ///< in virtual time: what a worker is to do now
   std::uint64_t last_number = 0;
   std::uint64_t changes = 0;  ///< counts whatever may end somebody's wait
   unsigned busy = 0;          ///< operations that run
-  std::uint64_t random = settings().seed * 0x9E3779B97F4A7C15ULL + 1;
+  std::uint64_t random = first_random();
   unsigned workers = 0;  ///< that were started
   Chains chains;
   Past host;                             ///< what the host knows to have happened
@@ -58,23 +64,42 @@ void release_operation(Schedule& all, const OperationRef& operation) {
   all.work.notify_one();
 }
 
-void set(Schedule& all, Signal& signal, const Past& past) {
+void set(Schedule& all, Signal& signal, const Past& past, double ns) {
   signal.set = true;
   signal.past = past;
+  signal.set_ns = ns;
   for (const OperationRef& operation : std::exchange(signal.waiting, {})) {
     std::erase(all.parked, operation.get());
     release_operation(all, operation);
   }
 }
 
-/// Null if everything that seemed ready has lost a signal again.
-OperationRef take(Schedule& all) {
+/// The time of one that is ready at which it ends.
+double end_of(const Operation& operation) {
+  return operation.started_ns + settings().costs.of(operation.task, operation.node);
+}
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// One that is ready, in virtual time one that ends until then. Null if there is none, or it has lost a signal again.
+OperationRef take(Schedule& all, double until) {
+  std::vector<std::size_t> possible;
+  for (std::size_t index = 0; index < all.ready.size() && until != kNever; ++index) {
+    if (end_of(*all.ready[index]) <= until) {
+      possible.push_back(index);
+    }
+  }
+  const std::size_t count = until == kNever ? all.ready.size() : possible.size();
+  if (count == 0) {
+    return nullptr;
+  }
   std::size_t index = 0;
   switch (settings().seed % 3) {
-    case 0: index = next_random(all) % all.ready.size(); break;
-    case 1: index = all.ready.size() - 1; break;  // the newest: long dependent chains first
+    case 0: index = next_random(all) % count; break;
+    case 1: index = count - 1; break;  // the newest: long dependent chains first
     default: break;
   }
+  index = until == kNever ? index : possible[index];
   OperationRef taken = std::move(all.ready[index]);
   all.ready.erase(all.ready.begin() + static_cast<std::ptrdiff_t>(index));
   for (const SignalRef& signal : taken->signals.waits) {
@@ -99,14 +124,18 @@ void for_all_signals(const Signals& signals, Function&& function) {
 void finish(Schedule& all, const OperationRef& operation) {
   operation->running = false;
   operation->done = true;
-  operation->done_ms = device_ms();
+  if (!settings().virtual_time) {
+    operation->done_ns = host_ns();
+  }
   operation->task = {};
   for (const OpenRef& open : operation->open) {
     open->numbers.erase(operation->number);
     open->past.merge(operation->past);
+    open->done_ns = std::max(open->done_ns, operation->done_ns);
   }
   for (OperationRef& next : std::exchange(operation->next, {})) {
     next->past.merge(operation->past);
+    next->started_ns = std::max(next->started_ns, operation->done_ns);
     if (--next->missing == 0) {
       release_operation(all, next);
     }
@@ -117,7 +146,7 @@ void finish(Schedule& all, const OperationRef& operation) {
     signal->set = false;
   }
   for (const SignalRef& signal : signals.sets) {
-    set(all, *signal, operation->past);
+    set(all, *signal, operation->past, operation->done_ns);
   }
   ++all.changes;
   all.done.notify_all();
@@ -126,9 +155,14 @@ void finish(Schedule& all, const OperationRef& operation) {
 /// Gives it its place in the order. False if it must not run.
 bool start(Schedule& all, Operation& operation) {
   operation.running = true;
-  operation.started_ms = device_ms();
   for (const SignalRef& signal : operation.signals.waits) {
     operation.past.merge(signal->past);
+    operation.started_ns = std::max(operation.started_ns, signal->set_ns);
+  }
+  if (settings().virtual_time) {
+    operation.done_ns = operation.started_ns + settings().costs.of(operation.task, operation.node);
+  } else {
+    operation.started_ns = host_ns();
   }
   const Task& task = operation.task;
   const Accesses accesses = task.accesses();
@@ -151,14 +185,17 @@ void work() {
   Schedule& all = everything();
   std::unique_lock lock(all.mutex);
   for (;;) {
-    all.work.wait(lock, [&all] { return !all.ready.empty(); });
-    if (next_random(all) % 32 == 0) {  // more comes in meanwhile: there is more to choose from
+    all.work.wait(lock, [&all] { return settings().virtual_time ? all.turn != nullptr : !all.ready.empty(); });
+    const bool stepped = settings().virtual_time;
+    if (!stepped && next_random(all) % 32 == 0) {  // more comes in meanwhile: there is more to choose from
       const auto pause = static_cast<useconds_t>(next_random(all) % 64);
       lock.unlock();
       usleep(pause);
       lock.lock();
     }
-    const OperationRef operation = all.ready.empty() ? nullptr : take(all);  // another worker may have had it
+    OperationRef operation = stepped             ? std::exchange(all.turn, nullptr)
+                             : all.ready.empty() ? nullptr  // another worker had it
+                                                 : take(all, kNever);
     if (operation == nullptr) {
       continue;
     }
@@ -173,13 +210,43 @@ void work() {
   }
 }
 
+/// In virtual time: has a worker do one operation. False if there is none to do.
+bool step(Lock& lock, double until) {
+  Schedule& all = everything();
+  if (all.turn != nullptr || all.busy != 0) {  // another thread's
+    const std::uint64_t seen = all.changes;
+    all.done.wait(lock.guard, [&] { return all.changes != seen; });
+    return true;
+  }
+  const std::size_t left = all.ready.size();
+  const OperationRef chosen = take(all, until);
+  if (chosen == nullptr) {
+    return all.ready.size() < left;
+  }
+  all.turn = chosen;
+  all.work.notify_one();
+  // A host function may wait for something that the program does after a query.
+  const bool wait = until == kNever || chosen->task.kind != Task::Kind::kHost;
+  all.done.wait(lock.guard, [&] { return chosen->done || (!wait && all.turn != chosen); });
+  return true;
+}
+
 enum class Waited { kDone, kTimeout, kStuck };
 
-/// `is_done` under the lock.
+/// `is_done` under the lock. `timeout`: nanoseconds.
 template <class Done>
-Waited wait_until(Lock& lock, Clock::time_point end, Done&& is_done) {
+Waited wait_until(Lock& lock, double timeout, Done&& is_done) {
   Schedule& all = everything();
+  const Clock::time_point end = timeout < 1e17
+                                    ? Clock::now() + std::chrono::nanoseconds(static_cast<std::int64_t>(timeout))
+                                    : Clock::time_point::max();
   while (!is_done()) {
+    if (settings().virtual_time && step(lock, kNever)) {
+      continue;
+    }
+    if (settings().virtual_time && timeout < kNever) {
+      return Waited::kTimeout;
+    }
     const std::uint64_t seen = all.changes;
     const bool idle = all.busy == 0 && all.ready.empty();
     const auto patience = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -198,17 +265,9 @@ Waited wait_until(Lock& lock, Clock::time_point end, Done&& is_done) {
   return Waited::kDone;
 }
 
-constexpr Clock::time_point kNever = Clock::time_point::max();
-
-Clock::time_point after(std::uint64_t nanoseconds) {
-  const auto now = Clock::now();
-  const auto most = static_cast<std::uint64_t>((kNever - now).count());
-  return nanoseconds >= most ? kNever : now + std::chrono::nanoseconds(nanoseconds);
-}
-
 template <class Done>
-bool wait_or_complain(Lock& lock, Clock::time_point end, Done&& is_done) {
-  const Waited waited = wait_until(lock, end, is_done);
+bool wait_or_complain(Lock& lock, double timeout, Done&& is_done) {
+  const Waited waited = wait_until(lock, timeout, is_done);
   if (waited == Waited::kStuck) {
     const auto& parked = everything().parked;
     const std::uint64_t first = parked.empty() ? 0 : parked.front()->number;
@@ -219,27 +278,36 @@ bool wait_or_complain(Lock& lock, Clock::time_point end, Done&& is_done) {
   return waited == Waited::kDone;
 }
 
-bool wait(Lock& lock, const OperationRef& operation, Clock::time_point end) {
+/// The host goes on at `ns`, or when its patience ends, in virtual time.
+bool arrive(double ns, double timeout) {
+  const double end = host_ns() + timeout;
+  spend_until(std::min(ns, end));
+  return !settings().virtual_time || ns <= end;
+}
+
+bool wait(Lock& lock, const OperationRef& operation, double timeout) {
   const OperationRef held = operation;
-  return held == nullptr || (wait_or_complain(lock, end, [&held] { return held->done; }) && is_done(lock, held));
+  if (held == nullptr) {
+    return true;
+  }
+  if (!wait_or_complain(lock, timeout, [&held] { return held->done; })) {
+    spend(timeout < kNever ? timeout : 0);
+    return false;
+  }
+  return arrive(held->done_ns, timeout) && is_done(lock, held);
 }
 
-bool wait(Lock& lock, const SignalRef& signal, Clock::time_point end) {
+bool wait(Lock& lock, const SignalRef& signal, double timeout) {
   const SignalRef held = signal;
-  return wait_or_complain(lock, end, [&held] { return held->set; }) && is_set(lock, held);
+  if (!wait_or_complain(lock, timeout, [&held] { return held->set; })) {
+    spend(timeout < kNever ? timeout : 0);
+    return false;
+  }
+  return arrive(held->set_ns, timeout) && is_set(lock, held);
 }
 
-}  // namespace
-
-Lock::Lock() : guard(everything().mutex) {}
-
-OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const OperationRef> after_all,
-                      Signals signals, const void* queue) {
-  return schedule(lock, std::vector<OpenRef>{std::move(open)}, std::move(task), after_all, std::move(signals), queue);
-}
-
-OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task,
-                      std::span<const OperationRef> after_all, Signals signals, const void* queue) {
+OperationRef submit(std::vector<OpenRef> open, Task task, std::span<const OperationRef> after, Signals signals,
+                    const void* queue, bool node) {
   Schedule& all = everything();
   for (; all.workers < std::max(settings().workers, 1U); ++all.workers) {
     std::thread(&work).detach();
@@ -248,24 +316,27 @@ OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task
   made->task = std::move(task);
   made->signals = std::move(signals);
   made->number = ++all.last_number;
+  made->node = node;
+  made->started_ns = host_ns();
   made->open = std::move(open);
   for (const OpenRef& each : made->open) {
     each->numbers.insert(made->number);
   }
   for_all_signals(made->signals, [](Signal& signal) { ++signal.users; });
   made->past = all.host;
-  for (const OperationRef& before : after_all) {
+  for (const OperationRef& before : after) {
     if (before == nullptr) {
       continue;
     }
     if (before->done) {
       made->past.merge(before->past);
+      made->started_ns = std::max(made->started_ns, before->done_ns);
     } else {
       ++made->missing;
       before->next.push_back(made);
     }
   }
-  remember_submission(*made, after_all, queue);
+  remember_submission(*made, after, queue);
   ++all.changes;
   if (made->missing == 0) {
     release_operation(all, made);
@@ -273,9 +344,29 @@ OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task
   return made;
 }
 
+}  // namespace
+
+Lock::Lock() : guard(everything().mutex) {}
+
+OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const OperationRef> after, Signals signals,
+                      const void* queue) {
+  return schedule(lock, std::vector<OpenRef>{std::move(open)}, std::move(task), after, std::move(signals), queue);
+}
+
+OperationRef schedule(const Lock& /*lock*/, std::vector<OpenRef> open, Task task, std::span<const OperationRef> after,
+                      Signals signals, const void* queue) {
+  spend(settings().costs.submit);
+  return submit(std::move(open), std::move(task), after, std::move(signals), queue, false);
+}
+
+OperationRef schedule_node(const Lock& /*lock*/, std::vector<OpenRef> open, Task task,
+                           std::span<const OperationRef> after, Signals signals) {
+  return submit(std::move(open), std::move(task), after, std::move(signals), nullptr, true);
+}
+
 void set_signal(const Lock& /*lock*/, const SignalRef& signal) {
   Schedule& all = everything();
-  set(all, *signal, all.host);
+  set(all, *signal, all.host, host_ns());
   ++all.changes;
   all.done.notify_all();
 }
@@ -300,36 +391,46 @@ bool wait_for_all(Lock& lock, const OpenRef& open) {
     return false;
   }
   everything().host.merge(held->past);
+  spend_until(held->done_ns);
   return true;
 }
 
 bool wait_at_most(Lock& lock, const OperationRef& operation, std::uint64_t nanoseconds) {
-  return wait(lock, operation, after(nanoseconds));
+  return wait(lock, operation, static_cast<double>(nanoseconds));
 }
 
 bool wait_at_most(Lock& lock, const SignalRef& signal, std::uint64_t nanoseconds) {
-  return wait(lock, signal, after(nanoseconds));
+  return wait(lock, signal, static_cast<double>(nanoseconds));
 }
 
 bool is_done(const Lock& /*lock*/, const OperationRef& operation) {
-  if (operation == nullptr || !operation->done) {
-    return operation == nullptr;
+  if (operation == nullptr) {
+    return true;
   }
-  everything().host.merge(operation->past);
-  return true;
+  const bool done = operation->done && (!settings().virtual_time || operation->done_ns <= host_ns());
+  if (done) {
+    everything().host.merge(operation->past);
+  }
+  return done;
 }
 
 bool is_set(const Lock& /*lock*/, const SignalRef& signal) {
-  if (signal->set) {
+  const bool set = signal->set && (!settings().virtual_time || signal->set_ns <= host_ns());
+  if (set) {
     everything().host.merge(signal->past);
   }
-  return signal->set;
+  return set;
 }
 
-void poll(Lock& /*lock*/) {}
+void reseed() {
+  const Lock lock;
+  everything().random = first_random();
+}
 
-double device_ms() noexcept {
-  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
+void poll(Lock& lock) {
+  spend(settings().costs.query);
+  while (settings().virtual_time && step(lock, host_ns())) {
+  }
 }
 
 }  // namespace sim

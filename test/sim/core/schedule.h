@@ -36,6 +36,7 @@ using OperationRef = std::shared_ptr<Operation>;
 struct Signal {
   bool set = false;
   Past past;                          ///< what had happened when it was set
+  double set_ns = 0;                  ///< when, in virtual time
   unsigned users = 0;                 ///< operations not yet done that wait for it, set it or reset it
   std::vector<OperationRef> waiting;  ///< ready but for this
 };
@@ -51,7 +52,8 @@ struct Signals {
 /// operations, so that the object it belongs to may go.
 struct OpenWork {
   std::set<std::uint64_t> numbers;
-  Past past;  ///< what was done of it
+  Past past;           ///< what was done of it
+  double done_ns = 0;  ///< its last end in virtual time
 };
 using OpenRef = std::shared_ptr<OpenWork>;
 
@@ -61,7 +63,8 @@ struct Operation {
   std::uint64_t number = 0;  ///< from 1, in the order of submission
   unsigned missing = 0;      ///< operations before it that are not done
   bool running = false, done = false;
-  double started_ms = 0, done_ms = 0;  ///< of the device's clock
+  bool node = false;                   ///< of a graph
+  double started_ns = 0, done_ns = 0;  ///< of the device's clock; `started_ns` is not before what is known of it so far
   std::vector<OpenRef> open;
   std::vector<OperationRef> next;
   Past past;  ///< what happened before it, as far as that is known; with itself when it has started
@@ -74,6 +77,10 @@ OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const
 /// The same for what belongs to several things, such as a queue and the instance of a command list.
 OperationRef schedule(const Lock& lock, std::vector<OpenRef> open, Task task, std::span<const OperationRef> after,
                       Signals signals = {}, const void* queue = nullptr);
+
+/// Of a graph that is launched: costs what a node does.
+OperationRef schedule_node(const Lock& lock, std::vector<OpenRef> open, Task task, std::span<const OperationRef> after,
+                           Signals signals);
 
 /// The host sets a signal, or resets it.
 void set_signal(const Lock& lock, const SignalRef& signal);
@@ -92,10 +99,10 @@ bool wait_at_most(Lock& lock, const SignalRef& signal, std::uint64_t nanoseconds
 /// The answer to a query: whether it is done (null: yes) and the host may rely on it.
 bool is_done(const Lock& lock, const OperationRef& operation);
 bool is_set(const Lock& lock, const SignalRef& signal);
-/// Every query of whether something is done calls it first.
-void poll(Lock& lock);
+/// Starts the choices again from settings().seed, for configure().
+void reseed();
 
-/// Milliseconds of the device's clock.
-double device_ms() noexcept;
+/// Every query of whether something is done calls it first, and time goes on.
+void poll(Lock& lock);
 
 }  // namespace sim

@@ -1,7 +1,10 @@
 #include "test/sim/core/settings.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include "test/sim/core/schedule.h"
 
 namespace sim {
 namespace {
@@ -25,6 +28,10 @@ Settings read() {
   if (const char* workers = text_of("SIM_WORKERS"); *workers != '\0') {
     read.workers = static_cast<unsigned>(std::strtoul(workers, nullptr, 10));
   }
+  read.virtual_time = std::string_view(text_of("SIM_TIME")) == "virtual";
+  if (const char* costs = text_of("SIM_COSTS"); !parse_costs(costs, &read.costs)) {
+    std::fprintf(stderr, "sim: SIM_COSTS is not understood: %s\n", costs);
+  }
   if (const char* patience = text_of("SIM_PATIENCE"); *patience != '\0') {
     read.patience_s = std::strtod(patience, nullptr);
   }
@@ -45,6 +52,7 @@ const Settings& settings() noexcept {
 
 void configure(const Settings& changed) {
   current() = changed;
+  reseed();
 }
 
 }  // namespace sim

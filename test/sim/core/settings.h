@@ -9,11 +9,17 @@
 //   SIM_HISTORY   how many of the last calls and submissions a violation shows (default 24, at most 4096)
 //   SIM_RACES     0: no race detector (races.h)
 //   SIM_WORKERS   how many threads do the work (default 1)
+//   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
+//                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
+//                 waits for ever.
+//   SIM_COSTS     what things cost (clock.h)
 //   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "test/sim/core/clock.h"
 
 namespace sim {
 
@@ -26,6 +32,8 @@ struct Settings {
   std::uint64_t history = 24;
   bool races = true;
   unsigned workers = 1;
+  bool virtual_time = false;
+  Costs costs;
   double patience_s = 20;
 };
 

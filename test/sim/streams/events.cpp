@@ -96,11 +96,11 @@ Status elapsed(float* milliseconds, const void* start_handle, const void* end_ha
     if (!event->recorded || (event->flags & kDisableTiming) != 0) {
       return Status::kInvalidHandle;
     }
-    if (!event->last->done) {
+    if (!is_done(lock, event->last)) {
       return Status::kNotReady;
     }
   }
-  *milliseconds = static_cast<float>(end->last->done_ms - start->last->done_ms);
+  *milliseconds = static_cast<float>((end->last->done_ns - start->last->done_ns) / 1e6);
   return Status::kOk;
 }
 

@@ -149,6 +149,7 @@ Status change_node(Exec& exec, const void* handle, Task task) {
     return Status::kInvalidValue;
   }
   found->task = std::move(task);
+  spend_update();
   return Status::kOk;
 }
 
