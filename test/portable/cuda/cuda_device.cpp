@@ -1,0 +1,322 @@
+// The driver API of CUDA.
+#include <cuda.h>
+
+#include "test/portable/calls.h"
+#include "test/portable/device.h"
+
+#define CALL_CU(call) PORTABLE_CALL(call)
+
+namespace portable {
+namespace {
+
+struct CudaQueue : Queue {
+  CUstream stream = nullptr;
+};
+struct CudaMemory : Memory {
+  CUdeviceptr address = 0;
+  void* host = nullptr;
+};
+struct CudaEvent : Event {
+  CUevent event = nullptr;
+};
+struct CudaKernel : Kernel {
+  CUfunction function = nullptr;
+};
+struct CudaGraph : Graph {
+  CUgraphExec executable = nullptr;
+};
+
+CUstream native(const Queue* queue) {
+  return static_cast<const CudaQueue*>(queue)->stream;
+}
+CUevent native(const Event* event) {
+  return static_cast<const CudaEvent*>(event)->event;
+}
+CUdeviceptr native(const Range& range) {
+  return static_cast<const CudaMemory*>(range.memory)->address + range.offset;
+}
+
+/// Waits before a submission, records after it.
+class Ordered {
+ public:
+  Ordered(Queue* queue, const Order& order) : stream_(native(queue)), event_(order.event) {
+    for (Event* event : order.after) {
+      CALL_CU(cuStreamWaitEvent(stream_, native(event), 0));
+    }
+  }
+  ~Ordered() {
+    if (event_ != nullptr) {
+      CALL_CU(cuEventRecord(native(event_), stream_));
+    }
+  }
+  Ordered(const Ordered&) = delete;
+  Ordered& operator=(const Ordered&) = delete;
+
+ private:
+  CUstream stream_;
+  Event* event_;
+};
+
+class CudaDevice : public Device {
+ public:
+  CudaDevice() {
+    CALL_CU(cuInit(0));
+    CALL_CU(cuDevicePrimaryCtxRetain(&context_, 0));
+    CALL_CU(cuCtxSetCurrent(context_));
+    CALL_CU(cuModuleLoadData(&module_, "kernels"));
+    probe();
+  }
+  ~CudaDevice() override {
+    CALL_CU(cuCtxSynchronize());
+    CALL_CU(cuModuleUnload(module_));
+    CALL_CU(cuDevicePrimaryCtxRelease(0));
+  }
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  [[nodiscard]] const char* api() const noexcept override { return "cuda"; }
+  [[nodiscard]] const char* cannot(Feature feature) const noexcept override {
+    switch (feature) {
+      case Feature::kOutOfOrder: return "streams are in order";
+      case Feature::kOddPattern: return "fills take elements of 1, 2 and 4 bytes";
+      case Feature::kWidePattern: return can_fill_rows_ ? nullptr : "this driver has no cuMemsetD2D32Async";
+      case Feature::kRectangle: return can_copy_rows_ ? nullptr : "this driver has no cuMemcpy3DAsync";
+      case Feature::kPrefetch: return can_prefetch_ ? nullptr : "this driver has no cuMemPrefetchAsync";
+      default: return nullptr;
+    }
+  }
+  void enter_thread() override { CALL_CU(cuCtxSetCurrent(context_)); }
+
+  Queue* make_queue(QueueKind kind) override {
+    auto* made = new CudaQueue;
+    made->kind = kind;
+    if (kind != QueueKind::kDefault) {
+      CALL_CU(cuStreamCreate(&made->stream, kind == QueueKind::kBlocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
+    }
+    return made;
+  }
+  void release(Queue* queue) override {
+    if (queue->kind != QueueKind::kDefault) {
+      CALL_CU(cuStreamDestroy(native(queue)));
+    }
+    delete static_cast<CudaQueue*>(queue);
+  }
+  Memory* allocate(Place place, std::size_t bytes) override {
+    auto* made = new CudaMemory;
+    made->place = place;
+    made->bytes = bytes;
+    if (place == Place::kDevice) {
+      CALL_CU(cuMemAlloc(&made->address, bytes));
+    } else {
+      CALL_CU(cuMemHostAlloc(&made->host, bytes, 0));
+      CALL_CU(cuMemHostGetDevicePointer(&made->address, made->host, 0));
+    }
+    return made;
+  }
+  void release(Memory* memory) override {
+    auto* own = static_cast<CudaMemory*>(memory);
+    if (own->host != nullptr) {
+      CALL_CU(cuMemFreeHost(own->host));
+    } else {
+      CALL_CU(cuMemFree(own->address));
+    }
+    delete own;
+  }
+  Memory* allocate_in_order(Queue* queue, std::size_t bytes) override {
+    auto* made = new CudaMemory;
+    made->bytes = bytes;
+    CALL_CU(cuMemAllocAsync(&made->address, bytes, native(queue)));
+    return made;
+  }
+  void release_in_order(Queue* queue, Memory* memory) override {
+    CALL_CU(cuMemFreeAsync(static_cast<CudaMemory*>(memory)->address, native(queue)));
+    delete static_cast<CudaMemory*>(memory);
+  }
+  std::byte* host(Memory* memory) override { return static_cast<std::byte*>(static_cast<CudaMemory*>(memory)->host); }
+  Event* make_event(bool timed) override {
+    auto* made = new CudaEvent;
+    CALL_CU(cuEventCreate(&made->event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING));
+    return made;
+  }
+  void release(Event* event) override {
+    CALL_CU(cuEventDestroy(native(event)));
+    delete static_cast<CudaEvent*>(event);
+  }
+  Kernel* find_kernel(const char* name) override {
+    auto* made = new CudaKernel;
+    CALL_CU(cuModuleGetFunction(&made->function, module_, name));
+    return made;
+  }
+  void release(Kernel* kernel) override { delete static_cast<CudaKernel*>(kernel); }
+
+  void launch(Queue* queue, Kernel* kernel, unsigned threads, std::span<const Argument> arguments,
+              const Order& order) override {
+    const Ordered ordered(queue, order);
+    CUdeviceptr addresses[16];
+    void* values[17] = {};
+    for (std::size_t i = 0; i < arguments.size() && i < 16; ++i) {
+      const Argument& each = arguments[i];
+      if (each.memory != nullptr) {
+        addresses[i] = native(Range{each.memory, each.offset});
+        values[i] = &addresses[i];
+      } else {
+        values[i] = const_cast<void*>(each.value);  // only read
+      }
+    }
+    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->function, 1, 1, 1, threads, 1, 1, 0, native(queue), values,
+                           nullptr));
+    // Programs use such arrays again at once.
+    std::memset(addresses, 0xEE, sizeof(addresses));
+  }
+  void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
+    const Ordered ordered(queue, order);
+    if (to.memory->place == Place::kDevice && from.memory->place == Place::kDevice) {
+      CALL_CU(cuMemcpyDtoDAsync(native(to), native(from), bytes, native(queue)));
+    } else if (to.memory->place == Place::kDevice) {
+      CALL_CU(cuMemcpyHtoDAsync(native(to), host(from.memory) + from.offset, bytes, native(queue)));
+    } else if (from.memory->place == Place::kDevice) {
+      CALL_CU(cuMemcpyDtoHAsync(host(to.memory) + to.offset, native(from), bytes, native(queue)));
+    } else {
+      CALL_CU(cuMemcpyAsync(native(to), native(from), bytes, native(queue)));
+    }
+  }
+  void copy_rectangle(Queue* queue, const Rectangle& to, const Rectangle& from, const Extent& extent,
+                      const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuMemcpy3DAsync(copy_of(to, from, extent).get(), native(queue)));
+  }
+  void fill(Queue* queue, Range to, std::span<const std::byte> pattern, std::size_t bytes,
+            const Order& order) override {
+    const Ordered ordered(queue, order);
+    unsigned value = 0;
+    std::memcpy(&value, pattern.data(), pattern.size() < 4 ? pattern.size() : 4);
+    const std::size_t count = bytes / pattern.size();
+    switch (pattern.size()) {
+      case 1: CALL_CU(cuMemsetD8Async(native(to), static_cast<unsigned char>(value), count, native(queue))); break;
+      case 2: CALL_CU(cuMemsetD16Async(native(to), static_cast<unsigned short>(value), count, native(queue))); break;
+      case 4: CALL_CU(cuMemsetD32Async(native(to), value, count, native(queue))); break;
+      default:  // column by column
+        for (std::size_t at = 0; at < pattern.size(); at += 4) {
+          std::memcpy(&value, pattern.data() + at, 4);
+          CALL_CU(cuMemsetD2D32Async(native(to) + at, pattern.size(), value, 1, count, native(queue)));
+        }
+    }
+  }
+  void write(Queue* queue, Range to, const void* from, std::size_t bytes, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuMemcpyHtoDAsync(native(to), from, bytes, native(queue)));
+  }
+  void read(Queue* queue, void* to, Range from, std::size_t bytes, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuMemcpyDtoHAsync(to, native(from), bytes, native(queue)));
+    CALL_CU(cuStreamSynchronize(native(queue)));
+  }
+  void host_function(Queue* queue, void (*function)(void*), void* data, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuLaunchHostFunc(native(queue), function, data));
+  }
+  void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuMemPrefetchAsync(native(what), bytes, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, native(queue)));
+  }
+  void record(Queue* queue, Event* event) override { CALL_CU(cuEventRecord(native(event), native(queue))); }
+  void wait(Queue* queue, Event* event) override { CALL_CU(cuStreamWaitEvent(native(queue), native(event), 0)); }
+  void barrier(Queue*) override {}  // every stream is in order
+  void flush(Queue*) override {}    // work starts by itself
+
+  bool done(Event* event) override { return answer(cuEventQuery(native(event)), "cuEventQuery"); }
+  bool done(Queue* queue) override { return answer(cuStreamQuery(native(queue)), "cuStreamQuery"); }
+  void synchronize(Event* event) override { CALL_CU(cuEventSynchronize(native(event))); }
+  void synchronize(Queue* queue) override { CALL_CU(cuStreamSynchronize(native(queue))); }
+  void synchronize() override { CALL_CU(cuCtxSynchronize()); }
+  float elapsed(Event* from, Event* to) override {
+    float ms = 0;
+    CALL_CU(cuEventElapsedTime(&ms, native(from), native(to)));
+    return ms;
+  }
+  void ask_something() override {
+    CUdevice device = 0;
+    CALL_CU(cuCtxGetDevice(&device));
+  }
+
+  void begin_graph(Queue* queue) override {
+    CALL_CU(cuStreamBeginCapture(native(queue), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  }
+  Graph* end_graph(Queue* queue) override {
+    CUgraph graph = nullptr;
+    auto* made = new CudaGraph;
+    CALL_CU(cuStreamEndCapture(native(queue), &graph));
+    CALL_CU(cuGraphInstantiateWithFlags(&made->executable, graph, 0));
+    CALL_CU(cuGraphDestroy(graph));
+    return made;
+  }
+  void launch(Queue* queue, Graph* graph, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuGraphLaunch(static_cast<CudaGraph*>(graph)->executable, native(queue)));
+  }
+  void release(Graph* graph) override {
+    CALL_CU(cuGraphExecDestroy(static_cast<CudaGraph*>(graph)->executable));
+    delete static_cast<CudaGraph*>(graph);
+  }
+
+ private:
+  static bool answer(CUresult status, const char* call) {
+    count_call();
+    if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) {
+      fail(status, call);
+    }
+    return status == CUDA_SUCCESS;
+  }
+  /// Small drivers lack some functions.
+  static bool supported(CUresult status, const char* call) {
+    count_call();
+    if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_SUPPORTED && status != CUDA_ERROR_NOT_FOUND &&
+        status != CUDA_ERROR_INVALID_DEVICE) {
+      fail(status, call);
+    }
+    return status == CUDA_SUCCESS;
+  }
+  static std::unique_ptr<CUDA_MEMCPY3D> copy_of(const Rectangle& to, const Rectangle& from, const Extent& extent) {
+    auto copy = std::make_unique<CUDA_MEMCPY3D>();
+    const auto slice = [&extent](const Rectangle& side) {
+      return extent.depth > 1 ? side.slice_pitch / side.pitch : extent.height;
+    };
+    copy->srcMemoryType = copy->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    copy->srcDevice = native(Range{from.memory, from.offset});
+    copy->srcPitch = from.pitch;
+    copy->srcHeight = slice(from);
+    copy->dstDevice = native(Range{to.memory, to.offset});
+    copy->dstPitch = to.pitch;
+    copy->dstHeight = slice(to);
+    copy->WidthInBytes = extent.width;
+    copy->Height = extent.height;
+    copy->Depth = extent.depth;
+    return copy;
+  }
+  void probe() {
+    Memory* memory = allocate(Place::kDevice, 64);
+    const CUdeviceptr address = native(Range{memory, 0});
+    CUstream stream = nullptr;
+    CALL_CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    can_fill_rows_ = supported(cuMemsetD2D32Async(address, 8, 1, 1, 2, stream), "cuMemsetD2D32Async");
+    const auto rows = copy_of({memory, 0, 8, 0}, {memory, 32, 8, 0}, {4, 2, 1});
+    can_copy_rows_ = supported(cuMemcpy3DAsync(rows.get(), stream), "cuMemcpy3DAsync");
+    can_prefetch_ = supported(cuMemPrefetchAsync(address, 64, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, stream),
+                              "cuMemPrefetchAsync");
+    CALL_CU(cuStreamSynchronize(stream));
+    CALL_CU(cuStreamDestroy(stream));
+    release(memory);
+  }
+
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr;
+  bool can_fill_rows_ = false, can_copy_rows_ = false, can_prefetch_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_device() {
+  return std::make_unique<CudaDevice>();
+}
+
+}  // namespace portable

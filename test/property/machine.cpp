@@ -1,0 +1,405 @@
+#include "test/property/machine.h"
+
+#include <array>
+#include <barrier>
+#include <chrono>
+#include <thread>
+
+#include "test/portable/calls.h"
+#include "test/portable/kernels.h"
+
+namespace property {
+namespace {
+
+using namespace portable;
+constexpr std::size_t kBytes = kWords * sizeof(Word);
+
+void mix_into(std::uint64_t* hash, std::span<const std::byte> bytes) {
+  for (const std::byte byte : bytes) {
+    *hash = (*hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3ULL;  // FNV-1a
+  }
+}
+void mix_into(std::uint64_t* hash, std::uint64_t value) {
+  *hash = (*hash ^ value) * 0x100000001B3ULL;
+}
+
+/// What all threads of a program share; each object is one thread's at a time.
+struct Shared {
+  const Program& program;
+  Device& device;
+  std::vector<Queue*> queues;
+  std::vector<Memory*> memory;
+  std::vector<Graph*> graphs;
+  std::vector<Event*> graph_done;
+  std::vector<Event*> events;
+  std::vector<std::uint8_t> recorded;
+};
+
+/// The program's own pageable memory, which it changes as soon as it may.
+using Words = std::array<Word, kWords>;
+Words words_of(Word seed) {
+  Words words;
+  for (Word& word : words) {
+    word = seed++;
+  }
+  return words;
+}
+
+class Worker {
+ public:
+  explicit Worker(Shared& shared) : shared_(shared), device_(shared.device) {
+    static constexpr const char* kNames[] = {"scale", "mix_in", "odd", "wide", "store", "busy"};
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
+      kernels_[i] = device_.find_kernel(kNames[i]);
+    }
+  }
+  ~Worker() {
+    for (Kernel* kernel : kernels_) {
+      device_.release(kernel);
+    }
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void run(const Block& block) {
+    for (unsigned i = 0; i < block.iterations; ++i) {
+      for (const Step& step : block.steps) {
+        run(step, i);
+      }
+    }
+  }
+  [[nodiscard]] std::uint64_t values() const { return values_; }
+
+  void make_graph(const std::vector<GraphStep>& steps, Queue* queue) {
+    device_.begin_graph(queue);
+    for (const GraphStep& step : steps) {
+      Memory* to = memory(step.to);
+      Memory* from = memory(step.from);
+      const std::array<std::byte, 4> pattern{std::byte(step.value), std::byte(1), std::byte(2), std::byte(3)};
+      switch (step.kind) {
+        case Kind::kScale: scale(device_, queue, kernels_[0], to, kWords, 3, step.value); break;
+        case Kind::kMix: mix_in(device_, queue, kernels_[1], to, from, kWords, step.value); break;
+        case Kind::kCopy: device_.copy(queue, {to, 16}, {from, 0}, 64); break;
+        default: device_.fill(queue, {to, 8}, pattern, 32); break;
+      }
+    }
+    shared_.graphs.push_back(device_.end_graph(queue));
+  }
+
+ private:
+  [[nodiscard]] Memory* memory(int index) const { return shared_.memory[static_cast<std::size_t>(index)]; }
+  [[nodiscard]] Event* event(int number) const { return shared_.events[static_cast<std::size_t>(number)]; }
+  [[nodiscard]] bool recorded(int number) const {
+    return number >= 0 && shared_.recorded[static_cast<std::size_t>(number)] != 0;
+  }
+
+  void run(const Step& step, unsigned iteration) {
+    if (submits(step.kind)) {
+      submit(step, iteration);
+      return;
+    }
+    for (const Wait& wait : step.waits) {
+      if (recorded(wait.event) && step.kind != Kind::kReplaceInOrder) {
+        device_.synchronize(event(wait.event));
+      }
+    }
+    act(step, step.value + step.change * iteration);
+  }
+
+  void submit(const Step& step, unsigned iteration) {
+    Queue* queue = shared_.queues[static_cast<std::size_t>(step.queue)];
+    std::vector<Event*> after;
+    for (const Wait& wait : step.waits) {
+      if (recorded(wait.event)) {
+        after.push_back(event(wait.event));
+      }
+    }
+    const bool unordered = queue->kind == QueueKind::kOutOfOrder;
+    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier || step.kind == Kind::kGraph;
+    const bool by_list = (step.by_list || unordered) && !marker;
+    Order order;
+    if (by_list) {
+      order = {after, step.event >= 0 ? event(step.event) : nullptr};
+    } else {
+      for (Event* each : after) {
+        device_.wait(queue, each);
+      }
+    }
+    issue(step, iteration, queue, order);
+    if (!by_list && step.event >= 0) {
+      device_.record(queue, event(step.event));
+    }
+    if (step.event >= 0) {
+      shared_.recorded[static_cast<std::size_t>(step.event)] = 1;
+    }
+  }
+
+  void issue(const Step& step, unsigned iteration, Queue* queue, const Order& order) {
+    const bool swapped = step.alternates && iteration % 2 != 0;
+    Memory* to = memory(swapped ? step.from : step.to);
+    Memory* from = memory(swapped ? step.to : step.from);
+    const Word value = step.value + step.change * iteration;
+    const std::size_t offset = step.offset * sizeof(Word);
+    const std::size_t bytes = step.words * sizeof(Word);
+    switch (step.kind) {
+      case Kind::kScale: scale(device_, queue, kernels_[0], to, kWords, 2 * value + 1, value, order); break;
+      case Kind::kMix: mix_in(device_, queue, kernels_[1], to, from, kWords, value, order); break;
+      case Kind::kOdd:
+        launch(device_, queue, kernels_[2], kWords, order, static_cast<unsigned char>(value), to,
+               static_cast<unsigned short>(value * 3), std::uint64_t{value} << 33U);
+        break;
+      case Kind::kWide: {
+        Wide wide{};
+        for (Word& word : wide.values) {
+          word = value + static_cast<Word>(&word - wide.values);
+        }
+        launch(device_, queue, kernels_[3], kWords, order, wide, to);
+        wide = {};
+        break;
+      }
+      case Kind::kStore: launch(device_, queue, kernels_[4], 1, order, to, value); break;
+      case Kind::kBusy: launch(device_, queue, kernels_[5], 1, order, to, value % 40); break;
+      case Kind::kCopy: device_.copy(queue, {to, offset}, {from, 0}, bytes, order); break;
+      case Kind::kRectangle:
+        device_.copy_rectangle(queue, {to, 32 + 4 * (value % 3), 16, 64}, {from, 4, 32, 128}, {8, 3, 1}, order);
+        break;
+      case Kind::kFill: {
+        std::array<std::byte, 16> pattern;
+        for (std::size_t i = 0; i < pattern.size(); ++i) {
+          pattern[i] = static_cast<std::byte>(value + i * 7);
+        }
+        device_.fill(queue, {to, offset}, std::span(pattern).first(step.pattern), bytes / step.pattern * step.pattern,
+                     order);
+        pattern.fill(std::byte{0xEE});
+        break;
+      }
+      case Kind::kWrite: {
+        Words words = words_of(value * 1000);
+        device_.write(queue, {to, 0}, words.data(), kBytes / 2, order);
+        words.fill(0xBADBAD);
+        break;
+      }
+      case Kind::kRead: {
+        Words words{};
+        device_.read(queue, words.data(), {from, 0}, kBytes, order);
+        mix_into(&values_, std::as_bytes(std::span(words)));
+        break;
+      }
+      case Kind::kHostFunction:
+        device_.host_function(
+            queue,
+            [](void* data) {
+              auto* words = static_cast<Word*>(data);
+              words[3] = words[3] * 5 + words[4] + 1;
+            },
+            device_.host(to), order);
+        break;
+      case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
+      case Kind::kGraph: launch_graph(step.value, queue); break;
+      case Kind::kBarrier: device_.barrier(queue); break;
+      default: break;  // a marker
+    }
+  }
+
+  void launch_graph(Word number, Queue* queue) {
+    Event* done = shared_.graph_done[number];
+    if (shared_.program.graph_in_flight) {
+      device_.launch(queue, shared_.graphs[number]);
+      return;
+    }
+    device_.synchronize(done);
+    Order order;
+    order.event = done;
+    device_.launch(queue, shared_.graphs[number], order);
+  }
+
+  void act(const Step& step, Word value) {
+    Queue*& queue = shared_.queues[static_cast<std::size_t>(step.queue)];
+    Memory*& to = shared_.memory[static_cast<std::size_t>(step.to)];
+    Event* other = step.other_event >= 0 ? event(step.other_event) : nullptr;
+    const bool has_other = recorded(step.other_event);
+    switch (step.kind) {
+      case Kind::kFlush: device_.flush(queue); break;
+      case Kind::kLook: mix_into(&values_, {device_.host(to), kBytes}); break;
+      case Kind::kScribble: {
+        const Words words = words_of(value * 77);
+        std::memcpy(device_.host(to) + 8, words.data(), kBytes / 4);
+        break;
+      }
+      case Kind::kAskEvent:
+        if (has_other) {
+          const bool done = device_.done(other);
+          mix_into(&values_, step.certain ? std::uint64_t{done} : 7);
+        }
+        break;
+      case Kind::kAskQueue: {
+        const bool done = device_.done(queue);
+        mix_into(&values_, step.certain ? std::uint64_t{done} : 7);
+        break;
+      }
+      case Kind::kPoll:
+        while (has_other && !device_.done(other)) {
+          discount_call();  // all of them count as one
+        }
+        break;
+      case Kind::kWaitEvent:
+        if (has_other) {
+          device_.synchronize(other);
+        }
+        break;
+      case Kind::kWaitQueue: device_.synchronize(queue); break;
+      case Kind::kWaitDevice: device_.synchronize(); break;
+      case Kind::kAskSomething: device_.ask_something(); break;
+      case Kind::kReplaceMemory:
+        device_.release(to);
+        to = device_.allocate(Place::kDevice, kBytes);
+        renew(queue, to, value);
+        break;
+      case Kind::kReplaceInOrder: replace_in_order(step, queue, &to, value); break;
+      case Kind::kReplaceQueue: {
+        const QueueKind kind = queue->kind;
+        if (!shared_.program.release_queue) {
+          device_.synchronize(queue);
+        }
+        device_.release(queue);
+        queue = device_.make_queue(kind);
+        break;
+      }
+      case Kind::kReplaceEvent:
+        if (has_other) {
+          device_.synchronize(other);
+          device_.release(other);
+          shared_.events[static_cast<std::size_t>(step.other_event)] = device_.make_event();
+          shared_.recorded[static_cast<std::size_t>(step.other_event)] = 0;
+        }
+        break;
+      case Kind::kPause: std::this_thread::sleep_for(std::chrono::microseconds(300 + 60 * step.value)); break;
+      default: break;
+    }
+  }
+
+  void renew(Queue* queue, Memory* to, Word value) {
+    const Words words = words_of(value);
+    device_.write(queue, {to, 0}, words.data(), kBytes);
+    device_.synchronize(queue);
+  }
+
+  void replace_in_order(const Step& step, Queue* queue, Memory** to, Word value) {
+    for (const Wait& wait : step.waits) {
+      if (recorded(wait.event)) {
+        device_.wait(queue, event(wait.event));
+      }
+    }
+    device_.release_in_order(queue, *to);
+    *to = device_.allocate_in_order(queue, kBytes);
+    const Words words = words_of(value);
+    device_.write(queue, {*to, 0}, words.data(), kBytes);
+    if (step.event >= 0) {
+      device_.record(queue, event(step.event));
+      shared_.recorded[static_cast<std::size_t>(step.event)] = 1;
+    }
+  }
+
+  Shared& shared_;
+  Device& device_;
+  Kernel* kernels_[6] = {};
+  std::uint64_t values_ = 0xCBF29CE484222325ULL;
+};
+
+void set_up(Shared& shared) {
+  const Program& program = shared.program;
+  Device& device = shared.device;
+  for (const QueueKind kind : program.queues) {
+    shared.queues.push_back(device.make_queue(kind));
+  }
+  Queue* queue = device.make_queue(QueueKind::kInOrder);
+  for (std::size_t i = 0; i < program.memory.size(); ++i) {
+    Memory* made =
+        program.in_order[i] ? device.allocate_in_order(queue, kBytes) : device.allocate(program.memory[i], kBytes);
+    const Words words = words_of(static_cast<Word>(program.seed) + static_cast<Word>(1000 * i));
+    device.write(queue, {made, 0}, words.data(), kBytes);
+    shared.memory.push_back(made);
+  }
+  for (int i = 0; i < program.events; ++i) {
+    shared.events.push_back(device.make_event(device.cannot(Feature::kTimedEvent) == nullptr &&
+                                              (program.seed + static_cast<std::uint64_t>(i)) % 7 == 0));
+  }
+  shared.recorded.assign(static_cast<std::size_t>(program.events), 0);
+  device.synchronize(queue);
+  if (!program.graphs.empty()) {
+    Worker worker(shared);
+    for (const auto& graph : program.graphs) {
+      worker.make_graph(graph, queue);
+      shared.graph_done.push_back(device.make_event());
+    }
+  }
+  device.release(queue);
+}
+
+Result finish(Shared& shared) {
+  Device& device = shared.device;
+  Result result;
+  result.memory = 0xCBF29CE484222325ULL;
+  device.synchronize();
+  Queue* queue = device.make_queue(QueueKind::kInOrder);
+  for (std::size_t i = 0; i < shared.memory.size(); ++i) {
+    Words words{};
+    device.read(queue, words.data(), {shared.memory[i], 0}, kBytes);
+    mix_into(&result.memory, std::as_bytes(std::span(words)));
+    if (shared.program.in_order[i]) {
+      device.release_in_order(queue, shared.memory[i]);
+    } else {
+      device.release(shared.memory[i]);
+    }
+  }
+  device.synchronize(queue);
+  device.release(queue);
+  for (Graph* graph : shared.graphs) {
+    device.release(graph);
+  }
+  for (const auto& list : {shared.events, shared.graph_done}) {
+    for (Event* event : list) {
+      device.release(event);
+    }
+  }
+  for (Queue* each : shared.queues) {
+    device.release(each);
+  }
+  return result;
+}
+
+}  // namespace
+
+Result run(const Program& program, Device& device) {
+  Shared shared{program, device, {}, {}, {}, {}, {}, {}};
+  set_up(shared);
+  std::barrier meeting(program.threads);
+  std::vector<std::uint64_t> values(static_cast<std::size_t>(program.threads));
+  const auto body = [&](std::size_t number) {
+    device.enter_thread();
+    Worker worker(shared);
+    for (const Phase& phase : program.phases) {
+      for (const Block& block : phase.threads[number]) {
+        worker.run(block);
+      }
+      meeting.arrive_and_wait();
+    }
+    values[number] = worker.values();
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < program.threads; ++i) {
+    threads.emplace_back(body, static_cast<std::size_t>(i));
+  }
+  body(0);
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  Result result = finish(shared);
+  result.values = 0xCBF29CE484222325ULL;
+  for (const std::uint64_t each : values) {
+    mix_into(&result.values, each);
+  }
+  return result;
+}
+
+}  // namespace property

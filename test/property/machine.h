@@ -1,0 +1,18 @@
+// Runs a program on a device.
+#pragma once
+
+#include <cstdint>
+
+#include "test/property/program.h"
+
+namespace property {
+
+struct Result {
+  std::uint64_t memory = 0;  ///< hash of all memory in the end
+  std::uint64_t values = 0;  ///< hash of everything that calls returned and that has only one right value
+};
+
+/// Uses the device's calls from as many threads as the program has. The device must be idle.
+Result run(const Program& program, portable::Device& device);
+
+}  // namespace property

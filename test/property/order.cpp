@@ -1,0 +1,434 @@
+// Which events a program needs so that its result is determined: it is followed with a set of "comes after" for each
+// thing that is done, and whatever conflicts without an order gets one. Nothing more, so that programs are as free as
+// they can be. Loops are followed for a few iterations: what a step comes after is the same in all later ones.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "test/property/program.h"
+
+namespace property {
+namespace {
+
+using portable::QueueKind;
+
+/// Set of instances, by number.
+class Set {
+ public:
+  void add(std::size_t number) {
+    if (number / 64 >= words_.size()) {
+      words_.resize(number / 64 + 1);
+    }
+    words_[number / 64] |= std::uint64_t{1} << (number % 64);
+  }
+  void add(const Set& other) {
+    if (other.words_.size() > words_.size()) {
+      words_.resize(other.words_.size());
+    }
+    for (std::size_t i = 0; i < other.words_.size(); ++i) {
+      words_[i] |= other.words_[i];
+    }
+  }
+  [[nodiscard]] bool has(std::size_t number) const {
+    return number / 64 < words_.size() && (words_[number / 64] >> (number % 64) & 1U) != 0;
+  }
+  [[nodiscard]] bool holds(const Set& other) const {
+    for (std::size_t i = 0; i < other.words_.size(); ++i) {
+      if ((other.words_[i] & ~(i < words_.size() ? words_[i] : 0)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// A step in one iteration; what it comes after, itself included.
+struct Instance {
+  Step* step = nullptr;
+  std::size_t place = 0;  ///< of the step in the program
+  int phase = 0;
+  const Block* block = nullptr;
+  Set after;
+};
+
+struct QueueState {
+  Set tail;  ///< what the next one comes after
+  Set all;   ///< everything in it
+  bool touched = false;
+};
+struct MemoryState {
+  std::optional<std::size_t> writer;
+  std::vector<std::size_t> readers;
+  bool written = false;
+  std::size_t old_readers = 0;  ///< of earlier phases
+};
+struct EventState {
+  std::optional<std::size_t> recorded;
+  bool touched = false;
+};
+/// As one thread sees it.
+struct State {
+  std::vector<QueueState> queues;
+  std::vector<MemoryState> memory;
+  std::map<int, EventState> events;
+  Set host;  ///< what the host knows to be done
+};
+
+class Follower {
+ public:
+  Follower(Program& program, std::set<int>& own_events) : program_(program), own_events_(own_events) {}
+
+  /// True if something was changed: follow again.
+  bool follow() {
+    State now;
+    now.queues.resize(program_.queues.size());
+    now.memory.resize(program_.memory.size() + program_.graphs.size());
+    std::size_t place = 0;
+    for (std::size_t phase = 0; phase < program_.phases.size(); ++phase) {
+      phase_ = static_cast<int>(phase);
+      std::vector<State> states;
+      for (auto& blocks : program_.phases[phase].threads) {
+        for (MemoryState& memory : now.memory) {
+          memory.written = false;
+          memory.old_readers = memory.readers.size();
+        }
+        state_ = now;
+        for (Block& block : blocks) {
+          follow(block, place);
+          place += block.steps.size();
+        }
+        states.push_back(std::move(state_));
+      }
+      merge(states, &now);
+    }
+    return changed_;
+  }
+
+ private:
+  static void merge(std::vector<State>& states, State* now) {
+    for (State& state : states) {
+      now->host.add(state.host);
+    }
+    for (State& state : states) {
+      for (std::size_t i = 0; i < now->queues.size(); ++i) {
+        if (std::exchange(state.queues[i].touched, false)) {
+          now->queues[i] = std::move(state.queues[i]);
+        }
+      }
+      for (std::size_t i = 0; i < now->memory.size(); ++i) {
+        MemoryState& memory = state.memory[i];
+        if (memory.written) {
+          now->memory[i] = memory;
+        } else {
+          now->memory[i].readers.insert(now->memory[i].readers.end(),
+                                        memory.readers.begin() + static_cast<std::ptrdiff_t>(memory.old_readers),
+                                        memory.readers.end());
+        }
+      }
+      for (auto& [number, event] : state.events) {
+        if (std::exchange(event.touched, false)) {
+          now->events[number] = event;
+        }
+      }
+    }
+  }
+
+  void follow(Block& block, std::size_t place) {
+    // Steps alternate, so that an odd number of iterations ends differently from an even one.
+    const unsigned rounds = block.iterations <= 4 ? block.iterations : 4 + block.iterations % 2;
+    for (unsigned i = 0; i < rounds; ++i) {
+      for (std::size_t at = 0; at < block.steps.size(); ++at) {
+        follow(block.steps[at], i, block, place + at);
+      }
+    }
+  }
+
+  /// What a submission to the queue comes after in any case.
+  Set before(const Step& step) {
+    const auto index = static_cast<std::size_t>(step.queue);
+    Set set = state_.queues[index].tail;
+    set.add(state_.host);
+    const QueueKind kind = program_.queues[index];
+    for (std::size_t other = 0; other < program_.queues.size(); ++other) {
+      if ((kind == QueueKind::kDefault && program_.queues[other] == QueueKind::kBlocking) ||
+          (kind == QueueKind::kBlocking && program_.queues[other] == QueueKind::kDefault)) {
+        set.add(state_.queues[other].all);
+      }
+    }
+    if (step.kind == Kind::kMarker || step.kind == Kind::kBarrier) {
+      set.add(state_.queues[index].all);
+    }
+    return set;
+  }
+
+  void follow(Step& step, unsigned iteration, const Block& block, std::size_t place) {
+    const std::size_t number = instances_.size();
+    instances_.push_back({&step, place, phase_, &block, {}});
+    const bool submission = submits(step.kind) || step.kind == Kind::kReplaceInOrder;
+    Set after = submission ? before(step) : state_.host;
+    for (const Wait& wait : step.waits) {
+      if (const auto& recorded = state_.events[wait.event].recorded) {
+        after.add(instances_[*recorded].after);
+      }
+    }
+    const Program::Uses uses = program_.uses_of(step, iteration);
+    const bool new_object = step.kind == Kind::kReplaceMemory && program_.release_waits;
+    if (!new_object) {
+      for (const int index : uses.writes) {
+        MemoryState& memory = state_.memory[static_cast<std::size_t>(index)];
+        need(step, number, memory.writer, &after);
+        for (const std::size_t reader : memory.readers) {
+          need(step, number, reader, &after);
+        }
+      }
+      for (const int index : uses.reads) {
+        need(step, number, state_.memory[static_cast<std::size_t>(index)].writer, &after);
+      }
+    }
+    for (const int index : uses.writes) {
+      MemoryState& memory = state_.memory[static_cast<std::size_t>(index)];
+      memory.writer = number;
+      memory.readers.clear();
+      memory.written = true;
+      memory.old_readers = 0;
+    }
+    for (const int index : uses.reads) {
+      state_.memory[static_cast<std::size_t>(index)].readers.push_back(number);
+    }
+    after.add(number);
+    instances_[number].after = after;
+    if (submission) {
+      submitted(step, number, after);
+    } else {
+      done_by_host(step, after);
+    }
+  }
+
+  void submitted(const Step& step, std::size_t number, const Set& after) {
+    QueueState& queue = state_.queues[static_cast<std::size_t>(step.queue)];
+    queue.touched = true;
+    queue.all.add(after);
+    if (program_.queues[static_cast<std::size_t>(step.queue)] != QueueKind::kOutOfOrder ||
+        step.kind == Kind::kBarrier) {
+      queue.tail.add(after);
+    }
+    if (step.event >= 0) {
+      state_.events[step.event] = {number, true};
+    }
+    if (step.kind == Kind::kRead) {
+      state_.host.add(after);
+      if (step.event >= 0) {  // recorded after the wait: the queue is not done
+        const std::size_t record = instances_.size();
+        instances_.push_back(instances_[number]);
+        instances_[record].after.add(record);
+        queue.all.add(record);
+      }
+    }
+  }
+
+  void done_by_host(Step& step, const Set& after) {
+    state_.host.add(after);
+    const auto index = static_cast<std::size_t>(step.queue);
+    const auto& recorded = state_.events[step.other_event].recorded;
+    const Set& asked =
+        step.kind == Kind::kAskQueue || !recorded ? state_.queues[index].all : instances_[*recorded].after;
+    switch (step.kind) {
+      case Kind::kAskQueue:
+        // The default queue is done when those that wait for it are, other threads' included.
+        if (program_.queues[index] == QueueKind::kDefault) {
+          step.certain = step.certain && program_.threads == 1;
+          for (std::size_t each = 0; each < program_.queues.size(); ++each) {
+            step.certain = step.certain && (program_.queues[each] != QueueKind::kBlocking ||
+                                            state_.host.holds(state_.queues[each].all));
+          }
+        }
+        [[fallthrough]];
+      case Kind::kAskEvent: step.certain = step.certain && state_.host.holds(asked); break;
+      case Kind::kPoll:
+      case Kind::kWaitEvent:
+        if (recorded) {
+          state_.host.add(asked);
+        }
+        break;
+      case Kind::kReplaceEvent:
+        if (recorded) {
+          state_.host.add(asked);
+          state_.events[step.other_event] = {std::nullopt, true};
+        }
+        break;
+      case Kind::kWaitQueue: state_.host.add(state_.queues[index].all); break;
+      case Kind::kWaitDevice:
+        for (const QueueState& each : state_.queues) {
+          state_.host.add(each.all);
+        }
+        break;
+      case Kind::kReplaceQueue:
+        if (!program_.release_queue) {
+          state_.host.add(state_.queues[index].all);
+        }
+        state_.queues[index] = {};
+        state_.queues[index].touched = true;
+        break;
+      default: break;
+    }
+  }
+
+  /// `step` comes after what instance `other` does.
+  void need(Step& step, std::size_t number, std::optional<std::size_t> other, Set* after) {
+    if (!other || *other == number) {
+      return;
+    }
+    const Instance& first = instances_[*other];
+    if (after->has(*other)) {
+      return;
+    }
+    changed_ = true;
+    Step& before = *first.step;
+    const bool shared_again =
+        std::ranges::any_of(step.waits, [&](const Wait& wait) { return wait.event == before.event; });
+    if (first.phase != phase_ || (before.event >= 0 && shared_again)) {
+      if (own_events_.insert(before.id).second) {
+        before.event = -1;
+      }
+    }
+    if (before.event < 0) {
+      before.event = new_event(before);
+      // Without an order the event would mean the last iteration, and not those before.
+      if (program_.queues[static_cast<std::size_t>(before.queue)] == QueueKind::kOutOfOrder) {
+        before.waits.push_back({before.event, true});
+      }
+    }
+    const bool carried = first.block == instances_[number].block && first.place >= instances_[number].place;
+    if (!std::ranges::any_of(step.waits, [&](const Wait& wait) { return wait.event == before.event; })) {
+      step.waits.push_back({before.event, carried});
+    }
+    after->add(first.after);
+  }
+
+  /// One of its own, or the one of its queue.
+  int new_event(const Step& step) {
+    const bool in_order = program_.queues[static_cast<std::size_t>(step.queue)] != QueueKind::kOutOfOrder;
+    if (in_order && !own_events_.contains(step.id) &&
+        (program_.seed + static_cast<std::uint64_t>(step.queue)) % 3 == 0) {
+      return step.queue;
+    }
+    return program_.events++;
+  }
+
+  Program& program_;
+  std::set<int>& own_events_;
+  State state_;
+  std::vector<Instance> instances_;
+  int phase_ = 0;
+  bool changed_ = false;
+};
+
+template <class Do>
+void for_each_step(Program& program, Do&& act) {
+  for (Phase& phase : program.phases) {
+    for (auto& blocks : phase.threads) {
+      for (Block& block : blocks) {
+        for (Step& step : block.steps) {
+          act(step, block);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Program::Uses Program::uses_of(const Step& step, unsigned iteration) const {
+  int to = step.to;
+  int from = step.from;
+  if (step.alternates && iteration % 2 != 0) {
+    std::swap(to, from);
+  }
+  switch (step.kind) {
+    case Kind::kScale:
+    case Kind::kOdd:
+    case Kind::kWide:
+    case Kind::kStore:
+    case Kind::kBusy:
+    case Kind::kFill:
+    case Kind::kWrite:
+    case Kind::kHostFunction:
+    case Kind::kScribble:
+    case Kind::kReplaceMemory:
+    case Kind::kReplaceInOrder: return {{to}, {}};
+    case Kind::kMix:
+    case Kind::kCopy:
+    case Kind::kRectangle: return {{to}, {from}};
+    case Kind::kRead: return {{}, {from}};
+    case Kind::kLook:
+    case Kind::kPrefetch: return {{}, {to}};
+    case Kind::kGraph: {
+      Uses uses;
+      uses.writes.push_back(static_cast<int>(memory.size() + step.value));
+      for (const GraphStep& each : graphs[step.value]) {
+        uses.writes.push_back(each.to);
+        uses.reads.push_back(each.from);
+      }
+      return uses;
+    }
+    default: return {};
+  }
+}
+
+void order(Program* program) {
+  // The first events are those that a queue's steps share.
+  program->events = static_cast<int>(program->queues.size());
+  std::map<int, Step*> by_id;
+  for_each_step(*program, [&](Step& step, Block&) {
+    step.waits.clear();
+    step.event = step.other_event = -1;
+    by_id[step.id] = &step;
+  });
+  for_each_step(*program, [&](Step& step, Block&) {
+    if (const auto other = by_id.find(step.other); step.other >= 0 && other != by_id.end()) {
+      if (other->second->event < 0) {
+        other->second->event = program->events++;
+        if (program->queues[static_cast<std::size_t>(other->second->queue)] == QueueKind::kOutOfOrder) {
+          other->second->waits.push_back({other->second->event, true});
+        }
+      }
+    }
+  });
+  std::set<int> own_events;
+  constexpr int kMostRounds = 200;  // a handful, in fact
+  bool again = true;
+  for (int round = 0; again; ++round) {
+    if (round == kMostRounds) {
+      throw std::logic_error("no order was found");
+    }
+    for_each_step(*program, [&](Step& step, Block&) {
+      const auto other = by_id.find(step.other);
+      step.other_event = step.other >= 0 && other != by_id.end() ? other->second->event : -1;
+      step.certain = true;
+    });
+    again = Follower(*program, own_events).follow();
+  }
+}
+
+void apply(const Edits& edits, Program* program) {
+  for (Phase& phase : program->phases) {
+    for (auto& blocks : phase.threads) {
+      for (Block& block : blocks) {
+        block.iterations = std::min(block.iterations, edits.most_iterations);
+        std::erase_if(block.steps, [&](const Step& step) { return edits.dropped.contains(step.id); });
+      }
+      std::erase_if(blocks, [](const Block& block) { return block.steps.empty(); });
+    }
+  }
+  std::erase_if(program->phases, [](const Phase& phase) {
+    return std::ranges::all_of(phase.threads, [](const auto& blocks) { return blocks.empty(); });
+  });
+  order(program);
+}
+
+}  // namespace property
