@@ -112,12 +112,14 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
   }
   switch (kind_) {
     case OperationKind::kKernel: {
-      thread_local KernelCall call;  // keeps its memory
+      KernelCall call;
       if (!call.read(operation)) {
         return CUDA_ERROR_INVALID_VALUE;
       }
       kernel_.kernelParams = call.parameters.data();
-      return driver.cuGraphExecKernelNodeSetParams_v2(executable, handle_, &kernel_);
+      const CUresult status = driver.cuGraphExecKernelNodeSetParams_v2(executable, handle_, &kernel_);
+      kernel_.kernelParams = nullptr;
+      return status;
     }
     case OperationKind::kPointerCopy:
       if (driver.cuGraphExecMemcpyNodeSetParams == nullptr) {

@@ -13,7 +13,7 @@ using capture::OperationView;
 namespace {
 
 CUresult launch(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
-  thread_local KernelCall call;  // keeps its memory
+  KernelCall call;
   if (!call.read(operation)) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -8,9 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "backends/cuda/cuda_headers.h"
+#include "backends/pointer_list.h"
 #include "capture/operation.h"
 
 namespace refrain::backends {
@@ -23,7 +23,7 @@ struct Grid {
 struct KernelCall {
   Grid grid, block;
   unsigned shared_bytes = 0;
-  std::vector<void*> parameters;
+  PointerList parameters;
   std::span<CUlaunchAttribute> attributes;
 
   /// False if the record is no launch as described above.

@@ -30,6 +30,24 @@ capture::OperationView launch(test::RecordMaker& records,
 
 }  // namespace
 
+TEST_CASE("a launch with very many parameters is read back") {
+  auto records = maker();
+  const auto record = launch(records, [&](capture::OperationWriter& writer) {
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      test::RecordMaker::value(writer, i * 3);
+    }
+    writer.argument_local(0);
+  });
+  KernelCall call;
+  for (int again = 0; again < 2; ++again) {
+    REQUIRE(call.read(record));
+    REQUIRE(call.parameters.size() == 200);
+    for (std::size_t i = 0; i < 200; ++i) {
+      REQUIRE(*static_cast<std::uint64_t*>(call.parameters[i]) == i * 3);
+    }
+  }
+}
+
 TEST_CASE("a launch is read back with its grid, parameters, shared memory and attributes") {
   CUlaunchAttribute given{};
   given.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;

@@ -7,10 +7,10 @@ import re
 import subprocess
 import tempfile
 
-# Which variables say what a simulated device does; the first that it knows counts.
-SCHEDULE = ("SIM_SEED", "FAKE_CUDA_SEED")
-FAIL_AT = ("SIM_FAIL_AT", "FAKE_CUDA_FAIL_AT")
-COUNT = ("SIM_COUNT", "FAKE_CUDA_COUNT")
+# Which variables say what the simulated device does (test/sim/core/settings.h).
+SCHEDULE = ("SIM_SEED",)
+FAIL_AT = ("SIM_FAIL_AT",)
+COUNT = ("SIM_COUNT",)
 VIOLATION = re.compile(r"violation|\[refrain\] error|Sanitizer|runtime error:|terminate called", re.IGNORECASE)
 
 
