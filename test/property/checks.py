@@ -1,6 +1,7 @@
 """What else must hold for any program: an error at any call is told or made good, a kill leaves a readable capture."""
 
 import argparse
+import json
 import pathlib
 import random
 import subprocess
@@ -92,10 +93,10 @@ def kills(launcher: launch.Launcher, arguments: argparse.Namespace, seconds: flo
                 continue
             dump = subprocess.run([launcher.refrain, "dump", "--json", str(file)], capture_output=True, text=True,
                                   check=False)
-            cut += "cut" in dump.stderr or "incomplete" in dump.stdout
             if dump.returncode != 0:
                 print(f"{launcher.api}: program {program} killed before call {call}: {dump.stderr.strip()}")
                 return False
+            cut += bool(json.loads(dump.stdout or "{}").get("cut_short"))
     print(f"{launcher.api}: killed {killed} times during a capture: every file was readable ({cut} ended within a "
           f"record, {empty} times nothing had been written yet)")
     return killed > 0

@@ -98,6 +98,11 @@ class Generator {
     if (!can(Feature::kOwnGraph) || usable.empty() || chance(50)) {
       return;
     }
+    // PoCL 3.1: work of an out-of-order queue that waits for a command buffer of another queue may begin too soon.
+    if (!program_.graph_in_flight &&
+        std::ranges::find(program_.queues, QueueKind::kOutOfOrder) != program_.queues.end()) {
+      return;
+    }
     const unsigned count = 1 + below(2);
     for (unsigned i = 0; i < count; ++i) {
       const int first = one_of(usable);

@@ -30,7 +30,8 @@ struct Shared {
   std::vector<Queue*> queues;
   std::vector<Memory*> memory;
   std::vector<Graph*> graphs;
-  std::vector<Event*> graph_done;
+  std::vector<Event*> graph_events;
+  std::vector<Event*> graph_done;  ///< that the last launch of each completes: one of graph_events, or of events
   std::vector<Event*> events;
   std::vector<std::uint8_t> recorded;
 };
@@ -115,8 +116,8 @@ class Worker {
       }
     }
     const bool unordered = queue->kind == QueueKind::kOutOfOrder;
-    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier || step.kind == Kind::kGraph;
-    const bool by_list = (step.by_list || unordered) && !marker;
+    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier;
+    const bool by_list = (step.by_list || unordered || step.kind == Kind::kGraph) && !marker;
     Order order;
     if (by_list) {
       order = {after, step.event >= 0 ? event(step.event) : nullptr};
@@ -195,21 +196,19 @@ class Worker {
             device_.host(to), order);
         break;
       case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
-      case Kind::kGraph: launch_graph(step.value, queue); break;
+      case Kind::kGraph: launch_graph(step.value, queue, order); break;
       case Kind::kBarrier: device_.barrier(queue); break;
       default: break;  // a marker
     }
   }
 
-  void launch_graph(Word number, Queue* queue) {
-    Event* done = shared_.graph_done[number];
-    if (shared_.program.graph_in_flight) {
-      device_.launch(queue, shared_.graphs[number]);
-      return;
+  void launch_graph(Word number, Queue* queue, Order order) {
+    if (!shared_.program.graph_in_flight) {
+      Event*& done = shared_.graph_done[number];
+      device_.synchronize(done);
+      done = order.event == nullptr ? shared_.graph_events[number] : order.event;
+      order.event = done;
     }
-    device_.synchronize(done);
-    Order order;
-    order.event = done;
     device_.launch(queue, shared_.graphs[number], order);
   }
 
@@ -268,6 +267,9 @@ class Worker {
       case Kind::kReplaceEvent:
         if (has_other) {
           device_.synchronize(other);
+          for (std::size_t i = 0; i < shared_.graphs.size(); ++i) {
+            shared_.graph_done[i] = shared_.graph_done[i] == other ? shared_.graph_events[i] : shared_.graph_done[i];
+          }
           device_.release(other);
           shared_.events[static_cast<std::size_t>(step.other_event)] = device_.make_event();
           shared_.recorded[static_cast<std::size_t>(step.other_event)] = 0;
@@ -330,9 +332,10 @@ void set_up(Shared& shared) {
     Worker worker(shared);
     for (const auto& graph : program.graphs) {
       worker.make_graph(graph, queue);
-      shared.graph_done.push_back(device.make_event());
+      shared.graph_events.push_back(device.make_event());
     }
   }
+  shared.graph_done = shared.graph_events;
   device.release(queue);
 }
 
@@ -357,7 +360,7 @@ Result finish(Shared& shared) {
   for (Graph* graph : shared.graphs) {
     device.release(graph);
   }
-  for (const auto& list : {shared.events, shared.graph_done}) {
+  for (const auto& list : {shared.events, shared.graph_events}) {
     for (Event* event : list) {
       device.release(event);
     }
@@ -371,7 +374,7 @@ Result finish(Shared& shared) {
 }  // namespace
 
 Result run(const Program& program, Device& device) {
-  Shared shared{program, device, {}, {}, {}, {}, {}, {}};
+  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}};
   set_up(shared);
   std::barrier meeting(program.threads);
   std::vector<std::uint64_t> values(static_cast<std::size_t>(program.threads));

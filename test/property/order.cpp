@@ -211,6 +211,10 @@ class Follower {
 
   void submitted(const Step& step, std::size_t number, const Set& after) {
     QueueState& queue = state_.queues[static_cast<std::size_t>(step.queue)];
+    const bool in_order = program_.queues[static_cast<std::size_t>(step.queue)] != QueueKind::kOutOfOrder;
+    if (in_order && step.event < 0 && (step.kind == Kind::kBarrier || step.kind == Kind::kMarker)) {
+      return;  // nothing at all, with some APIs
+    }
     queue.touched = true;
     queue.all.add(after);
     if (program_.queues[static_cast<std::size_t>(step.queue)] != QueueKind::kOutOfOrder ||

@@ -63,9 +63,13 @@ class ClDevice : public Device {
     return made;
   }
   void release(Queue* queue) override {
+    // What is in it is waited for by synchronize().
+    cl_event last = nullptr;
+    CALL_CL(clEnqueueMarkerWithWaitList(native(queue), 0, nullptr, &last));
     {
       const std::lock_guard lock(mutex_);
       std::erase(alive_, native(queue));
+      left_.push_back(last);
     }
     CALL_CL(clReleaseCommandQueue(native(queue)));
     delete static_cast<ClQueue*>(queue);
@@ -263,9 +267,11 @@ class ClDevice : public Device {
   void synchronize(Queue* queue) override { CALL_CL(clFinish(native(queue))); }
   void synchronize() override {
     std::vector<cl_command_queue> all;
+    std::vector<cl_event> left;
     {
       const std::lock_guard lock(mutex_);
       all = alive_;
+      left.swap(left_);
       for (cl_command_queue each : all) {
         CALL_CL(clRetainCommandQueue(each));
       }
@@ -273,6 +279,10 @@ class ClDevice : public Device {
     for (cl_command_queue each : all) {
       CALL_CL(clFinish(each));
       CALL_CL(clReleaseCommandQueue(each));
+    }
+    for (cl_event each : left) {
+      CALL_CL(clWaitForEvents(1, &each));
+      CALL_CL(clReleaseEvent(each));
     }
   }
   float elapsed(Event*, Event*) override { fail(-1, "elapsed"); }
@@ -314,6 +324,7 @@ class ClDevice : public Device {
   std::unique_ptr<CommandBuffers> buffers_;
   std::mutex mutex_;
   std::vector<cl_command_queue> alive_;  ///< of this device's queues
+  std::vector<cl_event> left_;           ///< the last of queues that are gone
 };
 
 }  // namespace
