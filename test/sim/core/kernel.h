@@ -5,7 +5,7 @@
 //   void run(const std::byte* arguments, const sim::Shape& shape) { … }
 //   void accesses(const std::byte* arguments, const sim::Shape& shape, sim::Accesses& all) { all.writes(…); }
 //   const sim::Kernel kernels[] = {{"name", parameters, &run, &accesses}};
-//   SIM_EXPORT_KERNELS(kernels)
+//   SIM_EXPORT_KERNELS(kernels);
 #pragma once
 
 #include <cstddef>
@@ -96,7 +96,8 @@ struct KernelTable {
   extern "C" __attribute__((visibility("default"))) const ::sim::KernelTable sim_kernels; \
   const ::sim::KernelTable sim_kernels = {sizeof(::sim::Kernel), std::span<const ::sim::Kernel>(array)}
 
-/// Null if there is none of this name; side libraries first. Thread-safe; valid for ever.
+/// Null if there is none of this name; side libraries first. A mangled C++ name stands for the function's own name,
+/// without namespaces, parameters and template arguments. Thread-safe; valid for ever.
 const Kernel* find_kernel(const char* name) noexcept;
 
 }  // namespace sim

@@ -1,6 +1,8 @@
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -33,9 +35,7 @@ std::vector<std::span<const Kernel>> load() {
   return tables;
 }
 
-}  // namespace
-
-const Kernel* find_kernel(const char* name) noexcept {
+const Kernel* find_exactly(const char* name) noexcept {
   static const auto& tables = *new std::vector<std::span<const Kernel>>(load());
   for (const auto& table : tables) {
     for (const Kernel& kernel : table) {
@@ -45,6 +45,32 @@ const Kernel* find_kernel(const char* name) noexcept {
     }
   }
   return nullptr;
+}
+
+/// "void (anonymous namespace)::move<int>(unsigned*, int)" is "move".
+std::string own_name(std::string name) {
+  const std::string unnamed = "(anonymous namespace)::";
+  for (auto place = name.find(unnamed); place != std::string::npos; place = name.find(unnamed)) {
+    name.erase(place, unnamed.size());
+  }
+  name = name.substr(0, name.find_first_of("(<"));
+  return name.substr(name.find_last_of(": ") + 1);
+}
+
+}  // namespace
+
+const Kernel* find_kernel(const char* name) noexcept {
+  const Kernel* found = find_exactly(name);
+  if (found != nullptr || std::strncmp(name, "_Z", 2) != 0) {
+    return found;
+  }
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  if (demangled != nullptr) {
+    found = find_exactly(own_name(demangled).c_str());
+    std::free(demangled);
+  }
+  return found;
 }
 
 }  // namespace sim

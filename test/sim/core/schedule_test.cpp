@@ -143,6 +143,20 @@ TEST_CASE("sim schedule: several workers") {
   check_no_violations();
 }
 
+TEST_CASE("sim kernels: by name, plain and mangled") {
+  const Kernel* scale = find_kernel("scale");
+  REQUIRE(scale != nullptr);
+  for (const char* name : {"_Z5scalePjjjj", "_ZN1a5scaleEPj",
+                           "_ZN37_GLOBAL__N__90858d34_9_scalar_cu_main5scaleEPNS_5StateEif", "_Z5scaleIiEvT_"}) {
+    CAPTURE(name);
+    CHECK(find_kernel(name) == scale);
+  }
+  for (const char* name : {"", "scal", "_Z", "_Z6scalesv", "_ZN5scale5otherEv", "other"}) {
+    CAPTURE(name);
+    CHECK(find_kernel(name) == nullptr);
+  }
+}
+
 TEST_CASE("sim tasks: copies of boxes, fills with patterns of any width") {
   TestDevice device;
   Word* from = device.words(64);

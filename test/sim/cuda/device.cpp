@@ -19,6 +19,42 @@ int attribute_value(CUdevice_attribute attribute) noexcept {
   }
 }
 
+/// Those that this driver gives; null for others.
+const char* name_of(CUresult error) noexcept {
+#define NAME(error) \
+  case error: return #error;
+  switch (error) {
+    NAME(CUDA_SUCCESS)
+    NAME(CUDA_ERROR_INVALID_VALUE)
+    NAME(CUDA_ERROR_OUT_OF_MEMORY)
+    NAME(CUDA_ERROR_NOT_INITIALIZED)
+    NAME(CUDA_ERROR_INVALID_DEVICE)
+    NAME(CUDA_ERROR_INVALID_CONTEXT)
+    NAME(CUDA_ERROR_INVALID_HANDLE)
+    NAME(CUDA_ERROR_ILLEGAL_STATE)
+    NAME(CUDA_ERROR_NOT_FOUND)
+    NAME(CUDA_ERROR_NOT_READY)
+    NAME(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+    NAME(CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    NAME(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
+    NAME(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED)
+    NAME(CUDA_ERROR_NOT_SUPPORTED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_MERGE)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+    NAME(CUDA_ERROR_CAPTURED_EVENT)
+    NAME(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+    NAME(CUDA_ERROR_TIMEOUT)
+    NAME(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE)
+    default: return nullptr;
+  }
+#undef NAME
+}
+
 }  // namespace
 
 }  // namespace sim::cuda
@@ -33,8 +69,13 @@ FACE cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 FACE cuGetErrorName(CUresult error, const char** text) {
-  *text = error == CUDA_SUCCESS ? "CUDA_SUCCESS" : "CUDA_ERROR_OF_SOME_KIND";
-  return CUDA_SUCCESS;
+  *text = sim::cuda::name_of(error);
+  return *text == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+FACE cuGetErrorString(CUresult error, const char** text) {
+  const bool known = sim::cuda::name_of(error) != nullptr;
+  *text = !known ? nullptr : error == CUDA_SUCCESS ? "no error" : "an error of the simulated device";
+  return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 FACE cuDeviceGetCount(int* count) {
   sim::log("cuDeviceGetCount");

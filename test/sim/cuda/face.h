@@ -67,6 +67,9 @@ TableName table_name(const CUuuid& id) noexcept;
 /// The arguments of a launch as one block, from one of the two forms.
 Status read_arguments(const Kernel& kernel, void** parameters, void** extra, std::vector<std::byte>* arguments);
 
+/// A kernel node's task. Under the lock.
+Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task);
+
 /// What a copy descriptor names.
 Status read_copy(const CUDA_MEMCPY3D& wanted, Copy* copy);
 

@@ -9,6 +9,25 @@ using sim::Status;
 using sim::Task;
 
 namespace sim::cuda {
+
+Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task) {
+  // Each kind of handle in its own field.
+  const Function* function =
+      wanted.func != nullptr ? state().functions.find(wanted.func) : state().kernels.find(wanted.kern);
+  if (function == nullptr) {
+    violation("a kernel node of a kernel that is none");
+    return Status::kInvalidHandle;
+  }
+  task->kind = Task::Kind::kKernel;
+  task->kernel = function->kernel;
+  task->shape = {{wanted.gridDimX, wanted.gridDimY, wanted.gridDimZ},
+                 {wanted.blockDimX, wanted.blockDimY, wanted.blockDimZ}};
+  if (task->shape.threads() == 0) {
+    return Status::kInvalidValue;
+  }
+  return read_arguments(*function->kernel, wanted.kernelParams, wanted.extra, &task->arguments);
+}
+
 namespace {
 
 /// Adds a node after what `make_task` has made its task.
@@ -32,24 +51,6 @@ CUresult add(CUgraphNode* result_node, CUgraph graph_handle, const CUgraphNode* 
     *result_node = reinterpret_cast<CUgraphNode>(made);
   }
   return result(status);
-}
-
-Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task) {
-  // Each kind of handle in its own field.
-  const Function* function =
-      wanted.func != nullptr ? state().functions.find(wanted.func) : state().kernels.find(wanted.kern);
-  if (function == nullptr) {
-    violation("a kernel node of a kernel that is none");
-    return Status::kInvalidHandle;
-  }
-  task->kind = Task::Kind::kKernel;
-  task->kernel = function->kernel;
-  task->shape = {{wanted.gridDimX, wanted.gridDimY, wanted.gridDimZ},
-                 {wanted.blockDimX, wanted.blockDimY, wanted.blockDimZ}};
-  if (task->shape.threads() == 0) {
-    return Status::kInvalidValue;
-  }
-  return read_arguments(*function->kernel, wanted.kernelParams, wanted.extra, &task->arguments);
 }
 
 Status check_context(CUcontext context) {
@@ -164,6 +165,25 @@ FACE cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* be
   ENTER_SUBMISSION(cuGraphAddEmptyNode);
   return sim::cuda::add(node, graph, before, count, [](Task*) { return Status::kOk; });
 }
+FACE cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* before, std::size_t count,
+                              CUgraph child) {
+  ENTER_SUBMISSION(cuGraphAddChildGraphNode);
+  const Lock lock;
+  Graph* found = nullptr;
+  std::vector<Node*> predecessors;
+  Status status = sim::find_graph(graph, &found);
+  if (status == Status::kOk) {
+    status = sim::find_nodes(*found, reinterpret_cast<const void* const*>(before), count, &predecessors);
+  }
+  Node* made = nullptr;
+  if (status == Status::kOk) {
+    status = sim::add_child(*found, std::move(predecessors), child, &made);
+  }
+  if (status == Status::kOk) {
+    *node = reinterpret_cast<CUgraphNode>(made);
+  }
+  return sim::cuda::result(status);
+}
 FACE cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
                                std::size_t count) {
   ENTER_SUBMISSION(cuGraphAddDependencies_v2);
@@ -205,4 +225,18 @@ FACE cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CU
                                     CUcontext context) {
   ENTER_SUBMISSION(cuGraphExecMemsetNodeSetParams);
   return sim::cuda::change(exec, node, [&](Task* task) { return sim::cuda::fill_node_task(*wanted, context, task); });
+}
+FACE cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* wanted) {
+  ENTER_SUBMISSION(cuGraphExecHostNodeSetParams);
+  return sim::cuda::change(exec, node, [&](Task* task) {
+    *task = sim::host_task(wanted->fn, wanted->userData);
+    return Status::kOk;
+  });
+}
+FACE cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
+  ENTER_SUBMISSION(cuGraphExecUpdate_v2);
+  const Status status = sim::update_exec(exec, graph);
+  *info = {};
+  info->result = status == Status::kOk ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+  return sim::cuda::result(status);
 }

@@ -90,6 +90,98 @@ Status add_edges(const void* handle, const void* const* from, const void* const*
   return status;
 }
 
+Status remove_edges(const void* handle, const void* const* from, const void* const* to, std::size_t count) {
+  const Lock lock;
+  Graph* graph = nullptr;
+  Status status = find_graph(handle, &graph);
+  std::vector<Node*> first, second;
+  if (status == Status::kOk) {
+    status = find_nodes(*graph, from, count, &first);
+  }
+  if (status == Status::kOk) {
+    status = find_nodes(*graph, to, count, &second);
+  }
+  for (std::size_t i = 0; i < count && status == Status::kOk; ++i) {
+    status = remove_edge(*first[i], *second[i]) ? Status::kOk : Status::kInvalidValue;
+  }
+  return status;
+}
+
+Status destroy_node(const void* handle) {
+  const Lock lock;
+  Node* node = state().nodes.find(const_cast<void*>(handle));
+  if (node == nullptr) {
+    violation("a node that is none is destroyed");
+    return Status::kInvalidHandle;
+  }
+  remove_node(*node);
+  state().nodes.destroy(node);
+  return Status::kOk;
+}
+
+namespace {
+
+/// Copies all nodes of `from` into `to`; those that come after nothing come after `start` (may be null).
+std::vector<Node*> copy_into(Graph& to, const Graph& from, Node* start) {
+  std::map<const Node*, Node*> copies;
+  std::vector<Node*> made;
+  for (const Node* node : from.nodes) {
+    copies[node] = made.emplace_back(state().nodes.make());
+    add_node(to, *made.back(), node->task, {}, node->signals);
+  }
+  for (const Node* node : from.nodes) {
+    for (const Node* before : node->before) {
+      add_edge(*copies.at(before), *copies.at(node));
+    }
+    if (node->before.empty() && start != nullptr) {
+      add_edge(*start, *copies.at(node));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+Status clone_graph(const void* handle, Graph** clone) {
+  const Lock lock;
+  Graph* graph = nullptr;
+  const Status status = find_graph(handle, &graph);
+  if (status == Status::kOk) {
+    *clone = state().graphs.make();
+    copy_into(**clone, *graph, nullptr);
+  }
+  return status;
+}
+
+Status add_child(Graph& graph, std::vector<Node*> before, const void* child_handle, Node** node) {
+  Graph* child = nullptr;
+  const Status status = find_graph(child_handle, &child);
+  if (status != Status::kOk || child == &graph) {
+    return status != Status::kOk ? status : Status::kInvalidValue;
+  }
+  Node* start = state().nodes.make();
+  add_node(graph, *start, {}, std::move(before));
+  std::vector<Node*> all = copy_into(graph, *child, start);
+  all.push_back(start);
+  *node = state().nodes.make();
+  add_node(graph, **node, {}, std::move(all));
+  return Status::kOk;
+}
+
+Status update_exec(const void* exec_handle, const void* graph_handle) {
+  const Lock lock;
+  Exec* exec = nullptr;
+  Graph* graph = nullptr;
+  Status status = find_exec(exec_handle, &exec);
+  if (status == Status::kOk) {
+    status = find_graph(graph_handle, &graph);
+  }
+  if (status == Status::kOk && !update_all(*exec, *graph)) {
+    status = Status::kGraphUpdateFailure;
+  }
+  return status;
+}
+
 Status launch_graph(const void* exec_handle, const void* stream_handle, bool per_thread) {
   Lock lock;
   Exec* exec = nullptr;
@@ -137,6 +229,16 @@ bool same_places(const Task& old, const Task& changed) {
 }
 
 }  // namespace
+
+Status change_graph_node(const void* handle, Task task) {
+  Node* node = state().nodes.find(const_cast<void*>(handle));
+  if (node == nullptr || node->task.kind != task.kind) {
+    violation("a change of a node that is none, or of another kind");
+    return Status::kInvalidHandle;
+  }
+  node->task = std::move(task);
+  return Status::kOk;
+}
 
 Status change_node(Exec& exec, const void* handle, Task task) {
   const Node* node = state().nodes.find(const_cast<void*>(handle));

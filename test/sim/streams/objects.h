@@ -145,9 +145,19 @@ Status destroy_graph(void* handle);
 Status destroy_exec(void* handle);
 Status instantiate_graph(const void* graph, Exec** exec);
 Status add_edges(const void* graph, const void* const* from, const void* const* to, std::size_t count);
+Status remove_edges(const void* graph, const void* const* from, const void* const* to, std::size_t count);
+Status destroy_node(const void* node);
+/// A copy with nodes of its own.
+Status clone_graph(const void* graph, Graph** clone);
+/// A copy of `child` as one node: the result, which is done when all of the copy is, after `before`.
+Status add_child(Graph& graph, std::vector<Node*> before, const void* child, Node** node);
+/// kGraphUpdateFailure if the graph is not that of `exec` but for its arguments.
+Status update_exec(const void* exec, const void* graph);
 /// Launches of one executable graph follow each other.
 Status launch_graph(const void* exec, const void* stream, bool per_thread);
 Status upload_graph(const void* exec, const void* stream, bool per_thread);
+/// Changes a node of a graph that is not executable, in the same way.
+Status change_graph_node(const void* node, Task task);
 /// Changes one node of an executable graph to `task`, which must be of the kind of the node's task.
 Status change_node(Exec& exec, const void* node, Task task);
 
