@@ -23,12 +23,13 @@ namespace cudart {
   F(cuInit)                                                                                                           \
   F(cuDeviceGetCount)                                                                                                 \
   F(cuDeviceGetAttribute)                                                                                             \
-  F(cuDeviceGetName) F(cuDeviceTotalMem) F(cuDriverGetVersion) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent)         \
-      F(cuCtxGetCurrent) F(cuCtxSynchronize) F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost)            \
-          F(cuMemAllocManaged) F(cuMemAllocAsync) F(cuMemFreeAsync) F(cuMemHostRegister) F(cuMemHostUnregister) F(    \
-              cuMemHostGetDevicePointer) F(cuMemGetInfo) F(cuMemcpy) F(cuMemcpyAsync) F(cuMemcpyHtoD) F(cuMemcpyDtoH) \
-              F(cuMemcpyDtoD) F(cuMemcpyHtoDAsync) F(cuMemcpyDtoHAsync) F(cuMemcpyDtoDAsync) F(cuMemcpy2D)            \
-                  F(cuMemcpy2DAsync) F(cuMemsetD8) F(cuMemsetD8Async) F(cuMemsetD2D8Async) F(cuStreamCreate)          \
+  F(cuDeviceGetName)                                                                                                  \
+  F(cuDeviceTotalMem) F(cuDriverGetVersion) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent)         \
+      F(cuCtxSynchronize) F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost) F(cuMemAllocManaged) F(       \
+          cuMemAllocAsync) F(cuMemFreeAsync) F(cuMemHostRegister) F(cuMemHostUnregister) F(cuMemHostGetDevicePointer) \
+          F(cuMemGetInfo) F(cuMemcpy) F(cuMemcpyAsync) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemcpyDtoD)                \
+              F(cuMemcpyHtoDAsync) F(cuMemcpyDtoHAsync) F(cuMemcpyDtoDAsync) F(cuMemcpy2D) F(cuMemcpy2DAsync)         \
+                  F(cuMemsetD8) F(cuMemsetD8Async) F(cuMemsetD2D8Async) F(cuStreamCreate)                             \
                       F(cuStreamCreateWithPriority) F(cuStreamDestroy) F(cuStreamSynchronize) F(cuStreamQuery)        \
                           F(cuStreamWaitEvent) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuStreamIsCapturing)   \
                               F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord) F(cuEventRecordWithFlags)           \

@@ -33,9 +33,9 @@ Result run(const Sample& sample, const std::string& mode, int seed, bool graph, 
   environment.insert(environment.end(), more.begin(), more.end());
   Words command;
   if (mode == "plain" || !kSanitized) {
-    environment.push_back("LD_LIBRARY_PATH=" SIM_FOLDER);
+    environment.push_back("LD_LIBRARY_PATH=" SIM_FOLDER ":" RUNTIME_FOLDER);
   } else {  // a preloaded library would come before the sanitizer's own
-    environment.push_back("LD_LIBRARY_PATH=" SHIM_FOLDER ":" SIM_FOLDER);
+    environment.push_back("LD_LIBRARY_PATH=" SHIM_FOLDER ":" RUNTIME_FOLDER);
     environment.push_back("REFRAIN_CUDA_DRIVER=" SIM_CUDA);
   }
   if (mode != "plain") {
