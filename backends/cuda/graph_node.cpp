@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backends/cuda/function_kind.h"
 #include "backends/shape.h"
 
 namespace refrain::backends {
@@ -38,13 +39,6 @@ bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1*
   return true;
 }
 
-/// A handle of the other kind is "invalid" to cuFuncGetParamInfo; a kernel without parameters is not.
-bool is_library_kernel(const CudaDriver& driver, CUfunction function) noexcept {
-  std::size_t offset = 0;
-  std::size_t size = 0;
-  return driver.cuFuncGetParamInfo(function, 0, &offset, &size) == CUDA_ERROR_INVALID_HANDLE;
-}
-
 }  // namespace
 
 CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before,
@@ -55,7 +49,7 @@ CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::spa
   }
   auto* function = reinterpret_cast<CUfunction>(operation.header().function_handle);
   kernel_ = {};
-  if (is_library_kernel(driver, function)) {
+  if (kind_of(driver, function) == FunctionKind::kKernel) {
     kernel_.kern = reinterpret_cast<CUkernel>(function);
     kernel_.ctx = context;
   } else {

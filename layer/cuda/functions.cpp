@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "backends/cuda/function_kind.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
@@ -53,8 +54,7 @@ CUresult read_layout(FunctionState& function, Get&& get) {
   return status;
 }
 
-/// The driver answers a handle of the other kind with "invalid handle", and the parameter after the last one
-/// with "invalid value".
+/// The driver answers the parameter after the last one with "invalid value".
 void describe(FunctionState& function, CUfunction handle) {
   const backends::CudaDriver& driver = runtime.driver;
   const char* name = nullptr;
@@ -62,10 +62,8 @@ void describe(FunctionState& function, CUfunction handle) {
     function.unholdable = "the driver (older than CUDA 12.4) does not tell the kernel's parameters";
     return;
   }
-  CUresult status = read_layout(function, [&](std::uint32_t i, std::size_t* offset, std::size_t* size) {
-    return driver.cuFuncGetParamInfo(handle, i, offset, size);
-  });
-  if (status == CUDA_ERROR_INVALID_HANDLE && function.descriptors.empty()) {
+  CUresult status = CUDA_SUCCESS;
+  if (backends::kind_of(driver, handle) == backends::FunctionKind::kKernel) {
     auto* kernel = reinterpret_cast<CUkernel>(handle);
     status = read_layout(function, [&](std::uint32_t i, std::size_t* offset, std::size_t* size) {
       return driver.cuKernelGetParamInfo(kernel, i, offset, size);
@@ -73,8 +71,13 @@ void describe(FunctionState& function, CUfunction handle) {
     if (driver.cuKernelGetName == nullptr || driver.cuKernelGetName(&name, kernel) != CUDA_SUCCESS) {
       name = nullptr;
     }
-  } else if (driver.cuFuncGetName == nullptr || driver.cuFuncGetName(&name, handle) != CUDA_SUCCESS) {
-    name = nullptr;
+  } else {
+    status = read_layout(function, [&](std::uint32_t i, std::size_t* offset, std::size_t* size) {
+      return driver.cuFuncGetParamInfo(handle, i, offset, size);
+    });
+    if (driver.cuFuncGetName == nullptr || driver.cuFuncGetName(&name, handle) != CUDA_SUCCESS) {
+      name = nullptr;
+    }
   }
   if (status != CUDA_ERROR_INVALID_VALUE) {
     function.unholdable = "the driver does not tell the kernel's parameters";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/cuda/code_image.h"
+#include "backends/cuda/function_kind.h"
 #include "capture/format.h"
 #include "env/log.h"
 #include "layer/cuda/driver_functions.h"
@@ -122,11 +123,7 @@ CodeId image_of_kernel(const void* handle) noexcept {
   const backends::CudaDriver& asked = runtime.driver;
   auto* function = static_cast<CUfunction>(const_cast<void*>(handle));
   auto* kernel = static_cast<CUkernel>(const_cast<void*>(handle));
-  // Each function takes handles of one kind; only cuFuncGetParamInfo is known to say "invalid handle" to the other.
-  std::size_t offset = 0;
-  std::size_t size = 0;
-  const bool of_library = asked.cuFuncGetParamInfo != nullptr &&
-                          asked.cuFuncGetParamInfo(function, 0, &offset, &size) == CUDA_ERROR_INVALID_HANDLE;
+  const bool of_library = backends::kind_of(asked, function) == backends::FunctionKind::kKernel;
   CodeId image = 0;
   if (of_library && asked.cuKernelGetLibrary != nullptr) {
     image = asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS ? image_of(library) : 0;
@@ -204,7 +201,11 @@ CUresult wrap::cuLibraryLoadFromFile(CUlibrary* library, const char* file, CUjit
 
 CUresult wrap::cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) noexcept {
   const CUresult status = driver.cuModuleGetFunction(function, module, name);
-  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+  if (status != CUDA_SUCCESS) {
+    return status;
+  }
+  backends::note_function_kind(*function, backends::FunctionKind::kFunction);
+  if (runtime.recorder != nullptr) [[unlikely]] {
     note_kernel(*function, image_of(module));
   }
   return status;
@@ -212,7 +213,11 @@ CUresult wrap::cuModuleGetFunction(CUfunction* function, CUmodule module, const 
 
 CUresult wrap::cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) noexcept {
   const CUresult status = driver.cuLibraryGetKernel(kernel, library, name);
-  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+  if (status != CUDA_SUCCESS) {
+    return status;
+  }
+  backends::note_function_kind(*kernel, backends::FunctionKind::kKernel);
+  if (runtime.recorder != nullptr) [[unlikely]] {
     note_kernel(*kernel, image_of(library));
   }
   return status;
@@ -220,7 +225,11 @@ CUresult wrap::cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const cha
 
 CUresult wrap::cuKernelGetFunction(CUfunction* function, CUkernel kernel) noexcept {
   const CUresult status = driver.cuKernelGetFunction(function, kernel);
-  if (runtime.recorder != nullptr && status == CUDA_SUCCESS) [[unlikely]] {
+  if (status != CUDA_SUCCESS) {
+    return status;
+  }
+  backends::note_function_kind(*function, backends::FunctionKind::kFunction);
+  if (runtime.recorder != nullptr) [[unlikely]] {
     note_kernel(*function, image_of_kernel(kernel));
   }
   return status;

@@ -1,6 +1,7 @@
 // What random_program can do, and how loop bodies are drawn.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "random_kernels.cuh"
@@ -59,6 +60,12 @@ struct Operation {
   unsigned style;
 };
 
+/// Kinds that are left out (a plain kernel takes their place), to find out which one makes results differ.
+inline std::array<bool, static_cast<std::size_t>(Kind::kCount)> left_out{};
+
+/// Kinds before and after which the whole device is waited for, for the same purpose.
+inline std::array<bool, static_cast<std::size_t>(Kind::kCount)> settled{};
+
 /// One iteration of a loop.
 struct Body {
   std::vector<Operation> operations;
@@ -89,6 +96,7 @@ class Generator {
   Operation interruption() {
     Operation result = operation(false);
     if (random_.chance(30)) result.kind = random_.chance(70) ? Kind::kRenewBuffer : Kind::kRenewStream;
+    if (left_out[static_cast<std::size_t>(result.kind)]) result.kind = Kind::kMix;
     return result;
   }
 
@@ -136,6 +144,7 @@ class Generator {
     if (usable_.empty()) choose_streams(false);
     Operation result{};
     result.kind = calm ? draw(kCalm) : draw(kWild);
+    if (left_out[static_cast<std::size_t>(result.kind)]) result.kind = Kind::kMix;
     // Runs on one stream, as libraries submit them.
     if (last_stream_ < 0 || random_.chance(40)) last_stream_ = stream();
     result.stream = last_stream_;

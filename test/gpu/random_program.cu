@@ -19,7 +19,9 @@ constexpr const char* kUsage =
     "  --threads T   host threads (default: drawn per program, 1 to 4)\n"
     "  --programs P  so many programs (default: 1)\n"
     "  --seconds X   instead of a number: programs until X seconds have passed\n"
-    "  --careful     wait before pageable memory is used again";
+    "  --careful     wait before pageable memory is used again\n"
+    "  --without M   leave out some kinds of operations: bit K of the mask is kind K (random_operations.h)\n"
+    "  --settle M    wait for the device before and after operations of these kinds";
 
 struct Shared {
   Word* words = nullptr;
@@ -78,7 +80,13 @@ int main(int argc, char** argv) {
   const unsigned programs = static_cast<unsigned>(arguments.integer("programs", 1));
   const double seconds = arguments.number("seconds", 0);
   const bool careful = arguments.flag("careful");
+  const auto without = static_cast<std::uint64_t>(arguments.number("without", 0));
+  const auto settle = static_cast<std::uint64_t>(arguments.number("settle", 0));
   arguments.nothing_left();
+  for (std::size_t kind = 0; kind < random_test::left_out.size(); ++kind) {
+    random_test::left_out[kind] = (without >> kind & 1) != 0;
+    random_test::settled[kind] = (settle >> kind & 1) != 0;
+  }
 
   random_test::load_kernels();
   const auto start = std::chrono::steady_clock::now();

@@ -77,15 +77,17 @@ class Tracker {
   void replace(int stream, cudaStream_t handle) { streams_[static_cast<std::size_t>(stream)].handle = handle; }
   int count() const { return static_cast<int>(streams_.size()); }
 
-  /// To be called right before an operation is submitted to `stream`.
-  void begin(int stream, std::initializer_list<Resource*> reads, std::initializer_list<Resource*> writes) {
+  /// To be called right before an operation is submitted to `stream`. `work`: something that a stream executes.
+  /// Allocating and freeing in a stream's order is not, and does not wait for the legacy stream as work does.
+  void begin(int stream, std::initializer_list<Resource*> reads, std::initializer_list<Resource*> writes,
+             bool work = true) {
     const std::size_t s = static_cast<std::size_t>(stream);
-    // What the legacy stream does implicitly counts only from operation to operation: waits alone do not carry it.
-    if (stream == kLegacy) {
+    // What the legacy stream does implicitly counts only from work to work: waits alone do not carry it.
+    if (work && stream == kLegacy) {
       for (std::size_t i = 1; i < streams_.size(); ++i) {
         if (streams_[i].blocking) merge(known_[s], submitted_[i]);
       }
-    } else if (streams_[s].blocking) {
+    } else if (work && streams_[s].blocking) {
       merge(known_[s], submitted_[kLegacy]);
     }
     merge(known_[s], host_);
@@ -97,7 +99,7 @@ class Tracker {
       }
     }
     const std::uint64_t number = ++known_[s][s];
-    submitted_[s] = known_[s];
+    if (work) submitted_[s] = known_[s];
     for (Resource* resource : reads) {
       resource->read.resize(streams_.size());
       resource->read[s] = number;

@@ -116,6 +116,8 @@ void Worker::execute(const Operation& operation, unsigned iteration) {
   Buffer* to = &buffers_[operation.to];
   Buffer* from = &buffers_[operation.from];
   if (operation.swaps && iteration % 2 != 0) std::swap(to, from);
+  const bool settle = settled[static_cast<std::size_t>(operation.kind)];
+  if (settle) settle_device();
   switch (operation.kind) {
     case Kind::kMix:
     case Kind::kTurn:
@@ -153,7 +155,14 @@ void Worker::execute(const Operation& operation, unsigned iteration) {
     case Kind::kRenewStream: renew_stream(operation); break;
     case Kind::kCount: break;
   }
+  if (settle) settle_device();
   CHECK_CUDA(cudaPeekAtLastError());
+}
+
+/// Not told to the tracker: the same waits are added as without it.
+void Worker::settle_device() {
+  const Device device(capture_lock);
+  CHECK_CUDA(cudaDeviceSynchronize());
 }
 
 void Worker::launch_kernel(const Operation& operation, Buffer& to, Buffer& from, Word value) {
@@ -312,7 +321,7 @@ void Worker::use_temporary(const Operation& operation, Buffer& to, Word value) {
   const int stream = operation.stream;
   const bool ordered = operation.kind == Kind::kAsyncTemporary;
   if (ordered) {
-    streams().begin(stream, {}, {&uses});
+    streams().begin(stream, {}, {&uses}, false);
     CHECK_CUDA(cudaMallocAsync(&temporary, kBytes, streams().handle(stream)));
   } else {
     const Device device(capture_lock);
@@ -327,8 +336,10 @@ void Worker::use_temporary(const Operation& operation, Buffer& to, Word value) {
   streams().begin(user, {&uses}, {&to.uses});
   launch_mix(user, to.data, temporary, operation.offset, operation.count, value);
   if (ordered) {
-    streams().begin(stream, {}, {&uses});
-    CHECK_CUDA(cudaFreeAsync(temporary, streams().handle(stream)));
+    // In the stream that used it last. Freed in the first one, behind a wait for the other, plain programs lost what
+    // was in it now and then (driver 580): memory seems to be given away before a wait with no work behind it is over.
+    streams().begin(user, {}, {&uses}, false);
+    CHECK_CUDA(cudaFreeAsync(temporary, streams().handle(user)));
   } else {
     // cudaFree waits for what uses the memory, as every program relies on.
     const Device device(capture_lock);

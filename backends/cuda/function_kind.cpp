@@ -1,0 +1,46 @@
+#include "backends/cuda/function_kind.h"
+
+#include <mutex>
+#include <unordered_map>
+
+namespace refrain::backends {
+namespace {
+
+struct Noted {
+  std::mutex mutex;
+  std::unordered_map<const void*, FunctionKind> kinds;
+};
+/// Of the process, as the handles are. Never destroyed: threads may still call during exit.
+Noted& noted() noexcept {
+  static Noted& all = *new Noted;
+  return all;
+}
+
+}  // namespace
+
+void note_function_kind(const void* handle, FunctionKind kind) noexcept {
+  try {
+    const std::lock_guard guard(noted().mutex);
+    noted().kinds.insert_or_assign(handle, kind);
+  } catch (...) {
+    // The driver will be asked.
+  }
+}
+
+FunctionKind kind_of(const CudaDriver& driver, CUfunction function) noexcept {
+  {
+    const std::lock_guard guard(noted().mutex);
+    if (const auto found = noted().kinds.find(function); found != noted().kinds.end()) {
+      return found->second;
+    }
+  }
+  // A handle of the other kind is "invalid" to it; a kernel without parameters is not.
+  std::size_t offset = 0;
+  std::size_t size = 0;
+  return driver.cuFuncGetParamInfo != nullptr &&
+                 driver.cuFuncGetParamInfo(function, 0, &offset, &size) == CUDA_ERROR_INVALID_HANDLE
+             ? FunctionKind::kKernel
+             : FunctionKind::kFunction;
+}
+
+}  // namespace refrain::backends
