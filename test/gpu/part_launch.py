@@ -58,9 +58,19 @@ def run_case(results, options, name, arguments, gain, against_graph):
 
 
 def run_costs(results, options):
-    """What the layer adds to a call that it passes through."""
-    def costs(settings):
-        done = harness.run([BIN / "cuda" / "call_cost"], settings)
+    """What the layer adds to a call that it passes through. A launch itself takes longer and varies by more than that,
+    so it is looked at once more over a driver whose launches do nothing."""
+    driver = harness.driver_path()
+
+    def costs(settings, bare=False):
+        more = {}
+        if bare:
+            more["NOOP_LAUNCHES_DRIVER"] = driver
+            if settings is None:
+                more["preload"] = str(harness.NOOP)
+            else:
+                settings = settings | {"CUDA_DRIVER": str(harness.NOOP)}
+        done = harness.run([BIN / "cuda" / "call_cost"], settings, **more)
         lines = done.lines()
         if not lines:
             results.problem(f"call_cost: {done.why()}")
@@ -68,14 +78,19 @@ def run_costs(results, options):
 
     if not harness.LAYER.exists():
         return
-    plain, observe = harness.interleaved(max(options.rounds, 5), lambda: costs(None),
-                                         lambda: costs({"MODE": "observe"}))
-    if None in plain or None in observe:
+    observing = {"MODE": "observe"}
+    runs = harness.interleaved(max(options.rounds, 5), lambda: costs(None), lambda: costs(observing),
+                               lambda: costs(None, bare=True), lambda: costs(observing, bare=True))
+    if any(None in column for column in runs):
         return
-    results.figure("launch", "call_cost", {"plain": plain, "observe": observe})
-    for name, call, most in [("neutral call", "cuCtxGetDevice_ns", 3), ("neutral call", "cuCtxGetCurrent_ns", 3),
-                             ("launch, observe", "cuLaunchKernel_ns", 60)]:
-        before, after = (harness.median([entry[call] for entry in runs]) for runs in (plain, observe))
+    plain, observe, bare, observe_bare = runs
+    results.figure("launch", "call_cost", {"plain": plain, "observe": observe, "no-op": bare,
+                                           "observe no-op": observe_bare})
+    for name, call, most, columns in [("neutral call", "cuCtxGetDevice_ns", 3, (plain, observe)),
+                                      ("neutral call", "cuCtxGetCurrent_ns", 3, (plain, observe)),
+                                      ("launch, observe", "cuLaunchKernel_ns", 60, (plain, observe)),
+                                      ("no-op launch, observe", "cuLaunchKernel_ns", 60, (bare, observe_bare))]:
+        before, after = (harness.median([entry[call] for entry in column]) for column in columns)
         results.row("launch", f"{name}: {call.removesuffix('_ns')}", f"{before:.1f} -> {after:.1f} ns "
                     f"({after - before:+.1f})", f"<= +{most} ns", after - before <= most)
 

@@ -81,6 +81,27 @@ def run(results, options):
         results.figure("samples", name, {"plain_s": times[0], "graph_s": times[1], "refrain_s": times[2:]})
 
 
+def run_command(results, _options):
+    """The way of users: the command sets the route up, and tells of it."""
+    if not harness.LAYER.exists():
+        return
+    refrain = BIN / "refrain"
+    told = harness.run([refrain, "doctor"])
+    cuda = told.output.partition("\nCUDA\n")[2].partition("\nHIP\n")[0]
+    hooked = next((line.split(None, 1)[1] for line in cuda.splitlines() if line.split()[:1] == ["hooked"]), "not told")
+    if not hooked.startswith("yes"):
+        results.problem(f"refrain doctor, CUDA: {hooked}")
+    results.row("command", "refrain doctor", hooked[:38], "hooked: yes", hooked.startswith("yes"))
+    command = [program("heat"), "--iterations", "3000", "--report-every", "50"]
+    plain = harness.run(command)
+    layered = harness.run([refrain, "run", "--", *command])
+    good = plain.status == layered.status == 0 and harness.comparable(plain) == harness.comparable(layered)
+    if not good:
+        results.problem(f"refrain run -- heat: output differs, or {layered.why()}")
+    share = next((line for line in layered.errors.splitlines() if "replayed" in line), "no report")
+    results.row("command", "refrain run -- heat", share.rpartition("info:")[2].strip()[:38], "outputs identical", good)
+
+
 def run_libraries(results, options):
     names = [name for name in LIBRARIES if (BIN / "cuda" / name).exists()]
     size = ["--iterations", "300" if options.quick else "1000"]
