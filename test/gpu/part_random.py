@@ -7,29 +7,39 @@ from harness import BIN, DEFAULT, MODES
 
 PROGRAM = BIN / "cuda" / "random_program"
 SIDE_BY_SIDE = 4  # processes
+# Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
+# without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
+# allowed. Why is not known, so they are only run: they must end, and without an error.
+COMPARED = ["--without", str(1 << 14)]
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}
 
 
 def one_range(results, seed, seconds):
     """Programs for `seconds` without Refrain, then the same number of them in every variant."""
-    plain = harness.run([PROGRAM, "--seed", seed, "--seconds", seconds], timeout=seconds * 4 + 60)
+    plain = harness.run([PROGRAM, "--seed", seed, "--seconds", seconds, *COMPARED], timeout=seconds * 4 + 60)
     if plain.status != 0:
         results.problem(f"random programs from {seed} without Refrain: {plain.why()}")
         return 0, 0, 0
     count = len({line.split()[1] for line in plain.output.splitlines()})
-    again = harness.run([PROGRAM, "--seed", seed, "--programs", count], timeout=seconds * 4 + 60)
+    again = harness.run([PROGRAM, "--seed", seed, "--programs", count, *COMPARED], timeout=seconds * 4 + 60)
     if again.output != plain.output:
         results.problem(f"random programs from {seed}: two runs without Refrain differ: "
                         + first_difference(plain, again))
         return count, 0, 0
     submissions = replayed = 0
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
-        layered = harness.run([PROGRAM, "--seed", seed, "--programs", count], settings, timeout=seconds * 8 + 120)
+        layered = harness.run([PROGRAM, "--seed", seed, "--programs", count, *COMPARED], settings,
+                              timeout=seconds * 8 + 120)
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode):
             results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered)}")
         submissions += layered.report.get("submissions", 0)
         replayed += layered.report.get("replayed", 0)
+    if harness.LAYER.exists():
+        whole = harness.run([PROGRAM, "--seed", seed, "--seconds", seconds / 2], MODES["replay"],
+                            timeout=seconds * 4 + 60)
+        if whole.status != 0:
+            results.problem(f"random programs from {seed} with stream-ordered allocation, gate off: {whole.why()}")
     return count, submissions, replayed
 
 
@@ -42,8 +52,8 @@ def first_difference(plain, layered):
 
 
 def run(results, options):
-    # Every program runs five times: plain twice, and in three variants.
-    seconds = max(2, round(options.random_seconds / (2 + len(VARIANTS))))
+    # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
+    seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
     outcomes = harness.together(
         [lambda seed=seed: one_range(results, seed, seconds)
          for seed in range(options.seed, options.seed + SIDE_BY_SIDE * 100000, 100000)], SIDE_BY_SIDE)

@@ -24,7 +24,7 @@ enum class Kind {
   kMemset2D,
   kHostFunction,
   kGraph,
-  kAsyncTemporary,
+  kAsyncTemporary,  ///< 14: see part_random.py
   kPageableIn,
   kPageableOut,
   kHostTouch,

@@ -336,10 +336,8 @@ void Worker::use_temporary(const Operation& operation, Buffer& to, Word value) {
   streams().begin(user, {&uses}, {&to.uses});
   launch_mix(user, to.data, temporary, operation.offset, operation.count, value);
   if (ordered) {
-    // In the stream that used it last. Freed in the first one, behind a wait for the other, plain programs lost what
-    // was in it now and then (driver 580): memory seems to be given away before a wait with no work behind it is over.
-    streams().begin(user, {}, {&uses}, false);
-    CHECK_CUDA(cudaFreeAsync(temporary, streams().handle(user)));
+    streams().begin(stream, {}, {&uses}, false);
+    CHECK_CUDA(cudaFreeAsync(temporary, streams().handle(stream)));
   } else {
     // cudaFree waits for what uses the memory, as every program relies on.
     const Device device(capture_lock);
