@@ -61,7 +61,7 @@ void release_operation(Schedule& all, const OperationRef& operation) {
     }
   }
   all.ready.push_back(operation);
-  all.work.notify_one();
+  all.work.notify_all();
 }
 
 void set(Schedule& all, Signal& signal, const Past& past, double ns) {
@@ -178,14 +178,18 @@ bool start(Schedule& all, Operation& operation) {
   return task.usable(accesses, operation.number);
 }
 
-void work() {
+/// `number`: from 0. Those that are more than wanted rest.
+void work(unsigned number) {
   sigset_t signals;
   sigfillset(&signals);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   Schedule& all = everything();
   std::unique_lock lock(all.mutex);
   for (;;) {
-    all.work.wait(lock, [&all] { return settings().virtual_time ? all.turn != nullptr : !all.ready.empty(); });
+    all.work.wait(lock, [&all, number] {
+      return number < std::max(settings().workers, 1U) &&
+             (settings().virtual_time ? all.turn != nullptr : !all.ready.empty());
+    });
     const bool stepped = settings().virtual_time;
     if (!stepped && next_random(all) % 32 == 0) {  // more comes in meanwhile: there is more to choose from
       const auto pause = static_cast<useconds_t>(next_random(all) % 64);
@@ -224,7 +228,7 @@ bool step(Lock& lock, double until) {
     return all.ready.size() < left;
   }
   all.turn = chosen;
-  all.work.notify_one();
+  all.work.notify_all();
   // A host function may wait for something that the program does after a query.
   const bool wait = until == kNever || chosen->task.kind != Task::Kind::kHost;
   all.done.wait(lock.guard, [&] { return chosen->done || (!wait && all.turn != chosen); });
@@ -310,7 +314,7 @@ OperationRef submit(std::vector<OpenRef> open, Task task, std::span<const Operat
                     const void* queue, bool node) {
   Schedule& all = everything();
   for (; all.workers < std::max(settings().workers, 1U); ++all.workers) {
-    std::thread(&work).detach();
+    std::thread(&work, all.workers).detach();
   }
   auto made = std::make_shared<Operation>();
   made->task = std::move(task);
