@@ -6,7 +6,7 @@
 #include "layer/opencl/layer.h"
 
 extern "C" {
-extern const char refrain_stubs[];
+extern const char refrain_stub_code[];
 // Read by stubs.S.
 std::uint32_t refrain_stub_watching = 0;
 void* refrain_stub_targets[refrain::layer::kStubs] = {};
@@ -24,7 +24,7 @@ thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
 }  // namespace
 
 void* stub_address(std::uint32_t index) noexcept {
-  return const_cast<char*>(refrain_stubs + kStubBytes * index);
+  return const_cast<char*>(refrain_stub_code + kStubBytes * index);
 }
 
 void set_stub(std::uint32_t index, void* stub_target, const char* name, bool makes_objects) noexcept {
