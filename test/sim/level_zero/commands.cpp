@@ -1,0 +1,351 @@
+// How commands follow each other, and what appends them.
+#include <algorithm>
+#include <cstring>
+
+#include "test/sim/level_zero/objects.h"
+
+namespace sim::level_zero {
+namespace {
+
+/// What runs when a command has ended, before its event is set: by then nothing may have set it.
+struct Ended {
+  Event* event = nullptr;
+  std::uint64_t serial = 0;
+  OperationRef work;
+};
+
+void end_of_command(void* data) {
+  const std::unique_ptr<Ended> ended(static_cast<Ended*>(data));
+  const Lock lock;
+  if (state().events.find(ended->event) == nullptr || ended->event->serial != ended->serial) {
+    return;  // destroyed in flight, which was a violation
+  }
+  if (ended->event->signal->set) {
+    violation("a command signals an event that is signalled");
+  }
+  ended->event->started_ms = ended->work->started_ms;
+  ended->event->done_ms = ended->work->done_ms;
+}
+
+std::vector<Event*> events_of(const Command& command) {
+  std::vector<Event*> all = command.waits;
+  all.push_back(command.sets);
+  all.push_back(command.resets);
+  return all;
+}
+
+/// Whether everything that a command of a list names is still there.
+bool complete(const Command& command, const char* by) {
+  if (command.kernel != nullptr &&
+      (state().kernels.find(command.kernel) == nullptr || command.kernel->serial != command.kernel_serial)) {
+    violation("%s: a list names a kernel that was destroyed", by);
+    return false;
+  }
+  const std::vector<Event*> events = events_of(command);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i] != nullptr &&
+        (state().events.find(events[i]) == nullptr || events[i]->serial != command.event_serials[i])) {
+      violation("%s: a list names an event that was destroyed", by);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+OperationRef put(const Lock& lock, Chain& chain, const Command& command, std::vector<OpenRef> open) {
+  std::vector<OperationRef> after = {chain.barrier};
+  if (chain.in_order || command.order == Command::Order::kBarrier) {
+    after.insert(after.end(), chain.since.begin(), chain.since.end());
+  }
+  if (command.kernel != nullptr) {
+    open.push_back(command.kernel->open);
+  }
+  Signals signals;
+  for (const Event* wait : command.waits) {
+    signals.waits.push_back(wait->signal);
+  }
+  if (command.resets != nullptr) {
+    signals.resets.push_back(command.resets->signal);
+  }
+  OperationRef last = schedule(lock, open, command.task, after, std::move(signals));
+  if (command.sets != nullptr) {
+    Signals end;
+    end.sets.push_back(command.sets->signal);
+    auto* ended = new Ended{command.sets, command.sets->serial, last};
+    const OperationRef before[] = {last};
+    last = schedule(lock, std::move(open), host_task(&end_of_command, ended), before, std::move(end));
+  }
+  if (command.order == Command::Order::kBarrier || chain.in_order) {
+    chain.barrier = last;
+    chain.since.clear();
+  } else if (command.order == Command::Order::kWait) {
+    chain.barrier = last;
+  } else {
+    chain.since.push_back(last);
+  }
+  return last;
+}
+
+OperationRef put_list(const Lock& lock, List& list, const OperationRef& begin, std::vector<OpenRef> open,
+                      const char* by) {
+  if (!list.closed) {
+    violation("%s of a list that is not closed", by);
+    return nullptr;
+  }
+  if (!list.open->numbers.empty()) {
+    violation("%s of a list that is in flight", by);
+    return nullptr;
+  }
+  if (!std::all_of(list.commands.begin(), list.commands.end(),
+                   [by](const Command& command) { return complete(command, by); })) {
+    return nullptr;
+  }
+  open.push_back(list.open);
+  Chain chain;
+  chain.in_order = list.chain.in_order;
+  chain.barrier = begin;
+  for (const Command& command : list.commands) {
+    put(lock, chain, command, open);
+  }
+  Command end;
+  end.order = Command::Order::kBarrier;
+  return put(lock, chain, end, std::move(open));
+}
+
+ze_result_t read_events(Command& command, ze_event_handle_t signal, std::uint32_t count, ze_event_handle_t* waits,
+                        const char* by) {
+  if (count != 0 && waits == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_SIZE;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Event* event = find_or_complain(state().events, waits[i], by);
+    if (event == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+    }
+    command.waits.push_back(event);
+  }
+  if (signal != nullptr) {
+    command.sets = find_or_complain(state().events, signal, by);
+    if (command.sets == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+    }
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+namespace {
+
+struct Call {
+  const char* name;
+  ze_command_list_handle_t list;
+  ze_event_handle_t signal = nullptr;
+  std::uint32_t wait_count = 0;
+  ze_event_handle_t* waits = nullptr;
+};
+
+/// `describe(command, list)` under the lock.
+template <class Describe>
+ze_result_t append(const Call& call, Describe&& describe) {
+  if (const ze_result_t status = begin_submission(call.name); status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  Lock lock;
+  List* list = find_or_complain(state().lists, call.list, call.name);
+  if (list == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  if (list->closed) {
+    violation("%s to a list that is closed", call.name);
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  }
+  Command command;
+  ze_result_t status = read_events(command, call.signal, call.wait_count, call.waits, call.name);
+  if (status == ZE_RESULT_SUCCESS) {
+    status = describe(command, *list);
+  }
+  if (status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  for (const Event* event : events_of(command)) {
+    command.event_serials.push_back(event == nullptr ? 0 : event->serial);
+  }
+  if (!list->immediate) {
+    list->commands.push_back(std::move(command));
+    return ZE_RESULT_SUCCESS;
+  }
+  const OperationRef last = put(lock, list->chain, command, {list->open, list->context->open});
+  return !list->synchronous || wait_for(lock, last) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
+}
+
+ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_count_t* groups) {
+  return append(call, [&](Command& command, const List& list) {
+    KernelObject* kernel = find_or_complain(state().kernels, handle, call.name);
+    if (kernel == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+    }
+    if (groups == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    }
+    if (!runs_kernels(list.ordinal)) {
+      violation("%s to a list that can only copy", call.name);
+      return ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE;
+    }
+    if (kernel->group[0] == 0) {
+      violation("%s of %s without a group size", call.name, kernel->kernel->name);
+      return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
+    if (!std::all_of(kernel->set.begin(), kernel->set.end(), [](bool set) { return set; })) {
+      violation("%s of %s without all its arguments", call.name, kernel->kernel->name);
+      return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
+    command.task.kind = Task::Kind::kKernel;
+    command.task.kernel = kernel->kernel;
+    command.task.arguments = kernel->arguments;
+    command.task.shape.grid[0] = groups->groupCountX;
+    command.task.shape.grid[1] = groups->groupCountY;
+    command.task.shape.grid[2] = groups->groupCountZ;
+    std::copy_n(kernel->group, 3, command.task.shape.block);
+    command.kernel = kernel;
+    command.kernel_serial = kernel->serial;
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+bool pageable(Address address) {
+  return find_allocation(address) == nullptr && !was_freed(address);
+}
+
+/// Pageable memory is read and written when the command runs, as nothing forbids.
+void mark_pageable(Task& task) {
+  task.from_pageable = pageable(task.from.start);
+  task.to_pageable = pageable(task.to.start);
+}
+
+ze_result_t zeCommandListAppendLaunchKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+                                            const ze_group_count_t* groups, ze_event_handle_t signal,
+                                            std::uint32_t count, ze_event_handle_t* waits) {
+  return launch({"zeCommandListAppendLaunchKernel", list, signal, count, waits}, kernel, groups);
+}
+ze_result_t zeCommandListAppendLaunchCooperativeKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+                                                       const ze_group_count_t* groups, ze_event_handle_t signal,
+                                                       std::uint32_t count, ze_event_handle_t* waits) {
+  return launch({"zeCommandListAppendLaunchCooperativeKernel", list, signal, count, waits}, kernel, groups);
+}
+ze_result_t zeCommandListAppendLaunchKernelIndirect(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+                                                    const ze_group_count_t* groups, ze_event_handle_t signal,
+                                                    std::uint32_t count, ze_event_handle_t* waits) {
+  return launch({"zeCommandListAppendLaunchKernelIndirect", list, signal, count, waits}, kernel, groups);
+}
+
+ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to, const void* from, std::size_t bytes,
+                                          ze_event_handle_t signal, std::uint32_t count, ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendMemoryCopy", list, signal, count, waits}, [&](Command& command, const List&) {
+    if (to == nullptr || from == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    }
+    command.task = copy_task(address_of(to), address_of(from), bytes);
+    mark_pageable(command.task);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_t list, void* to, const void* pattern,
+                                          std::size_t width, std::size_t bytes, ze_event_handle_t signal,
+                                          std::uint32_t count, ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendMemoryFill", list, signal, count, waits}, [&](Command& command, const List&) {
+    if (to == nullptr || pattern == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    }
+    if (width == 0 || (width & (width - 1)) != 0 || width > 128 || bytes % width != 0) {
+      return ZE_RESULT_ERROR_INVALID_SIZE;
+    }
+    command.task = fill_task(address_of(to), pattern, width, bytes);
+    mark_pageable(command.task);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t zeCommandListAppendMemoryCopyRegion(ze_command_list_handle_t list, void* to, const ze_copy_region_t* place,
+                                                std::uint32_t pitch, std::uint32_t slice, const void* from,
+                                                const ze_copy_region_t* source, std::uint32_t source_pitch,
+                                                std::uint32_t source_slice, ze_event_handle_t signal,
+                                                std::uint32_t count, ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendMemoryCopyRegion", list, signal, count, waits}, [&](Command& command,
+                                                                                         const List&) {
+    if (to == nullptr || from == nullptr || place == nullptr || source == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    }
+    const auto start = [](const void* memory, const ze_copy_region_t& region, std::size_t rows, std::size_t slices) {
+      return address_of(memory) + region.originX + region.originY * rows + region.originZ * slices;
+    };
+    command.task = copy_task({start(to, *place, pitch, slice), pitch, slice},
+                             {start(from, *source, source_pitch, source_slice), source_pitch, source_slice},
+                             place->width, place->height, std::max(place->depth, 1U));
+    mark_pageable(command.task);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t zeCommandListAppendBarrier(ze_command_list_handle_t list, ze_event_handle_t signal, std::uint32_t count,
+                                       ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendBarrier", list, signal, count, waits}, [&](Command& command, const List&) {
+    command.order = count == 0 ? Command::Order::kBarrier : Command::Order::kWait;
+    return ZE_RESULT_SUCCESS;
+  });
+}
+ze_result_t zeCommandListAppendMemoryRangesBarrier(ze_command_list_handle_t list, std::uint32_t, const std::size_t*,
+                                                   const void**, ze_event_handle_t signal, std::uint32_t count,
+                                                   ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendMemoryRangesBarrier", list, signal, count, waits},
+                [&](Command& command, const List&) {
+                  command.order = count == 0 ? Command::Order::kBarrier : Command::Order::kWait;
+                  return ZE_RESULT_SUCCESS;
+                });
+}
+ze_result_t zeCommandListAppendWaitOnEvents(ze_command_list_handle_t list, std::uint32_t count,
+                                            ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendWaitOnEvents", list, nullptr, count, waits}, [&](Command& command, const List&) {
+    command.order = Command::Order::kWait;
+    return ZE_RESULT_SUCCESS;
+  });
+}
+ze_result_t zeCommandListAppendSignalEvent(ze_command_list_handle_t list, ze_event_handle_t signal) {
+  return append({"zeCommandListAppendSignalEvent", list, signal},
+                [](Command&, const List&) { return ZE_RESULT_SUCCESS; });
+}
+ze_result_t zeCommandListAppendEventReset(ze_command_list_handle_t list, ze_event_handle_t handle) {
+  return append({"zeCommandListAppendEventReset", list}, [&](Command& command, const List&) {
+    command.resets = find_or_complain(state().events, handle, "zeCommandListAppendEventReset");
+    return command.resets == nullptr ? ZE_RESULT_ERROR_INVALID_NULL_HANDLE : ZE_RESULT_SUCCESS;
+  });
+}
+ze_result_t zeCommandListAppendMemoryPrefetch(ze_command_list_handle_t list, const void*, std::size_t) {
+  return append({"zeCommandListAppendMemoryPrefetch", list}, [](Command&, const List&) { return ZE_RESULT_SUCCESS; });
+}
+ze_result_t zeCommandListAppendMemAdvise(ze_command_list_handle_t list, ze_device_handle_t, const void*, std::size_t,
+                                         ze_memory_advice_t) {
+  return append({"zeCommandListAppendMemAdvise", list}, [](Command&, const List&) { return ZE_RESULT_SUCCESS; });
+}
+
+}  // namespace
+
+void fill_appends(ze_command_list_dditable_t& table) noexcept;
+void fill_appends(ze_command_list_dditable_t& table) noexcept {
+  table.pfnAppendLaunchKernel = zeCommandListAppendLaunchKernel;
+  table.pfnAppendLaunchCooperativeKernel = zeCommandListAppendLaunchCooperativeKernel;
+  table.pfnAppendLaunchKernelIndirect = zeCommandListAppendLaunchKernelIndirect;
+  table.pfnAppendMemoryCopy = zeCommandListAppendMemoryCopy;
+  table.pfnAppendMemoryFill = zeCommandListAppendMemoryFill;
+  table.pfnAppendMemoryCopyRegion = zeCommandListAppendMemoryCopyRegion;
+  table.pfnAppendBarrier = zeCommandListAppendBarrier;
+  table.pfnAppendMemoryRangesBarrier = zeCommandListAppendMemoryRangesBarrier;
+  table.pfnAppendWaitOnEvents = zeCommandListAppendWaitOnEvents;
+  table.pfnAppendSignalEvent = zeCommandListAppendSignalEvent;
+  table.pfnAppendEventReset = zeCommandListAppendEventReset;
+  table.pfnAppendMemoryPrefetch = zeCommandListAppendMemoryPrefetch;
+  table.pfnAppendMemAdvise = zeCommandListAppendMemAdvise;
+}
+
+}  // namespace sim::level_zero

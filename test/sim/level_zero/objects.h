@@ -1,0 +1,137 @@
+// What Level Zero's handles stand for. All of it is read and changed under the lock of the device.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "test/sim/core/handles.h"
+#include "test/sim/core/memory.h"
+#include "test/sim/core/schedule.h"
+#include "test/sim/level_zero/face.h"
+
+namespace sim::level_zero {
+
+struct Context {
+  OpenRef open;
+};
+
+struct Module {
+  Context* context = nullptr;
+  unsigned kernels = 0;
+};
+
+struct KernelObject {
+  Module* module = nullptr;
+  const Kernel* kernel = nullptr;
+  std::vector<std::byte> arguments;
+  std::vector<bool> set;
+  unsigned group[3] = {0, 0, 0};
+  unsigned offset[3] = {0, 0, 0};
+  ze_kernel_indirect_access_flags_t indirect = 0;
+  OpenRef open;
+  std::uint64_t serial = 0;  ///< never used again
+};
+
+struct EventPool {
+  Context* context = nullptr;
+  std::vector<bool> used;
+  ze_event_pool_flags_t flags = 0;
+};
+
+struct Event {
+  EventPool* pool = nullptr;
+  std::uint32_t index = 0;
+  SignalRef signal;
+  double started_ms = 0, done_ms = 0;
+  std::uint64_t serial = 0;
+};
+
+struct Fence;
+struct Queue {
+  Context* context = nullptr;
+  std::uint32_t ordinal = 0;
+  bool synchronous = false;
+  OperationRef tail;
+  OpenRef open;
+  unsigned fences = 0;
+};
+
+struct Fence {
+  Queue* queue = nullptr;
+  bool used = false;  ///< given to a submission since it was made or reset
+  OperationRef last;
+};
+
+/// One command of a list.
+struct Command {
+  enum class Order { kPlain, kBarrier, kWait };  ///< kWait: later commands come after it, it comes after no earlier one
+  Order order = Order::kPlain;
+  Task task;
+  KernelObject* kernel = nullptr;
+  std::uint64_t kernel_serial = 0;
+  std::vector<Event*> waits;
+  Event* sets = nullptr;
+  Event* resets = nullptr;
+  std::vector<std::uint64_t> event_serials;  ///< of all these, in that order
+};
+
+/// Where the next command of a list, or of one execution of it, goes.
+struct Chain {
+  bool in_order = false;
+  OperationRef barrier;             ///< what every next command comes after
+  std::vector<OperationRef> since;  ///< what the next barrier comes after, too
+  void clear() {
+    barrier = nullptr;
+    since.clear();
+  }
+};
+
+struct List {
+  Context* context = nullptr;
+  std::uint32_t ordinal = 0;
+  bool immediate = false, synchronous = false, closed = false;
+  Chain chain;  ///< immediate lists
+  std::vector<Command> commands;
+  OpenRef open;
+};
+
+struct State {
+  Handles<Context> contexts;
+  Handles<Module> modules;
+  Handles<KernelObject> kernels;
+  Handles<EventPool> pools;
+  Handles<Event> events;
+  Handles<Queue> queues;
+  Handles<Fence> fences;
+  Handles<List> lists;
+  std::uint64_t last_serial = 0;
+};
+State& state() noexcept;
+
+ze_driver_handle_t the_driver() noexcept;
+ze_device_handle_t the_device() noexcept;
+/// Whether there is such a group of queues, and whether it runs kernels.
+bool valid_ordinal(std::uint32_t ordinal) noexcept;
+bool runs_kernels(std::uint32_t ordinal) noexcept;
+
+/// Null, and a violation that names `by`, if the handle is none (any more).
+template <class T, class Handle>
+T* find_or_complain(const Handles<T>& all, Handle handle, const char* by) {
+  T* found = all.find(handle);
+  if (found == nullptr) {
+    violation("%s: a handle of what was destroyed, or never was", by);
+  }
+  return found;
+}
+
+/// Submits a command behind what `chain` holds. `open`: what it belongs to.
+OperationRef put(const Lock& lock, Chain& chain, const Command& command, std::vector<OpenRef> open);
+/// All of a closed list as one: from after `begin` to what it returns. Violations if it may not run now.
+OperationRef put_list(const Lock& lock, List& list, const OperationRef& begin, std::vector<OpenRef> open,
+                      const char* by);
+/// Events of a call, checked.
+ze_result_t read_events(Command& command, ze_event_handle_t signal, std::uint32_t count, ze_event_handle_t* waits,
+                        const char* by);
+
+}  // namespace sim::level_zero
