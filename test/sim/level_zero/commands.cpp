@@ -23,8 +23,8 @@ void end_of_command(void* data) {
   if (ended->event->signal->set) {
     violation("a command signals an event that is signalled");
   }
-  ended->event->started_ms = ended->work->started_ms;
-  ended->event->done_ms = ended->work->done_ms;
+  ended->event->started_ns = ended->work->started_ns;
+  ended->event->done_ns = ended->work->done_ns;
 }
 
 std::vector<Event*> events_of(const Command& command) {

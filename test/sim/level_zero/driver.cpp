@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "test/sim/core/checks.h"
 #include "test/sim/level_zero/objects.h"
 
 namespace sim::level_zero {
@@ -153,7 +154,7 @@ ze_result_t zeDeviceGetMemoryProperties(ze_device_handle_t, std::uint32_t* count
 
 ze_result_t zeDeviceGetGlobalTimestamps(ze_device_handle_t, std::uint64_t* host, std::uint64_t* device) {
   ENTER(zeDeviceGetGlobalTimestamps);
-  *host = *device = static_cast<std::uint64_t>(device_ms() * 1e6);
+  *host = *device = static_cast<std::uint64_t>(host_ns());
   return ZE_RESULT_SUCCESS;
 }
 
@@ -201,9 +202,7 @@ ze_result_t zeContextDestroy(ze_context_handle_t handle) {
   if (context == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
-  if (!context->open->numbers.empty()) {
-    violation("zeContextDestroy with work in flight");
-  }
+  must_be_idle(lock, context->open, "zeContextDestroy");
   if (any_of_context(state().lists, context) || any_of_context(state().queues, context) ||
       any_of_context(state().modules, context) || any_of_context(state().pools, context)) {
     violation("zeContextDestroy with lists, queues, modules or event pools in it");

@@ -1,4 +1,5 @@
 // Event pools and events.
+#include "test/sim/core/checks.h"
 #include "test/sim/level_zero/objects.h"
 
 namespace sim::level_zero {
@@ -72,9 +73,7 @@ ze_result_t zeEventDestroy(ze_event_handle_t handle) {
   if (event == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
-  if (event->signal->users != 0) {
-    violation("zeEventDestroy of an event that work in flight uses");
-  }
+  must_be_unused(lock, *event->signal, "zeEventDestroy");
   event->pool->used[event->index] = false;
   state().events.destroy(event);
   return ZE_RESULT_SUCCESS;
@@ -103,9 +102,7 @@ ze_result_t zeEventHostSignal(ze_event_handle_t handle) {
 
 ze_result_t zeEventHostReset(ze_event_handle_t handle) {
   return with_event("zeEventHostReset", handle, [](const Lock& lock, const Event& event) {
-    if (event.signal->users != 0) {
-      violation("zeEventHostReset of an event that work in flight uses");
-    }
+    must_be_unused(lock, *event.signal, "zeEventHostReset");
     reset_signal(lock, event.signal);
     return ZE_RESULT_SUCCESS;
   });
@@ -136,8 +133,8 @@ ze_result_t zeEventQueryKernelTimestamp(ze_event_handle_t handle, ze_kernel_time
     if (!event.signal->set) {
       return ZE_RESULT_NOT_READY;
     }
-    result->global.kernelStart = static_cast<std::uint64_t>(event.started_ms * 1e6);
-    result->global.kernelEnd = static_cast<std::uint64_t>(event.done_ms * 1e6);
+    result->global.kernelStart = static_cast<std::uint64_t>(event.started_ns);
+    result->global.kernelEnd = static_cast<std::uint64_t>(event.done_ns);
     result->context = result->global;
     return ZE_RESULT_SUCCESS;
   });

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "test/sim/core/checks.h"
 #include "test/sim/level_zero/objects.h"
 
 namespace sim::level_zero {
@@ -54,10 +55,10 @@ ze_result_t zeCommandListCreateImmediate(ze_context_handle_t context, ze_device_
 }
 
 /// For what may not be done to a list that runs.
-List* find_idle(ze_command_list_handle_t handle, const char* by) {
+List* find_idle(const Lock& lock, ze_command_list_handle_t handle, const char* by) {
   List* list = find_or_complain(state().lists, handle, by);
-  if (list != nullptr && !list->open->numbers.empty()) {
-    violation("%s of a list that is in flight", by);
+  if (list != nullptr) {
+    must_be_idle(lock, list->open, by);
   }
   return list;
 }
@@ -65,7 +66,7 @@ List* find_idle(ze_command_list_handle_t handle, const char* by) {
 ze_result_t zeCommandListDestroy(ze_command_list_handle_t handle) {
   ENTER(zeCommandListDestroy);
   const Lock lock;
-  List* list = find_idle(handle, "zeCommandListDestroy");
+  List* list = find_idle(lock, handle, "zeCommandListDestroy");
   if (list == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
@@ -91,7 +92,7 @@ ze_result_t zeCommandListClose(ze_command_list_handle_t handle) {
 ze_result_t zeCommandListReset(ze_command_list_handle_t handle) {
   ENTER_SUBMISSION(zeCommandListReset);
   const Lock lock;
-  List* list = find_idle(handle, "zeCommandListReset");
+  List* list = find_idle(lock, handle, "zeCommandListReset");
   if (list == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
@@ -131,9 +132,7 @@ ze_result_t zeCommandQueueDestroy(ze_command_queue_handle_t handle) {
   if (queue == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
-  if (!queue->open->numbers.empty()) {
-    violation("zeCommandQueueDestroy with work in flight");
-  }
+  must_be_idle(lock, queue->open, "zeCommandQueueDestroy");
   if (queue->fences != 0) {
     violation("zeCommandQueueDestroy while fences of it exist");
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "test/sim/core/checks.h"
 #include "test/sim/level_zero/objects.h"
 
 namespace sim::level_zero {
@@ -91,9 +92,7 @@ ze_result_t zeKernelDestroy(ze_kernel_handle_t handle) {
   if (kernel == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
-  if (!kernel->open->numbers.empty()) {
-    violation("zeKernelDestroy of a kernel in use: %s", kernel->kernel->name);
-  }
+  must_be_idle(lock, kernel->open, "zeKernelDestroy");
   --kernel->module->kernels;
   state().kernels.destroy(kernel);
   return ZE_RESULT_SUCCESS;

@@ -43,7 +43,7 @@ struct Event {
   EventPool* pool = nullptr;
   std::uint32_t index = 0;
   SignalRef signal;
-  double started_ms = 0, done_ms = 0;
+  double started_ns = 0, done_ns = 0;  ///< of the device's clock
   std::uint64_t serial = 0;
 };
 

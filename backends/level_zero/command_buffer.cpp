@@ -1,0 +1,225 @@
+#include "backends/level_zero/command_buffer.h"
+
+#include <utility>
+
+#include "backends/level_zero/level_zero_backend.h"
+
+namespace refrain::backends {
+
+using capture::NodeIndex;
+using capture::OperationKind;
+using capture::OperationView;
+
+void ListInstance::wait(const LevelZeroDriver& driver) const noexcept {
+  if (submitted && !broken) {
+    driver.zeEventHostSynchronize(finished, ~std::uint64_t{0});
+    if (fence != nullptr) {
+      driver.zeFenceHostSynchronize(fence, ~std::uint64_t{0});
+    }
+  }
+}
+
+ze_result_t ListInstance::reset(const LevelZeroDriver& driver) const noexcept {
+  ze_result_t status = driver.zeEventHostReset(finished);
+  if (fence != nullptr) {
+    for (ze_event_handle_t event : {start, done}) {
+      if (status == ZE_RESULT_SUCCESS) {
+        status = driver.zeEventHostReset(event);
+      }
+    }
+    if (status == ZE_RESULT_SUCCESS) {
+      status = driver.zeFenceReset(fence);
+    }
+  }
+  return status;
+}
+
+void ListInstance::destroy(const LevelZeroDriver& driver) noexcept {
+  if (fence != nullptr) {
+    driver.zeFenceDestroy(std::exchange(fence, nullptr));
+  }
+  if (list != nullptr) {
+    driver.zeCommandListDestroy(std::exchange(list, nullptr));
+  }
+  for (ze_event_handle_t* event : {&start, &done, &finished}) {
+    if (*event != nullptr) {
+      driver.zeEventDestroy(std::exchange(*event, nullptr));
+    }
+  }
+  if (pool != nullptr) {
+    driver.zeEventPoolDestroy(std::exchange(pool, nullptr));
+  }
+}
+
+LevelZeroCommandBuffer::~LevelZeroCommandBuffer() {
+  backend_.retire(*this);
+}
+
+ze_result_t LevelZeroCommandBuffer::make(ListInstance& instance) {
+  const LevelZeroDriver& driver = backend_.driver();
+  instance.of = list_;
+  ze_event_pool_desc_t pool{};
+  pool.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
+  pool.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+  pool.count = 3;
+  ze_device_handle_t device = list_->device;
+  ze_result_t status = driver.zeEventPoolCreate(list_->context, &pool, 1, &device, &instance.pool);
+  std::uint32_t index = 0;
+  for (ze_event_handle_t* event : {&instance.start, &instance.done, &instance.finished}) {
+    if (status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+    ze_event_desc_t description{};
+    description.stype = ZE_STRUCTURE_TYPE_EVENT_DESC;
+    description.index = index++;
+    description.signal = description.wait = ZE_EVENT_SCOPE_FLAG_HOST;
+    status = driver.zeEventCreate(instance.pool, &description, event);
+  }
+  if (status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  if (list_->append == nullptr) {
+    ze_fence_desc_t fence{};
+    fence.stype = ZE_STRUCTURE_TYPE_FENCE_DESC;
+    status = driver.zeFenceCreate(list_->queue.load(std::memory_order_acquire), &fence, &instance.fence);
+    if (status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+  }
+  ze_command_list_desc_t description{};
+  description.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
+  description.commandQueueGroupOrdinal = list_->ordinal;
+  description.flags = list_->in_order ? level_zero::kListInOrder : 0U;
+  return driver.zeCommandListCreate(list_->context, list_->device, &description, &instance.list);
+}
+
+ze_result_t LevelZeroCommandBuffer::fill(ListInstance& instance, const capture::Graph& graph,
+                                         std::span<const NodeIndex> nodes) {
+  const LevelZeroDriver& driver = backend_.driver();
+  const bool queued = list_->append == nullptr;
+  ze_result_t status = ZE_RESULT_SUCCESS;
+  if (queued) {
+    status = driver.zeCommandListAppendBarrier(instance.list, nullptr, 1, &instance.start);
+  }
+  for (const NodeIndex node : nodes) {
+    if (status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+    status = backend_.append_to(instance.list, graph.operation(node));
+  }
+  if (queued && status == ZE_RESULT_SUCCESS) {
+    status = driver.zeCommandListAppendBarrier(instance.list, instance.done, 0, nullptr);
+  }
+  return status != ZE_RESULT_SUCCESS ? status : driver.zeCommandListClose(instance.list);
+}
+
+ze_result_t LevelZeroCommandBuffer::record(const capture::Graph& graph, std::span<const NodeIndex> nodes) {
+  list_ = &ImmediateList::of(graph.queue_of(nodes.front()).handle);
+  list_id_ = graph.queue_of(nodes.front()).id;
+  backend_.add(*this);
+  for (const NodeIndex node : nodes) {
+    const OperationView operation = graph.operation(node);
+    const bool barrier = operation.kind() == OperationKind::kBarrier;
+    comes_after_all_ = comes_after_all_ || (barrier && operation.arguments().size() == 1);  // its signal: no waits
+    blocks_later_ = blocks_later_ || barrier || operation.kind() == OperationKind::kEventWait;
+  }
+  if (list_->append == nullptr) {
+    if (const ze_result_t status = backend_.queue_for(*list_); status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+  }
+  for (ListInstance& instance : instances_) {
+    ze_result_t status = make(instance);
+    if (status == ZE_RESULT_SUCCESS) {
+      status = fill(instance, graph, nodes);
+    }
+    if (status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ListInstance* LevelZeroCommandBuffer::free_instance() noexcept {
+  for (std::size_t tried = 0; tried < kInstances; ++tried) {
+    ListInstance& instance = instances_[(next_ + tried) % kInstances];
+    if (instance.list != nullptr && !instance.broken && !instance.running(backend_.driver())) {
+      next_ = (next_ + tried + 1) % kInstances;
+      return &instance;
+    }
+  }
+  return nullptr;
+}
+
+bool LevelZeroCommandBuffer::busy() const noexcept {
+  for (const ListInstance& instance : instances_) {
+    if (instance.list != nullptr && !instance.broken && !instance.running(backend_.driver())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+ze_result_t LevelZeroCommandBuffer::submit_appended(ListInstance& instance) noexcept {
+  const LevelZeroDriver& driver = backend_.driver();
+  // Barriers in our list only cover our list: where the application's has no order, they are repeated there.
+  if (comes_after_all_ && !list_->in_order) {
+    if (const ze_result_t status = driver.zeCommandListAppendBarrier(list_->handle, nullptr, 0, nullptr);
+        status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+  }
+  const ze_result_t status = list_->append(list_->handle, 1, &instance.list, instance.finished, 0, nullptr);
+  if (status == ZE_RESULT_SUCCESS && blocks_later_ && !list_->in_order &&
+      driver.zeCommandListAppendBarrier(list_->handle, nullptr, 0, nullptr) != ZE_RESULT_SUCCESS) {
+    driver.zeEventHostSynchronize(instance.finished, ~std::uint64_t{0});  // submitted: slow and right
+  }
+  return status;
+}
+
+ze_result_t LevelZeroCommandBuffer::submit_queued(ListInstance& instance) noexcept {
+  const LevelZeroDriver& driver = backend_.driver();
+  ze_result_t status = list_->quiet() ? driver.zeEventHostSignal(instance.start)
+                                      : driver.zeCommandListAppendBarrier(list_->handle, instance.start, 0, nullptr);
+  if (status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  status = driver.zeCommandQueueExecuteCommandLists(list_->queue.load(std::memory_order_acquire), 1, &instance.list,
+                                                    instance.fence);
+  if (status != ZE_RESULT_SUCCESS) {
+    instance.broken = true;  // `start` is or will be set
+    return status;
+  }
+  // The work is submitted: from here on a failure must not make anybody submit it again.
+  if (driver.zeCommandListAppendBarrier(list_->handle, instance.finished, 1, &instance.done) != ZE_RESULT_SUCCESS) {
+    driver.zeFenceHostSynchronize(instance.fence, ~std::uint64_t{0});  // slow and right
+    instance.broken = true;                                            // nobody sets `finished`
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+Status LevelZeroCommandBuffer::enqueue(std::span<const Event> /*waits*/, Event* /*done*/) noexcept {
+  if (list_->id.load(std::memory_order_acquire) != list_id_) {
+    return {static_cast<int>(ZE_RESULT_ERROR_INVALID_NULL_HANDLE)};
+  }
+  ListInstance* instance = free_instance();
+  if (instance == nullptr) {
+    return {ZE_RESULT_NOT_READY};
+  }
+  const LevelZeroDriver& driver = backend_.driver();
+  if (instance->submitted) {
+    if (const ze_result_t status = instance->reset(driver); status != ZE_RESULT_SUCCESS) {
+      return {static_cast<int>(status)};
+    }
+  }
+  const ze_result_t status = list_->append != nullptr ? submit_appended(*instance) : submit_queued(*instance);
+  instance->submitted = status == ZE_RESULT_SUCCESS;  // otherwise nobody sets `finished`
+  list_->appended.fetch_add(1, std::memory_order_relaxed);
+  return {static_cast<int>(status)};
+}
+
+Status LevelZeroCommandBuffer::update(std::span<const NodeUpdate> /*updates*/) noexcept {
+  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};  // Capabilities::update_arguments is false
+}
+
+}  // namespace refrain::backends

@@ -1,0 +1,26 @@
+// The driver's functions that Refrain calls, by pointer: the layer stands between loader and driver, so nothing of the
+// loader may be linked.
+#pragma once
+
+#include "backends/level_zero/level_zero_headers.h"
+
+namespace refrain::backends {
+
+/// Functions that the driver does not have are null.
+struct LevelZeroDriver {
+#define LEVEL_ZERO_FUNCTION(name) decltype(&::name) name = nullptr;
+#include "backends/level_zero/driver_functions.def"
+#undef LEVEL_ZERO_FUNCTION
+  decltype(&::zeKernelSetGlobalOffsetExp) zeKernelSetGlobalOffsetExp = nullptr;  ///< an extension: may be missing
+};
+
+/// Fills the table with what `lookup` finds (null: not there).
+void fill(LevelZeroDriver& driver, void* (*lookup)(const char* name)) noexcept;
+
+/// True if everything is there that recording and replaying needs. Otherwise `missing` names the first that is not.
+[[nodiscard]] bool can_replay(const LevelZeroDriver& driver, const char** missing) noexcept;
+
+/// "ZE_RESULT_ERROR_DEVICE_LOST" and the like. Static lifetime.
+[[nodiscard]] const char* error_name(ze_result_t code) noexcept;
+
+}  // namespace refrain::backends

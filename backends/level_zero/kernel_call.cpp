@@ -1,0 +1,154 @@
+#include "backends/level_zero/kernel_call.h"
+
+#include <cstring>
+
+namespace refrain::backends {
+
+using capture::ArgumentKind;
+using capture::OperationKind;
+using capture::OperationView;
+
+int arguments_before_events(const OperationView& operation) noexcept {
+  switch (operation.kind()) {
+    case OperationKind::kKernel: {
+      // The kernel's arguments end with the settings, the only value in front of an event.
+      const auto arguments = operation.arguments();
+      for (std::size_t i = arguments.size(); i > 0; --i) {
+        if (arguments[i - 1].kind != ArgumentKind::kOtherHandle) {
+          return static_cast<int>(i);
+        }
+      }
+      return -1;
+    }
+    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerFill:
+    case OperationKind::kCopyBufferRect: return 2;
+    case OperationKind::kPointerMigrate: return 1;
+    case OperationKind::kBarrier:
+    case OperationKind::kEventWait:
+    case OperationKind::kEventRecord:
+    case OperationKind::kOther: return 0;
+    default: return -1;
+  }
+}
+
+bool CommandEvents::read(const OperationView& operation) {
+  const int first = arguments_before_events(operation);
+  const auto arguments = operation.arguments();
+  if (first < 0 || arguments.size() <= static_cast<std::size_t>(first)) {
+    return false;
+  }
+  const std::byte* value = operation.values().data();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i >= static_cast<std::size_t>(first)) {
+      ze_event_handle_t event = nullptr;
+      std::memcpy(&event, value, sizeof(event));
+      if (i == static_cast<std::size_t>(first)) {
+        signal = event;
+      } else {
+        waits.push_back(event);
+      }
+    }
+    value += arguments[i].stored_bytes();
+  }
+  return true;
+}
+
+namespace {
+
+ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& operation, ze_command_list_handle_t list,
+                          ze_kernel_handle_t kernel, CommandEvents& events) {
+  namespace words = capture::words;
+  const auto arguments = operation.arguments();
+  const auto count = static_cast<std::size_t>(arguments_before_events(operation)) - 1;
+  const std::byte* value = operation.values().data();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool none = arguments[i].kind == ArgumentKind::kLocalMemory;
+    const ze_result_t status = driver.zeKernelSetArgumentValue(kernel, static_cast<std::uint32_t>(i), arguments[i].size,
+                                                               none ? nullptr : value);
+    if (status != ZE_RESULT_SUCCESS) {
+      return status;
+    }
+    value += arguments[i].stored_bytes();
+  }
+  KernelSettings settings;
+  std::memcpy(&settings, value, sizeof(settings));
+  std::uint32_t shape[10];
+  for (std::size_t i = 0; i < 10; ++i) {
+    shape[i] = static_cast<std::uint32_t>(operation.words()[i]);
+  }
+  const std::uint32_t* local = shape + words::kLocal;
+  ze_result_t status = driver.zeKernelSetGroupSize(kernel, local[0], local[1], local[2]);
+  if (status == ZE_RESULT_SUCCESS && driver.zeKernelSetGlobalOffsetExp != nullptr) {
+    const std::uint32_t* offset = shape + words::kOffset;
+    status = driver.zeKernelSetGlobalOffsetExp(kernel, offset[0], offset[1], offset[2]);
+  }
+  if (status == ZE_RESULT_SUCCESS) {
+    status = driver.zeKernelSetIndirectAccess(kernel, settings.indirect);
+  }
+  if (status == ZE_RESULT_SUCCESS && settings.cache != 0) {
+    status = driver.zeKernelSetCacheConfig(kernel, settings.cache);
+  }
+  if (status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  const auto groups_of = [&](int dimension) {
+    return static_cast<std::uint32_t>(operation.words()[static_cast<std::size_t>(words::kGlobal + dimension)] /
+                                      local[dimension]);
+  };
+  const ze_group_count_t groups = {groups_of(0), groups_of(1), groups_of(2)};
+  const auto launch = settings.cooperative != 0 ? driver.zeCommandListAppendLaunchCooperativeKernel
+                                                : driver.zeCommandListAppendLaunchKernel;
+  return launch(list, kernel, &groups, events.signal, static_cast<std::uint32_t>(events.waits.size()),
+                events.waits.data());
+}
+
+void* pointer(const OperationView& operation, std::size_t index) noexcept {
+  return reinterpret_cast<void*>(operation.handle_of(index));
+}
+
+ze_result_t append_region(const LevelZeroDriver& driver, const OperationView& operation, ze_command_list_handle_t list,
+                          CommandEvents& events) {
+  std::uint32_t w[13];
+  for (std::size_t i = 0; i < 13; ++i) {
+    w[i] = static_cast<std::uint32_t>(operation.words()[i]);
+  }
+  const ze_copy_region_t source = {w[0], w[1], w[2], w[6], w[7], w[8]};
+  const ze_copy_region_t target = {w[3], w[4], w[5], w[6], w[7], w[8]};
+  return driver.zeCommandListAppendMemoryCopyRegion(
+      list, pointer(operation, 1), &target, w[11], w[12], pointer(operation, 0), &source, w[9], w[10], events.signal,
+      static_cast<std::uint32_t>(events.waits.size()), events.waits.data());
+}
+
+}  // namespace
+
+ze_result_t append(const LevelZeroDriver& driver, const OperationView& operation, ze_command_list_handle_t list,
+                   ze_kernel_handle_t kernel) {
+  CommandEvents events;
+  if (!events.read(operation)) {
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  }
+  const auto count = static_cast<std::uint32_t>(events.waits.size());
+  ze_event_handle_t* waits = events.waits.data();
+  switch (operation.kind()) {
+    case OperationKind::kKernel: return append_kernel(driver, operation, list, kernel, events);
+    case OperationKind::kPointerCopy:
+      return driver.zeCommandListAppendMemoryCopy(list, pointer(operation, 0), pointer(operation, 1),
+                                                  operation.words()[0], events.signal, count, waits);
+    case OperationKind::kPointerFill: {
+      const auto pattern = operation.value_of(1);
+      return driver.zeCommandListAppendMemoryFill(list, pointer(operation, 0), pattern.data(), pattern.size(),
+                                                  operation.words()[0], events.signal, count, waits);
+    }
+    case OperationKind::kCopyBufferRect: return append_region(driver, operation, list, events);
+    case OperationKind::kPointerMigrate:
+      return driver.zeCommandListAppendMemoryPrefetch(list, pointer(operation, 0), operation.words()[0]);
+    case OperationKind::kBarrier: return driver.zeCommandListAppendBarrier(list, events.signal, count, waits);
+    case OperationKind::kEventWait: return driver.zeCommandListAppendWaitOnEvents(list, count, waits);
+    case OperationKind::kEventRecord: return driver.zeCommandListAppendSignalEvent(list, events.signal);
+    case OperationKind::kOther: return driver.zeCommandListAppendEventReset(list, events.signal);
+    default: return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  }
+}
+
+}  // namespace refrain::backends

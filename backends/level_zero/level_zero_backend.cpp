@@ -1,0 +1,225 @@
+#include "backends/level_zero/level_zero_backend.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace refrain::backends {
+
+using capture::ArgumentKind;
+using capture::OperationKind;
+using capture::OperationView;
+
+Capabilities LevelZeroBackend::capabilities(const capture::QueueInfo& /*queue*/) noexcept {
+  Capabilities result;
+  result.native = true;
+  result.out_of_order = true;
+  return result;
+}
+
+Recordable LevelZeroBackend::can_record(const OperationView& operation, const capture::QueueInfo& /*queue*/) noexcept {
+  if (arguments_before_events(operation) < 0) {
+    return {false, "operations of this kind are not recorded"};
+  }
+  for (const auto& argument : operation.arguments()) {
+    if (argument.kind == ArgumentKind::kHostPointer) {
+      return {false, "it names memory that the driver did not allocate"};
+    }
+  }
+  return {};
+}
+
+Status LevelZeroBackend::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                                std::unique_ptr<CommandBuffer>* result) noexcept {
+  try {
+    const std::lock_guard guard(recording_);
+    sweep();
+    for (const capture::NodeIndex node : nodes) {
+      const capture::QueueInfo& queue = graph.queue_of(node);
+      if (ImmediateList::of(queue.handle).id.load(std::memory_order_acquire) != queue.id) {
+        return {static_cast<int>(ZE_RESULT_ERROR_INVALID_NULL_HANDLE)};  // destroyed while the graph waited to be built
+      }
+      const OperationView operation = graph.operation(node);
+      const std::byte* value = operation.values().data();
+      for (const auto& argument : operation.arguments()) {
+        capture::Handle handle = 0;
+        if (argument.object != 0) {
+          std::memcpy(&handle, value, sizeof(handle));
+          if (!alive_(argument.kind, handle, argument.object)) {
+            return {static_cast<int>(ZE_RESULT_ERROR_INVALID_NULL_HANDLE)};
+          }
+        }
+        value += argument.stored_bytes();
+      }
+    }
+    auto made = std::make_unique<LevelZeroCommandBuffer>(*this);
+    const ze_result_t status = made->record(graph, nodes);
+    if (status == ZE_RESULT_SUCCESS) {
+      *result = std::move(made);
+    }
+    return {static_cast<int>(status)};
+  } catch (...) {
+    return {static_cast<int>(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)};
+  }
+}
+
+Status LevelZeroBackend::issue(const OperationView& operation, std::span<const Event> /*waits*/,
+                               Event* /*done*/) noexcept {
+  try {
+    ImmediateList& list = ImmediateList::of(operation.header().queue_handle);
+    list.appended.fetch_add(1, std::memory_order_relaxed);
+    return {static_cast<int>(append_to(list.handle, operation))};
+  } catch (...) {
+    return {static_cast<int>(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)};
+  }
+}
+
+/// Asked for in verify mode only, which submits everything eagerly here (names_memory()).
+Status LevelZeroBackend::finish(const capture::QueueInfo& /*queue*/) noexcept {
+  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+}
+
+std::uint64_t LevelZeroBackend::size_of(ArgumentKind /*kind*/, capture::Handle /*handle*/) noexcept {
+  return 0;
+}
+
+Status LevelZeroBackend::read(const capture::QueueInfo& /*queue*/, ArgumentKind /*kind*/, capture::Handle /*handle*/,
+                              std::span<std::byte> /*into*/) noexcept {
+  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+}
+
+Status LevelZeroBackend::write(const capture::QueueInfo& /*queue*/, ArgumentKind /*kind*/, capture::Handle /*handle*/,
+                               std::span<const std::byte> /*from*/) noexcept {
+  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+}
+
+const char* LevelZeroBackend::error_name(int code) const noexcept {
+  return backends::error_name(static_cast<ze_result_t>(code));
+}
+
+void LevelZeroBackend::know_function(capture::FunctionId function, ze_module_handle_t module, const std::string& name) {
+  const std::lock_guard guard(kernels_mutex_);
+  Function& known = functions_[function];
+  if (known.module == nullptr) {
+    known.module = module;
+    known.name = name;
+  }
+}
+
+void LevelZeroBackend::forget_function(capture::FunctionId function) noexcept {
+  const std::lock_guard guard(kernels_mutex_);
+  const auto found = functions_.find(function);
+  if (found == functions_.end()) {
+    return;
+  }
+  if (found->second.kernel != nullptr) {
+    driver_.zeKernelDestroy(found->second.kernel);
+  }
+  functions_.erase(found);
+}
+
+ze_result_t LevelZeroBackend::append_to(ze_command_list_handle_t list, const OperationView& operation) {
+  if (operation.kind() != OperationKind::kKernel) {
+    return append(driver_, operation, list, nullptr);
+  }
+  const std::lock_guard guard(kernels_mutex_);
+  const auto found = functions_.find(operation.header().function);
+  if (found == functions_.end()) {
+    return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  Function& function = found->second;
+  if (function.kernel == nullptr) {
+    ze_kernel_desc_t description{};
+    description.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC;
+    description.pKernelName = function.name.c_str();
+    const ze_result_t status = driver_.zeKernelCreate(function.module, &description, &function.kernel);
+    if (status != ZE_RESULT_SUCCESS) {
+      function.kernel = nullptr;
+      return status;
+    }
+  }
+  return append(driver_, operation, list, function.kernel);
+}
+
+ze_result_t LevelZeroBackend::queue_for(ImmediateList& list) {
+  if (list.queue.load(std::memory_order_relaxed) != nullptr) {
+    return ZE_RESULT_SUCCESS;
+  }
+  ze_command_queue_desc_t description{};
+  description.stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
+  description.ordinal = list.ordinal;
+  description.index = list.index;
+  description.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
+  description.priority = ZE_COMMAND_QUEUE_PRIORITY_NORMAL;
+  ze_command_queue_handle_t made = nullptr;
+  const ze_result_t status = driver_.zeCommandQueueCreate(list.context, list.device, &description, &made);
+  if (status == ZE_RESULT_SUCCESS) {
+    list.queue.store(made, std::memory_order_release);
+  }
+  return status;
+}
+
+void LevelZeroBackend::add(LevelZeroCommandBuffer& buffer) {
+  const std::lock_guard guard(buffers_mutex_);
+  retired_.reserve(retired_.size() + (buffers_.size() + 1) * LevelZeroCommandBuffer::kInstances);
+  buffers_.insert(&buffer);
+}
+
+void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
+  const std::lock_guard guard(buffers_mutex_);
+  buffers_.erase(&buffer);
+  for (ListInstance& instance : buffer.instances_) {
+    if (instance.broken || instance.running(driver_)) {
+      retired_.push_back(instance);  // there is room: see add()
+    } else {
+      instance.destroy(driver_);
+    }
+    instance = {};
+  }
+}
+
+/// Gives back what has ended.
+void LevelZeroBackend::sweep() noexcept {
+  const std::lock_guard guard(buffers_mutex_);
+  std::erase_if(retired_, [&](ListInstance& instance) {
+    if (instance.broken || instance.running(driver_)) {
+      return false;
+    }
+    instance.destroy(driver_);
+    return true;
+  });
+}
+
+/// Waits for instances and gives them back.
+template <class Of>
+void LevelZeroBackend::give_back(Of&& of) noexcept {
+  const std::lock_guard guard(buffers_mutex_);
+  for (LevelZeroCommandBuffer* buffer : buffers_) {
+    for (ListInstance& instance : buffer->instances_) {
+      if (of(instance)) {
+        instance.wait(driver_);
+        instance.destroy(driver_);
+        instance = {};
+      }
+    }
+  }
+  std::erase_if(retired_, [&](ListInstance& instance) {
+    if (!of(instance)) {
+      return false;
+    }
+    instance.wait(driver_);
+    instance.destroy(driver_);
+    return true;
+  });
+}
+
+void LevelZeroBackend::list_gone(ImmediateList& list) noexcept {
+  list.id.store(0, std::memory_order_release);
+  // A list may only be destroyed when it is idle, and so are broken instances then.
+  give_back([&](const ListInstance& instance) { return instance.of == &list; });
+  if (ze_command_queue_handle_t queue = list.queue.exchange(nullptr); queue != nullptr) {
+    driver_.zeCommandQueueSynchronize(queue, ~std::uint64_t{0});
+    driver_.zeCommandQueueDestroy(queue);
+  }
+}
+
+}  // namespace refrain::backends

@@ -1,0 +1,86 @@
+// Command lists of Level Zero as native command buffers. See list.h for queues, kernel_call.h for records.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/level_zero/command_buffer.h"
+
+namespace refrain::backends {
+
+class LevelZeroBackend final : public Backend {
+ public:
+  /// Whether the object that an argument of a record names is still the one it was then.
+  using Alive = bool (*)(capture::ArgumentKind kind, capture::Handle handle, capture::ObjectId object) noexcept;
+
+  /// `driver` must outlive the backend.
+  LevelZeroBackend(const LevelZeroDriver& driver, Alive alive) noexcept : driver_(driver), alive_(alive) {}
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "level_zero"; }
+  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 4, 256}; }
+  [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
+  Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
+  Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                std::unique_ptr<CommandBuffer>* result) noexcept override;
+  Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
+  Status flush(const capture::QueueInfo& /*queue*/) noexcept override { return {}; }
+  Status finish(const capture::QueueInfo& queue) noexcept override;
+  // Commands signal the application's own events: there are no others.
+  void retain_event(Event /*event*/) noexcept override {}
+  void release_event(Event /*event*/) noexcept override {}
+  [[nodiscard]] bool complete(Event /*event*/) noexcept override { return true; }
+  [[nodiscard]] bool names_memory() const noexcept override { return false; }
+  [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;
+  Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+              std::span<std::byte> into) noexcept override;
+  Status write(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+               std::span<const std::byte> from) noexcept override;
+  void forget_function(capture::FunctionId function) noexcept override;
+  [[nodiscard]] const char* error_name(int code) const noexcept override;
+
+  /// While this is held no graph is being recorded. To be taken around destroying what graphs may name. Recording one
+  /// graph takes about a millisecond.
+  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept { return std::unique_lock(recording_); }
+
+  /// A kernel that launches may name. May throw std::bad_alloc.
+  void know_function(capture::FunctionId function, ze_module_handle_t module, const std::string& name);
+  /// Before a list of the application is destroyed, when its graphs are gone: what is left of them on its way is waited
+  /// for (the application may only destroy what is idle) and given back. The caller holds no_recording().
+  void list_gone(ImmediateList& list) noexcept;
+
+  // For command buffers.
+  [[nodiscard]] const LevelZeroDriver& driver() const noexcept { return driver_; }
+  void add(LevelZeroCommandBuffer& buffer);
+  /// Takes what the buffer has of the driver. What runs is given back later.
+  void retire(LevelZeroCommandBuffer& buffer) noexcept;
+  /// Makes the list's queue. Under the recording lock.
+  ze_result_t queue_for(ImmediateList& list);
+  /// Appends a record's command; kernels are launched through a kernel object of ours, one per function, which keeps
+  /// what is appended apart from what the application sets. May throw std::bad_alloc.
+  ze_result_t append_to(ze_command_list_handle_t list, const capture::OperationView& operation);
+
+ private:
+  struct Function {
+    ze_module_handle_t module = nullptr;
+    std::string name;
+    ze_kernel_handle_t kernel = nullptr;  ///< ours; null: not made yet
+  };
+  void sweep() noexcept;
+  template <class Of>
+  void give_back(Of&& of) noexcept;
+
+  const LevelZeroDriver& driver_;
+  const Alive alive_;
+  std::mutex recording_;      ///< taken before the others
+  std::mutex kernels_mutex_;  ///< functions_, and who sets arguments
+  std::unordered_map<capture::FunctionId, Function> functions_;
+  std::mutex buffers_mutex_;
+  std::unordered_set<LevelZeroCommandBuffer*> buffers_;
+  std::vector<ListInstance> retired_;  ///< of buffers that are gone: running, or broken
+};
+
+}  // namespace refrain::backends

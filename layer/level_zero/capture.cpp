@@ -1,0 +1,80 @@
+// Capture mode only: tells the recorder of devices and of the memory that recorded operations name.
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <unordered_set>
+
+#include "env/log.h"
+#include "layer/level_zero/objects.h"
+
+namespace refrain::layer::level_zero {
+namespace {
+
+struct Told {
+  std::mutex mutex;
+  std::map<ze_device_handle_t, ObjectId> devices;
+  std::unordered_set<ObjectId> memory;
+};
+Told& told() noexcept {
+  static Told& all = *new Told;
+  return all;
+}
+
+}  // namespace
+
+ObjectId tell_device(ze_device_handle_t device) noexcept {
+  try {
+    const std::lock_guard guard(told().mutex);
+    if (const auto known = told().devices.find(device); known != told().devices.end()) {
+      return known->second;
+    }
+    ze_device_properties_t properties{};
+    properties.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+    if (runtime.driver.zeDeviceGetProperties(device, &properties) != ZE_RESULT_SUCCESS) {
+      return 0;
+    }
+    capture::DeviceInfo info;
+    info.id = next_object_id();
+    info.api = "level_zero";
+    info.platform = "Level Zero";
+    info.name = properties.name;
+    info.native = "command lists";
+    runtime.recorder->device(info);
+    told().devices[device] = info.id;
+    return info.id;
+  } catch (...) {
+    return 0;
+  }
+}
+
+void tell_memory(const capture::OperationView& operation, ObjectId context) noexcept {
+  try {
+    const std::byte* value = operation.values().data();
+    for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
+      std::uint64_t address = 0;
+      if (argument.kind == capture::ArgumentKind::kPointer) {
+        std::memcpy(&address, value, sizeof(address));
+        const Place place = memory_at(address);
+        const std::lock_guard guard(told().mutex);
+        if (place.id == argument.object && told().memory.insert(place.id).second) {
+          capture::BufferInfo info;
+          info.id = place.id;
+          info.context = context;
+          info.size = place.bytes;
+          info.address = place.start;
+          info.description = {static_cast<std::uint64_t>(capture::MemoryPlace::kDevice), 0};
+          runtime.recorder->buffer(info);
+        }
+      }
+      value += argument.stored_bytes();
+    }
+  } catch (...) {
+    static std::atomic<bool> said{false};
+    if (!said.exchange(true)) {
+      env::log_error("out of memory: the capture lacks some buffers");
+    }
+  }
+}
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,306 @@
+// Events: made, signalled, reset, waited for.
+//
+// Recorded commands use the application's own events, so that nothing has to be kept in step with them. What is
+// needed of them is who signals them (other threads flush that one first), the order inside what is held, and whether
+// a wait could last until the application does something (open waits).
+
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+
+#include "layer/level_zero/layer.h"
+#include "layer/level_zero/submission.h"
+
+namespace refrain::layer::level_zero {
+namespace {
+
+const char* const kUnknownEvent =
+    "it uses an event that Refrain does not know: shared with other processes, or of an extension";
+const char* const kOpenWait = "an event is waited for that nothing submitted so far signals";
+
+/// Waits further back than this share one token.
+constexpr std::uint64_t kFarBack = 4096;
+
+struct Books {
+  std::mutex mutex;
+  std::unordered_map<ze_event_handle_t, std::uint32_t> open;              ///< waits that nothing ends yet
+  std::unordered_map<ze_event_pool_handle_t, ze_context_handle_t> pools;  ///< whose events are known
+};
+Books& books() noexcept {
+  static Books& all = *new Books;
+  return all;
+}
+std::atomic<std::uint32_t> open_count{0};
+
+/// Held work of another thread that signals the event is submitted first.
+void settle(replay::Engine& running, const EventState& event) noexcept {
+  const std::uint64_t lane = event.lane.load(std::memory_order_relaxed);
+  if (lane != 0 && running.anything_held() && lane != running.lane().number()) {
+    running.settle_lane(lane);
+  }
+}
+
+void close_wait(ze_event_handle_t event) noexcept {
+  if (open_count.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    const std::lock_guard guard(books().mutex);
+    if (books().open.erase(event) != 0) {
+      open_count.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+void open_wait(ze_event_handle_t event) noexcept {
+  try {
+    const std::lock_guard guard(books().mutex);
+    if (books().open.emplace(event, 1).second) {
+      open_count.fetch_add(1, std::memory_order_relaxed);
+    }
+  } catch (...) {
+    give_up("out of memory while a wait was noted");
+  }
+}
+
+void set_by_host(ze_event_handle_t event, bool set) noexcept {
+  if (EventState* known = find_event(event); known != nullptr) {
+    known->lane.store(0, std::memory_order_relaxed);
+    known->list.store(nullptr, std::memory_order_relaxed);
+  }
+  note({event, set ? EventUse::What::kSignal : EventUse::What::kReset});
+}
+
+/// The event was seen set: so much of a list is done.
+void seen_set(ze_event_handle_t event) noexcept {
+  const EventState* known = find_event(event);
+  backends::ImmediateList* list = known == nullptr ? nullptr : known->list.load(std::memory_order_relaxed);
+  if (list != nullptr) {
+    list->known_done.store(known->covers.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+EventState* find_event(ze_event_handle_t event) noexcept {
+  return objects.events.find(handle_of(event));
+}
+
+bool open_waits() noexcept {
+  return open_count.load(std::memory_order_relaxed) != 0;
+}
+
+void note(const EventUse& use) noexcept {
+  EventState* known = find_event(use.event);
+  switch (use.what) {
+    case EventUse::What::kWait:
+      if (known == nullptr || !known->promised.load(std::memory_order_relaxed)) {
+        open_wait(use.event);
+      }
+      break;
+    case EventUse::What::kSignal:
+      if (known != nullptr) {
+        known->promised.store(true, std::memory_order_relaxed);
+      }
+      close_wait(use.event);
+      break;
+    case EventUse::What::kReset:
+      if (known != nullptr) {
+        known->promised.store(false, std::memory_order_relaxed);
+      }
+      break;
+  }
+}
+
+Token event_token(const Call& call, replay::Engine& running, const char** unholdable) noexcept {
+  const std::uint64_t own = running.lane().number();
+  Token token =
+      mix(static_cast<Token>(call.kind), std::uint64_t{call.wait_count} << 2U | (call.signal != nullptr ? 1U : 0U) |
+                                             (call.reset != nullptr ? 2U : 0U));
+  const auto look_at = [&](ze_event_handle_t handle, bool waits) {
+    const EventState* event = find_event(handle);
+    if (event == nullptr) {
+      *unholdable = *unholdable != nullptr ? *unholdable : kUnknownEvent;
+      return;
+    }
+    settle(running, *event);
+    if (waits && event->lane.load(std::memory_order_relaxed) == own) {
+      const std::uint64_t distance = running.lane().next_sequence() - event->sequence.load(std::memory_order_relaxed);
+      token = mix(token, std::min(distance, kFarBack));
+    }
+    if (waits && !event->promised.load(std::memory_order_relaxed)) {
+      *unholdable = kOpenWait;
+    }
+  };
+  for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
+    look_at(call.waits[i], true);
+  }
+  for (ze_event_handle_t event : {call.signal, call.reset}) {
+    if (event != nullptr) {
+      look_at(event, false);
+    }
+  }
+  if (open_waits()) [[unlikely]] {
+    *unholdable = kOpenWait;
+  }
+  return token;
+}
+
+void write_events(const Call& call, capture::OperationWriter& writer) {
+  const auto write = [&](ze_event_handle_t handle) {
+    const EventState* event = handle == nullptr ? nullptr : find_event(handle);
+    writer.argument_handle(capture::ArgumentKind::kOtherHandle, event == nullptr ? 0 : event->id, handle_of(handle));
+  };
+  write(call.reset != nullptr ? call.reset : call.signal);
+  for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
+    write(call.waits[i]);
+  }
+  const replay::Lane* lane = replay::Lane::current;
+  for (std::uint32_t i = 0; lane != nullptr && call.waits != nullptr && i < call.wait_count; ++i) {
+    const EventState* event = find_event(call.waits[i]);
+    if (event != nullptr && event->lane.load(std::memory_order_relaxed) == lane->number()) {
+      writer.wait(capture::kInternalWait | event->sequence.load(std::memory_order_relaxed));
+    }
+  }
+}
+
+void note_events(const Call& call, ListState& list, std::uint64_t lane, std::uint64_t sequence) noexcept {
+  for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
+    note({call.waits[i], EventUse::What::kWait});
+  }
+  if (call.reset != nullptr) {
+    note({call.reset, EventUse::What::kReset});
+  }
+  if (call.signal == nullptr) {
+    return;
+  }
+  if (EventState* event = find_event(call.signal); event != nullptr) {
+    event->lane.store(lane, std::memory_order_relaxed);
+    event->sequence.store(sequence, std::memory_order_relaxed);
+    const bool last = call.orders_everything || list.list.in_order;
+    // What is held counts when it is submitted: then nothing is known.
+    const bool held = engine() == nullptr || engine()->lane().is_held(sequence);
+    event->list.store(last && !held ? &list.list : nullptr, std::memory_order_relaxed);
+    event->covers.store(list.list.appended.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  note({call.signal, EventUse::What::kSignal});
+}
+
+void remember_events(const Call& call, ListState* list) noexcept {
+  try {
+    for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
+      list->uses.push_back({call.waits[i], EventUse::What::kWait});
+    }
+    if (call.reset != nullptr) {
+      list->uses.push_back({call.reset, EventUse::What::kReset});
+    }
+    if (call.signal != nullptr) {
+      list->uses.push_back({call.signal, EventUse::What::kSignal});
+    }
+  } catch (...) {
+    give_up("out of memory while a command list was recorded");
+  }
+}
+
+void note_unseen(const Call& call) noexcept {
+  for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
+    note({call.waits[i], EventUse::What::kWait});
+  }
+  if (call.reset != nullptr) {
+    set_by_host(call.reset, false);
+  }
+  if (call.signal != nullptr) {
+    set_by_host(call.signal, true);
+  }
+}
+
+ze_result_t wrap::zeEventPoolCreate(ze_context_handle_t context, const ze_event_pool_desc_t* description,
+                                    uint32_t device_count, ze_device_handle_t* devices,
+                                    ze_event_pool_handle_t* pool) noexcept {
+  const ze_result_t status = next.zeEventPoolCreate(context, description, device_count, devices, pool);
+  if (status == ZE_RESULT_SUCCESS) {
+    try {
+      const std::lock_guard guard(books().mutex);
+      // Extensions make events something else (counters, for example).
+      if (description->pNext == nullptr && (description->flags & ZE_EVENT_POOL_FLAG_IPC) == 0) {
+        books().pools[*pool] = context;
+      } else {
+        books().pools.erase(*pool);
+      }
+    } catch (...) {
+      // Its events are not known, and what uses them is never held.
+    }
+  }
+  return status;
+}
+
+ze_result_t wrap::zeEventCreate(ze_event_pool_handle_t pool, const ze_event_desc_t* description,
+                                ze_event_handle_t* event) noexcept {
+  const ze_result_t status = next.zeEventCreate(pool, description, event);
+  if (status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  ze_context_handle_t context = nullptr;
+  {
+    const std::lock_guard guard(books().mutex);
+    const auto known = books().pools.find(pool);
+    if (known == books().pools.end() || description->pNext != nullptr) {
+      return status;
+    }
+    context = known->second;
+  }
+  if (EventState* made = objects.events.make(); made != nullptr) {
+    made->id = next_object_id();
+    made->context = context;
+    if (!objects.events.insert(made, handle_of(*event))) {
+      objects.events.recycle(made);
+    }
+  }
+  return status;
+}
+
+ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
+  HostCall host_call(entry::zeEventDestroy);
+  close_wait(event);
+  EventState* known = find_event(event);
+  if (known == nullptr || runtime.backend == nullptr) {
+    return host_call.done(next.zeEventDestroy(event));
+  }
+  const ObjectId id = known->id;
+  if (replay::Engine* running = engine(); running != nullptr) {
+    running->object_gone(id);
+  }
+  const auto recording = runtime.backend->no_recording();
+  objects.events.erase(known);
+  objects.events.recycle(known);
+  return host_call.done(next.zeEventDestroy(event));
+}
+
+ze_result_t wrap::zeEventHostSignal(ze_event_handle_t event) noexcept {
+  HostCall host_call(entry::zeEventHostSignal);
+  set_by_host(event, true);
+  return host_call.done(next.zeEventHostSignal(event));
+}
+
+ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
+  HostCall host_call(entry::zeEventHostReset);
+  set_by_host(event, false);
+  return host_call.done(next.zeEventHostReset(event));
+}
+
+ze_result_t wrap::zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) noexcept {
+  HostCall host_call(entry::zeEventHostSynchronize);
+  const ze_result_t status = next.zeEventHostSynchronize(event, timeout);
+  if (status == ZE_RESULT_SUCCESS) {
+    seen_set(event);
+  }
+  return host_call.done(status, true);
+}
+
+ze_result_t wrap::zeEventQueryStatus(ze_event_handle_t event) noexcept {
+  HostCall host_call(entry::zeEventQueryStatus);
+  const ze_result_t status = next.zeEventQueryStatus(event);
+  if (status == ZE_RESULT_SUCCESS) {
+    seen_set(event);
+  }
+  return host_call.done(status);
+}
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,103 @@
+// What the loader looks up in its validation layer, whose place this library takes: one function for each table, which
+// may change what is in it. Where the user had asked for the real validation layer it is opened too, and comes first:
+// it sees what the application calls.
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "env/level_zero_environment.h"
+#include "env/log.h"
+#include "layer/level_zero/layer.h"
+#include "layer/level_zero/tables.h"
+
+namespace refrain::layer::level_zero {
+namespace {
+
+constexpr const char* kFile = "libze_validation_layer.so.1";
+/// By this name another copy of this library is recognised.
+constexpr const char* kMark = "refrain_level_zero_layer";
+
+/// Where the loader is: the validation layer lies beside it.
+int find_loader(dl_phdr_info* info, std::size_t /*bytes*/, void* result) {
+  const std::filesystem::path file = info->dlpi_name;
+  if (file.filename().string().rfind("libze_loader.so", 0) != 0) {
+    return 0;
+  }
+  *static_cast<std::filesystem::path*>(result) = file.parent_path();
+  return 1;
+}
+
+void* open_real() noexcept {
+  try {
+    std::filesystem::path folder;
+    dl_iterate_phdr(&find_loader, &folder);
+    // By its path: by the name alone the dynamic linker would find us.
+    void* const opened = folder.empty() ? nullptr : dlopen((folder / kFile).c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (opened == nullptr || dlsym(opened, kMark) != nullptr) {
+      env::log_warning(
+          "Level Zero: the validation layer that ZE_ENABLE_VALIDATION_LAYER asks for was not found beside "
+          "the loader; it is left out");
+      return nullptr;
+    }
+    return opened;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+/// The user's validation layer, or null.
+void* real_layer() noexcept {
+  static void* const opened = env::wants_real_validation(env::process_variable) ? open_real() : nullptr;
+  return opened;
+}
+
+using Give = ze_result_t(ZE_APICALL*)(ze_api_version_t version, void* table);
+
+ze_result_t give(const char* function, const char* table, ze_api_version_t version, void* slots) noexcept {
+  if (slots == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+  }
+  const bool ours = interposing();  // reads the settings, and opens the log
+  if (ours && *table != '\0') {
+    take_over(table, version, slots);
+  }
+  if (void* real = real_layer(); real != nullptr) {
+    if (const auto further = reinterpret_cast<Give>(dlsym(real, function)); further != nullptr) {
+      return further(version, slots);
+    }
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace refrain::layer::level_zero
+
+extern "C" {
+#define VISIBLE __attribute__((visibility("default")))
+#define GIVE(function, table)                                                      \
+  VISIBLE ze_result_t ZE_APICALL function(ze_api_version_t version, void* slots) { \
+    return refrain::layer::level_zero::give(#function, table, version, slots);     \
+  }
+#include "layer/level_zero/exports.def"
+#undef GIVE
+
+/// The loader lists its components by it: the real layer is one, we are none.
+VISIBLE ze_result_t ZE_APICALL zelLoaderGetVersion(void* version) {
+  using namespace refrain::layer::level_zero;
+  if (void* real = real_layer(); real != nullptr) {
+    if (auto* const further = reinterpret_cast<ze_result_t (*)(void*)>(dlsym(real, "zelLoaderGetVersion"));
+        further != nullptr) {
+      return further(version);
+    }
+  }
+  return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+}
+
+extern VISIBLE const char refrain_level_zero_layer[];
+const char refrain_level_zero_layer[] = REFRAIN_VERSION;
+}

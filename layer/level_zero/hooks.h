@@ -1,0 +1,20 @@
+// What the engine asks of this layer.
+#pragma once
+
+#include "replay/engine.h"
+
+namespace refrain::layer::level_zero {
+
+/// Nothing is promised for held work: its commands signal the application's own events when they are submitted, and
+/// who looks at an event flushes first.
+class Hooks final : public replay::LayerHooks {
+ public:
+  void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept override;
+  bool retain_objects(const capture::OperationView& operation) noexcept override;
+  void release_objects(const capture::OperationView& operation) noexcept override;
+  backends::Event acquire_event(capture::WaitRef wait) noexcept override;
+  bool may_wait() noexcept override;
+  std::string function_name(capture::FunctionId function) noexcept override;
+};
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,236 @@
+// Command lists and queues: made, executed, waited for, destroyed. And contexts.
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "layer/level_zero/layer.h"
+#include "layer/level_zero/resolver.h"
+#include "layer/level_zero/submission.h"
+
+namespace refrain::layer::level_zero {
+
+Objects& objects = *new Objects;
+
+ObjectId next_object_id() noexcept {
+  static std::atomic<ObjectId> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+namespace {
+
+const char* const kSynchronous = "its command list is synchronous: each call returns when the work is done";
+const char* const kFlags = "its command list has flags that are not known here";
+
+struct Tables {
+  std::mutex mutex;
+  std::vector<ListState*> immediate;
+  std::vector<std::pair<ze_context_handle_t, ObjectId>> contexts;
+  std::uint32_t roles = 0;
+};
+Tables& tables() noexcept {
+  static Tables& all = *new Tables;
+  return all;
+}
+
+/// Under the tables' lock.
+ObjectId context_id(ze_context_handle_t context) {
+  auto& all = tables().contexts;
+  const auto known = std::find_if(all.begin(), all.end(), [context](const auto& one) { return one.first == context; });
+  if (known != all.end()) {
+    return known->second;
+  }
+  all.emplace_back(context, next_object_id());
+  return all.back().second;
+}
+
+void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, const ze_command_queue_desc_t& description,
+                     ze_command_list_handle_t handle) noexcept {
+  replay::Engine* running = engine();
+  ListState* made = running == nullptr ? nullptr : objects.lists.make();
+  if (made == nullptr) {
+    return;
+  }
+  try {
+    const std::lock_guard guard(tables().mutex);
+    made->immediate = true;
+    made->list.handle = handle;
+    made->list.context = context;
+    made->list.device = device;
+    made->list.ordinal = description.ordinal;
+    made->list.index = description.index;
+    made->list.in_order = (description.flags & backends::level_zero::kQueueInOrder) != 0;
+    made->list.append = immediate_append(device);
+    if (description.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS) {
+      made->unholdable = kSynchronous;
+    } else if (description.pNext != nullptr ||
+               (description.flags & ~(backends::level_zero::kQueueInOrder |
+                                      ze_command_queue_flags_t{ZE_COMMAND_QUEUE_FLAG_EXPLICIT_ONLY})) != 0) {
+      made->unholdable = kFlags;
+    }
+    capture::QueueInfo& info = made->slot.info;
+    info.id = next_object_id();
+    info.handle = handle_of(&made->list);
+    info.context = context_id(context);
+    info.device = runtime.recorder != nullptr ? tell_device(device) : info.context;
+    info.role = ++tables().roles;
+    // Commands go into recorded lists in the order of the calls; the lists leave open what the application's leave
+    // open.
+    info.in_order = true;
+    made->list.id.store(info.id, std::memory_order_release);
+    made->token_seed = mix(mix(info.context, info.role), made->list.in_order ? 1 : 0);
+    running->adopt_queue(made->slot);
+    tables().immediate.push_back(made);
+    if (!objects.lists.insert(made, handle_of(handle))) {
+      tables().immediate.pop_back();
+    }
+  } catch (...) {
+    // A list that is not known: what is appended to it passes through.
+  }
+}
+
+/// An execution of regular lists: what their commands do to events, one after the other.
+void note_execution(std::uint32_t count, ze_command_list_handle_t* lists) noexcept {
+  for (std::uint32_t i = 0; lists != nullptr && i < count; ++i) {
+    const ListState* list = objects.lists.find(handle_of(lists[i]));
+    if (list == nullptr) {
+      continue;
+    }
+    for (const EventUse& use : list->uses) {
+      note(use);
+      if (EventState* event = find_event(use.event); event != nullptr && use.what == EventUse::What::kSignal) {
+        event->lane.store(0, std::memory_order_relaxed);
+        event->list.store(nullptr, std::memory_order_relaxed);
+      }
+    }
+  }
+}
+
+template <class Create>
+ze_result_t make_context(Create&& create) noexcept {
+  start();
+  return create();
+}
+
+}  // namespace
+
+bool is_alive(capture::ArgumentKind kind, Handle handle, ObjectId object) noexcept {
+  if (kind == capture::ArgumentKind::kOtherHandle) {
+    const EventState* event = objects.events.find(handle);
+    return event != nullptr && event->id == object;
+  }
+  return memory_at(handle).id == object;
+}
+
+void forget_quiet_lists() noexcept {
+  const std::lock_guard guard(tables().mutex);
+  for (ListState* list : tables().immediate) {
+    list->list.appended.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+ze_result_t wrap::zeContextCreate(ze_driver_handle_t driver, const ze_context_desc_t* description,
+                                  ze_context_handle_t* context) noexcept {
+  return make_context([&] { return next.zeContextCreate(driver, description, context); });
+}
+
+ze_result_t wrap::zeContextCreateEx(ze_driver_handle_t driver, const ze_context_desc_t* description, uint32_t count,
+                                    ze_device_handle_t* devices, ze_context_handle_t* context) noexcept {
+  return make_context([&] { return next.zeContextCreateEx(driver, description, count, devices, context); });
+}
+
+ze_result_t wrap::zeContextDestroy(ze_context_handle_t context) noexcept {
+  HostCall host_call(entry::zeContextDestroy);
+  if (runtime.backend != nullptr) {
+    const std::lock_guard guard(tables().mutex);
+    std::erase_if(tables().contexts, [context](const auto& one) { return one.first == context; });
+  }
+  return host_call.done(next.zeContextDestroy(context));
+}
+
+ze_result_t wrap::zeCommandListCreate(ze_context_handle_t context, ze_device_handle_t device,
+                                      const ze_command_list_desc_t* description,
+                                      ze_command_list_handle_t* list) noexcept {
+  const ze_result_t status = next.zeCommandListCreate(context, device, description, list);
+  if (status == ZE_RESULT_SUCCESS && engine() != nullptr) {
+    if (ListState* made = objects.lists.make(); made != nullptr) {
+      if (!objects.lists.insert(made, handle_of(*list))) {
+        objects.lists.recycle(made);
+      }
+    }
+  }
+  return status;
+}
+
+ze_result_t wrap::zeCommandListCreateImmediate(ze_context_handle_t context, ze_device_handle_t device,
+                                               const ze_command_queue_desc_t* description,
+                                               ze_command_list_handle_t* list) noexcept {
+  const ze_result_t status = next.zeCommandListCreateImmediate(context, device, description, list);
+  if (status == ZE_RESULT_SUCCESS) {
+    adopt_immediate(context, device, *description, *list);
+  }
+  return status;
+}
+
+ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
+  HostCall host_call(entry::zeCommandListDestroy);
+  ListState* known = objects.lists.find(handle_of(list));
+  if (known == nullptr || runtime.backend == nullptr) {
+    return host_call.done(next.zeCommandListDestroy(list));
+  }
+  if (!known->immediate) {
+    objects.lists.erase(known);
+    objects.lists.recycle(known);
+    return host_call.done(next.zeCommandListDestroy(list));
+  }
+  if (replay::Engine* running = engine(); running != nullptr) {
+    running->queue_gone(known->slot);
+  }
+  const auto recording = runtime.backend->no_recording();
+  objects.lists.erase(known);
+  {
+    const std::lock_guard guard(tables().mutex);
+    std::erase(tables().immediate, known);
+  }
+  runtime.backend->list_gone(known->list);
+  return host_call.done(next.zeCommandListDestroy(list));
+}
+
+ze_result_t wrap::zeCommandListReset(ze_command_list_handle_t list) noexcept {
+  const ze_result_t status = next.zeCommandListReset(list);
+  if (ListState* known = objects.lists.find(handle_of(list)); status == ZE_RESULT_SUCCESS && known != nullptr) {
+    known->uses.clear();
+  }
+  return status;
+}
+
+ze_result_t wrap::zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout) noexcept {
+  HostCall host_call(entry::zeCommandListHostSynchronize);
+  const ze_result_t status = next.zeCommandListHostSynchronize(list, timeout);
+  if (ListState* known = objects.lists.find(handle_of(list)); status == ZE_RESULT_SUCCESS && known != nullptr) {
+    known->list.known_done.store(known->list.appended.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  return host_call.done(status, true);
+}
+
+ze_result_t wrap::zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t queue, uint32_t count,
+                                                    ze_command_list_handle_t* lists, ze_fence_handle_t fence) noexcept {
+  HostCall host_call(entry::zeCommandQueueExecuteCommandLists);
+  const ze_result_t status = next.zeCommandQueueExecuteCommandLists(queue, count, lists, fence);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_execution(count, lists);
+  }
+  return host_call.done(status);
+}
+
+ze_result_t wrap::zeCommandQueueSynchronize(ze_command_queue_handle_t queue, uint64_t timeout) noexcept {
+  HostCall host_call(entry::zeCommandQueueSynchronize);
+  return host_call.done(next.zeCommandQueueSynchronize(queue, timeout), true);
+}
+
+ze_result_t wrap::zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout) noexcept {
+  HostCall host_call(entry::zeFenceHostSynchronize);
+  return host_call.done(next.zeFenceHostSynchronize(fence, timeout), true);
+}
+
+}  // namespace refrain::layer::level_zero

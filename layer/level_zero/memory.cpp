@@ -1,0 +1,149 @@
+// Memory that the driver allocated: which argument is an address in it, and which graphs go when it is freed. (A
+// recorded list may refer to the driver's own record of an allocation, not to the address.)
+
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "layer/level_zero/objects.h"
+#include "layer/level_zero/wrappers.h"
+
+namespace refrain::layer::level_zero {
+namespace {
+
+struct Memory {
+  std::shared_mutex mutex;
+  std::map<std::uint64_t, Place> known;  ///< by start
+};
+Memory& memory() noexcept {
+  static Memory& all = *new Memory;
+  return all;
+}
+std::atomic<std::uint64_t> epoch{1};
+
+void add(const void* start, std::size_t bytes) noexcept {
+  try {
+    const std::unique_lock guard(memory().mutex);
+    const std::uint64_t address = handle_of(start);
+    memory().known[address] = {next_object_id(), address, bytes};
+    epoch.fetch_add(1, std::memory_order_relaxed);
+  } catch (...) {
+    // An address that is not known looks like a number; copies of it are not held.
+  }
+}
+
+/// Graphs with it go, then `release()` runs while none is being recorded.
+template <class Release>
+ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, bool keep, Release&& release) noexcept {
+  HostCall host_call(entry_point);
+  const Place place = memory_at(handle_of(address));
+  if (place.id == 0 || runtime.backend == nullptr) {
+    return host_call.done(release());
+  }
+  if (replay::Engine* running = engine(); running != nullptr) {
+    running->object_gone(place.id);
+  }
+  const auto recording = runtime.backend->no_recording();
+  {
+    const std::unique_lock guard(memory().mutex);
+    epoch.fetch_add(1, std::memory_order_relaxed);
+    if (keep) {
+      memory().known[place.start].id = next_object_id();
+    } else {
+      memory().known.erase(place.start);
+    }
+  }
+  return host_call.done(release());
+}
+
+}  // namespace
+
+Place memory_at(std::uint64_t address) noexcept {
+  const std::shared_lock guard(memory().mutex);
+  auto after = memory().known.upper_bound(address);
+  if (after == memory().known.begin()) {
+    return {};
+  }
+  const Place& place = std::prev(after)->second;
+  return address - place.start < place.bytes ? place : Place{};
+}
+
+std::uint64_t memory_epoch() noexcept {
+  return epoch.load(std::memory_order_relaxed);
+}
+
+ze_result_t wrap::zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_alloc_desc_t* description,
+                                   size_t bytes, size_t alignment, ze_device_handle_t device, void** result) noexcept {
+  const ze_result_t status = next.zeMemAllocDevice(context, description, bytes, alignment, device, result);
+  if (status == ZE_RESULT_SUCCESS) {
+    add(*result, bytes);
+  }
+  return status;
+}
+
+ze_result_t wrap::zeMemAllocHost(ze_context_handle_t context, const ze_host_mem_alloc_desc_t* description, size_t bytes,
+                                 size_t alignment, void** result) noexcept {
+  const ze_result_t status = next.zeMemAllocHost(context, description, bytes, alignment, result);
+  if (status == ZE_RESULT_SUCCESS) {
+    add(*result, bytes);
+  }
+  return status;
+}
+
+ze_result_t wrap::zeMemAllocShared(ze_context_handle_t context, const ze_device_mem_alloc_desc_t* description,
+                                   const ze_host_mem_alloc_desc_t* host_description, size_t bytes, size_t alignment,
+                                   ze_device_handle_t device, void** result) noexcept {
+  const ze_result_t status =
+      next.zeMemAllocShared(context, description, host_description, bytes, alignment, device, result);
+  if (status == ZE_RESULT_SUCCESS) {
+    add(*result, bytes);
+  }
+  return status;
+}
+
+ze_result_t wrap::zeMemFree(ze_context_handle_t context, void* address) noexcept {
+  return remove(entry::zeMemFree, address, false, [&] { return next.zeMemFree(context, address); });
+}
+
+ze_result_t wrap::zeMemFreeExt(ze_context_handle_t context, const ze_memory_free_ext_desc_t* how,
+                               void* address) noexcept {
+  return remove(entry::zeMemFreeExt, address, false, [&] { return next.zeMemFreeExt(context, how, address); });
+}
+
+ze_result_t wrap::zeMemOpenIpcHandle(ze_context_handle_t context, ze_device_handle_t device, ze_ipc_mem_handle_t handle,
+                                     ze_ipc_memory_flags_t flags, void** result) noexcept {
+  HostCall host_call(entry::zeMemOpenIpcHandle);
+  const ze_result_t status = next.zeMemOpenIpcHandle(context, device, handle, flags, result);
+  void* start = nullptr;
+  std::size_t bytes = 0;
+  if (status == ZE_RESULT_SUCCESS && runtime.driver.zeMemGetAddressRange != nullptr &&
+      runtime.driver.zeMemGetAddressRange(context, *result, &start, &bytes) == ZE_RESULT_SUCCESS) {
+    add(start, bytes);
+  }
+  return host_call.done(status);
+}
+
+ze_result_t wrap::zeMemCloseIpcHandle(ze_context_handle_t context, const void* address) noexcept {
+  return remove(entry::zeMemCloseIpcHandle, address, false, [&] { return next.zeMemCloseIpcHandle(context, address); });
+}
+
+ze_result_t wrap::zeVirtualMemReserve(ze_context_handle_t context, const void* start, size_t bytes,
+                                      void** result) noexcept {
+  const ze_result_t status = next.zeVirtualMemReserve(context, start, bytes, result);
+  if (status == ZE_RESULT_SUCCESS) {
+    add(*result, bytes);
+  }
+  return status;
+}
+
+ze_result_t wrap::zeVirtualMemFree(ze_context_handle_t context, const void* address, size_t bytes) noexcept {
+  return remove(entry::zeVirtualMemFree, address, false,
+                [&] { return next.zeVirtualMemFree(context, address, bytes); });
+}
+
+ze_result_t wrap::zeVirtualMemUnmap(ze_context_handle_t context, const void* address, size_t bytes) noexcept {
+  return remove(entry::zeVirtualMemUnmap, address, true,
+                [&] { return next.zeVirtualMemUnmap(context, address, bytes); });
+}
+
+}  // namespace refrain::layer::level_zero

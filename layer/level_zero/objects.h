@@ -1,0 +1,164 @@
+// What the layer knows of command lists, events, kernels and memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/level_zero/list.h"
+#include "capture/operation.h"
+#include "layer/level_zero/runtime.h"
+#include "layer/registry.h"
+#include "replay/lane.h"
+
+namespace refrain::layer::level_zero {
+
+using capture::Handle;
+using capture::ObjectId;
+using capture::OperationKind;
+using capture::Token;
+
+template <class T>
+[[nodiscard]] Handle handle_of(T* object) noexcept {
+  return reinterpret_cast<Handle>(object);
+}
+
+/// A number never given before in this process. Thread-safe.
+[[nodiscard]] ObjectId next_object_id() noexcept;
+
+/// What a command of a regular list does to an event, in the order of its commands.
+struct EventUse {
+  enum class What : std::uint8_t { kWait, kSignal, kReset };
+  ze_event_handle_t event = nullptr;
+  What what = What::kWait;
+};
+
+struct ListState {
+  std::atomic<std::uint64_t> handle{0};
+  ListState* next_free = nullptr;
+  bool immediate = false;
+  const char* unholdable = nullptr;  ///< immediate lists: nothing of it is ever held, and why
+  replay::QueueSlot slot;            ///< immediate lists
+  backends::ImmediateList list;      ///< immediate lists
+  Token token_seed = 0;
+  std::vector<EventUse> uses;  ///< regular lists; changed by one thread at a time, as the API demands
+  /// Records of immediate lists are never used again: graphs and threads may still name them.
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    uses.clear();
+  }
+};
+
+struct EventState {
+  std::atomic<std::uint64_t> handle{0};
+  EventState* next_free = nullptr;
+  ObjectId id = 0;
+  ze_context_handle_t context = nullptr;
+  /// Lane and number of the newest submission that signals it. 0: none, or the host.
+  std::atomic<std::uint64_t> lane{0};
+  std::atomic<std::uint64_t> sequence{0};
+  /// Whether what signals it is submitted, or held: who waits for it waits for nothing that is still to be called.
+  std::atomic<bool> promised{false};
+  /// The list whose first `covers` commands are done when it is set. Null: nothing is known.
+  std::atomic<backends::ImmediateList*> list{nullptr};
+  std::atomic<std::uint64_t> covers{0};
+
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    id = 0;
+    context = nullptr;
+    for (auto* number : {&lane, &sequence, &covers}) {
+      number->store(0, std::memory_order_relaxed);
+    }
+    promised.store(false, std::memory_order_relaxed);
+    list.store(nullptr, std::memory_order_relaxed);
+  }
+};
+
+struct ModuleState {
+  std::atomic<std::uint64_t> handle{0};
+  ModuleState* next_free = nullptr;
+  ObjectId id = 0;
+  std::uint64_t content = 0;                   ///< hash of its image
+  std::vector<capture::FunctionId> functions;  ///< of kernels made from it
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    id = 0;
+    content = 0;
+    functions.clear();
+  }
+};
+
+struct KernelState {
+  std::atomic<std::uint64_t> handle{0};
+  KernelState* next_free = nullptr;
+  capture::FunctionId function = 0;
+  /// Arguments as they are set now: what the next launch gets.
+  std::vector<capture::ArgumentDescriptor> descriptors;
+  std::vector<std::uint32_t> offsets;  ///< of each argument among the values
+  std::vector<std::byte> values;
+  std::uint32_t unset_count = 0;
+  std::uint64_t memory_epoch = 0;  ///< of the objects that the descriptors name
+  std::uint32_t group[3] = {0, 0, 0};
+  std::uint32_t offset[3] = {0, 0, 0};
+  backends::KernelSettings settings;
+  const char* unholdable = nullptr;
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    function = 0;
+    descriptors.clear();
+    offsets.clear();
+    values.clear();
+    unset_count = 0;
+    memory_epoch = 0;
+    for (int i = 0; i < 3; ++i) {
+      group[i] = offset[i] = 0;
+    }
+    settings = {};
+    unholdable = nullptr;
+  }
+};
+
+struct Objects {
+  Registry<ListState> lists;
+  Registry<EventState> events;
+  Registry<ModuleState> modules;
+  Registry<KernelState> kernels;
+};
+extern Objects& objects;
+
+/// Whether an argument of a record still names what it named: see LevelZeroBackend::Alive.
+[[nodiscard]] bool is_alive(capture::ArgumentKind kind, Handle handle, ObjectId object) noexcept;
+
+/// Something that nobody saw may have appended to any list.
+void forget_quiet_lists() noexcept;
+
+// Memory (memory.cpp).
+struct Place {
+  ObjectId id = 0;  ///< 0: nothing that the driver allocated
+  std::uint64_t start = 0, bytes = 0;
+};
+[[nodiscard]] Place memory_at(std::uint64_t address) noexcept;
+/// Changes whenever memory comes or goes.
+[[nodiscard]] std::uint64_t memory_epoch() noexcept;
+
+// Events (events.cpp).
+[[nodiscard]] EventState* find_event(ze_event_handle_t event) noexcept;
+/// True while somebody waits for an event that nothing submitted, held or already set signals: then nothing may be held
+/// or launched as one, for what would wait falsely might wait for ever.
+[[nodiscard]] bool open_waits() noexcept;
+/// A wait, a signal, a reset was submitted (or is held): keeps the book on open waits.
+void note(const EventUse& use) noexcept;
+
+// Kernels (kernels.cpp).
+[[nodiscard]] KernelState* find_kernel(ze_kernel_handle_t kernel) noexcept;
+[[nodiscard]] std::string name_of_function(capture::FunctionId function) noexcept;
+/// Brings the objects that the arguments name up to date; false: unholdable, and why.
+[[nodiscard]] const char* reason_not_to_hold(KernelState* kernel) noexcept;
+
+// Capture mode (capture.cpp).
+[[nodiscard]] ObjectId tell_device(ze_device_handle_t device) noexcept;
+void tell_memory(const capture::OperationView& operation, ObjectId context) noexcept;
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,15 @@
+// Functions that are in no table.
+#pragma once
+
+#include "layer/level_zero/level_zero_headers.h"
+
+namespace refrain::layer::level_zero {
+
+/// zeCommandListImmediateAppendCommandListsExp of the driver that `device` is of; null if it is not offered, or takes
+/// other handles than those that reach this layer (the loader wraps them where there are several drivers).
+[[nodiscard]] backends::level_zero::ImmediateAppend immediate_append(ze_device_handle_t device) noexcept;
+
+/// Whether the loader was told to (ZE_ENABLE_LOADER_INTERCEPT).
+[[nodiscard]] bool loader_wraps_handles() noexcept;
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,109 @@
+#include "layer/level_zero/runtime.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "env/log.h"
+#include "layer/level_zero/hooks.h"
+#include "layer/level_zero/layer.h"
+#include "layer/level_zero/objects.h"
+#include "layer/level_zero/tables.h"
+#include "layer/process.h"
+
+namespace refrain::layer::level_zero {
+
+Runtime& runtime = *new Runtime;
+std::atomic<replay::Engine*> engine_pointer{nullptr};
+
+namespace {
+
+/// An error of held work that a stub flushed: the stub cannot report it, the next typed call does.
+thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
+
+void in_child() {
+  set_stubs_watching(false);
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
+    running->disable_after_fork();
+  }
+}
+
+/// What stubs call.
+void on_host_call(const replay::EntryPoint& entry_point) noexcept {
+  const int saved_errno = errno;
+  if (std::strstr(entry_point.name, "Capture") != nullptr) {
+    give_up("the program captures command lists itself");
+  } else if (std::strstr(entry_point.name, "Append") != nullptr) {
+    // It may wait for an event that only the program will set: what is held must not wait for it.
+    give_up("the program appends commands with a function whose events are not known here");
+  }
+  // One that gave up may still hold something.
+  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  if (running != nullptr && (running->active() || running->anything_held())) {
+    if (const int error = running->flush_all(entry_point); error != 0) {
+      pending_error = error;
+    }
+    forget_quiet_lists();
+  }
+  errno = saved_errno;
+}
+
+}  // namespace
+
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept {
+  try {
+    backends::fill(runtime.driver, lookup);
+    const char* missing = nullptr;
+    if (!backends::can_replay(runtime.driver, &missing)) {
+      env::log_warning(std::string("Level Zero: the driver has no ") + missing + "; everything passes through");
+      return;
+    }
+    static Hooks& hooks = *new Hooks;
+    runtime.recorder = open_recorder(settings);
+    runtime.backend = new backends::LevelZeroBackend(runtime.driver, &is_alive);
+    auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
+    engine_pointer.store(made, std::memory_order_release);
+    set_host_call_hook(&on_host_call);
+    set_stubs_watching(true);
+    std::atexit(&shut_down);  // the driver was loaded before: ours runs first
+    pthread_atfork(nullptr, nullptr, &in_child);
+  } catch (const std::exception& error) {
+    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
+  }
+}
+
+void shut_down() noexcept {
+  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  if (running == nullptr) {
+    return;
+  }
+  set_stubs_watching(false);
+  running->shut_down();
+}
+
+HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
+    : entry_point_(entry_point), engine_(level_zero::engine()) {
+  if (engine_ != nullptr) {
+    held_error_ = engine_->flush_all(entry_point);
+  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire);
+             failed != nullptr && failed->anything_held()) {
+    held_error_ = failed->flush_all(entry_point);  // it gave up while something was held
+  }
+}
+
+ze_result_t HostCall::done(ze_result_t status, bool waited) noexcept {
+  if (engine_ == nullptr) {
+    return status;
+  }
+  engine_->lane().host_call_done(entry_point_, waited);
+  const int pending = std::exchange(pending_error, 0);
+  const int held = held_error_ != 0 ? held_error_ : pending;
+  return held != 0 ? static_cast<ze_result_t>(held) : status;
+}
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,49 @@
+// The Level Zero layer at work: the driver's functions, the engine, and what every wrapper needs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "backends/level_zero/level_zero_backend.h"
+#include "capture/recorder.h"
+#include "env/settings.h"
+#include "replay/engine.h"
+
+namespace refrain::layer::level_zero {
+
+struct Runtime {
+  backends::LevelZeroDriver driver;
+  backends::LevelZeroBackend* backend = nullptr;
+  capture::Recorder* recorder = nullptr;  ///< in capture mode
+};
+/// Never destroyed: the application's threads may call us while the process exits.
+extern Runtime& runtime;
+
+extern std::atomic<replay::Engine*> engine_pointer;
+
+/// The engine if it is at work; null: pass everything through.
+[[nodiscard]] inline replay::Engine* engine() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  return found != nullptr && found->active() ? found : nullptr;
+}
+
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept;
+
+/// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
+void shut_down() noexcept;
+
+/// A call that may observe or change anything: flushes what every thread holds, and reports the call to the calling
+/// thread's lane.
+class HostCall {
+ public:
+  explicit HostCall(const replay::EntryPoint& entry_point) noexcept;
+  /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
+  ze_result_t done(ze_result_t status, bool waited = false) noexcept;
+
+ private:
+  const replay::EntryPoint& entry_point_;
+  replay::Engine* engine_;
+  int held_error_ = 0;
+};
+
+}  // namespace refrain::layer::level_zero

@@ -1,0 +1,169 @@
+// The promises of the design, and the things a Level Zero program may do: small programs run plain and in every mode,
+// through the real loader, on the simulated driver, which works in any order it may; they must print the same and break
+// no rule of the API; in replay mode something must really have been replayed.
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "test/level_zero/run_program.h"
+
+using run_program::kSanitized;
+using run_program::Result;
+using run_program::run;
+
+namespace {
+
+using Words = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+/// Graphs are built in the background: on a busy machine a short program may end before.
+constexpr int kTries = 5;
+
+void check_clean(const Result& result) {
+  INFO("output: " << result.output.substr(0, 2000));
+  INFO("errors: " << result.errors.substr(0, 4000));
+  CHECK(result.exit_code == 0);
+  CHECK(result.errors.find("violation") == std::string::npos);
+  CHECK(result.errors.find("[refrain] error") == std::string::npos);
+}
+
+/// Runs plain and in all modes, for several orders in which the driver may work; outputs must agree. `least`:
+/// operations that must have been replayed with each.
+void same_everywhere(const Words& program, long least, const Variables& more = {}) {
+  const std::vector<int> seeds = kSanitized ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2, 5};
+  const Result plain = run(program, "plain", 0, more);
+  check_clean(plain);
+  REQUIRE(plain.output.find("end 0") != std::string::npos);
+  for (const int seed : seeds) {
+    CAPTURE(program.front(), seed);
+    if (seed != 0) {
+      CHECK(run(program, "plain", seed, more).output == plain.output);  // the program itself leaves nothing open
+    }
+    for (const std::string mode : {"observe", "capture", "replay", "gate"}) {
+      CAPTURE(mode);
+      Result result = run(program, mode, seed, more);
+      for (int i = 1; i < kTries && mode == "replay" && result.replayed < least; ++i) {
+        CHECK(result.output == plain.output);
+        result = run(program, mode, seed, more);
+      }
+      check_clean(result);
+      CHECK(result.output == plain.output);
+      REQUIRE(result.reported);  // the proof that the layer was in
+      CHECK(result.submissions > 0);
+      if (mode == "replay") {
+        CHECK(result.replayed >= least);
+      } else if (mode != "gate") {
+        CHECK(result.replayed == 0);
+      }
+    }
+  }
+}
+
+/// With and without the extension that appends a list to a list.
+void same_both_ways(const Words& program, long least) {
+  same_everywhere(program, least);
+  same_everywhere(program, least, {{"SIM_ZE_EXTENSIONS", "append"}});
+}
+
+double longest_ms(const Result& result) {
+  const auto at = result.errors.find("longest ");
+  return at == std::string::npos ? -1 : std::stod(result.errors.substr(at + 8));
+}
+
+}  // namespace
+
+TEST_CASE("promise 1, same order: a loop on an in-order list") {
+  same_both_ways({"loop"}, 1000);
+}
+
+TEST_CASE("promise 1, same order: a list without order, and barriers") {
+  same_both_ways({"barriers"}, 1000);
+}
+
+TEST_CASE("promise 1, same order: two lists that fork and join by events") {
+  same_both_ways({"fork_join"}, 200);
+}
+
+TEST_CASE("promise 1, same order: events that commands signal, wait for and reset") {
+  same_both_ways({"device_events"}, 200);
+}
+
+TEST_CASE("promise 1, same order: threads with lists of their own, and events between them") {
+  same_everywhere({"threads"}, 100);
+}
+
+TEST_CASE("promise 1, same order: two threads take turns on one list") {
+  same_everywhere({"handover"}, 0);
+}
+
+TEST_CASE("promise 2, host calls cut: regular lists, recorded once and recorded anew, among immediate ones") {
+  same_both_ways({"regular_lists"}, 100);
+}
+
+TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
+  same_everywhere({"spin"}, 1);
+  const Result plain = run({"spin"}, "plain");
+  const Result result = run({"spin"}, "replay", 0, {{"REFRAIN_HOLD_LIMIT_US", "2000"}});
+  check_clean(result);
+  REQUIRE(longest_ms(result) > 0);
+  CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));  // the machine may be busy
+}
+
+TEST_CASE("promise 4, same data: arguments, group sizes and what they came from change right after the launch") {
+  same_both_ways({"arguments"}, 500);
+}
+
+TEST_CASE("promise 4, same data: two sets of buffers in turns") {
+  same_both_ways({"ping_pong"}, 1000);
+}
+
+TEST_CASE("promise 4, same data: copies, regions and fills of all kinds of memory") {
+  same_both_ways({"copies"}, 100);
+}
+
+TEST_CASE("promise 4: synchronous lists stay synchronous") {
+  same_everywhere({"synchronous"}, 0);
+}
+
+TEST_CASE("a wait for what only the host will set holds nothing else up") {
+  same_both_ways({"host_events"}, 0);
+}
+
+TEST_CASE("events queried and asked for their times") {
+  same_both_ways({"times"}, 500);
+}
+
+TEST_CASE("a thousand submissions in flight and more") {
+  same_both_ways({"deep"}, 1000);
+}
+
+TEST_CASE("lists, modules, kernels, events and memory made anew all the time") {
+  same_both_ways({"recreate"}, 500);
+}
+
+TEST_CASE("errors of the program, and an end without a wait") {
+  same_everywhere({"leave"}, 100);
+}
+
+TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
+  const Result plain = run({"loop"}, "plain");
+  const Result result = run({"loop"}, "off");
+  check_clean(result);
+  CHECK(result.output == plain.output);
+  CHECK_FALSE(result.reported);
+  CHECK(result.errors.find("refrain") == std::string::npos);
+}
+
+TEST_CASE("verify mode, which cannot put memory back here, submits everything eagerly") {
+  for (const char* program : {"loop", "fork_join"}) {
+    CAPTURE(program);
+    const Result plain = run({program}, "plain", 1);
+    const Result result = run({program}, "verify", 1);
+    check_clean(result);
+    CHECK(result.output == plain.output);
+    REQUIRE(result.reported);
+    CHECK(result.differences == 0);
+  }
+}

@@ -1,0 +1,57 @@
+// Promise 5, same errors: the driver fails at one call after the other.
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <string>
+
+#include "test/level_zero/run_program.h"
+
+using run_program::kSanitized;
+using run_program::Result;
+using run_program::run;
+
+namespace {
+
+constexpr const char* kInjected = "error 70000003 from ";  // ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY
+
+/// How often the error at each call of `program` in turn was told to it. Otherwise it must have printed what it
+/// always does.
+long fail_everywhere(const std::string& program, const std::string& mode, int seed, long step,
+                     const std::string& extensions) {
+  const std::string count_file = child::scratch("calls");
+  const Result good = run({program}, mode, seed, {{"SIM_COUNT", count_file}, {"SIM_ZE_EXTENSIONS", extensions}});
+  REQUIRE(good.exit_code == 0);
+  long calls = 0;
+  std::ifstream(count_file) >> calls;
+  REQUIRE(calls > 50);
+  long told = 0;
+  // Every call of the first part, where objects are made and graphs built, then in steps.
+  for (long call = 1; call <= calls; call += call < 80 && !kSanitized ? 1 : 1 + calls / step) {
+    const Result result =
+        run({program}, mode, seed, {{"SIM_FAIL_AT", std::to_string(call)}, {"SIM_ZE_EXTENSIONS", extensions}});
+    CAPTURE(program, mode, seed, call, calls);
+    INFO("output: " << result.output);
+    INFO("errors: " << result.errors.substr(0, 3000));
+    CHECK(result.exit_code >= 0);  // neither crashed nor hung
+    if (result.exit_code == 0) {
+      CHECK(result.errors.find("violation") == std::string::npos);
+      CHECK(result.output == good.output);
+    } else {
+      CHECK(result.output.find(kInjected) != std::string::npos);
+      ++told;
+    }
+  }
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("an error at each call in turn reaches the application or is passed through") {
+  const long step = kSanitized ? 10 : 40;
+  CHECK(fail_everywhere("short_mix", "plain", 0, step, "") > 0);
+  CHECK(fail_everywhere("short_mix", "observe", 1, step, "") > 0);
+  CHECK(fail_everywhere("short_mix", "replay", 1, 2 * step, "") > 0);
+  CHECK(fail_everywhere("short_mix", "replay", 2, step, "append") > 0);
+  CHECK(fail_everywhere("short_events", "replay", 1, 2 * step, "") > 0);
+  CHECK(fail_everywhere("short_events", "replay", 2, step, "append") > 0);
+}
