@@ -56,10 +56,6 @@ CUresult fill(const CudaDriver& driver, const OperationView& operation, CUstream
 
 }  // namespace
 
-bool has_work(const OperationView& operation) noexcept {
-  return operation.kind() != OperationKind::kEventRecord && operation.kind() != OperationKind::kEventWait;
-}
-
 CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstream stream) noexcept {
   if (!has_work(operation)) {
     return CUDA_SUCCESS;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/driver_api.h"
+#include "backends/streams/operation.h"
 #include "capture/operation.h"
 
 namespace refrain::backends {
@@ -9,9 +10,6 @@ namespace refrain::backends {
 /// The context of the operation's stream must be current. Event records and waits do nothing here: their
 /// events are the layer's and the submission's business.
 CUresult submit(const CudaDriver& driver, const capture::OperationView& operation, CUstream stream) noexcept;
-
-/// False for operations without work of their own (event record and wait).
-[[nodiscard]] bool has_work(const capture::OperationView& operation) noexcept;
 
 /// Makes a context current for as long as it lives.
 class ContextScope {

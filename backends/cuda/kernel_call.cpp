@@ -4,61 +4,13 @@
 
 namespace refrain::backends {
 
-using capture::ArgumentKind;
-
-namespace {
-
-unsigned ratio(std::uint64_t threads, std::uint64_t block) noexcept {
-  return block == 0 ? 0 : static_cast<unsigned>(threads / block);
-}
-
-}  // namespace
-
 bool KernelCall::read(const capture::OperationView& operation) {
-  const auto words = operation.words();
-  const auto arguments = operation.arguments();
-  if (operation.kind() != capture::OperationKind::kKernel || words.size() != capture::words::kKernelCount) {
-    return false;
-  }
-  const auto local = words.subspan(capture::words::kLocal, 3);
-  const auto global = words.subspan(capture::words::kGlobal, 3);
-  block = {static_cast<unsigned>(local[0]), static_cast<unsigned>(local[1]), static_cast<unsigned>(local[2])};
-  grid = {ratio(global[0], local[0]), ratio(global[1], local[1]), ratio(global[2], local[2])};
-  parameters.clear();
   attributes = {};
-  auto* value = const_cast<std::byte*>(operation.values().data());
-  std::size_t index = 0;
-  for (; index < arguments.size() && arguments[index].kind != ArgumentKind::kLocalMemory; ++index) {
-    parameters.push_back(value);
-    value += arguments[index].stored_bytes();
-  }
-  if (index == arguments.size()) {
+  if (!KernelLaunch::read(operation) || more.size() % sizeof(CUlaunchAttribute) != 0) {
     return false;
   }
-  shared_bytes = arguments[index].size;
-  if (index + 1 == arguments.size()) {
-    return true;
-  }
-  const auto& last = arguments[index + 1];
-  if (index + 2 != arguments.size() || last.kind != ArgumentKind::kValue ||
-      last.size % sizeof(CUlaunchAttribute) != 0) {
-    return false;
-  }
-  attributes = {reinterpret_cast<CUlaunchAttribute*>(value), last.size / sizeof(CUlaunchAttribute)};
+  attributes = {reinterpret_cast<CUlaunchAttribute*>(more.data()), more.size() / sizeof(CUlaunchAttribute)};
   return true;
-}
-
-std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid, const Grid& block) noexcept {
-  return {3,
-          0,
-          0,
-          0,
-          std::uint64_t{grid.x} * block.x,
-          std::uint64_t{grid.y} * block.y,
-          std::uint64_t{grid.z} * block.z,
-          block.x,
-          block.y,
-          block.z};
 }
 
 int id_of(const CUlaunchAttribute& attribute) noexcept {

@@ -82,7 +82,7 @@ CUresult record(const replay::EntryPoint& entry_point, CUevent handle, CUstream 
         event->sequence.store(sequence, std::memory_order_relaxed);
         if (!held) {
           event->recorded_sequence.store(sequence, std::memory_order_relaxed);
-          event->set_point(backends::StreamOrder::now(known->stream));
+          event->set_point(backends::CudaStreamOrder::now(known->stream));
         } else {
           event->set_point({});
         }

@@ -29,7 +29,7 @@ void Hooks::fulfil(const capture::OperationView& operation, backends::Event even
     // work must be: slow and right.
     driver.cuStreamSynchronize(place.handle);
   }
-  record.set_point(backends::StreamOrder::now(stream));
+  record.set_point(backends::CudaStreamOrder::now(stream));
 }
 
 bool Hooks::retain_objects(const capture::OperationView& /*operation*/) noexcept {
@@ -39,7 +39,7 @@ bool Hooks::retain_objects(const capture::OperationView& /*operation*/) noexcept
 void Hooks::release_objects(const capture::OperationView& /*operation*/) noexcept {}
 
 backends::Event Hooks::acquire_event(capture::WaitRef wait) noexcept {
-  backends::CudaEvent* event = backends::EventPool::borrow(reinterpret_cast<CUevent>(wait));
+  backends::CudaEvent* event = backends::CudaEventPool::borrow(reinterpret_cast<CUevent>(wait));
   return event == nullptr ? backends::kNoEvent : event->as_event();
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/stream.h"
+#include "backends/cuda/cuda_api.h"
 #include "capture/operation.h"
 #include "layer/registry.h"
 #include "replay/lane.h"
@@ -62,11 +62,11 @@ struct EventState {
   std::atomic<const backends::CudaStream*> point_stream{nullptr};
   std::atomic<std::uint64_t> point_tail{0};
 
-  void set_point(const backends::StreamPoint& point) noexcept {
+  void set_point(const backends::CudaStreamPoint& point) noexcept {
     point_stream.store(point.stream, std::memory_order_relaxed);
     point_tail.store(point.tail, std::memory_order_relaxed);
   }
-  [[nodiscard]] backends::StreamPoint point() const noexcept {
+  [[nodiscard]] backends::CudaStreamPoint point() const noexcept {
     return {point_stream.load(std::memory_order_relaxed), point_tail.load(std::memory_order_relaxed)};
   }
   void reset() noexcept {

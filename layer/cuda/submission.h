@@ -84,7 +84,7 @@ CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issu
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
   const auto issued = [&](CUresult status, std::uint32_t host_ns) {
-    backends::StreamOrder::submitted(stream->stream);
+    backends::CudaStreamOrder::submitted(stream->stream);
     const auto result = static_cast<CUresult>(lane.issued(status, host_ns));
     if (status == CUDA_SUCCESS) {
       after(sequence, false);

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/stream_links.h"
+#include "backends/cuda/cuda_api.h"
 
 namespace refrain::backends {
 namespace {
@@ -44,9 +44,9 @@ CudaDriver recording_driver() {
 
 struct Streams {
   CudaDriver driver = recording_driver();
-  EventPool events{driver};
-  StreamOrder order;
-  StreamLinks links{driver, events, order};
+  CudaEventPool events{driver};
+  CudaStreamOrder order;
+  CudaStreamLinks links{driver, events, order};
   CudaStream one, two, three;
   std::vector<CudaStream*> others{&two, &three};
   Streams() {
@@ -66,17 +66,17 @@ using Calls = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it waited for, no further") {
-  StreamOrder::submitted(two);
+  CudaStreamOrder::submitted(two);
   CHECK_FALSE(order.covers(one, two));
-  order.waits_for(one, StreamOrder::now(two));
+  order.waits_for(one, CudaStreamOrder::now(two));
   CHECK(order.covers(one, two));
   CHECK_FALSE(order.covers(two, one));
-  StreamOrder::submitted(two);
+  CudaStreamOrder::submitted(two);
   CHECK_FALSE(order.covers(one, two));
 }
 
 TEST_CASE_METHOD(Streams, "after a call that may have submitted anything, nothing is known of the order") {
-  order.waits_for(one, StreamOrder::now(two));
+  order.waits_for(one, CudaStreamOrder::now(two));
   REQUIRE(order.covers(one, two));
   order.forget();
   CHECK_FALSE(order.covers(one, two));

@@ -1,0 +1,94 @@
+// CUDA's side of what backends/streams needs; see streams/stream.h.
+#pragma once
+
+#include "backends/cuda/driver_api.h"
+#include "backends/cuda/graph_node.h"
+#include "backends/cuda/issue.h"
+#include "backends/streams/command_buffer.h"
+
+namespace refrain::backends {
+
+struct CudaApi {
+  using Driver = CudaDriver;
+  using Status = CUresult;
+  using StreamHandle = CUstream;
+  using ContextHandle = CUcontext;
+  using EventHandle = CUevent;
+  using GraphHandle = CUgraph;
+  using NodeHandle = CUgraphNode;
+  using ExecHandle = CUgraphExec;
+  using Node = GraphNode;
+  using Scope = ContextScope;
+  using RelaxedCapture = backends::RelaxedCapture;
+
+  static constexpr Status kSuccess = CUDA_SUCCESS;
+  static constexpr Status kNotReady = CUDA_ERROR_NOT_READY;
+  static constexpr Status kOutOfMemory = CUDA_ERROR_OUT_OF_MEMORY;
+  static constexpr Status kInvalidHandle = CUDA_ERROR_INVALID_HANDLE;
+  static constexpr Status kNotSupported = CUDA_ERROR_NOT_SUPPORTED;
+  static constexpr ContextHandle kNoContext = nullptr;
+
+  static std::uint64_t number_of(CUcontext context) noexcept { return reinterpret_cast<std::uint64_t>(context); }
+
+  static Status create_event(const CudaDriver& driver, CUevent* event) noexcept {
+    return driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+  }
+  static Status destroy_event(const CudaDriver& driver, CUevent event) noexcept {
+    return driver.cuEventDestroy_v2(event);
+  }
+  static Status record_event(const CudaDriver& driver, CUevent event, CUstream stream) noexcept {
+    return driver.cuEventRecord(event, stream);
+  }
+  static Status wait_event(const CudaDriver& driver, CUstream stream, CUevent event) noexcept {
+    return driver.cuStreamWaitEvent(stream, event, 0);
+  }
+  static Status query_event(const CudaDriver& driver, CUevent event) noexcept { return driver.cuEventQuery(event); }
+  static Status query_stream(const CudaDriver& driver, CUstream stream) noexcept {
+    return driver.cuStreamQuery(stream);
+  }
+  static Status synchronize(const CudaDriver& driver, CUstream stream) noexcept {
+    return driver.cuStreamSynchronize(stream);
+  }
+  static Status create_stream(const CudaDriver& driver, CUstream* stream) noexcept {
+    return driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
+  }
+  static Status create_graph(const CudaDriver& driver, CUgraph* graph) noexcept {
+    return driver.cuGraphCreate(graph, 0);
+  }
+  static Status instantiate(const CudaDriver& driver, CUgraphExec* executable, CUgraph graph) noexcept {
+    return driver.cuGraphInstantiateWithFlags(executable, graph, 0);
+  }
+  static Status upload(const CudaDriver& driver, CUgraphExec executable, CUstream stream) noexcept {
+    return driver.cuGraphUpload(executable, stream);
+  }
+  static Status launch(const CudaDriver& driver, CUgraphExec executable, CUstream stream) noexcept {
+    return driver.cuGraphLaunch(executable, stream);
+  }
+  static Status destroy_executable(const CudaDriver& driver, CUgraphExec executable) noexcept {
+    return driver.cuGraphExecDestroy(executable);
+  }
+  static Status destroy_graph(const CudaDriver& driver, CUgraph graph) noexcept { return driver.cuGraphDestroy(graph); }
+  static Status copy(const CudaDriver& driver, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                     CUstream stream) noexcept {
+    return driver.cuMemcpyAsync(to, from, bytes, stream);
+  }
+  static Status submit(const CudaDriver& driver, const capture::OperationView& operation, CUstream stream) noexcept {
+    return backends::submit(driver, operation, stream);
+  }
+  static const char* error_name(const CudaDriver& driver, Status status) noexcept {
+    const char* name = nullptr;
+    if (driver.cuGetErrorName != nullptr && driver.cuGetErrorName(status, &name) == CUDA_SUCCESS && name != nullptr) {
+      return name;
+    }
+    return "unknown CUDA error";
+  }
+};
+
+using CudaStream = Stream<CudaApi>;
+using CudaStreamPoint = StreamPoint<CudaApi>;
+using CudaStreamOrder = StreamOrder<CudaApi>;
+using CudaStreamLinks = StreamLinks<CudaApi>;
+using CudaEvent = NativeEvent<CudaApi>;
+using CudaEventPool = EventPool<CudaApi>;
+
+}  // namespace refrain::backends

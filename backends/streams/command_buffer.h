@@ -1,0 +1,322 @@
+// A graph of the driver, made from recorded operations and launched on a stream.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/streams/event_pool.h"
+#include "backends/streams/operation.h"
+#include "backends/streams/stream.h"
+#include "backends/streams/stream_links.h"
+
+namespace refrain::backends {
+
+template <class Api>
+class StreamCommandBuffer;
+
+/// The command buffers that exist. Whoever gives one up may do so long after its context was destroyed, when the
+/// driver must not be asked about it any more: what it has of a context goes before the context does. Thread-safe.
+template <class Api>
+class LiveBuffers {
+ public:
+  /// May throw std::bad_alloc.
+  void add(StreamCommandBuffer<Api>* buffer);
+  /// Destroys what the buffer has of the driver.
+  void remove(StreamCommandBuffer<Api>* buffer) noexcept;
+  /// A context is about to be destroyed (kNoContext: any may be).
+  void context_gone(typename Api::ContextHandle context) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<StreamCommandBuffer<Api>*> all_;
+};
+
+/// What a command buffer needs of its backend.
+template <class Api>
+struct StreamParts {
+  const typename Api::Driver& driver;
+  EventPool<Api>& events;
+  StreamOrder<Api>& order;
+  StreamLinks<Api>& links;
+  LiveBuffers<Api>& live;
+};
+
+/// Api::Node is one node with work: add(driver, graph, before, context, operation), change(driver, executable, context,
+/// operation), handle(), empty() (the operation turned out to have no work).
+template <class Api>
+class StreamCommandBuffer final : public CommandBuffer {
+ public:
+  using Status_ = typename Api::Status;
+
+  explicit StreamCommandBuffer(const StreamParts<Api>& parts) noexcept : parts_(parts) {}
+  ~StreamCommandBuffer() override { parts_.live.remove(this); }
+  StreamCommandBuffer(const StreamCommandBuffer&) = delete;
+  StreamCommandBuffer& operator=(const StreamCommandBuffer&) = delete;
+
+  /// Makes the graph; `uploader` is a stream of ours in the same context, which must be current. May throw
+  /// std::bad_alloc.
+  Status_ record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                 typename Api::StreamHandle uploader);
+
+  Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
+  Status update(std::span<const NodeUpdate> updates) noexcept override;
+  /// Always false: a graph may be launched, and changed for later launches, while it runs. (Measured on an H200
+  /// with driver 580: changing a node of a running graph takes as long as of an idle one. HIP's runtime gives each
+  /// change memory of its own.)
+  [[nodiscard]] bool busy() const noexcept override { return false; }
+  [[nodiscard]] bool ready() noexcept override;
+
+ private:
+  friend class LiveBuffers<Api>;
+  /// Gives the graph back to the driver. Not while it is being recorded, launched or changed.
+  void destroy() noexcept;
+
+  struct Node {
+    capture::NodeIndex index = 0;
+    typename Api::Node node;
+  };
+
+  Status_ add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  Status_ join_before();
+  Status_ record_end(Event* done);
+  [[nodiscard]] bool before_launch(Stream<Api>* other) noexcept {
+    return parts_.order.covers(*main_, *other) || Api::query_stream(parts_.driver, other->handle) == Api::kSuccess;
+  }
+
+  StreamParts<Api> parts_;
+  Stream<Api>* main_ = nullptr;  ///< where it is launched
+  capture::ObjectId main_id_ = 0;
+  std::vector<Stream<Api>*> others_;  ///< other streams whose work it contains
+  std::vector<Node> nodes_;           ///< with work of their own, by index
+  typename Api::GraphHandle graph_ = {};
+  typename Api::ExecHandle executable_ = {};  ///< null if nothing in it has work of its own
+  bool broken_ = false;                       ///< an update failed halfway, or the context is gone
+};
+
+template <class Api>
+void LiveBuffers<Api>::add(StreamCommandBuffer<Api>* buffer) {
+  const std::lock_guard guard(mutex_);
+  all_.insert(buffer);
+}
+
+template <class Api>
+void LiveBuffers<Api>::remove(StreamCommandBuffer<Api>* buffer) noexcept {
+  const std::lock_guard guard(mutex_);
+  all_.erase(buffer);
+  buffer->destroy();
+}
+
+template <class Api>
+void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
+  const std::lock_guard guard(mutex_);
+  for (StreamCommandBuffer<Api>* buffer : all_) {
+    if (buffer->main_ != nullptr && (context == Api::kNoContext || buffer->main_->context == context)) {
+      buffer->destroy();
+      buffer->broken_ = true;
+    }
+  }
+}
+
+template <class Api>
+void StreamCommandBuffer<Api>::destroy() noexcept {
+  // A running graph is freed by the driver when it is done.
+  if (main_ == nullptr || (executable_ == nullptr && graph_ == nullptr)) {
+    return;
+  }
+  const typename Api::Scope scope(parts_.driver, main_->context);
+  if (executable_ != nullptr) {
+    Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr));
+  }
+  if (graph_ != nullptr) {
+    Api::destroy_graph(parts_.driver, std::exchange(graph_, nullptr));
+  }
+}
+
+template <class Api>
+auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                                      typename Api::StreamHandle uploader) -> Status_ {
+  parts_.live.add(this);
+  main_ = &Stream<Api>::of(graph.queue_of(nodes.front()).handle);
+  main_id_ = graph.queue_of(nodes.front()).id;
+  for (const capture::NodeIndex node : nodes) {
+    Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(node).handle);
+    if (stream != main_ && std::find(others_.begin(), others_.end(), stream) == others_.end()) {
+      others_.push_back(stream);
+    }
+  }
+  Status_ status = Api::create_graph(parts_.driver, &graph_);
+  if (status == Api::kSuccess) {
+    status = add_nodes(graph, nodes);
+  }
+  if (status != Api::kSuccess || nodes_.empty()) {
+    return status;
+  }
+  status = Api::instantiate(parts_.driver, &executable_, graph_);
+  if (status != Api::kSuccess) {
+    executable_ = nullptr;
+    return status;
+  }
+  // The first launch would have to wait for this.
+  status = Api::upload(parts_.driver, executable_, uploader);
+  return status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader);
+}
+
+/// Event records and waits become edges: what comes after one comes after all that it comes after.
+template <class Api>
+auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes)
+    -> Status_ {
+  std::vector<std::vector<typename Api::NodeHandle>> made(graph.size());
+  std::vector<bool> inside(graph.size(), false);
+  for (const capture::NodeIndex index : nodes) {
+    std::vector<typename Api::NodeHandle> before;
+    for (const capture::NodeIndex predecessor : graph.predecessors(index)) {
+      if (inside[predecessor]) {
+        before.insert(before.end(), made[predecessor].begin(), made[predecessor].end());
+      }
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    inside[index] = true;
+    const capture::OperationView operation = graph.operation(index);
+    Node node;
+    node.index = index;
+    if (has_work(operation)) {
+      const Status_ status = node.node.add(parts_.driver, graph_, before, main_->context, operation);
+      if (status != Api::kSuccess) {
+        return status;
+      }
+    }
+    if (node.node.empty()) {
+      made[index] = std::move(before);
+    } else {
+      made[index] = {node.node.handle()};
+      nodes_.push_back(node);
+    }
+  }
+  return Api::kSuccess;
+}
+
+template <class Api>
+bool StreamCommandBuffer<Api>::ready() noexcept {
+  if (others_.empty()) {
+    return true;
+  }
+  if (main_->id.load(std::memory_order_acquire) != main_id_) {
+    return true;  // enqueue() says what is wrong
+  }
+  const typename Api::Scope scope(parts_.driver, main_->context);
+  return std::all_of(others_.begin(), others_.end(), [this](Stream<Api>* other) { return before_launch(other); });
+}
+
+/// Work of other streams that is not known to come before the launch is waited for.
+template <class Api>
+auto StreamCommandBuffer<Api>::join_before() -> Status_ {
+  for (Stream<Api>* other : others_) {
+    if (before_launch(other)) {
+      continue;
+    }
+    Status_ status = Api::kSuccess;
+    NativeEvent<Api>* event = parts_.events.take(main_->context, &status);
+    if (event == nullptr) {
+      return status;
+    }
+    status = Api::record_event(parts_.driver, event->handle, other->handle);
+    if (status == Api::kSuccess) {
+      status = Api::wait_event(parts_.driver, main_->handle, event->handle);
+    }
+    parts_.events.release(*event);
+    if (status != Api::kSuccess) {
+      return status;
+    }
+  }
+  return Api::kSuccess;
+}
+
+/// An event for the end of the graph just launched.
+template <class Api>
+auto StreamCommandBuffer<Api>::record_end(Event* done) -> Status_ {
+  Status_ status = Api::kSuccess;
+  NativeEvent<Api>* event = parts_.events.take(main_->context, &status);
+  if (event == nullptr) {
+    return status;
+  }
+  status = Api::record_event(parts_.driver, event->handle, main_->handle);
+  if (status == Api::kSuccess) {
+    *done = event->as_event();
+  } else {
+    parts_.events.release(*event);
+  }
+  return status;
+}
+
+template <class Api>
+Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* done) noexcept {
+  if (broken_ || main_->id.load(std::memory_order_acquire) != main_id_) {
+    return {Api::kInvalidHandle};
+  }
+  const typename Api::Scope scope(parts_.driver, main_->context);
+  if (scope.status() != Api::kSuccess) {
+    return {scope.status()};
+  }
+  parts_.links.settle_for(*main_, others_);
+  for (const Event wait : waits) {
+    if (const Status_ status = Api::wait_event(parts_.driver, main_->handle, NativeEvent<Api>::of(wait).handle);
+        status != Api::kSuccess) {
+      return {status};
+    }
+  }
+  if (const Status_ status = join_before(); status != Api::kSuccess) {
+    return {status};
+  }
+  if (executable_ != nullptr) {
+    if (const Status_ status = Api::launch(parts_.driver, executable_, main_->handle); status != Api::kSuccess) {
+      return {status};
+    }
+  }
+  StreamOrder<Api>::submitted(*main_);
+  // The work is submitted: from here on a failure must not make anybody submit it again. Without an event
+  // those who asked for one wait on the host instead, which is slow and right.
+  if (done != nullptr && record_end(done) != Api::kSuccess) {
+    Api::synchronize(parts_.driver, main_->handle);
+  }
+  parts_.links.link(*main_, others_);
+  return {};
+}
+
+template <class Api>
+Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noexcept {
+  if (broken_ || executable_ == nullptr || main_->id.load(std::memory_order_acquire) != main_id_) {
+    return {Api::kInvalidHandle};
+  }
+  const typename Api::Scope scope(parts_.driver, main_->context);
+  bool changed = false;
+  auto node = nodes_.begin();
+  for (const NodeUpdate& wanted : updates) {
+    // Both are in the order of the part, nearly always.
+    const auto found = std::find_if(node, nodes_.end(), [&](const Node& each) { return each.index == wanted.node; });
+    node = found != nodes_.end() ? found : std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& each) {
+      return each.index == wanted.node;
+    });
+    Status_ status = Api::kSuccess;  // no node: an operation without work
+    if (node != nodes_.end()) {
+      try {
+        status = node->node.change(parts_.driver, executable_, main_->context, wanted.operation);
+      } catch (...) {
+        status = Api::kOutOfMemory;
+      }
+    }
+    if (status != Api::kSuccess) {
+      broken_ = changed;  // half of it is new: never to be launched again
+      return {status};
+    }
+    changed = true;
+  }
+  return {};
+}
+
+}  // namespace refrain::backends

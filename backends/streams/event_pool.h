@@ -1,0 +1,136 @@
+// Native events behind backends::Event: Refrain's own, which are used again, and the application's, which
+// are only named.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace refrain::backends {
+
+template <class Api>
+struct NativeEvent {
+  typename Api::EventHandle handle = {};
+  typename Api::ContextHandle context = Api::kNoContext;
+  bool owned = false;       ///< by the pool
+  std::uint64_t epoch = 0;  ///< of the pool, when it was made
+  std::atomic<std::uint32_t> references{1};
+
+  [[nodiscard]] static NativeEvent& of(Event event) noexcept { return *reinterpret_cast<NativeEvent*>(event); }
+  [[nodiscard]] Event as_event() noexcept { return reinterpret_cast<Event>(this); }
+};
+
+/// Thread-safe.
+template <class Api>
+class EventPool {
+ public:
+  explicit EventPool(const typename Api::Driver& driver) noexcept : driver_(driver) {}
+  ~EventPool();
+  EventPool(const EventPool&) = delete;
+  EventPool& operator=(const EventPool&) = delete;
+
+  /// An event without timing in `context`, which must be current. One reference. Null and `error` if the
+  /// driver has none left.
+  NativeEvent<Api>* take(typename Api::ContextHandle context, typename Api::Status* error) noexcept;
+  /// Names an event of the application. One reference. Null if there is no memory.
+  static NativeEvent<Api>* borrow(typename Api::EventHandle handle) noexcept;
+  void release(NativeEvent<Api>& event) noexcept;
+  /// A context goes away, and its events with it (kNoContext: all).
+  void context_gone(typename Api::ContextHandle context) noexcept;
+
+ private:
+  const typename Api::Driver& driver_;
+  std::mutex mutex_;
+  std::vector<NativeEvent<Api>*> free_;
+  std::uint64_t epoch_ = 0;  ///< number of contexts that went: events of theirs may still be out
+};
+
+template <class Api>
+EventPool<Api>::~EventPool() {
+  // The driver may be gone already when the process ends: its events go with it.
+  for (NativeEvent<Api>* event : free_) {
+    delete event;
+  }
+}
+
+template <class Api>
+NativeEvent<Api>* EventPool<Api>::take(typename Api::ContextHandle context, typename Api::Status* error) noexcept {
+  *error = Api::kSuccess;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found =
+        std::find_if(free_.rbegin(), free_.rend(), [context](const auto* event) { return event->context == context; });
+    if (found != free_.rend()) {
+      NativeEvent<Api>* event = *found;
+      free_.erase(std::next(found).base());
+      event->references.store(1, std::memory_order_relaxed);
+      return event;
+    }
+  }
+  auto* event = new (std::nothrow) NativeEvent<Api>;
+  if (event == nullptr) {
+    *error = Api::kOutOfMemory;
+    return nullptr;
+  }
+  *error = Api::create_event(driver_, &event->handle);
+  if (*error != Api::kSuccess) {
+    delete event;
+    return nullptr;
+  }
+  event->context = context;
+  event->owned = true;
+  const std::lock_guard guard(mutex_);
+  event->epoch = epoch_;
+  return event;
+}
+
+template <class Api>
+NativeEvent<Api>* EventPool<Api>::borrow(typename Api::EventHandle handle) noexcept {
+  auto* event = new (std::nothrow) NativeEvent<Api>;
+  if (event != nullptr) {
+    event->handle = handle;
+  }
+  return event;
+}
+
+template <class Api>
+void EventPool<Api>::release(NativeEvent<Api>& event) noexcept {
+  if (event.references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
+  if (event.owned && event.context != Api::kNoContext) {
+    try {
+      const std::lock_guard guard(mutex_);
+      if (event.epoch == epoch_) {
+        free_.push_back(&event);
+        return;
+      }
+      // It was out while a context went, maybe its own, whose address may be another one's by now.
+    } catch (...) {
+      Api::destroy_event(driver_, event.handle);
+    }
+  }
+  delete &event;
+}
+
+template <class Api>
+void EventPool<Api>::context_gone(typename Api::ContextHandle context) noexcept {
+  const std::lock_guard guard(mutex_);
+  ++epoch_;
+  std::erase_if(free_, [this, context](NativeEvent<Api>* event) {
+    if (context != Api::kNoContext && event->context != context) {
+      event->epoch = epoch_;
+      return false;
+    }
+    delete event;
+    return true;
+  });
+}
+
+}  // namespace refrain::backends

@@ -1,0 +1,266 @@
+// The backend of an API whose command buffers are graphs launched on streams, as far as these APIs are alike.
+//
+// capture::QueueInfo::handle is the address of a Stream, arguments of kind kPointer are device or pinned host
+// addresses; see operation.h for launches.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <unordered_set>
+
+#include "backends/backend.h"
+#include "backends/streams/command_buffer.h"
+
+namespace refrain::backends {
+
+/// Api has, besides what stream.h lists, submit(driver, operation, stream) (one recorded operation, the context being
+/// current), create_stream(driver, &stream) (non-blocking), copy(driver, to, from, bytes, stream) and
+/// error_name(driver, status).
+template <class Api>
+class StreamBackend : public Backend {
+ public:
+  /// `driver` must outlive the backend. `too_old`: why the driver cannot replay, with static lifetime; null: it can.
+  StreamBackend(const typename Api::Driver& driver, const char* too_old)
+      : driver_(driver), too_old_(too_old), events_(driver), links_(driver, events_, order_) {}
+
+  [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
+  Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
+  Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                std::unique_ptr<CommandBuffer>* result) noexcept override;
+  Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
+  /// Streams start work by themselves.
+  Status flush(const capture::QueueInfo& /*queue*/) noexcept override { return {}; }
+  Status finish(const capture::QueueInfo& queue) noexcept override;
+  void retain_event(Event event) noexcept override {
+    NativeEvent<Api>::of(event).references.fetch_add(1, std::memory_order_relaxed);
+  }
+  void release_event(Event event) noexcept override { events_.release(NativeEvent<Api>::of(event)); }
+  [[nodiscard]] bool complete(Event event) noexcept override {
+    return Api::query_event(driver_, NativeEvent<Api>::of(event).handle) != Api::kNotReady;
+  }
+  [[nodiscard]] bool names_memory() const noexcept override { return false; }
+  /// Where memory behind pointers ends is not known here: 0. Who knows it can read and write, with an address as the
+  /// handle.
+  [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind /*kind*/, capture::Handle /*handle*/) noexcept override {
+    return 0;
+  }
+  Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+              std::span<std::byte> into) noexcept override;
+  Status write(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+               std::span<const std::byte> from) noexcept override;
+  void forget_function(capture::FunctionId function) noexcept override;
+  [[nodiscard]] const char* error_name(int code) const noexcept override {
+    return Api::error_name(driver_, static_cast<typename Api::Status>(code));
+  }
+
+  [[nodiscard]] StreamOrder<Api>& order() noexcept { return order_; }
+  [[nodiscard]] StreamLinks<Api>& links() noexcept { return links_; }
+
+  /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
+  /// streams, modules, contexts. Recording one graph takes about a millisecond.
+  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept { return std::unique_lock(recording_); }
+  /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes. The caller holds
+  /// no_recording().
+  void context_gone(typename Api::ContextHandle context) noexcept;
+
+ private:
+  static constexpr const char* kPerThread = "its stream is a thread's default stream, which other threads cannot name";
+
+  typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
+                                     std::size_t bytes) noexcept;
+  typename Api::Status uploader_for(typename Api::ContextHandle context, typename Api::StreamHandle* uploader);
+
+  const typename Api::Driver& driver_;
+  const char* too_old_;
+  EventPool<Api> events_;
+  LiveBuffers<Api> live_;
+  StreamOrder<Api> order_;
+  StreamLinks<Api> links_;
+  std::mutex recording_;
+  std::map<typename Api::ContextHandle, typename Api::StreamHandle> uploaders_;
+  std::unordered_set<capture::FunctionId> gone_functions_;  ///< under recording_
+};
+
+template <class Api>
+Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) noexcept {
+  Capabilities result;
+  const Stream<Api>& stream = Stream<Api>::of(queue.handle);
+  result.native = too_old_ == nullptr && stream.kind != StreamKind::kPerThread;
+  result.why_not = too_old_ != nullptr ? too_old_ : kPerThread;
+  result.update_arguments = true;
+  result.simultaneous_use = true;
+  if (stream.kind == StreamKind::kBlocking || stream.kind == StreamKind::kNonBlocking) {
+    // Streams of one context, priority and kind. The legacy stream orders others around each launch, so its work
+    // stays by itself; and blocking streams are ordered with it, which work launched in a non-blocking one is not.
+    const std::uint64_t mixed =
+        capture::mix(capture::mix(Api::number_of(stream.context), static_cast<std::uint64_t>(stream.priority)),
+                     static_cast<std::uint64_t>(stream.kind));
+    result.share_group = static_cast<std::uint32_t>(mixed) | 1U;
+  }
+  return result;
+}
+
+template <class Api>
+Recordable StreamBackend<Api>::can_record(const capture::OperationView& operation,
+                                          const capture::QueueInfo& queue) noexcept {
+  using capture::OperationKind;
+  if (too_old_ != nullptr) {
+    return {false, too_old_};
+  }
+  if (Stream<Api>::of(queue.handle).kind == StreamKind::kPerThread) {
+    return {false, kPerThread};
+  }
+  switch (operation.kind()) {
+    case OperationKind::kKernel:
+    case OperationKind::kPointerFill:
+    case OperationKind::kEventWait: return {};
+    case OperationKind::kPointerCopy:
+      for (const auto& argument : operation.arguments()) {
+        if (argument.kind != capture::ArgumentKind::kPointer) {
+          return {false, "the copy names pageable host memory"};
+        }
+      }
+      return {};
+    case OperationKind::kEventRecord:
+      // words[0]: the event takes times, which must be those of this place.
+      return !operation.words().empty() && operation.words()[0] == 0
+                 ? Recordable{}
+                 : Recordable{false, "the event is made for measuring times"};
+    default: return {false, "operations of this kind are not recorded"};
+  }
+}
+
+template <class Api>
+typename Api::Status StreamBackend<Api>::uploader_for(typename Api::ContextHandle context,
+                                                      typename Api::StreamHandle* uploader) {
+  typename Api::StreamHandle& known = uploaders_[context];
+  if (known == nullptr) {
+    const typename Api::Status status = Api::create_stream(driver_, &known);
+    if (status != Api::kSuccess) {
+      known = nullptr;
+      return status;
+    }
+  }
+  *uploader = known;
+  return Api::kSuccess;
+}
+
+template <class Api>
+Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                                  std::unique_ptr<CommandBuffer>* result) noexcept {
+  try {
+    const std::lock_guard guard(recording_);
+    for (const capture::NodeIndex node : nodes) {
+      const capture::QueueInfo& queue = graph.queue_of(node);
+      if (Stream<Api>::of(queue.handle).id.load(std::memory_order_acquire) != queue.id ||
+          gone_functions_.contains(graph.operation(node).header().function)) {
+        return {Api::kInvalidHandle};  // destroyed while the graph was waiting to be built
+      }
+    }
+    const Stream<Api>& stream = Stream<Api>::of(graph.queue_of(nodes.front()).handle);
+    const typename Api::Scope scope(driver_, stream.context);
+    if (scope.status() != Api::kSuccess) {
+      return {scope.status()};
+    }
+    const typename Api::RelaxedCapture relaxed(driver_);
+    typename Api::StreamHandle uploader = nullptr;
+    if (const typename Api::Status status = uploader_for(stream.context, &uploader); status != Api::kSuccess) {
+      return {status};
+    }
+    auto made = std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, order_, links_, live_});
+    const typename Api::Status status = made->record(graph, nodes, uploader);
+    if (status == Api::kSuccess) {
+      *result = std::move(made);
+    }
+    return {status};
+  } catch (...) {
+    return {Api::kOutOfMemory};
+  }
+}
+
+template <class Api>
+Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::span<const Event> waits,
+                                 Event* done) noexcept {
+  Stream<Api>& stream = Stream<Api>::of(operation.header().queue_handle);
+  const typename Api::Scope scope(driver_, stream.context);
+  typename Api::Status status = scope.status();
+  links_.settle(stream);
+  for (const Event wait : waits) {
+    if (status == Api::kSuccess) {
+      status = Api::wait_event(driver_, stream.handle, NativeEvent<Api>::of(wait).handle);
+    }
+  }
+  if (status == Api::kSuccess) {
+    status = Api::submit(driver_, operation, stream.handle);
+  }
+  StreamOrder<Api>::submitted(stream);
+  if (status == Api::kSuccess && done != nullptr) {
+    NativeEvent<Api>* event = events_.take(stream.context, &status);
+    if (event != nullptr && Api::record_event(driver_, event->handle, stream.handle) == Api::kSuccess) {
+      *done = event->as_event();
+    } else {
+      if (event != nullptr) {
+        events_.release(*event);
+      }
+      // The work is submitted. Who would have waited for the event finds the work done.
+      Api::synchronize(driver_, stream.handle);
+      status = Api::kSuccess;
+    }
+  }
+  return {status};
+}
+
+template <class Api>
+Status StreamBackend<Api>::finish(const capture::QueueInfo& queue) noexcept {
+  const Stream<Api>& stream = Stream<Api>::of(queue.handle);
+  const typename Api::Scope scope(driver_, stream.context);
+  return {scope.status() != Api::kSuccess ? scope.status() : Api::synchronize(driver_, stream.handle)};
+}
+
+template <class Api>
+typename Api::Status StreamBackend<Api>::copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to,
+                                                       std::uint64_t from, std::size_t bytes) noexcept {
+  const Stream<Api>& stream = Stream<Api>::of(queue.handle);
+  const typename Api::Scope scope(driver_, stream.context);
+  typename Api::Status status = scope.status();
+  if (status == Api::kSuccess) {
+    status = Api::copy(driver_, to, from, bytes, stream.handle);
+  }
+  return status == Api::kSuccess ? Api::synchronize(driver_, stream.handle) : status;
+}
+
+template <class Api>
+Status StreamBackend<Api>::read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+                                std::span<std::byte> into) noexcept {
+  return {kind == capture::ArgumentKind::kPointer
+              ? copy_and_wait(queue, reinterpret_cast<std::uint64_t>(into.data()), handle, into.size())
+              : Api::kNotSupported};
+}
+
+template <class Api>
+Status StreamBackend<Api>::write(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
+                                 std::span<const std::byte> from) noexcept {
+  return {kind == capture::ArgumentKind::kPointer
+              ? copy_and_wait(queue, handle, reinterpret_cast<std::uint64_t>(from.data()), from.size())
+              : Api::kNotSupported};
+}
+
+template <class Api>
+void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept {
+  try {
+    const std::lock_guard guard(recording_);
+    gone_functions_.insert(function);
+  } catch (...) {
+    // Out of memory: recording a graph with it fails in the driver instead.
+  }
+}
+
+template <class Api>
+void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexcept {
+  live_.context_gone(context);
+  events_.context_gone(context);
+  std::erase_if(uploaders_,
+                [context](const auto& entry) { return context == Api::kNoContext || entry.first == context; });
+}
+
+}  // namespace refrain::backends

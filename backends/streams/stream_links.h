@@ -1,0 +1,198 @@
+// Streams whose next work has to wait for a graph that was launched on another stream.
+//
+// A graph over several streams runs on one of them. What comes next in the others comes after it; but most of
+// the time what comes next is the next graph on the same stream, and an event between two graphs costs the
+// device several microseconds. So the others are only linked to that stream, and the event is recorded when
+// somebody is about to submit to one of them, or anything but such a graph to the stream itself.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backends/streams/event_pool.h"
+#include "backends/streams/stream.h"
+
+namespace refrain::backends {
+
+/// Thread-safe.
+template <class Api>
+class StreamLinks {
+ public:
+  using Streams = std::span<Stream<Api>* const>;
+
+  StreamLinks(const typename Api::Driver& driver, EventPool<Api>& events, StreamOrder<Api>& order) noexcept
+      : driver_(driver), events_(events), order_(order) {}
+
+  /// True if any stream is linked to another: one relaxed load.
+  [[nodiscard]] bool any() const noexcept { return links_.load(std::memory_order_relaxed) != 0; }
+
+  /// A graph was launched on `main`; the next work of `others` has to wait for it.
+  void link(Stream<Api>& main, Streams others) noexcept;
+  /// Before work that is no graph over the same streams is submitted to `stream`: its links become real waits,
+  /// and so do those of streams that would wait for that work as well.
+  void settle(Stream<Api>& stream) noexcept {
+    if (stream.linked.load(std::memory_order_acquire)) [[unlikely]] {
+      settle_linked(stream);
+    }
+  }
+  /// Before a graph over `main` and `others` is launched on `main`.
+  void settle_for(Stream<Api>& main, Streams others) noexcept;
+  /// Before anything that may look at, or submit to, any stream.
+  void settle_all() noexcept {
+    if (any()) [[unlikely]] {
+      settle_every_link();
+    }
+  }
+  /// Where an event that is to be recorded in `stream` can be recorded without more.
+  [[nodiscard]] Stream<Api>& recording_place(Stream<Api>& stream) noexcept;
+  /// A stream is destroyed, or its context: nothing is to be done for it any more.
+  void forget(Stream<Api>& stream) noexcept;
+
+ private:
+  void settle_linked(Stream<Api>& stream) noexcept;
+  void settle_every_link() noexcept;
+  void join(Stream<Api>& main, Stream<Api>& other) noexcept;
+  void unlink(Stream<Api>& main, Stream<Api>& other) noexcept;
+
+  const typename Api::Driver& driver_;
+  EventPool<Api>& events_;
+  StreamOrder<Api>& order_;
+  std::mutex mutex_;                   ///< guards Stream::behind and followers of all streams
+  std::vector<Stream<Api>*> leaders_;  ///< streams that others are linked to
+  std::atomic<std::uint32_t> links_{0};
+};
+
+template <class Api>
+void StreamLinks<Api>::link(Stream<Api>& main, Streams others) noexcept {
+  const std::lock_guard guard(mutex_);
+  for (Stream<Api>* other : others) {
+    // Nothing is in the other stream but what came before the graph.
+    order_.waits_for(main, StreamOrder<Api>::now(*other));
+    if (other->behind == &main) {
+      continue;
+    }
+    try {
+      if (main.followers.empty()) {
+        leaders_.push_back(&main);
+      }
+      main.followers.push_back(other);
+    } catch (...) {
+      join(main, *other);  // no memory for a link: the wait at once
+      continue;
+    }
+    other->behind = &main;
+    other->linked.store(true, std::memory_order_release);
+    main.linked.store(true, std::memory_order_release);
+    links_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+/// The real wait. Should the driver refuse, the host waits: slow and right.
+template <class Api>
+void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
+  const typename Api::Scope scope(driver_, main.context);
+  typename Api::Status status = Api::kSuccess;
+  NativeEvent<Api>* event = events_.take(main.context, &status);
+  if (event != nullptr) {
+    status = Api::record_event(driver_, event->handle, main.handle);
+    if (status == Api::kSuccess) {
+      status = Api::wait_event(driver_, other.handle, event->handle);
+    }
+    events_.release(*event);
+  }
+  if (status != Api::kSuccess) {
+    Api::synchronize(driver_, main.handle);
+  }
+  StreamOrder<Api>::submitted(other);
+  order_.waits_for(main, StreamOrder<Api>::now(other));
+  order_.waits_for(other, StreamOrder<Api>::now(main));
+}
+
+template <class Api>
+void StreamLinks<Api>::unlink(Stream<Api>& main, Stream<Api>& other) noexcept {
+  other.behind = nullptr;
+  other.linked.store(!other.followers.empty(), std::memory_order_release);
+  std::erase(main.followers, &other);
+  if (main.followers.empty()) {
+    std::erase(leaders_, &main);
+    main.linked.store(main.behind != nullptr, std::memory_order_release);
+  }
+  links_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+template <class Api>
+void StreamLinks<Api>::settle_linked(Stream<Api>& stream) noexcept {
+  const std::lock_guard guard(mutex_);
+  if (Stream<Api>* main = stream.behind; main != nullptr) {
+    join(*main, stream);
+    unlink(*main, stream);
+  }
+  while (!stream.followers.empty()) {
+    Stream<Api>& other = *stream.followers.back();
+    join(stream, other);
+    unlink(stream, other);
+  }
+}
+
+template <class Api>
+void StreamLinks<Api>::settle_for(Stream<Api>& main, Streams others) noexcept {
+  if (!any()) {
+    return;
+  }
+  const std::lock_guard guard(mutex_);
+  if (Stream<Api>* before = main.behind; before != nullptr) {
+    join(*before, main);
+    unlink(*before, main);
+  }
+  // Who is linked to this stream and has no part in the graph would wait for it.
+  for (std::size_t i = main.followers.size(); i > 0; --i) {
+    Stream<Api>& other = *main.followers[i - 1];
+    if (std::find(others.begin(), others.end(), &other) == others.end()) {
+      join(main, other);
+      unlink(main, other);
+    }
+  }
+  for (Stream<Api>* other : others) {
+    if (Stream<Api>* before = other->behind; before != nullptr && before != &main) {
+      join(*before, *other);
+      unlink(*before, *other);
+    }
+  }
+}
+
+template <class Api>
+void StreamLinks<Api>::settle_every_link() noexcept {
+  const std::lock_guard guard(mutex_);
+  while (!leaders_.empty()) {
+    Stream<Api>& main = *leaders_.back();
+    Stream<Api>& other = *main.followers.back();
+    join(main, other);
+    unlink(main, other);
+  }
+}
+
+template <class Api>
+Stream<Api>& StreamLinks<Api>::recording_place(Stream<Api>& stream) noexcept {
+  if (!stream.linked.load(std::memory_order_acquire)) {
+    return stream;
+  }
+  const std::lock_guard guard(mutex_);
+  return stream.behind != nullptr ? *stream.behind : stream;
+}
+
+template <class Api>
+void StreamLinks<Api>::forget(Stream<Api>& stream) noexcept {
+  const std::lock_guard guard(mutex_);
+  if (stream.behind != nullptr) {
+    unlink(*stream.behind, stream);
+  }
+  while (!stream.followers.empty()) {
+    unlink(stream, *stream.followers.back());
+  }
+}
+
+}  // namespace refrain::backends
