@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "env/log.h"
-#include "layer/cuda/immortal.h"
 #include "layer/cuda/layer.h"
 #include "layer/cuda/stubs.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 namespace {

@@ -14,11 +14,11 @@
 #include "layer/cuda/address_map.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/driver_search.h"
-#include "layer/cuda/elf_exports.h"
-#include "layer/cuda/immortal.h"
 #include "layer/cuda/layer.h"
 #include "layer/cuda/missing_driver.h"
 #include "layer/cuda/stubs.h"
+#include "layer/elf_exports.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 

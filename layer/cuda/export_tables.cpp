@@ -10,8 +10,8 @@
 
 #include "env/log.h"
 #include "layer/cuda/address_map.h"
-#include "layer/cuda/elf_exports.h"
-#include "layer/cuda/immortal.h"
+#include "layer/elf_exports.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 namespace {

@@ -13,9 +13,6 @@
 namespace refrain::layer::cuda {
 namespace {
 
-using capture::ArgumentDescriptor;
-using capture::ArgumentKind;
-
 struct Tables {
   std::mutex mutex;
   std::unordered_map<capture::FunctionId, std::string> names;
@@ -33,7 +30,6 @@ constexpr std::uint32_t kMostParameters = 4096;
 /// Asks the driver for the parameters. `get` is the function for the kind of handle this is.
 template <class Get>
 CUresult read_layout(FunctionState& function, Get&& get) {
-  std::uint32_t stored = 0;
   CUresult status = CUDA_SUCCESS;
   for (std::uint32_t i = 0; i < kMostParameters; ++i) {
     std::size_t offset = 0;
@@ -42,15 +38,8 @@ CUresult read_layout(FunctionState& function, Get&& get) {
     if (status != CUDA_SUCCESS) {
       break;
     }
-    ArgumentDescriptor descriptor;
-    descriptor.kind = ArgumentKind::kValue;
-    descriptor.size = static_cast<std::uint32_t>(size);
-    function.descriptors.push_back(descriptor);
-    function.offsets.push_back(stored);
-    function.buffer_offsets.push_back(static_cast<std::uint32_t>(offset));
-    stored += static_cast<std::uint32_t>(descriptor.stored_bytes());
+    function.add_parameter(static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(offset));
   }
-  function.value_bytes = stored;
   return status;
 }
 
@@ -82,9 +71,7 @@ void describe(FunctionState& function, CUfunction handle) {
   if (status != CUDA_ERROR_INVALID_VALUE) {
     function.unholdable = "the driver does not tell the kernel's parameters";
   }
-  ArgumentDescriptor shared;
-  shared.kind = ArgumentKind::kLocalMemory;
-  function.descriptors.push_back(shared);
+  function.end_parameters();
   function.name = name == nullptr ? "" : name;
 }
 

@@ -7,8 +7,8 @@
 #include "env/log.h"
 #include "env/preload.h"
 #include "layer/cuda/driver.h"
-#include "layer/cuda/immortal.h"
 #include "layer/cuda/runtime.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 

@@ -3,21 +3,17 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "backends/cuda/cuda_backend.h"
-#include "capture/recorder.h"
 #include "env/settings.h"
+#include "layer/streams/host_call.h"
+#include "layer/streams/objects.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::cuda {
 
-struct Runtime {
-  backends::CudaDriver driver;
-  backends::CudaBackend* backend = nullptr;
-  capture::Recorder* recorder = nullptr;  ///< in capture mode
-  /// Stream captures of the application under way: nothing is looked at meanwhile.
-  std::atomic<std::uint32_t> captures{0};
-};
+using Runtime = streams::StreamRuntime<backends::CudaApi>;
 /// Never destroyed: the application's threads may call us while the process exits.
 extern Runtime& runtime;
 
@@ -35,22 +31,22 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;
 
-/// A call that may observe or change anything: flushes what every thread holds, and reports the call to the
-/// calling thread's lane.
-class HostCall {
- public:
-  /// `unknown`: the call may itself submit work.
-  explicit HostCall(const replay::EntryPoint& entry_point, bool unknown = true) noexcept;
-  /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
-  CUresult done(CUresult status, bool waited) noexcept;
-
- private:
-  const replay::EntryPoint& entry_point_;
-  replay::Engine* engine_;
-  int held_error_ = 0;
+/// What the templates of layer/streams need to know of this layer.
+struct CudaLayer {
+  using Api = backends::CudaApi;
+  static Runtime& runtime() noexcept { return cuda::runtime; }
+  static replay::Engine* engine() noexcept { return cuda::engine(); }
+  static replay::Engine* any_engine() noexcept { return engine_pointer.load(std::memory_order_acquire); }
+  static streams::Objects<Api>& objects() noexcept;
+  static void tell_recorder(const streams::StreamState<Api>& stream, const replay::EntryPoint& entry_point,
+                            const capture::OperationView& operation) noexcept;
+  static void on_hold(CUresult /*status*/) noexcept {}
+  static bool describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept;
+  static ObjectId device_id(CUcontext context, ObjectId otherwise);
+  static void forget_functions() noexcept;
+  static std::string name_of_function(capture::FunctionId function) noexcept;
 };
 
-/// What HOST stubs call.
-void on_host_call(const replay::EntryPoint& entry_point) noexcept;
+using HostCall = streams::HostCall<CudaLayer>;
 
 }  // namespace refrain::layer::cuda

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "layer/cuda/driver.h"
-#include "layer/cuda/immortal.h"
 #include "layer/cuda/wrappers.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 namespace {

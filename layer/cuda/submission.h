@@ -1,152 +1,34 @@
-// What every submission has in common: the protocol of replay/lane.h.
+// Submissions of CUDA: layer/streams/submission.h with CUDA's types.
 #pragma once
-
-#include <algorithm>
 
 #include "layer/cuda/capture.h"
 #include "layer/cuda/objects.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/streams.h"
 #include "layer/cuda/wrappers.h"
-#include "replay/clock.h"
+#include "layer/streams/submission.h"
 
 namespace refrain::layer::cuda {
 
 using capture::mix;
+using streams::Call;
 
-/// A submission as far as all kinds are the same.
-struct Call {
-  const replay::EntryPoint& entry_point;
-  OperationKind kind;
-  Token token;  ///< of everything but the stream
-  const char* unholdable = nullptr;
-  bool blocks = false;  ///< returns only when the work is done
-};
-
-/// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than doze().
-inline replay::Lane* sleeping_lane() noexcept {
-  replay::Lane* lane = replay::Lane::current;
-  if (lane == nullptr || !lane->asleep()) [[likely]] {
-    return nullptr;
-  }
-  const replay::Engine* running = engine();
-  return running != nullptr && !running->anything_held() ? lane : nullptr;
-}
-
-/// Calls the driver without looking at the submission. Its stream is not counted, so nothing is known of the
-/// order of streams any more.
-template <class Issue>
-CUresult issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
-  lane.doze();
-  runtime.backend->links().settle_all();
-  runtime.backend->order().forget();
-  return issue();
-}
-
-/// True while nothing may be looked at: the engine is not at work, or the application captures a stream (asking
-/// the driver about a stream could then invalidate the capture).
-[[nodiscard]] inline bool passing() noexcept {
-  return runtime.captures.load(std::memory_order_relaxed) != 0 || engine() == nullptr;
-}
-
-template <class Issue>
-CUresult pass_through(const replay::EntryPoint& entry_point, Issue&& issue) noexcept {
-  HostCall host_call(entry_point);
-  return host_call.done(issue(), false);
-}
-
-/// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
 template <class Issue>
 bool short_way(const replay::EntryPoint& entry_point, CUresult* status, Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(); lane != nullptr) {
-    *status = issue_asleep(*lane, issue);
-    return true;
-  }
-  if (passing()) [[unlikely]] {
-    *status = pass_through(entry_point, issue);
-    return true;
-  }
-  return false;
+  return streams::short_way<CudaLayer>(entry_point, status, issue);
 }
 
-/// `describe(writer, token, held)` writes the record up to finish(); it may throw. `issue()` calls the driver;
-/// `after(sequence, held)` runs when the operation was issued without an error, or is held.
-template <class Describe, class Issue, class After>
-CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issue&& issue, After&& after) noexcept {
-  replay::Engine* running = engine();
-  if (running == nullptr || stream == nullptr) [[unlikely]] {
-    return pass_through(call.entry_point, issue);
-  }
-  replay::Lane& lane = running->lane();
-  settle(*running, *stream);
-  const char* unholdable = call.unholdable != nullptr ? call.unholdable : stream->unholdable;
-  const Token token = mix(call.token, stream->token_seed);
-  const std::uint64_t sequence = lane.next_sequence();
-  const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
-  const auto issued = [&](CUresult status, std::uint32_t host_ns) {
-    backends::CudaStreamOrder::submitted(stream->stream);
-    const auto result = static_cast<CUresult>(lane.issued(status, host_ns));
-    if (status == CUDA_SUCCESS) {
-      after(sequence, false);
-    }
-    if (call.blocks) {
-      lane.host_call_done(call.entry_point, true);
-    }
-    return result;
-  };
-  const bool hold = verdict == replay::Verdict::kHold;
-  if (!hold) {
-    runtime.backend->links().settle(stream->stream);
-  }
-  if (verdict == replay::Verdict::kIssue) [[likely]] {
-    return issued(issue(), 0);
-  }
-  capture::OperationWriter writer = lane.writer();
-  try {
-    describe(writer, token, hold);
-  } catch (...) {
-    lane.abandon();
-    running->fail("out of memory while a submission was described");
-    runtime.backend->links().settle_all();
-    return issued(issue(), 0);
-  }
-  if (runtime.recorder != nullptr) [[unlikely]] {  // nothing is held then
-    tell_recorder(*stream, call.entry_point,
-                  capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())));
-  }
-  if (hold) {
-    after(sequence, true);
-    return static_cast<CUresult>(lane.hold());
-  }
-  if (!lane.wants_time()) {
-    return issued(issue(), 0);
-  }
-  const std::uint64_t before = replay::now_ns();
-  const CUresult status = issue();
-  const std::uint64_t spent = replay::now_ns() - before;
-  return issued(status, static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, ~0U)));
-}
-
-template <class Describe, class Issue>
-CUresult submit(const Call& call, StreamState* stream, Describe&& describe, Issue&& issue) noexcept {
-  return submit(call, stream, describe, issue, [](std::uint64_t, bool) {});
+template <class... Rest>
+CUresult submit(const Call& call, StreamState* stream, Rest&&... rest) noexcept {
+  return streams::submit<CudaLayer>(call, stream, rest...);
 }
 
 /// A submission that is counted, but never held.
 template <class Issue>
 CUresult submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, CUstream stream,
                        DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
-    return status;
-  }
-  const Call call{entry_point, kind, mix(static_cast<Token>(kind), reinterpret_cast<std::uint64_t>(&entry_point)), why};
-  return submit(
-      call, find_stream(stream, by_default),
-      [&](capture::OperationWriter& writer, Token token, bool) {
-        writer.begin(kind == OperationKind::kPointerCopy ? OperationKind::kOther : kind, token);
-        writer.finish();
-      },
-      issue);
+  return streams::submit_unheld<CudaLayer>(
+      entry_point, kind, why, [&] { return find_stream(stream, by_default); }, issue);
 }
 
 }  // namespace refrain::layer::cuda

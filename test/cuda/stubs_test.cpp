@@ -22,7 +22,7 @@
 #include "layer/cuda/driver.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/driver_search.h"
-#include "layer/cuda/elf_exports.h"
+#include "layer/elf_exports.h"
 #include "layer/cuda/export_tables.h"
 #include "layer/cuda/wrappers.h"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-namespace refrain::layer::cuda {
+namespace refrain::layer {
 
 /// For function-local statics: `static Immortal<std::mutex> mutex;`. Allocates nothing itself.
 template <class T>
@@ -19,4 +19,4 @@ class Immortal {
   alignas(T) std::byte storage_[sizeof(T)];
 };
 
-}  // namespace refrain::layer::cuda
+}  // namespace refrain::layer

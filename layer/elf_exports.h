@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace refrain::layer::cuda {
+namespace refrain::layer {
 
 struct ExportedFunction {
   std::string name;
@@ -33,4 +33,4 @@ class Segments {
   std::vector<Range> ranges_;
 };
 
-}  // namespace refrain::layer::cuda
+}  // namespace refrain::layer

@@ -1,4 +1,4 @@
-#include "layer/cuda/elf_exports.h"
+#include "layer/elf_exports.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace refrain::layer::cuda {
+namespace refrain::layer {
 namespace {
 
 template <class T>
@@ -117,4 +117,4 @@ bool Segments::contains(const void* address, std::size_t bytes) const noexcept {
   });
 }
 
-}  // namespace refrain::layer::cuda
+}  // namespace refrain::layer

@@ -1,0 +1,182 @@
+#include "layer/library_search.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace refrain::layer {
+namespace {
+
+#if defined(__x86_64__)
+constexpr int kMachine = EM_X86_64;
+constexpr std::int32_t kCacheFlags = 0x0303;  // ELF, libc6, x86-64
+#else
+#error "Refrain knows x86-64 only here."
+#endif
+
+constexpr std::size_t kLongestNames = 4U << 20U;
+
+// The layout of the cache, from glibc's dl-cache.h ("glibc-ld.so.cache1.1").
+struct CacheHeader {
+  char magic[20];
+  std::uint32_t count;
+  std::uint32_t string_bytes;
+  std::uint8_t flags;
+  std::uint8_t padding[3];
+  std::uint32_t extensions;
+  std::uint32_t unused[3];
+};
+struct CacheEntry {
+  std::int32_t flags;
+  std::uint32_t key;    // offset of the name, from the header on
+  std::uint32_t value;  // offset of the path
+  std::uint32_t os_version;
+  std::uint64_t hardware;
+};
+static_assert(sizeof(CacheHeader) == 48 && sizeof(CacheEntry) == 24);
+constexpr std::string_view kCacheMagic = "glibc-ld.so.cache1.1";
+
+// The zero-terminated text at `offset`; empty if it doesn't end inside.
+std::string_view text_at(std::string_view data, std::size_t offset) {
+  if (offset >= data.size()) {
+    return {};
+  }
+  const std::size_t end = data.find('\0', offset);
+  return end == std::string_view::npos ? std::string_view() : data.substr(offset, end - offset);
+}
+
+std::string read_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::vector<std::string> folders_of_variable() {
+  std::vector<std::string> folders;
+  const char* const variable = std::getenv("LD_LIBRARY_PATH");
+  if (variable == nullptr) {
+    return folders;
+  }
+  const std::string_view text(variable);
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of(":;", begin), text.size());
+    if (end != begin) {  // an empty one is the current directory: nobody has his driver there
+      folders.emplace_back(text.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+  return folders;
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path result = std::filesystem::absolute(path, error);
+  return error ? path : result.string();
+}
+
+}  // namespace
+
+std::vector<std::string> search_linker_cache(std::string_view cache, std::string_view name) {
+  std::vector<std::string> found;
+  // In front there may be a cache in the format of older linkers.
+  const std::size_t start = cache.find(kCacheMagic);
+  if (start == std::string_view::npos || cache.size() - start < sizeof(CacheHeader)) {
+    return found;
+  }
+  const std::string_view data = cache.substr(start);
+  CacheHeader header{};
+  std::memcpy(&header, data.data(), sizeof(header));
+  const std::size_t room = (data.size() - sizeof(header)) / sizeof(CacheEntry);
+  const std::size_t count = std::min<std::size_t>(header.count, room);
+  for (std::size_t index = 0; index < count; ++index) {
+    CacheEntry entry{};
+    std::memcpy(&entry, data.data() + sizeof(header) + index * sizeof(entry), sizeof(entry));
+    if ((entry.flags & 0xffff) != kCacheFlags || text_at(data, entry.key) != name) {
+      continue;
+    }
+    if (const std::string_view path = text_at(data, entry.value); path.starts_with('/')) {
+      found.emplace_back(path);
+    }
+  }
+  return found;
+}
+
+bool is_library(const std::string& path) {
+  Elf64_Ehdr header{};
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) {
+    return false;
+  }
+  struct stat status {};
+  const bool complete = fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                        read(file, &header, sizeof(header)) == static_cast<ssize_t>(sizeof(header));
+  close(file);
+  return complete && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+         header.e_machine == kMachine && header.e_type == ET_DYN;
+}
+
+bool exports(const std::string& path, std::string_view symbol) {
+  std::ifstream file(path, std::ios::binary);
+  const auto read_at = [&file](std::uint64_t offset, void* data, std::size_t bytes) {
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(offset));
+    return static_cast<bool>(file.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes)));
+  };
+  Elf64_Ehdr header{};
+  if (!read_at(0, &header, sizeof(header)) || header.e_shentsize != sizeof(Elf64_Shdr)) {
+    return false;
+  }
+  const auto section = [&](std::size_t index, Elf64_Shdr* found) {
+    return index < header.e_shnum && read_at(header.e_shoff + index * sizeof(*found), found, sizeof(*found));
+  };
+  for (std::size_t index = 0; index < header.e_shnum; ++index) {
+    Elf64_Shdr symbols{};
+    Elf64_Shdr names{};
+    if (!section(index, &symbols) || symbols.sh_type != SHT_DYNSYM) {
+      continue;
+    }
+    if (!section(symbols.sh_link, &names) || names.sh_size > kLongestNames) {
+      return false;
+    }
+    const std::string between = std::string(1, '\0').append(symbol).append(1, '\0');
+    std::string text(names.sh_size, '\0');
+    return read_at(names.sh_offset, text.data(), text.size()) && text.find(between) != std::string::npos;
+  }
+  return false;
+}
+
+std::vector<std::string> find_libraries(const LibrarySearch& search) {
+  std::vector<std::string> candidates;
+  if (!search.given.empty()) {
+    candidates.push_back(search.given);
+  } else {
+    for (const std::string& folder : folders_of_variable()) {
+      candidates.push_back(folder + "/" + search.file);
+    }
+    for (std::string& path : search_linker_cache(read_file("/etc/ld.so.cache"), search.file)) {
+      candidates.push_back(std::move(path));
+    }
+    for (const char* folder : search.folders) {
+      candidates.push_back(std::string(folder) + "/" + search.file);
+    }
+  }
+  std::vector<std::string> found;
+  for (const std::string& candidate : candidates) {
+    const std::string path = absolute(candidate);
+    if (std::find(found.begin(), found.end(), path) == found.end() && is_library(path) &&
+        !exports(path, search.own_marker)) {
+      found.push_back(path);
+    }
+  }
+  return found;
+}
+
+}  // namespace refrain::layer

@@ -1,0 +1,55 @@
+// What the engine asks of the layer of an API with streams.
+#pragma once
+
+#include "layer/streams/objects.h"
+#include "replay/engine.h"
+
+namespace refrain::layer::streams {
+
+/// L has, besides what objects.h lists, name_of_function(id).
+template <class L>
+class Hooks final : public replay::LayerHooks {
+ public:
+  using Api = typename L::Api;
+
+  /// Records the application's event of a held record.
+  void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept override {
+    auto& record = *reinterpret_cast<EventState<Api>*>(operation.header().promise);
+    auto& backend = *L::runtime().backend;
+    const typename Api::Driver& driver = L::runtime().driver;
+    if (event != backends::kNoEvent) {
+      backend.release_event(event);
+    }
+    // Parts of a graph may be submitted in another order than the calls: the newest record counts.
+    const std::uint64_t sequence = operation.header().sequence;
+    if (status != 0 || sequence < record.recorded_sequence.load(std::memory_order_relaxed)) {
+      return;
+    }
+    record.recorded_sequence.store(sequence, std::memory_order_relaxed);
+    backends::Stream<Api>& stream = backends::Stream<Api>::of(operation.header().queue_handle);
+    const typename Api::Scope scope(driver, stream.context);
+    // If the stream only waits for a graph on another one, the event is recorded there.
+    const backends::Stream<Api>& place = backend.links().recording_place(stream);
+    const auto handle = reinterpret_cast<typename Api::EventHandle>(record.handle.load(std::memory_order_relaxed));
+    if (Api::record_event(driver, handle, place.handle) != Api::kSuccess) {
+      // The program was told that it is recorded. Who asks the event finds an older record, which is done, and so the
+      // work must be: slow and right.
+      Api::synchronize(driver, place.handle);
+    }
+    record.set_point(backends::StreamOrder<Api>::now(stream));
+  }
+
+  /// Nothing can be retained. The backend refuses to record what is gone, and whoever destroys something waits until
+  /// nothing is being recorded.
+  bool retain_objects(const capture::OperationView& /*operation*/) noexcept override { return true; }
+  void release_objects(const capture::OperationView& /*operation*/) noexcept override {}
+
+  backends::Event acquire_event(capture::WaitRef wait) noexcept override {
+    auto* event = backends::EventPool<Api>::borrow(reinterpret_cast<typename Api::EventHandle>(wait));
+    return event == nullptr ? backends::kNoEvent : event->as_event();
+  }
+
+  std::string function_name(capture::FunctionId function) noexcept override { return L::name_of_function(function); }
+};
+
+}  // namespace refrain::layer::streams

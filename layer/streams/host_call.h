@@ -1,0 +1,76 @@
+// Host calls: calls that may observe or change anything end what is held.
+#pragma once
+
+#include <cerrno>
+#include <utility>
+
+#include "layer/report_signal.h"
+#include "layer/streams/objects.h"
+#include "replay/engine.h"
+
+namespace refrain::layer::streams {
+
+/// An error of held work that a stub flushed: the stub cannot report it, the next typed call of the thread does.
+template <class L>
+struct PendingError {
+  static inline thread_local int value __attribute__((tls_model("initial-exec"))) = 0;
+};
+
+/// Flushes what every thread holds, and reports the call to the calling thread's lane.
+template <class L>
+class HostCall {
+ public:
+  using Status = typename L::Api::Status;
+
+  /// `unknown`: the call may itself submit work.
+  explicit HostCall(const replay::EntryPoint& entry_point, bool unknown = true) noexcept
+      : entry_point_(entry_point), engine_(L::engine()) {
+    if (engine_ != nullptr) {
+      held_error_ = engine_->flush_all(entry_point);
+      print_wanted_report(*engine_);
+      if (unknown) {
+        L::runtime().backend->order().forget();
+      }
+    } else if (replay::Engine* failed = L::any_engine(); failed != nullptr && failed->anything_held()) {
+      failed->flush_all(entry_point);  // it gave up while something was held
+    }
+    if (L::runtime().backend != nullptr) {
+      L::runtime().backend->links().settle_all();
+    }
+  }
+
+  /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
+  Status done(Status status, bool waited) noexcept {
+    if (engine_ == nullptr) {
+      return status;
+    }
+    engine_->lane().host_call_done(entry_point_, waited);
+    const int pending = std::exchange(PendingError<L>::value, 0);
+    const int held = held_error_ != 0 ? held_error_ : pending;
+    return held != 0 ? static_cast<Status>(held) : status;
+  }
+
+ private:
+  const replay::EntryPoint& entry_point_;
+  replay::Engine* engine_;
+  int held_error_ = 0;
+};
+
+/// For HOST stubs.
+template <class L>
+void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
+  const int saved_errno = errno;
+  // One that gave up may still hold something.
+  replay::Engine* running = L::any_engine();
+  if (running != nullptr && (running->active() || running->anything_held())) {
+    if (const int error = running->flush_all(entry_point); error != 0) {
+      PendingError<L>::value = error;
+    }
+    L::runtime().backend->links().settle_all();
+    L::runtime().backend->order().forget();
+    print_wanted_report(*running);
+  }
+  errno = saved_errno;
+}
+
+}  // namespace refrain::layer::streams

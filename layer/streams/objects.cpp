@@ -1,0 +1,29 @@
+#include "layer/streams/objects.h"
+
+namespace refrain::layer {
+
+ObjectId next_object_id() noexcept {
+  static std::atomic<ObjectId> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+namespace streams {
+
+void FunctionState::add_parameter(std::uint32_t size, std::uint32_t buffer_offset) {
+  capture::ArgumentDescriptor descriptor;
+  descriptor.kind = capture::ArgumentKind::kValue;
+  descriptor.size = size;
+  descriptors.push_back(descriptor);
+  offsets.push_back(value_bytes);
+  buffer_offsets.push_back(buffer_offset);
+  value_bytes += static_cast<std::uint32_t>(descriptor.stored_bytes());
+}
+
+void FunctionState::end_parameters() {
+  capture::ArgumentDescriptor shared;
+  shared.kind = capture::ArgumentKind::kLocalMemory;
+  descriptors.push_back(shared);
+}
+
+}  // namespace streams
+}  // namespace refrain::layer

@@ -1,0 +1,143 @@
+// What the layer of an API with streams (CUDA, HIP) knows of streams, events and functions: one record each, found by
+// handle, made when the handle is first seen. Handles reach programs on so many ways that watching where they are made
+// would never be complete; the driver is asked instead.
+//
+// The templates of this folder have one of two parameters: the backend's Api (backends/streams/stream.h), or the
+// layer's L, which has
+//
+//   Api
+//   runtime()         the StreamRuntime<Api> of the process
+//   engine()          the engine if it is at work; null: pass everything through
+//   any_engine()      the engine, also one that gave up
+//   objects()         the Objects<Api> of the process
+//   tell_recorder(stream, entry_point, operation)    in capture mode
+//   on_hold(status)   a call was held, and nothing of the driver was called for it
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/streams/stream_backend.h"
+#include "capture/operation.h"
+#include "capture/recorder.h"
+#include "layer/registry.h"
+#include "replay/lane.h"
+
+namespace refrain::layer {
+
+using capture::Handle;
+using capture::ObjectId;
+using capture::OperationKind;
+using capture::Token;
+
+template <class T>
+[[nodiscard]] Handle handle_of(T* object) noexcept {
+  return reinterpret_cast<Handle>(object);
+}
+
+/// A number never given before in this process. Thread-safe.
+[[nodiscard]] ObjectId next_object_id() noexcept;
+
+namespace streams {
+
+template <class Api>
+struct StreamRuntime {
+  typename Api::Driver driver;
+  backends::StreamBackend<Api>* backend = nullptr;
+  capture::Recorder* recorder = nullptr;  ///< in capture mode
+  /// Stream captures of the application under way: nothing is looked at meanwhile.
+  std::atomic<std::uint32_t> captures{0};
+};
+
+template <class Api>
+struct StreamState;
+
+/// What streams of one context have in common.
+template <class Api>
+struct ContextState {
+  typename Api::ContextHandle handle = Api::kNoContext;
+  ObjectId id = 0;
+  std::atomic<StreamState<Api>*> legacy{nullptr};  ///< its default stream, once it was used
+  std::uint32_t roles = 0;                         ///< streams seen in it
+};
+
+template <class Api>
+struct StreamState {
+  std::atomic<std::uint64_t> handle{0};
+  StreamState* next_free = nullptr;
+  replay::QueueSlot slot;
+  backends::Stream<Api> stream;
+  Token token_seed = 0;
+  ContextState<Api>* context = nullptr;
+  const char* unholdable = nullptr;  ///< nothing of this stream is ever held, and why
+  void reset() noexcept {}           // records of streams are never used again: see backends::Stream
+};
+
+template <class Api>
+struct EventState {
+  std::atomic<std::uint64_t> handle{0};
+  EventState* next_free = nullptr;
+  bool timing = true;
+  /// Lane and number of the newest record and of the newest held wait that names what was recorded before.
+  std::atomic<std::uint64_t> lane{0};
+  std::atomic<std::uint64_t> sequence{0};
+  std::atomic<std::uint64_t> waiting_lane{0};
+  std::atomic<std::uint64_t> waiting_sequence{0};
+  std::atomic<std::uint64_t> recorded_sequence{0};  ///< newest record of `lane` that reached the driver
+  std::atomic<const backends::Stream<Api>*> point_stream{nullptr};
+  std::atomic<std::uint64_t> point_tail{0};
+
+  void set_point(const backends::StreamPoint<Api>& point) noexcept {
+    point_stream.store(point.stream, std::memory_order_relaxed);
+    point_tail.store(point.tail, std::memory_order_relaxed);
+  }
+  [[nodiscard]] backends::StreamPoint<Api> point() const noexcept {
+    return {point_stream.load(std::memory_order_relaxed), point_tail.load(std::memory_order_relaxed)};
+  }
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    timing = true;
+    for (auto* number : {&lane, &sequence, &waiting_lane, &waiting_sequence, &recorded_sequence, &point_tail}) {
+      number->store(0, std::memory_order_relaxed);
+    }
+    point_stream.store(nullptr, std::memory_order_relaxed);
+  }
+};
+
+struct FunctionState {
+  std::atomic<std::uint64_t> handle{0};
+  FunctionState* next_free = nullptr;
+  capture::FunctionId id = 0;
+  std::string name;
+  /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
+  std::vector<capture::ArgumentDescriptor> descriptors;
+  std::vector<std::uint32_t> offsets;         ///< of each parameter among the record's values
+  std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
+  std::uint32_t value_bytes = 0;
+  const char* unholdable = nullptr;
+  void reset() noexcept {
+    handle.store(0, std::memory_order_relaxed);
+    name.clear();
+    descriptors.clear();
+    offsets.clear();
+    buffer_offsets.clear();
+    value_bytes = 0;
+    unholdable = nullptr;
+  }
+  /// May throw std::bad_alloc.
+  void add_parameter(std::uint32_t size, std::uint32_t buffer_offset);
+  /// After the last parameter.
+  void end_parameters();
+};
+
+template <class Api>
+struct Objects {
+  Registry<StreamState<Api>> streams;
+  Registry<EventState<Api>> events;
+  Registry<FunctionState> functions;
+};
+
+}  // namespace streams
+}  // namespace refrain::layer

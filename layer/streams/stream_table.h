@@ -1,0 +1,212 @@
+// Streams by their handles, and what ends them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "layer/streams/host_call.h"
+#include "layer/streams/objects.h"
+
+namespace refrain::layer::streams {
+
+/// Which default stream a function means by 0.
+enum class DefaultStream : bool { kLegacy, kPerThread };
+
+// Keys of default streams: no handle is an odd number or ends like this.
+inline constexpr std::uint64_t kLegacyKey = 1;
+inline constexpr std::uint64_t kPerThreadKey = 2;
+
+/// The key of the calling thread's default stream.
+inline std::uint64_t per_thread_key(std::uint64_t context) noexcept {
+  thread_local const char mark = 0;
+  return capture::mix(context, reinterpret_cast<std::uint64_t>(&mark)) << 2U | kPerThreadKey;
+}
+
+[[nodiscard]] inline capture::DefaultOrder order_of(backends::StreamKind kind) noexcept {
+  switch (kind) {
+    case backends::StreamKind::kLegacy: return capture::DefaultOrder::kIsDefault;
+    case backends::StreamKind::kBlocking:
+    case backends::StreamKind::kPerThread: return capture::DefaultOrder::kWithDefault;
+    case backends::StreamKind::kNonBlocking: break;
+  }
+  return capture::DefaultOrder::kNone;
+}
+
+/// To be called before work is submitted to `stream` or waited for: what other threads hold and must come first
+/// is flushed.
+template <class Api>
+void settle(replay::Engine& running, StreamState<Api>& stream) noexcept {
+  running.settle(stream.slot);
+  if (!running.anything_held()) {
+    return;
+  }
+  switch (stream.slot.info.default_order) {
+    case capture::DefaultOrder::kNone: break;
+    case capture::DefaultOrder::kIsDefault: running.settle_others(); break;
+    case capture::DefaultOrder::kWithDefault:
+      if (StreamState<Api>* legacy = stream.context->legacy.load(std::memory_order_acquire); legacy != nullptr) {
+        running.settle(legacy->slot);
+      }
+      break;
+  }
+}
+
+/// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
+/// handle is invalid), device_id(context, otherwise) (for the capture file) and forget_functions().
+template <class L>
+class StreamTable {
+ public:
+  using Api = typename L::Api;
+  using State = StreamState<Api>;
+
+  /// The one of the process; never destroyed.
+  static StreamTable& all() noexcept {
+    static StreamTable& table = *new StreamTable;
+    return table;
+  }
+
+  /// Makes the record of a stream that was seen for the first time. Null if the handle is invalid.
+  State* adopt(std::uint64_t key, typename Api::StreamHandle handle, backends::StreamKind kind) noexcept;
+
+  /// Everything that is known of streams and kernels goes, and every graph: before `context` is destroyed
+  /// (kNoContext: any may be).
+  void forget_all(typename Api::ContextHandle context) noexcept;
+
+  /// The call that destroys a stream.
+  template <class Destroy>
+  typename Api::Status destroy_stream(const replay::EntryPoint& entry_point, typename Api::StreamHandle handle,
+                                      Destroy&& destroy) noexcept {
+    HostCall<L> host_call(entry_point, false);
+    State* stream = L::objects().streams.find(handle_of(handle));
+    replay::Engine* running = L::engine();
+    if (stream == nullptr || running == nullptr) {
+      return host_call.done(destroy(), false);
+    }
+    {
+      const std::lock_guard guard(mutex_);
+      std::erase(live_, stream);
+    }
+    running->queue_gone(stream->slot);
+    const auto recording = L::runtime().backend->no_recording();
+    forget(stream);
+    return host_call.done(destroy(), false);
+  }
+
+  /// The call that destroys a context, or resets a device.
+  template <class Destroy>
+  typename Api::Status destroy_context(const replay::EntryPoint& entry_point, typename Api::ContextHandle context,
+                                       Destroy&& destroy) noexcept {
+    HostCall<L> host_call(entry_point);
+    if (L::engine() != nullptr) {
+      forget_all(context);
+    }
+    return host_call.done(destroy(), true);
+  }
+
+ private:
+  void forget(State* stream) noexcept;
+
+  std::mutex mutex_;
+  std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_;
+  std::vector<State*> live_;
+};
+
+template <class L>
+auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle, backends::StreamKind kind) noexcept
+    -> State* {
+  replay::Engine* running = L::engine();
+  State* made = running == nullptr ? nullptr : L::objects().streams.make();
+  if (made == nullptr || !L::describe(made->stream, handle, kind)) {
+    return nullptr;  // a few hundred bytes that nobody uses again: the handle was invalid
+  }
+  try {
+    const std::lock_guard guard(mutex_);
+    if (State* other = L::objects().streams.find(key); other != nullptr) {
+      return other;
+    }
+    auto& context = contexts_[made->stream.context];
+    if (context == nullptr) {
+      context = std::make_unique<ContextState<Api>>();
+      context->handle = made->stream.context;
+      context->id = next_object_id();
+    }
+    made->context = context.get();
+    capture::QueueInfo& info = made->slot.info;
+    info.id = next_object_id();
+    info.handle = handle_of(&made->stream);
+    info.context = context->id;
+    info.device = L::device_id(made->stream.context, context->id);
+    // The default stream is the same one in every run, whoever comes first.
+    info.role = made->stream.kind == backends::StreamKind::kLegacy ? 0 : ++context->roles;
+    info.default_order = order_of(made->stream.kind);
+    made->stream.id.store(info.id, std::memory_order_release);
+    made->token_seed =
+        capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
+    if (made->stream.kind == backends::StreamKind::kPerThread) {
+      made->unholdable = "its stream is the thread's default stream, which other threads cannot name";
+    }
+    running->adopt_queue(made->slot);
+    if (made->unholdable == nullptr && !made->slot.capabilities.native) {
+      made->unholdable = made->slot.capabilities.why_not;
+    }
+    live_.push_back(made);
+    if (!L::objects().streams.insert(made, key)) {
+      live_.pop_back();
+      return nullptr;
+    }
+    if (made->stream.kind == backends::StreamKind::kLegacy) {
+      context->legacy.store(made, std::memory_order_release);
+    }
+    return made;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+/// Under no_recording(), after everything held was flushed.
+template <class L>
+void StreamTable<L>::forget(State* stream) noexcept {
+  L::objects().streams.erase(stream);
+  L::runtime().backend->links().forget(stream->stream);
+  if (State* expected = stream; stream->stream.kind == backends::StreamKind::kLegacy) {
+    stream->context->legacy.compare_exchange_strong(expected, nullptr);
+  }
+  stream->stream.id.store(0, std::memory_order_release);
+}
+
+template <class L>
+void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
+  L::forget_functions();
+  std::vector<State*> gone;
+  {
+    const std::lock_guard guard(mutex_);
+    gone.swap(live_);
+  }
+  replay::Engine* running = L::engine();
+  for (State* stream : gone) {
+    if (running != nullptr) {
+      running->queue_gone(stream->slot);
+    }
+  }
+  const auto recording = L::runtime().backend->no_recording();
+  for (State* stream : gone) {
+    forget(stream);
+  }
+  L::runtime().backend->context_gone(context);
+}
+
+/// The call that unloads code.
+template <class L, class Unload>
+typename L::Api::Status unload(const replay::EntryPoint& entry_point, Unload&& call) noexcept {
+  HostCall<L> host_call(entry_point, false);
+  if (L::engine() == nullptr) {
+    return host_call.done(call(), false);
+  }
+  L::forget_functions();
+  const auto recording = L::runtime().backend->no_recording();
+  return host_call.done(call(), false);
+}
+
+}  // namespace refrain::layer::streams
