@@ -117,4 +117,17 @@ bool Segments::contains(const void* address, std::size_t bytes) const noexcept {
   });
 }
 
+std::span<const std::byte> Segments::extent() const noexcept {
+  if (ranges_.empty()) {
+    return {};
+  }
+  const char* begin = ranges_.front().begin;
+  const char* end = ranges_.front().end;
+  for (const Range& range : ranges_) {
+    begin = std::min(begin, range.begin);
+    end = std::max(end, range.end);
+  }
+  return {reinterpret_cast<const std::byte*>(begin), static_cast<std::size_t>(end - begin)};
+}
+
 }  // namespace refrain::layer

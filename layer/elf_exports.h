@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ class Segments {
   Segments(const void* address, Kind kind);
   /// Whether `bytes` from `address` on lie in one of them.
   [[nodiscard]] bool contains(const void* address, std::size_t bytes) const noexcept;
+  /// From the first byte of all of them to the last; empty if there is none.
+  [[nodiscard]] std::span<const std::byte> extent() const noexcept;
 
  private:
   struct Range {

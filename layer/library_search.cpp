@@ -123,34 +123,78 @@ bool is_library(const std::string& path) {
          header.e_machine == kMachine && header.e_type == ET_DYN;
 }
 
-bool exports(const std::string& path, std::string_view symbol) {
-  std::ifstream file(path, std::ios::binary);
-  const auto read_at = [&file](std::uint64_t offset, void* data, std::size_t bytes) {
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(offset));
-    return static_cast<bool>(file.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes)));
-  };
-  Elf64_Ehdr header{};
-  if (!read_at(0, &header, sizeof(header)) || header.e_shentsize != sizeof(Elf64_Shdr)) {
+namespace {
+
+/// An ELF file's sections, read as they are asked for.
+class SectionReader {
+ public:
+  explicit SectionReader(const std::string& path) : file_(path, std::ios::binary) {
+    good_ = read_at(0, &header_, sizeof(header_)) && std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
+            header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_shentsize == sizeof(Elf64_Shdr);
+  }
+  bool read_at(std::uint64_t offset, void* data, std::size_t bytes) {
+    file_.clear();
+    file_.seekg(static_cast<std::streamoff>(offset));
+    return static_cast<bool>(file_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes)));
+  }
+  bool section(std::size_t index, Elf64_Shdr* found) {
+    return good_ && index < header_.e_shnum && read_at(header_.e_shoff + index * sizeof(*found), found, sizeof(*found));
+  }
+  /// The first section of this type.
+  bool find(std::uint32_t type, Elf64_Shdr* found) {
+    for (std::size_t index = 0; good_ && index < header_.e_shnum; ++index) {
+      if (section(index, found) && found->sh_type == type) {
+        return true;
+      }
+    }
     return false;
   }
-  const auto section = [&](std::size_t index, Elf64_Shdr* found) {
-    return index < header.e_shnum && read_at(header.e_shoff + index * sizeof(*found), found, sizeof(*found));
-  };
-  for (std::size_t index = 0; index < header.e_shnum; ++index) {
-    Elf64_Shdr symbols{};
-    Elf64_Shdr names{};
-    if (!section(index, &symbols) || symbols.sh_type != SHT_DYNSYM) {
-      continue;
+  /// The whole section; empty if it is unreasonably large, or not there.
+  std::string content(const Elf64_Shdr& which) {
+    if (which.sh_size > kLongestNames) {
+      return {};
     }
-    if (!section(symbols.sh_link, &names) || names.sh_size > kLongestNames) {
-      return false;
-    }
-    const std::string between = std::string(1, '\0').append(symbol).append(1, '\0');
-    std::string text(names.sh_size, '\0');
-    return read_at(names.sh_offset, text.data(), text.size()) && text.find(between) != std::string::npos;
+    std::string text(which.sh_size, '\0');
+    return read_at(which.sh_offset, text.data(), text.size()) ? text : std::string();
   }
-  return false;
+
+ private:
+  std::ifstream file_;
+  Elf64_Ehdr header_{};
+  bool good_ = false;
+};
+
+}  // namespace
+
+bool exports(const std::string& path, std::string_view symbol) {
+  SectionReader file(path);
+  Elf64_Shdr symbols{};
+  Elf64_Shdr names{};
+  if (!file.find(SHT_DYNSYM, &symbols) || !file.section(symbols.sh_link, &names)) {
+    return false;
+  }
+  const std::string between = std::string(1, '\0').append(symbol).append(1, '\0');
+  return file.content(names).find(between) != std::string::npos;
+}
+
+std::vector<std::string> dynamic_names(const std::string& path, DynamicName kind) {
+  std::vector<std::string> found;
+  SectionReader file(path);
+  Elf64_Shdr dynamic{};
+  Elf64_Shdr names{};
+  if (!file.find(SHT_DYNAMIC, &dynamic) || !file.section(dynamic.sh_link, &names)) {
+    return found;
+  }
+  const std::string entries = file.content(dynamic);
+  const std::string text = file.content(names);
+  for (std::size_t at = 0; at + sizeof(Elf64_Dyn) <= entries.size(); at += sizeof(Elf64_Dyn)) {
+    Elf64_Dyn entry{};
+    std::memcpy(&entry, entries.data() + at, sizeof(entry));
+    if (entry.d_tag == (kind == DynamicName::kSoname ? DT_SONAME : DT_NEEDED)) {
+      found.emplace_back(text_at(text, entry.d_un.d_val));
+    }
+  }
+  return found;
 }
 
 std::vector<std::string> find_libraries(const LibrarySearch& search) {

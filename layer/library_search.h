@@ -27,6 +27,10 @@ bool is_library(const std::string& path);
 /// Whether the library at `path` has `symbol` among the names of its dynamic symbols.
 bool exports(const std::string& path, std::string_view symbol);
 
+enum class DynamicName { kSoname, kNeeded };
+/// The names of this kind in the dynamic section of the program or library at `path`; none if it is neither.
+std::vector<std::string> dynamic_names(const std::string& path, DynamicName kind);
+
 /// Paths that the dynamic linker's cache (content of /etc/ld.so.cache) has for `name`. Trusts nothing in it.
 std::vector<std::string> search_linker_cache(std::string_view cache, std::string_view name);
 

@@ -26,6 +26,8 @@ struct CudaApi {
   static constexpr Status kOutOfMemory = CUDA_ERROR_OUT_OF_MEMORY;
   static constexpr Status kInvalidHandle = CUDA_ERROR_INVALID_HANDLE;
   static constexpr Status kNotSupported = CUDA_ERROR_NOT_SUPPORTED;
+  static constexpr Status kCaptureWrongThread = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+  static constexpr Status kCaptureUnmatched = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   static constexpr ContextHandle kNoContext = nullptr;
 
   static std::uint64_t number_of(CUcontext context) noexcept { return reinterpret_cast<std::uint64_t>(context); }

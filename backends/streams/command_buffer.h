@@ -130,10 +130,10 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
   }
   const typename Api::Scope scope(parts_.driver, main_->context);
   if (executable_ != nullptr) {
-    Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr));
+    static_cast<void>(Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr)));
   }
   if (graph_ != nullptr) {
-    Api::destroy_graph(parts_.driver, std::exchange(graph_, nullptr));
+    static_cast<void>(Api::destroy_graph(parts_.driver, std::exchange(graph_, nullptr)));
   }
 }
 
@@ -282,7 +282,7 @@ Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* do
   // The work is submitted: from here on a failure must not make anybody submit it again. Without an event
   // those who asked for one wait on the host instead, which is slow and right.
   if (done != nullptr && record_end(done) != Api::kSuccess) {
-    Api::synchronize(parts_.driver, main_->handle);
+    static_cast<void>(Api::synchronize(parts_.driver, main_->handle));
   }
   parts_.links.link(*main_, others_);
   return {};

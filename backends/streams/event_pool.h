@@ -113,7 +113,7 @@ void EventPool<Api>::release(NativeEvent<Api>& event) noexcept {
       }
       // It was out while a context went, maybe its own, whose address may be another one's by now.
     } catch (...) {
-      Api::destroy_event(driver_, event.handle);
+      static_cast<void>(Api::destroy_event(driver_, event.handle));
     }
   }
   delete &event;

@@ -8,7 +8,7 @@
 // What these APIs call differently is in one structure for each (CudaApi, HipApi), the parameter of the templates:
 //
 //   Driver, Status, StreamHandle, ContextHandle, EventHandle, GraphHandle, NodeHandle, ExecHandle
-//   kSuccess, kNotReady, kOutOfMemory, kInvalidHandle, kNotSupported      values of Status
+//   kSuccess, kNotReady, kOutOfMemory, kInvalidHandle, kNotSupported, kCaptureWrongThread, kCaptureUnmatched  (Status)
 //   kNoContext                                                            "none", where all are meant: "any"
 //   number_of(context)              the same number for the same context
 //   Scope(driver, context)          makes a context current while it lives; status()

@@ -203,7 +203,7 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
         events_.release(*event);
       }
       // The work is submitted. Who would have waited for the event finds the work done.
-      Api::synchronize(driver_, stream.handle);
+      static_cast<void>(Api::synchronize(driver_, stream.handle));
       status = Api::kSuccess;
     }
   }

@@ -105,7 +105,7 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
     events_.release(*event);
   }
   if (status != Api::kSuccess) {
-    Api::synchronize(driver_, main.handle);
+    static_cast<void>(Api::synchronize(driver_, main.handle));
   }
   StreamOrder<Api>::submitted(other);
   order_.waits_for(main, StreamOrder<Api>::now(other));

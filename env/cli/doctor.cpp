@@ -4,6 +4,7 @@
 #include "env/cli/commands.h"
 #include "env/cli/doctor_checks.h"
 #include "env/cli/options.h"
+#include "env/cli/program_check.h"
 
 namespace refrain::env {
 namespace {
@@ -70,14 +71,16 @@ void print_opencl(const json& opencl) {
   print("hooked", opencl["hooked"].get<bool>() ? "yes: " + text(opencl, "proof") : "no: " + text(opencl, "why"));
 }
 
-void print_cuda(const json& cuda) {
-  std::cout << "CUDA\n";
+void print_preloaded(const json& cuda) {
+  const std::string name = text(cuda, "api");
+  std::cout << name << "\n";
   const std::string driver = text(cuda, "driver");
   const std::string version = text(cuda, "driver_version");
-  print("driver", driver.empty() ? "not found" : driver + (version.empty() ? "" : ", for CUDA " + version));
+  print("driver", driver.empty() ? "not found" : driver + (version.empty() ? "" : ", for " + name + " " + version));
   const std::string shim = text(cuda, "layer");
   print("route", text(cuda, "route") + ", " + (shim.empty() ? "no library" : shim));
   print("hooked", cuda["hooked"].get<bool>() ? "yes: " + text(cuda, "proof") : "no: " + text(cuda, "why"));
+  if (const std::string note = text(cuda, "note"); !note.empty()) print("replay", "no: " + note);
 }
 
 void print_command(const json& command) {
@@ -120,9 +123,16 @@ int doctor_command(const CommandArguments& arguments) {
   if (!layer.empty()) {
     for (Variable& variable : activate_opencl(layer, process_variable)) variables.push_back(std::move(variable));
   }
+  const std::string program = split.command.empty() ? std::string() : check_program(split.command.front()).path;
   std::vector<SettingProblem> problems;
   const Settings settings = load_settings(problems);
-  for (Variable& variable : activate_cuda(settings)) variables.push_back(std::move(variable));
+  // One after the other: both lengthen the same list.
+  for (auto* activate : {+[](const Settings&all, const std::string&) { return activate_cuda(all); },
+                         +[](const Settings&all, const std::string&name) { return activate_hip(all, name); }}) {
+    std::vector<Variable> more = activate(settings, program);
+    apply(more);
+    for (Variable& variable : more) variables.push_back(std::move(variable));
+  }
 
   json findings{{"version", REFRAIN_VERSION}, {"settings_problems", json::array()}};
   for (const SettingProblem& problem : problems) {
@@ -130,9 +140,11 @@ int doctor_command(const CommandArguments& arguments) {
   }
   findings["opencl"] = check_opencl(layer, missing, variables);
   findings["cuda"] = check_cuda(settings, variables);
+  findings["hip"] = check_hip(settings, program, variables);
   findings["others"] = check_other_apis();
   bool hooked = findings["opencl"]["hooked"].get<bool>() &&
-                (findings["cuda"]["hooked"].get<bool>() || !findings["cuda"]["tried"].get<bool>());
+                (findings["cuda"]["hooked"].get<bool>() || !findings["cuda"]["tried"].get<bool>()) &&
+                (findings["hip"]["hooked"].get<bool>() || !findings["hip"]["tried"].get<bool>());
   if (!split.command.empty()) {
     std::cout.flush();
     findings["command"] = check_command(split.command, layer, variables, as_json);
@@ -145,7 +157,8 @@ int doctor_command(const CommandArguments& arguments) {
     std::cout << "Refrain " REFRAIN_VERSION "\n";
     for (const json& problem : findings["settings_problems"]) print("setting", problem.get<std::string>());
     print_opencl(findings["opencl"]);
-    print_cuda(findings["cuda"]);
+    print_preloaded(findings["cuda"]);
+    print_preloaded(findings["hip"]);
     for (const json& api : findings["others"]) {
       const std::string library = text(api, "library");
       const std::string error = text(api, "error");

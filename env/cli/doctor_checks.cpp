@@ -74,7 +74,8 @@ bool is_off(const std::string& line) {
 }
 
 const char* const kSwitchedOff =
-    "the layer is loaded, but switched off: by mode, by opencl or cuda, or because this is a child and children are "
+    "the layer is loaded, but switched off: by mode, by opencl, cuda or hip, or because this is a child and children "
+    "are "
     "not followed";
 
 json check_opencl(const std::string& layer, const std::string& missing, const std::vector<Variable>& activation) {
@@ -116,8 +117,7 @@ json check_other_apis() {
     const char* name;
     std::vector<const char*> libraries;
   };
-  const Api apis[] = {{"HIP", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}},
-                      {"Level Zero", {"libze_loader.so.1"}}};
+  const Api apis[] = {{"Level Zero", {"libze_loader.so.1"}}};
   json result = json::array();
   for (const Api& api : apis) {
     json entry{{"api", api.name}, {"library", ""}, {"hooked", false}, {"route", ""}};
@@ -199,7 +199,7 @@ std::string why_command_has_no_layer(const std::vector<ProcessTrace>& traces, co
     }
   }
   if (traces.empty()) return "no process of it loads libraries in the usual way (statically linked, or set-user-id)";
-  return "no process of it loads an OpenCL loader (libOpenCL.so.1) or makes a CUDA call";
+  return "no process of it loads an OpenCL loader (libOpenCL.so.1) or makes a CUDA or HIP call";
 }
 
 // Where the dynamic linker writes; removed with its contents.

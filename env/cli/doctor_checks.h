@@ -20,7 +20,10 @@ nlohmann::json check_opencl(const std::string& layer, const std::string& missing
 /// CUDA call. "tried" is false where there is nothing to hook: no driver, or CUDA is switched off.
 nlohmann::json check_cuda(const Settings& settings, const std::vector<Variable>& activation);
 
-/// HIP and Level Zero: whether their libraries are there.
+/// The same for HIP and the runtime that `program` (may be empty) will use.
+nlohmann::json check_hip(const Settings& settings, const std::string& program, const std::vector<Variable>& activation);
+
+/// Level Zero: whether its library is there.
 nlohmann::json check_other_apis();
 
 /// Runs `command` as `refrain run` does and finds out whether the layer got in, and if not, why.

@@ -9,6 +9,9 @@
 #if REFRAIN_HAVE_CUDA
 #include "layer/cuda/driver_search.h"
 #endif
+#if REFRAIN_HAVE_HIP
+#include "layer/hip/library_search.h"
+#endif
 
 namespace refrain::env {
 namespace {
@@ -132,7 +135,7 @@ std::vector<Variable> SettingOptions::variables() const {
   Settings scratch;
   for (auto& [name, value] : given) {
     if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
-    if (name.ends_with("_file") || name == "cuda_driver") value = absolute(value);
+    if (name.ends_with("_file") || name == "cuda_driver" || name == "hip_library") value = absolute(value);
     result.push_back({environment_name(name), value});
   }
   return result;
@@ -242,13 +245,42 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
   return result;
 }
 
-std::vector<Variable> activation(const std::vector<Variable>& given, bool preload) {
+std::string find_hip_shim(int major) {
+  return find_library(("librefrain_hip" + std::to_string(major) + ".so").c_str());
+}
+
+std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library,
+                                   int* major) {
+  std::vector<Variable> result;
+#if REFRAIN_HAVE_HIP
+  const layer::hip::FoundLibrary found = layer::hip::choose_library(settings.hip_library, program);
+  if (library != nullptr) *library = found.path;
+  if (major != nullptr) *major = found.major;
+  const std::string shim = find_hip_shim(found.major);
+  if (found.major == 0 || !settings.hip || shim.empty()) return result;
+  append(result, activate_library("LD_PRELOAD", shim, process_variable));
+#else
+  static_cast<void>(settings);
+  static_cast<void>(program);
+  if (library != nullptr) library->clear();
+  if (major != nullptr) *major = 0;
+#endif
+  return result;
+}
+
+std::vector<Variable> activation(const std::vector<Variable>& given, const std::string& program, bool preload) {
   std::vector<Variable> result = given;
   apply(given);
   std::vector<SettingProblem> problems;
   const Settings settings = load_settings(problems);
   if (settings.opencl) append(result, activate_opencl(find_layer(), process_variable));
-  if (preload) append(result, activate_cuda(settings));
+  if (preload) {
+    // Both lengthen the same list.
+    const std::vector<Variable> cuda = activate_cuda(settings);
+    apply(cuda);
+    append(result, cuda);
+    append(result, activate_hip(settings, program));
+  }
   return result;
 }
 

@@ -72,8 +72,16 @@ std::string find_audit();
 /// the real driver's path, empty if there is none.
 std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver = nullptr);
 
+/// Path of the library that takes the place of libamdhip64.so with this major version, found in the same way.
+std::string find_hip_shim(int major);
+
+/// What hooks HIP: nothing if it is switched off, not built, or if there is no runtime. `program` is the file that will
+/// be run; empty: any. `library` and `major`, if given, get the real runtime's path and version, or nothing.
+std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library = nullptr,
+                                   int* major = nullptr);
+
 /// Everything that switches Refrain on: `given` and, unless they are switched off, what hooks OpenCL and, if
-/// `preload` is set, CUDA.
-std::vector<Variable> activation(const std::vector<Variable>& given, bool preload = true);
+/// `preload` is set, CUDA and HIP for `program` (empty: any).
+std::vector<Variable> activation(const std::vector<Variable>& given, const std::string& program, bool preload = true);
 
 }  // namespace refrain::env

@@ -76,8 +76,8 @@ int run_command(const CommandArguments& arguments) {
   if (split.command.empty()) throw UsageError("no command; usage: refrain run [OPTIONS] -- COMMAND [ARGUMENTS...]");
 
   // What nothing can be preloaded into need not try: the dynamic linker would complain.
-  const bool preload = check_program(split.command.front()).obstacle.empty();
-  const std::vector<Variable> variables = activation(options.variables(), preload);
+  const ProgramFile program = check_program(split.command.front());
+  const std::vector<Variable> variables = activation(options.variables(), program.path, program.obstacle.empty());
   apply(variables);
   std::vector<SettingProblem> problems;
   if (!load_settings(problems).follow_children) {
@@ -105,7 +105,7 @@ int env_command(const CommandArguments& arguments) {
     std::cout << markdown();
     return kSuccess;
   }
-  const std::vector<Variable> variables = activation(options.variables());
+  const std::vector<Variable> variables = activation(options.variables(), {});
   nlohmann::json object = nlohmann::json::object();
   for (const Variable& variable : variables) {
     const bool had_one = process_variable(variable.name).has_value();

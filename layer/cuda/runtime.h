@@ -41,6 +41,7 @@ struct CudaLayer {
   static void tell_recorder(const streams::StreamState<Api>& stream, const replay::EntryPoint& entry_point,
                             const capture::OperationView& operation) noexcept;
   static void on_hold(CUresult /*status*/) noexcept {}
+  static void on_held_error(CUresult /*status*/) noexcept {}
   static bool describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept;
   static ObjectId device_id(CUcontext context, ObjectId otherwise);
   static void forget_functions() noexcept;

@@ -1,7 +1,6 @@
 // Calls that wait for the device or ask how far it is, and stream captures of the application.
 
-#include <mutex>
-#include <set>
+#include "layer/streams/waits.h"
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
@@ -10,60 +9,21 @@
 namespace refrain::layer::cuda {
 namespace {
 
-/// A call that observes what was submitted, and submits nothing that could still run when it returns.
-template <class Wait>
-CUresult observe(const replay::EntryPoint& entry_point, bool waits, Wait&& call) noexcept {
-  HostCall host_call(entry_point, false);
-  return host_call.done(call(), waits);
-}
-
-struct Captures {
-  std::mutex mutex;
-  std::set<CUstream> streams;
-};
-Captures& captures() noexcept {
-  static Captures& all = *new Captures;
-  return all;
-}
-
 template <class Begin>
 CUresult begin_capture(const replay::EntryPoint& entry_point, CUstream stream, Begin&& begin) noexcept {
-  HostCall host_call(entry_point);
-  // Counted before it begins: whatever any thread submits from now on may belong to it.
-  runtime.captures.fetch_add(1, std::memory_order_seq_cst);
-  if (replay::Engine* running = engine(); running != nullptr) {
-    running->flush_all(entry_point);
-  }
-  const CUresult status = begin();
-  try {
-    const std::lock_guard guard(captures().mutex);
-    if (status != CUDA_SUCCESS || !captures().streams.insert(stream).second) {
-      runtime.captures.fetch_sub(1, std::memory_order_relaxed);
-    }
-  } catch (...) {
-    // The count stays up: everything passes through from now on.
-  }
-  return host_call.done(status, false);
+  return streams::begin_capture<CudaLayer>(entry_point, stream, begin);
 }
 
 template <class End>
 CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, End&& end) noexcept {
-  HostCall host_call(entry_point);
-  const CUresult status = end();
-  if (status != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD && status != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) {
-    const std::lock_guard guard(captures().mutex);
-    if (captures().streams.erase(stream) != 0) {
-      runtime.captures.fetch_sub(1, std::memory_order_relaxed);
-    }
-  }
-  return host_call.done(status, false);
+  return streams::end_capture<CudaLayer>(entry_point, stream, end);
 }
 
 }  // namespace
 
-#define WAIT(name, waits, parameters, arguments)                               \
-  CUresult wrap::name parameters noexcept {                                    \
-    return observe(entry::name, waits, [&] { return driver.name arguments; }); \
+#define WAIT(name, waits, parameters, arguments)                                                   \
+  CUresult wrap::name parameters noexcept {                                                        \
+    return streams::observe<CudaLayer>(entry::name, waits, [&] { return driver.name arguments; }); \
   }
 WAIT(cuCtxSynchronize, true, (), ())
 WAIT(cuCtxSynchronize_v2, true, (CUcontext context), (context))
@@ -77,12 +37,9 @@ WAIT(cuMemcpyDtoH_v2, true, (void* to, CUdeviceptr from, size_t bytes), (to, fro
 WAIT(cuMemcpyDtoH_v2_ptds, true, (void* to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 #undef WAIT
 
-// These may return before the copy is done (device to device, or host memory that was staged): work that
-// nobody counted.
-#define COPY(name, parameters, arguments)               \
-  CUresult wrap::name parameters noexcept {             \
-    HostCall host_call(entry::name);                    \
-    return host_call.done(driver.name arguments, true); \
+#define COPY(name, parameters, arguments)                                                    \
+  CUresult wrap::name parameters noexcept {                                                  \
+    return streams::copy_now<CudaLayer>(entry::name, [&] { return driver.name arguments; }); \
   }
 COPY(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 COPY(cuMemcpy_ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes), (to, from, bytes))

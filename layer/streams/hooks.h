@@ -34,7 +34,7 @@ class Hooks final : public replay::LayerHooks {
     if (Api::record_event(driver, handle, place.handle) != Api::kSuccess) {
       // The program was told that it is recorded. Who asks the event finds an older record, which is done, and so the
       // work must be: slow and right.
-      Api::synchronize(driver, place.handle);
+      static_cast<void>(Api::synchronize(driver, place.handle));
     }
     record.set_point(backends::StreamOrder<Api>::now(stream));
   }

@@ -47,7 +47,11 @@ class HostCall {
     engine_->lane().host_call_done(entry_point_, waited);
     const int pending = std::exchange(PendingError<L>::value, 0);
     const int held = held_error_ != 0 ? held_error_ : pending;
-    return held != 0 ? static_cast<Status>(held) : status;
+    if (held != 0) {
+      status = static_cast<Status>(held);
+      L::on_held_error(status);
+    }
+    return status;
   }
 
  private:

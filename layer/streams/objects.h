@@ -11,7 +11,8 @@
 //   any_engine()      the engine, also one that gave up
 //   objects()         the Objects<Api> of the process
 //   tell_recorder(stream, entry_point, operation)    in capture mode
-//   on_hold(status)   a call was held, and nothing of the driver was called for it
+//   on_hold(status)   a call was held, and what the driver was called for is not what the program called
+//   on_held_error(status)    a call tells an error of work that was held, and not its own
 #pragma once
 
 #include <atomic>

@@ -90,6 +90,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   const auto issued = [&](StatusOf<L> status, std::uint32_t host_ns) {
     backends::StreamOrder<typename L::Api>::submitted(stream->stream);
     const auto result = static_cast<StatusOf<L>>(lane.issued(status, host_ns));
+    if (result != status) [[unlikely]] {
+      L::on_held_error(result);
+    }
     if (status == L::Api::kSuccess) {
       after(sequence, false);
     }

@@ -1,0 +1,224 @@
+#include "backends/hip/code_object.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace refrain::backends::hip {
+namespace {
+
+constexpr std::string_view kBundle = "__CLANG_OFFLOAD_BUNDLE__";
+constexpr std::string_view kCompressedBundle = "CCOB";
+constexpr std::uint32_t kMetadataNote = 32;  // NT_AMDGPU_METADATA
+constexpr std::size_t kMostBundled = 4096;
+constexpr std::size_t kDeepest = 32;
+
+/// Bytes of which `at` never reads beyond the end.
+class Image {
+ public:
+  Image(const void* start, std::size_t size) noexcept : start_(static_cast<const std::byte*>(start)), size_(size) {}
+  [[nodiscard]] bool has(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return offset <= size_ && bytes <= size_ - offset;
+  }
+  template <class T>
+  bool read(std::uint64_t offset, T* value) const noexcept {
+    if (!has(offset, sizeof(T))) {
+      return false;
+    }
+    std::memcpy(value, start_ + offset, sizeof(T));
+    return true;
+  }
+  [[nodiscard]] Image part(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return has(offset, bytes) ? Image(start_ + offset, bytes) : Image(start_, 0);
+  }
+  [[nodiscard]] std::string_view text(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+    return has(offset, bytes) ? std::string_view(reinterpret_cast<const char*>(start_ + offset), bytes)
+                              : std::string_view();
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  const std::byte* start_;
+  std::size_t size_;
+};
+
+/// Takes the kernels out of the metadata as they are parsed; nothing else of them is kept, and what is nested too deep
+/// ends the parsing.
+class MetadataReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit MetadataReader(ImageLayouts& result) noexcept : result_(result) {}
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t value) override {
+    return value >= 0 && number_unsigned(static_cast<number_unsigned_t>(value));
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (in_argument()) {
+      (key_ == ".offset" ? offset_ : key_ == ".size" ? size_ : ignored_) = value;
+    }
+    return true;
+  }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t& value) override {
+    if (in_argument() && key_ == ".value_kind") {
+      hidden_ = value.starts_with("hidden_");
+    } else if (depth_ == kKernelDepth && key_ == ".name") {
+      name_ = value;
+    }
+    return true;
+  }
+  bool binary(binary_t&) override { return true; }
+  bool key(string_t& name) override {
+    if (depth_ <= kArgumentDepth) {
+      key_ = name;
+    }
+    if (depth_ == 1) {
+      in_kernels_ = name == "amdhsa.kernels";
+    } else if (depth_ == kKernelDepth) {
+      in_arguments_ = in_kernels_ && name == ".args";
+    }
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    if (++depth_ == kKernelDepth && in_kernels_) {
+      name_.clear();
+      parameters_.clear();
+      good_ = true;
+    } else if (in_argument()) {
+      offset_ = size_ = kUnknown;
+      hidden_ = false;
+    }
+    return depth_ < kDeepest;
+  }
+  bool end_object() override {
+    if (in_argument() && !hidden_) {
+      good_ = good_ && offset_ <= kLargestArguments && size_ <= kLargestArguments;
+      parameters_.push_back({static_cast<std::uint32_t>(offset_), static_cast<std::uint32_t>(size_)});
+    } else if (depth_ == kKernelDepth && in_kernels_ && good_ && !name_.empty()) {
+      add();
+    }
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override { return ++depth_ < kDeepest; }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  // The root, the list of kernels, a kernel, its list of arguments, an argument.
+  static constexpr std::size_t kKernelDepth = 3;
+  static constexpr std::size_t kArgumentDepth = 5;
+  static constexpr std::uint64_t kLargestArguments = 1U << 20U;
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+
+  [[nodiscard]] bool in_argument() const noexcept { return depth_ == kArgumentDepth && in_kernels_ && in_arguments_; }
+
+  void add() {
+    const auto [place, fresh] = result_.kernels.try_emplace(name_);
+    if (fresh) {
+      place->second.parameters = parameters_;
+    } else if (place->second.parameters != parameters_) {
+      place->second.differs = true;
+    }
+  }
+
+  ImageLayouts& result_;
+  std::size_t depth_ = 0;
+  bool in_kernels_ = false, in_arguments_ = false, hidden_ = false, good_ = true;
+  std::string key_, name_;
+  std::vector<KernelParameter> parameters_;
+  std::uint64_t offset_ = kUnknown, size_ = kUnknown, ignored_ = 0;
+};
+
+void read_metadata(std::string_view note, ImageLayouts* result) {
+  MetadataReader reader(*result);
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(note.data());
+  static_cast<void>(
+      nlohmann::json::sax_parse(begin, begin + note.size(), &reader, nlohmann::json::input_format_t::msgpack, false));
+}
+
+void read_notes(const Image& segment, ImageLayouts* result) {
+  for (std::uint64_t at = 0;;) {
+    Elf64_Nhdr header{};
+    if (!segment.read(at, &header)) {
+      return;
+    }
+    const std::uint64_t name = at + sizeof(header);
+    const std::uint64_t content = name + (std::uint64_t{header.n_namesz} + 3) / 4 * 4;
+    if (!segment.has(content, header.n_descsz)) {
+      return;
+    }
+    if (header.n_type == kMetadataNote && segment.text(name, header.n_namesz).starts_with("AMDGPU")) {
+      read_metadata(segment.text(content, header.n_descsz), result);
+    }
+    at = content + (std::uint64_t{header.n_descsz} + 3) / 4 * 4;
+  }
+}
+
+/// False if it is none.
+bool read_code_object(const Image& image, ImageLayouts* result) {
+  Elf64_Ehdr header{};
+  if (!image.read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return false;
+  }
+  for (std::uint64_t index = 0; index < header.e_phnum; ++index) {
+    Elf64_Phdr segment{};
+    if (!image.read(header.e_phoff + index * sizeof(segment), &segment)) {
+      return false;
+    }
+    if (segment.p_type == PT_NOTE) {
+      read_notes(image.part(segment.p_offset, segment.p_filesz), result);
+    }
+  }
+  return true;
+}
+
+bool read_bundle(const Image& image, ImageLayouts* result) {
+  std::uint64_t count = 0;
+  if (!image.read(kBundle.size(), &count) || count > kMostBundled) {
+    return false;
+  }
+  struct Entry {
+    std::uint64_t offset, bytes, name_bytes;
+  };
+  std::uint64_t at = kBundle.size() + sizeof(count);
+  for (std::uint64_t index = 0; index < count; ++index) {
+    Entry entry{};
+    if (!image.read(at, &entry)) {
+      return false;
+    }
+    at += sizeof(entry);
+    // One for the host is always there, and empty.
+    if (image.text(at, entry.name_bytes).starts_with("hip") && entry.bytes != 0) {
+      read_code_object(image.part(entry.offset, entry.bytes), result);
+    }
+    at += entry.name_bytes;
+  }
+  return true;
+}
+
+}  // namespace
+
+ImageLayouts read_layouts(const void* start, std::size_t limit) {
+  ImageLayouts result;
+  const Image image(start, limit);
+  if (image.text(0, kCompressedBundle.size()) == kCompressedBundle) {
+    result.why_not = "its code is in a compressed bundle, which is not read";
+  } else if (image.text(0, kBundle.size()) == kBundle) {
+    if (!read_bundle(image, &result)) {
+      result.why_not = "its bundle of code objects is damaged";
+    }
+  } else if (!read_code_object(image, &result)) {
+    result.why_not = "its code is in a form that is not known";
+  }
+  return result;
+}
+
+}  // namespace refrain::backends::hip

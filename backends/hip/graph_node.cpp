@@ -1,0 +1,114 @@
+#include "backends/hip/graph_node.h"
+
+#include <cstring>
+
+#include "backends/shape.h"
+
+namespace refrain::backends {
+
+using capture::OperationKind;
+using capture::OperationView;
+
+namespace {
+
+void* pointer(std::uint64_t address) noexcept {
+  return reinterpret_cast<void*>(address);
+}
+
+/// Versions of the runtime disagree whether the width of a fill is in bytes or in elements: bytes that are all the same
+/// are filled as bytes, which is the same to all of them.
+bool fill_parameters(const OperationView& operation, hipMemsetParams* fill) noexcept {
+  const auto pattern = operation.value_of(1);
+  if (pattern.size() != 1 && pattern.size() != 2 && pattern.size() != 4) {
+    return false;
+  }
+  bool bytes = true;
+  for (const std::byte each : pattern) {
+    bytes = bytes && each == pattern[0];
+  }
+  *fill = {};
+  fill->dst = pointer(operation.handle_of(0));
+  fill->elementSize = bytes ? 1U : static_cast<unsigned>(pattern.size());
+  fill->width = operation.words()[0] / fill->elementSize;
+  fill->height = 1;
+  fill->pitch = operation.words()[0];
+  std::memcpy(&fill->value, pattern.data(), fill->elementSize);
+  return true;
+}
+
+}  // namespace
+
+hipError_t HipGraphNode::add(const HipDriver& driver, hipGraph_t graph, std::span<const hipGraphNode_t> before,
+                             int /*device*/, const OperationView& operation) {
+  kind_ = operation.kind();
+  if (!arguments_fit(operation)) {
+    return hipErrorInvalidValue;
+  }
+  switch (kind_) {
+    case OperationKind::kKernel: {
+      KernelLaunch call;
+      if (!call.read(operation)) {
+        return hipErrorInvalidValue;
+      }
+      // Both kinds of names for kernels are taken here: the program's function, and a module's.
+      kernel_.func = pointer(operation.header().function_handle);
+      kernel_.gridDim = {call.grid.x, call.grid.y, call.grid.z};
+      kernel_.blockDim = {call.block.x, call.block.y, call.block.z};
+      kernel_.sharedMemBytes = call.shared_bytes;
+      kernel_.kernelParams = call.parameters.data();
+      const hipError_t status =
+          quiet(driver, driver.hipGraphAddKernelNode(&handle_, graph, before.data(), before.size(), &kernel_));
+      kernel_.kernelParams = nullptr;
+      return status;
+    }
+    case OperationKind::kPointerCopy:
+      if (operation.words()[0] == 0) {
+        return hipSuccess;
+      }
+      return quiet(driver, driver.hipGraphAddMemcpyNode1D(
+                               &handle_, graph, before.data(), before.size(), pointer(operation.handle_of(0)),
+                               pointer(operation.handle_of(1)), operation.words()[0], hipMemcpyDefault));
+    case OperationKind::kPointerFill: {
+      if (operation.words()[0] == 0) {
+        return hipSuccess;
+      }
+      hipMemsetParams fill{};
+      return fill_parameters(operation, &fill)
+                 ? quiet(driver, driver.hipGraphAddMemsetNode(&handle_, graph, before.data(), before.size(), &fill))
+                 : hipErrorInvalidValue;
+    }
+    default: return hipErrorNotSupported;
+  }
+}
+
+hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executable, int /*device*/,
+                                const OperationView& operation) {
+  if (operation.kind() != kind_ || !arguments_fit(operation)) {
+    return hipErrorInvalidValue;
+  }
+  switch (kind_) {
+    case OperationKind::kKernel: {
+      thread_local KernelLaunch call;  // keeps its memory
+      if (!call.read(operation)) {
+        return hipErrorInvalidValue;
+      }
+      kernel_.kernelParams = call.parameters.data();
+      const hipError_t status = quiet(driver, driver.hipGraphExecKernelNodeSetParams(executable, handle_, &kernel_));
+      kernel_.kernelParams = nullptr;
+      return status;
+    }
+    case OperationKind::kPointerCopy:
+      return quiet(driver, driver.hipGraphExecMemcpyNodeSetParams1D(
+                               executable, handle_, pointer(operation.handle_of(0)), pointer(operation.handle_of(1)),
+                               operation.words()[0], hipMemcpyDefault));
+    case OperationKind::kPointerFill: {
+      hipMemsetParams fill{};
+      return fill_parameters(operation, &fill)
+                 ? quiet(driver, driver.hipGraphExecMemsetNodeSetParams(executable, handle_, &fill))
+                 : hipErrorInvalidValue;
+    }
+    default: return hipErrorNotSupported;
+  }
+}
+
+}  // namespace refrain::backends

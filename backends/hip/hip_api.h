@@ -1,0 +1,91 @@
+// HIP's side of what backends/streams needs; see streams/stream.h. A "context" of HIP is a device, by its number.
+#pragma once
+
+#include "backends/hip/driver_api.h"
+#include "backends/hip/graph_node.h"
+#include "backends/hip/issue.h"
+#include "backends/streams/command_buffer.h"
+
+namespace refrain::backends {
+
+struct HipApi {
+  using Driver = HipDriver;
+  using Status = hipError_t;
+  using StreamHandle = hipStream_t;
+  using ContextHandle = int;
+  using EventHandle = hipEvent_t;
+  using GraphHandle = hipGraph_t;
+  using NodeHandle = hipGraphNode_t;
+  using ExecHandle = hipGraphExec_t;
+  using Node = HipGraphNode;
+  using Scope = DeviceScope;
+  using RelaxedCapture = HipRelaxedCapture;
+
+  static constexpr Status kSuccess = hipSuccess;
+  static constexpr Status kNotReady = hipErrorNotReady;
+  static constexpr Status kOutOfMemory = hipErrorOutOfMemory;
+  static constexpr Status kInvalidHandle = hipErrorInvalidHandle;
+  static constexpr Status kNotSupported = hipErrorNotSupported;
+  static constexpr Status kCaptureWrongThread = hipErrorStreamCaptureWrongThread;
+  static constexpr Status kCaptureUnmatched = hipErrorStreamCaptureUnmatched;
+  static constexpr ContextHandle kNoContext = -1;
+
+  static std::uint64_t number_of(int device) noexcept { return static_cast<std::uint64_t>(device) + 1; }
+
+  static Status create_event(const HipDriver& driver, hipEvent_t* event) noexcept {
+    return quiet(driver, driver.hipEventCreateWithFlags(event, hipEventDisableTiming));
+  }
+  static Status destroy_event(const HipDriver& driver, hipEvent_t event) noexcept {
+    return quiet(driver, driver.hipEventDestroy(event));
+  }
+  static Status record_event(const HipDriver& driver, hipEvent_t event, hipStream_t stream) noexcept {
+    return quiet(driver, driver.hipEventRecord(event, stream));
+  }
+  static Status wait_event(const HipDriver& driver, hipStream_t stream, hipEvent_t event) noexcept {
+    return quiet(driver, driver.hipStreamWaitEvent(stream, event, 0));
+  }
+  static Status query_event(const HipDriver& driver, hipEvent_t event) noexcept {
+    return quiet(driver, driver.hipEventQuery(event));
+  }
+  static Status query_stream(const HipDriver& driver, hipStream_t stream) noexcept {
+    return quiet(driver, driver.hipStreamQuery(stream));
+  }
+  static Status synchronize(const HipDriver& driver, hipStream_t stream) noexcept {
+    return quiet(driver, driver.hipStreamSynchronize(stream));
+  }
+  static Status create_stream(const HipDriver& driver, hipStream_t* stream) noexcept {
+    return quiet(driver, driver.hipStreamCreateWithFlags(stream, hipStreamNonBlocking));
+  }
+  static Status create_graph(const HipDriver& driver, hipGraph_t* graph) noexcept {
+    return quiet(driver, driver.hipGraphCreate(graph, 0));
+  }
+  static Status instantiate(const HipDriver& driver, hipGraphExec_t* executable, hipGraph_t graph) noexcept {
+    return quiet(driver, driver.hipGraphInstantiate(executable, graph, nullptr, nullptr, 0));
+  }
+  static Status upload(const HipDriver& driver, hipGraphExec_t executable, hipStream_t stream) noexcept {
+    return quiet(driver, driver.hipGraphUpload(executable, stream));
+  }
+  static Status launch(const HipDriver& driver, hipGraphExec_t executable, hipStream_t stream) noexcept {
+    return quiet(driver, driver.hipGraphLaunch(executable, stream));
+  }
+  static Status destroy_executable(const HipDriver& driver, hipGraphExec_t executable) noexcept {
+    return quiet(driver, driver.hipGraphExecDestroy(executable));
+  }
+  static Status destroy_graph(const HipDriver& driver, hipGraph_t graph) noexcept {
+    return quiet(driver, driver.hipGraphDestroy(graph));
+  }
+  static Status copy(const HipDriver& driver, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                     hipStream_t stream) noexcept {
+    return quiet(driver, driver.hipMemcpyAsync(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes,
+                                               hipMemcpyDefault, stream));
+  }
+  static Status submit(const HipDriver& driver, const capture::OperationView& operation, hipStream_t stream) noexcept {
+    return backends::submit(driver, operation, stream);
+  }
+  static const char* error_name(const HipDriver& driver, Status status) noexcept {
+    const char* name = driver.hipGetErrorName == nullptr ? nullptr : driver.hipGetErrorName(status);
+    return name != nullptr ? name : "unknown HIP error";
+  }
+};
+
+}  // namespace refrain::backends

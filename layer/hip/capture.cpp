@@ -1,0 +1,43 @@
+// What a capture file is told of HIP.
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "layer/hip/runtime.h"
+
+namespace refrain::layer::hip {
+
+/// The contents of memory are not recorded, so that captures are for `refrain dump`, not for `refrain bench`.
+void HipLayer::tell_recorder(const StreamState& /*stream*/, const replay::EntryPoint& /*entry_point*/,
+                             const capture::OperationView& /*operation*/) noexcept {}
+
+ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
+  if (hip::runtime.recorder == nullptr) {
+    return otherwise;
+  }
+  static std::mutex& mutex = *new std::mutex;
+  static auto& told = *new std::map<int, ObjectId>;
+  const std::lock_guard guard(mutex);
+  if (const auto known = told.find(device); known != told.end()) {
+    return known->second;
+  }
+  const backends::HipDriver& driver = hip::runtime.driver;
+  std::array<char, 256> name{};
+  int version = 0;
+  static_cast<void>(
+      backends::quiet(driver, driver.hipDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device)));
+  static_cast<void>(backends::quiet(driver, driver.hipRuntimeGetVersion(&version)));
+  capture::DeviceInfo info;
+  info.id = next_object_id();
+  info.api = "hip";
+  info.platform = "AMD HIP";
+  info.name = name.data();
+  info.driver = "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100);
+  info.native = "HIP graphs";
+  hip::runtime.recorder->device(info);
+  told[device] = info.id;
+  return info.id;
+}
+
+}  // namespace refrain::layer::hip

@@ -1,0 +1,159 @@
+// Copies and fills, and other work on memory in stream order.
+
+#include <array>
+#include <cstring>
+
+#include "layer/hip/submission.h"
+
+namespace refrain::layer::hip {
+namespace {
+
+using capture::ArgumentKind;
+
+const char* const kPageable = "the copy names pageable host memory, which must not be read late";
+const char* const kManyDimensions = "copies and fills of rows are not recorded";
+const char* const kMemoryOrder = "memory is allocated or freed in stream order";
+
+/// What an address belongs to.
+struct Place {
+  ArgumentKind kind = ArgumentKind::kHostPointer;
+  std::uint32_t type = 0;  ///< as the runtime numbers it; what it means depends on the version
+  std::uint64_t id = 0;    ///< of the allocation
+  int device = 0;
+};
+
+/// The runtime leaves alone what it cannot answer, and reports no error.
+Place place_of(const void* address, std::size_t bytes) noexcept {
+  Place place;
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  std::array<hipPointer_attribute, 5> wanted = {
+      HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR, HIP_POINTER_ATTRIBUTE_RANGE_SIZE,
+      HIP_POINTER_ATTRIBUTE_BUFFER_ID, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  std::array<void*, 5> answers = {&place.type, &start, &size, &place.id, &place.device};
+  const backends::HipDriver& driver = runtime.driver;
+  if (backends::quiet(driver, driver.hipDrvPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(),
+                                                                answers.data(), const_cast<void*>(address))) !=
+      hipSuccess) {
+    size = 0;
+  }
+  // A copy that reaches beyond one allocation is left to the runtime.
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  if (size != 0 && at >= start && bytes <= size && at - start <= size - bytes) {
+    place.kind = ArgumentKind::kPointer;
+  } else {
+    place.id = 0;
+  }
+  return place;
+}
+
+template <class Issue>
+hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const void* from, std::size_t bytes,
+                hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
+  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
+    return status;
+  }
+  const Place target = place_of(to, bytes);
+  const Place source = place_of(from, bytes);
+  const bool pageable = target.kind != ArgumentKind::kPointer || source.kind != ArgumentKind::kPointer;
+  Token token = mix(static_cast<Token>(OperationKind::kPointerCopy), bytes);
+  token = mix(token, std::uint64_t{target.type} << 48U | std::uint64_t{source.type} << 32U |
+                         (static_cast<std::uint64_t>(target.device) & 0xFFFFU) << 16U |
+                         (static_cast<std::uint64_t>(source.device) & 0xFFFFU));
+  const Call call{entry_point, OperationKind::kPointerCopy, token, pageable ? kPageable : nullptr,
+                  target.kind != ArgumentKind::kPointer};  // into pageable memory: done when it returns
+  return submit(
+      call, find_stream(stream, by_default),
+      [&](capture::OperationWriter& writer, Token whole, bool) {
+        writer.begin(OperationKind::kPointerCopy, whole);
+        const std::array<std::uint64_t, 2> words = {bytes, call.blocks ? 1U : 0U};
+        writer.words(words);
+        writer.argument_handle(target.kind, target.id, handle_of(to));
+        writer.argument_handle(source.kind, source.id, handle_of(from));
+        writer.finish();
+      },
+      issue);
+}
+
+template <class Value, class Issue>
+hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value value, std::size_t count,
+                hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
+  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
+    return status;
+  }
+  const Call call{entry_point, OperationKind::kPointerFill,
+                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value))};
+  return submit(
+      call, find_stream(stream, by_default),
+      [&](capture::OperationWriter& writer, Token whole, bool) {
+        writer.begin(OperationKind::kPointerFill, whole);
+        writer.word(count * sizeof(value));
+        writer.argument_handle(ArgumentKind::kPointer, 0, handle_of(to));
+        writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
+        writer.finish();
+      },
+      issue);
+}
+
+}  // namespace
+
+#define COPY(name, by_default)                                                                                       \
+  hipError_t wrap::name(void* to, const void* from, size_t bytes, hipMemcpyKind kind, hipStream_t stream) noexcept { \
+    return copy(entry::name, to, from, bytes, stream, by_default,                                                    \
+                [&] { return library.name(to, from, bytes, kind, stream); });                                        \
+  }
+COPY(hipMemcpyAsync, DefaultStream::kLegacy)
+COPY(hipMemcpyAsync_spt, DefaultStream::kPerThread)
+#undef COPY
+
+#define COPY(name, to_type, from_type)                                                           \
+  hipError_t wrap::name(to_type to, from_type from, size_t bytes, hipStream_t stream) noexcept { \
+    return copy(entry::name, to, from, bytes, stream, DefaultStream::kLegacy,                    \
+                [&] { return library.name(to, from, bytes, stream); });                          \
+  }
+COPY(hipMemcpyHtoDAsync, hipDeviceptr_t, void*)
+COPY(hipMemcpyDtoHAsync, void*, hipDeviceptr_t)
+COPY(hipMemcpyDtoDAsync, hipDeviceptr_t, hipDeviceptr_t)
+#undef COPY
+
+#define FILL(name, by_default, Given, Value)                                                \
+  hipError_t wrap::name(void* to, Given value, size_t count, hipStream_t stream) noexcept { \
+    return fill(entry::name, to, static_cast<Value>(value), count, stream, by_default,      \
+                [&] { return library.name(to, value, count, stream); });                    \
+  }
+FILL(hipMemsetAsync, DefaultStream::kLegacy, int, unsigned char)
+FILL(hipMemsetAsync_spt, DefaultStream::kPerThread, int, unsigned char)
+FILL(hipMemsetD8Async, DefaultStream::kLegacy, unsigned char, unsigned char)
+FILL(hipMemsetD16Async, DefaultStream::kLegacy, unsigned short, unsigned short)
+FILL(hipMemsetD32Async, DefaultStream::kLegacy, int, std::uint32_t)
+#undef FILL
+
+#define UNHELD(name, by_default, why, parameters, arguments)                          \
+  hipError_t wrap::name parameters noexcept {                                         \
+    return submit_unheld(entry::name, OperationKind::kOther, why, stream, by_default, \
+                         [&] { return library.name arguments; });                     \
+  }
+UNHELD(hipMemcpy2DAsync, DefaultStream::kLegacy, kManyDimensions,
+       (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, hipMemcpyKind kind,
+        hipStream_t stream),
+       (to, to_pitch, from, from_pitch, width, height, kind, stream))
+UNHELD(hipMemcpy2DAsync_spt, DefaultStream::kPerThread, kManyDimensions,
+       (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, hipMemcpyKind kind,
+        hipStream_t stream),
+       (to, to_pitch, from, from_pitch, width, height, kind, stream))
+UNHELD(hipMemcpy3DAsync, DefaultStream::kLegacy, kManyDimensions,
+       (const hipMemcpy3DParms* parameters, hipStream_t stream), (parameters, stream))
+UNHELD(hipMemset2DAsync, DefaultStream::kLegacy, kManyDimensions,
+       (void* to, size_t pitch, int value, size_t width, size_t height, hipStream_t stream),
+       (to, pitch, value, width, height, stream))
+UNHELD(hipMemcpyPeerAsync, DefaultStream::kLegacy, "copies between devices are not recorded",
+       (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),
+       (to, to_device, from, from_device, bytes, stream))
+UNHELD(hipFreeAsync, DefaultStream::kLegacy, kMemoryOrder, (void* address, hipStream_t stream), (address, stream))
+UNHELD(hipGraphLaunch, DefaultStream::kLegacy, "it is a graph that the application made itself",
+       (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
+UNHELD(hipGraphLaunch_spt, DefaultStream::kPerThread, "it is a graph that the application made itself",
+       (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
+#undef UNHELD
+
+}  // namespace refrain::layer::hip

@@ -1,0 +1,281 @@
+#include "layer/hip/functions.h"
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/hip/code_object.h"
+#include "layer/hip/wrappers.h"
+
+namespace refrain::layer::hip {
+namespace {
+
+using backends::hip::ImageLayouts;
+using backends::hip::KernelLayout;
+using LayoutsRef = std::shared_ptr<const ImageLayouts>;
+
+/// A fat binary of the program: read when a kernel of it is launched for the first time, as it stays where it is.
+struct FatBinary {
+  const void* image = nullptr;
+  LayoutsRef layouts;
+};
+
+/// A kernel that was given out by hipModuleGetFunction(), or registered.
+struct Known {
+  std::string name;
+  const void* module = nullptr;  ///< hipModule_t, or what __hipRegisterFatBinary() gave
+  bool registered = false;
+};
+
+struct Tables {
+  std::mutex mutex;
+  std::unordered_map<const void*, LayoutsRef> modules;
+  std::unordered_map<const void*, FatBinary> binaries;
+  std::unordered_map<const void*, Known> kernels;  ///< by handle
+  std::unordered_map<capture::FunctionId, std::string> names;
+  std::vector<FunctionState*> live;
+};
+Tables& tables() noexcept {
+  static Tables& all = *new Tables;
+  return all;
+}
+
+const char* const kUnknown = "the kernel was not got from a module that Refrain saw loaded";
+
+/// Under the tables' lock. Null: not known.
+LayoutsRef layouts_of(const Known& kernel) {
+  if (!kernel.registered) {
+    const auto found = tables().modules.find(kernel.module);
+    return found == tables().modules.end() ? nullptr : found->second;
+  }
+  const auto found = tables().binaries.find(kernel.module);
+  if (found == tables().binaries.end()) {
+    return nullptr;
+  }
+  if (found->second.layouts == nullptr) {
+    found->second.layouts = std::make_shared<const ImageLayouts>(
+        backends::hip::read_layouts(found->second.image, backends::hip::kLargestImage));
+  }
+  return found->second.layouts;
+}
+
+/// Under the tables' lock.
+void describe(FunctionState& function, const void* handle) {
+  const auto known = tables().kernels.find(handle);
+  const LayoutsRef layouts = known == tables().kernels.end() ? nullptr : layouts_of(known->second);
+  function.unholdable = kUnknown;
+  if (known != tables().kernels.end()) {
+    function.name = known->second.name;
+  }
+  if (layouts != nullptr) {
+    const auto layout = layouts->kernels.find(function.name);
+    if (*layouts->why_not != '\0') {
+      function.unholdable = layouts->why_not;
+    } else if (layout == layouts->kernels.end()) {
+      function.unholdable = "its code object does not tell the kernel's parameters";
+    } else if (layout->second.differs) {
+      function.unholdable = "its code objects for different devices have different parameters";
+    } else {
+      function.unholdable = nullptr;
+      for (const backends::hip::KernelParameter& parameter : layout->second.parameters) {
+        function.add_parameter(parameter.size, parameter.offset);
+      }
+    }
+  }
+  function.end_parameters();
+}
+
+/// Under the tables' lock: what was known of a kernel is not true any more. Not recycled: a thread that launches it
+/// right now, which is an error of the application, may read it.
+void forget(FunctionState* function) noexcept {
+  if (replay::Engine* running = HipLayer::any_engine(); running != nullptr) {
+    running->object_gone(function->id);
+    runtime.backend->forget_function(function->id);
+  }
+  objects.functions.erase(function);
+}
+
+void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
+  try {
+    const std::lock_guard guard(tables().mutex);
+    Known& known = tables().kernels[handle];
+    if (known.module == module && known.name == name) {
+      return;
+    }
+    known = {name, module, registered};
+    // It was launched before anybody knew it, or its address belonged to another one.
+    if (FunctionState* stale = objects.functions.find(handle_of(handle)); stale != nullptr) {
+      std::erase(tables().live, stale);
+      forget(stale);
+    }
+  } catch (...) {
+    // Launches of it are not held.
+  }
+}
+
+void note_module(const void* module, const void* image, std::size_t limit) noexcept {
+  try {
+    auto layouts = std::make_shared<const ImageLayouts>(backends::hip::read_layouts(image, limit));
+    const std::lock_guard guard(tables().mutex);
+    tables().modules[module] = std::move(layouts);
+  } catch (...) {
+    // Launches of its kernels are not held.
+  }
+}
+
+/// Of `module`, which is about to go.
+void forget_module(const void* module) noexcept {
+  const std::lock_guard guard(tables().mutex);
+  tables().modules.erase(module);
+  tables().binaries.erase(module);
+  std::erase_if(tables().kernels, [module](const auto& entry) { return entry.second.module == module; });
+}
+
+/// The call that takes a module away.
+template <class Unload>
+hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unload&& call) noexcept {
+  if (HipLayer::any_engine() == nullptr) {  // also at the end of a program that used no device
+    forget_module(module);
+    return call();
+  }
+  return streams::unload<HipLayer>(entry_point, [&] {
+    forget_module(module);
+    return call();
+  });
+}
+
+}  // namespace
+
+const FunctionState* find_function(const void* handle) noexcept {
+  if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) [[likely]] {
+    return known;
+  }
+  FunctionState* made = objects.functions.make();
+  if (made == nullptr) {
+    return nullptr;
+  }
+  try {
+    const std::lock_guard guard(tables().mutex);
+    if (const FunctionState* other = objects.functions.find(handle_of(handle)); other != nullptr) {
+      objects.functions.recycle(made);
+      return other;
+    }
+    made->id = next_object_id();
+    describe(*made, handle);
+    tables().names.emplace(made->id, made->name);
+    tables().live.push_back(made);
+    if (runtime.recorder != nullptr) {
+      capture::FunctionInfo info;
+      info.id = made->id;
+      info.name = made->name;
+      runtime.recorder->function(info);
+    }
+    if (objects.functions.insert(made, handle_of(handle))) {
+      return made;
+    }
+    tables().live.pop_back();
+  } catch (...) {
+    // Reported by the caller as a kernel that is not known.
+  }
+  objects.functions.recycle(made);
+  return nullptr;
+}
+
+void HipLayer::forget_functions() noexcept {
+  const std::lock_guard guard(tables().mutex);
+  for (FunctionState* function : tables().live) {
+    forget(function);
+  }
+  tables().live.clear();
+}
+
+std::string HipLayer::name_of_function(capture::FunctionId function) noexcept {
+  try {
+    const std::lock_guard guard(tables().mutex);
+    const auto found = tables().names.find(function);
+    return found == tables().names.end() ? std::string() : found->second;
+  } catch (...) {
+    return {};
+  }
+}
+
+hipError_t wrap::hipModuleLoad(hipModule_t* module, const char* file) noexcept {
+  const hipError_t status = library.hipModuleLoad(module, file);
+  if (status == hipSuccess && module != nullptr && file != nullptr) {
+    try {
+      std::ifstream stream(file, std::ios::binary);
+      const std::string image{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+      note_module(*module, image.data(), image.size());
+    } catch (...) {
+      // Launches of its kernels are not held.
+    }
+  }
+  return status;
+}
+
+hipError_t wrap::hipModuleLoadData(hipModule_t* module, const void* image) noexcept {
+  const hipError_t status = library.hipModuleLoadData(module, image);
+  if (status == hipSuccess && module != nullptr) {
+    note_module(*module, image, backends::hip::kLargestImage);
+  }
+  return status;
+}
+
+hipError_t wrap::hipModuleLoadDataEx(hipModule_t* module, const void* image, unsigned int count, hipJitOption* options,
+                                     void** values) noexcept {
+  const hipError_t status = library.hipModuleLoadDataEx(module, image, count, options, values);
+  if (status == hipSuccess && module != nullptr) {
+    note_module(*module, image, backends::hip::kLargestImage);
+  }
+  return status;
+}
+
+hipError_t wrap::hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char* name) noexcept {
+  const hipError_t status = library.hipModuleGetFunction(function, module, name);
+  if (status == hipSuccess && function != nullptr && name != nullptr) {
+    note_kernel(*function, module, name, false);
+  }
+  return status;
+}
+
+hipError_t wrap::hipModuleUnload(hipModule_t module) noexcept {
+  return unload(entry::hipModuleUnload, module, [&] { return library.hipModuleUnload(module); });
+}
+
+void** wrap::__hipRegisterFatBinary(const void* wrapper) noexcept {
+  void** modules = library.__hipRegisterFatBinary(wrapper);
+  const auto* binary = static_cast<const backends::hip::FatBinaryWrapper*>(wrapper);
+  if (modules != nullptr && binary != nullptr && binary->magic == backends::hip::kFatBinaryMagic &&
+      binary->binary != nullptr) {
+    try {
+      const std::lock_guard guard(tables().mutex);
+      tables().binaries[modules] = {binary->binary, nullptr};
+    } catch (...) {
+      // Launches of its kernels are not held.
+    }
+  }
+  return modules;
+}
+
+void wrap::__hipRegisterFunction(void** modules, const void* host_function, char* device_function, const char* name,
+                                 unsigned int thread_limit, void* thread, void* block, dim3* block_size,
+                                 dim3* grid_size, int* warp_size) noexcept {
+  library.__hipRegisterFunction(modules, host_function, device_function, name, thread_limit, thread, block, block_size,
+                                grid_size, warp_size);
+  if (name != nullptr) {
+    note_kernel(host_function, modules, name, true);
+  }
+}
+
+void wrap::__hipUnregisterFatBinary(void** modules) noexcept {
+  static_cast<void>(unload(entry::__hipUnregisterFatBinary, modules, [&] {
+    library.__hipUnregisterFatBinary(modules);
+    return hipSuccess;
+  }));
+}
+
+}  // namespace refrain::layer::hip

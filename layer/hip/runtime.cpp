@@ -1,0 +1,128 @@
+#include "layer/hip/runtime.h"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "env/log.h"
+#include "layer/hip/last_error.h"
+#include "layer/hip/layer.h"
+#include "layer/hip/real_library.h"
+#include "layer/hip/stubs.h"
+#include "layer/immortal.h"
+#include "layer/process.h"
+#include "layer/report_signal.h"
+#include "layer/streams/hooks.h"
+
+namespace refrain::layer::hip {
+
+Runtime& runtime = *new Runtime;
+streams::Objects<backends::HipApi>& objects = *new streams::Objects<backends::HipApi>;
+std::atomic<replay::Engine*> engine_pointer{nullptr};
+std::atomic<bool> undecided{true};
+
+namespace {
+
+/// What HOST stubs call.
+void on_host_call(const replay::EntryPoint& entry_point) noexcept {
+  streams::flush_for_stub<HipLayer>(entry_point);
+}
+
+void in_child() {
+  // HIP does not work in a child that was forked after its start; nothing of ours may touch it there.
+  set_stubs_watching(false);
+  undecided.store(false);
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
+    running->disable_after_fork();
+  }
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
+         std::to_string(version % 100000);
+}
+
+/// Why nothing can be replayed with this runtime; empty: it can.
+std::string why_too_old() {
+  const char* missing = nullptr;
+  int version = 0;
+  if (runtime.driver.hipRuntimeGetVersion == nullptr || runtime.driver.hipGetLastError == nullptr) {
+    return "HIP: the runtime tells no version: everything passes through";
+  }
+  const hipError_t status = backends::quiet(runtime.driver, runtime.driver.hipRuntimeGetVersion(&version));
+  if (status != hipSuccess) {
+    return "HIP: the runtime does not work (error " + std::to_string(status) + "): everything passes through";
+  }
+  if (version < backends::kOldestHip) {
+    return "HIP: the runtime is HIP " + version_text(version) +
+           ", older than that of ROCm 5.5.1, whose graphs can be changed: everything passes through";
+  }
+  if (!backends::has_everything(runtime.driver, &missing)) {
+    return "HIP: the runtime (HIP " + version_text(version) + ") has no " + missing + ": everything passes through";
+  }
+  keeps_errors = version >= backends::kHipKeepsErrors;
+  return {};
+}
+
+replay::Engine* decide() noexcept {
+  try {
+    backends::fill(runtime.driver, &real_function);
+    if (const std::string why = why_too_old(); !why.empty()) {
+      env::log_warning(why);
+      pass_everything();
+      return nullptr;
+    }
+    const env::Settings& settings = state().settings;
+    static auto& hooks = *new streams::Hooks<HipLayer>;
+    runtime.recorder = open_recorder(settings);
+    runtime.backend = new backends::HipBackend(runtime.driver);
+    auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
+    engine_pointer.store(made, std::memory_order_release);
+    set_host_call_hook(&on_host_call);
+    set_stubs_watching(true);
+    std::atexit(&shut_down);  // the library was loaded before: ours runs first
+    pthread_atfork(nullptr, nullptr, &in_child);
+    if (settings.report) {
+      install_report_handler();
+    }
+    return made;
+  } catch (const std::exception& error) {
+    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+bool keeps_errors = false;
+
+replay::Engine* start_engine() noexcept {
+  static Immortal<std::recursive_mutex> mutex;
+  const std::lock_guard guard(*mutex);
+  if (undecided.exchange(false) && interposing()) {
+    return decide();
+  }
+  return engine_pointer.load(std::memory_order_acquire);
+}
+
+void give_up(const char* why) noexcept {
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+      running != nullptr && running->active()) {
+    running->fail(why);
+  }
+}
+
+void shut_down() noexcept {
+  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  if (running == nullptr) {
+    return;
+  }
+  set_stubs_watching(false);
+  running->shut_down();
+  runtime.backend->links().settle_all();
+}
+
+}  // namespace refrain::layer::hip

@@ -1,0 +1,72 @@
+// The HIP layer at work: the runtime's functions, the engine, and what every wrapper needs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "backends/hip/hip_backend.h"
+#include "layer/streams/host_call.h"
+#include "layer/streams/objects.h"
+#include "layer/streams/stream_table.h"
+#include "replay/engine.h"
+
+namespace refrain::layer::hip {
+
+using Runtime = streams::StreamRuntime<backends::HipApi>;
+using StreamState = streams::StreamState<backends::HipApi>;
+using EventState = streams::EventState<backends::HipApi>;
+using streams::DefaultStream;
+using streams::FunctionState;
+
+/// Never destroyed: the application's threads may call us while the process exits.
+extern Runtime& runtime;
+extern streams::Objects<backends::HipApi>& objects;
+
+extern std::atomic<replay::Engine*> engine_pointer;
+
+/// Asks the runtime for its version, and starts the engine if that is new enough; otherwise everything passes through
+/// from now on. Not when the library is loaded: constructors of programs with kernels already call it, and asking for
+/// the version starts the device. Null if there is no engine.
+replay::Engine* start_engine() noexcept;
+
+extern std::atomic<bool> undecided;  ///< start_engine() was not called yet
+
+/// The engine if it is at work; null: pass everything through.
+[[nodiscard]] inline replay::Engine* engine() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  if (found == nullptr && undecided.load(std::memory_order_relaxed)) [[unlikely]] {
+    found = start_engine();
+  }
+  return found != nullptr && found->active() ? found : nullptr;
+}
+
+/// Nothing is held any more; the reason goes to the log.
+void give_up(const char* why) noexcept;
+
+/// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
+void shut_down() noexcept;
+
+/// What the templates of layer/streams need to know of this layer.
+struct HipLayer {
+  using Api = backends::HipApi;
+  static Runtime& runtime() noexcept { return hip::runtime; }
+  static replay::Engine* engine() noexcept { return hip::engine(); }
+  static replay::Engine* any_engine() noexcept { return engine_pointer.load(std::memory_order_acquire); }
+  static streams::Objects<Api>& objects() noexcept { return hip::objects; }
+  static void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+                            const capture::OperationView& operation) noexcept;
+  static void on_hold(hipError_t status) noexcept;
+  static void on_held_error(hipError_t status) noexcept;
+  static bool describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept;
+  static ObjectId device_id(int device, ObjectId otherwise);
+  static void forget_functions() noexcept;
+  static std::string name_of_function(capture::FunctionId function) noexcept;
+};
+
+using HostCall = streams::HostCall<HipLayer>;
+
+/// The record of a stream; made on first sight. Null if it cannot be known (an invalid handle).
+[[nodiscard]] StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept;
+
+}  // namespace refrain::layer::hip

@@ -1,0 +1,82 @@
+// Streams by their handles, and what ends them and the devices.
+
+#include "layer/hip/submission.h"
+
+namespace refrain::layer::hip {
+namespace {
+
+using Table = streams::StreamTable<HipLayer>;
+
+/// The device that is current in this thread; -1: none.
+int current_device() noexcept {
+  int device = -1;
+  const backends::HipDriver& driver = runtime.driver;
+  if (driver.hipGetDevice == nullptr || backends::quiet(driver, driver.hipGetDevice(&device)) != hipSuccess) {
+    return -1;
+  }
+  return device;
+}
+
+}  // namespace
+
+bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept {
+  using backends::StreamKind;
+  const backends::HipDriver& driver = hip::runtime.driver;
+  stream.handle = handle;
+  stream.kind = kind;
+  if (kind != StreamKind::kBlocking) {  // a default stream: of the current device
+    stream.context = current_device();
+    return stream.context >= 0;
+  }
+  unsigned flags = 0;
+  if (backends::quiet(driver, driver.hipStreamGetFlags(handle, &flags)) != hipSuccess ||
+      backends::quiet(driver, driver.hipStreamGetPriority(handle, &stream.priority)) != hipSuccess) {
+    return false;
+  }
+  stream.context = driver.hipGetStreamDeviceId(handle);
+  stream.kind = (flags & hipStreamNonBlocking) != 0 ? StreamKind::kNonBlocking : StreamKind::kBlocking;
+  return stream.context >= 0;
+}
+
+StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept {
+  using backends::StreamKind;
+  const auto value = handle_of(handle);
+  if (value > 2) [[likely]] {
+    StreamState* known = objects.streams.find(value);
+    return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
+  }
+  const int device = current_device();
+  if (device < 0) {
+    return nullptr;
+  }
+  // 1 is hipStreamLegacy of newer runtimes, 2 hipStreamPerThread. The handles of the default streams go to the runtime
+  // as numbers, too.
+  const bool legacy = value == 1 || (value == 0 && by_default == DefaultStream::kLegacy);
+  const std::uint64_t context = (static_cast<std::uint64_t>(device) + 1) << 3U;
+  const std::uint64_t key = legacy ? context | streams::kLegacyKey : streams::per_thread_key(context);
+  StreamState* known = objects.streams.find(key);
+  if (known != nullptr) [[likely]] {
+    return known;
+  }
+  return legacy ? Table::all().adopt(key, nullptr, StreamKind::kLegacy)
+                : Table::all().adopt(key, hipStreamPerThread, StreamKind::kPerThread);
+}
+
+hipError_t wrap::hipStreamDestroy(hipStream_t stream) noexcept {
+  return Table::all().destroy_stream(entry::hipStreamDestroy, stream, [&] { return library.hipStreamDestroy(stream); });
+}
+
+hipError_t wrap::hipDeviceReset() noexcept {
+  return Table::all().destroy_context(entry::hipDeviceReset, current_device(),
+                                      [&] { return library.hipDeviceReset(); });
+}
+hipError_t wrap::hipDevicePrimaryCtxReset(hipDevice_t device) noexcept {
+  return Table::all().destroy_context(entry::hipDevicePrimaryCtxReset, device,
+                                      [&] { return library.hipDevicePrimaryCtxReset(device); });
+}
+hipError_t wrap::hipDevicePrimaryCtxRelease(hipDevice_t device) noexcept {
+  return Table::all().destroy_context(entry::hipDevicePrimaryCtxRelease, device,
+                                      [&] { return library.hipDevicePrimaryCtxRelease(device); });
+}
+
+}  // namespace refrain::layer::hip

@@ -1,0 +1,139 @@
+#include "layer/hip/stubs.h"
+
+#include <atomic>
+#include <cerrno>
+#include <iterator>
+#include <mutex>
+#include <string>
+
+#include "layer/hip/real_library.h"
+#include "layer/hip/wrappers.h"
+#include "layer/immortal.h"
+
+namespace refrain::layer::hip {
+namespace {
+
+#define TYPED_ENTRY(f, c) {{#f}, EntryClass::c, reinterpret_cast<void*>(&wrap::f)},
+#define PLAIN_ENTRY(f, c) {{#f}, EntryClass::c, nullptr},
+#define SUBMIT(f, version) TYPED_ENTRY(f, kSubmit)
+#define TRACKED(f, version) TYPED_ENTRY(f, kTracked)
+#define TYPED(f, version) TYPED_ENTRY(f, kTyped)
+#define RESOLVE(f, version) TYPED_ENTRY(f, kResolve)
+#define NEUTRAL(f, version) PLAIN_ENTRY(f, kNeutral)
+#define HOST(f, version) PLAIN_ENTRY(f, kHost)
+const EntryDescription descriptions[] = {
+#include "layer/hip/entry_points.def"
+};
+
+constexpr std::uint32_t kKnown = std::size(descriptions);
+constexpr std::uint32_t kStubs = kKnown + kAnonymousStubs;
+
+// An application's thread may be on its way through a stub while the process exits: never destroyed.
+std::string& anonymous_name(std::uint32_t number) {
+  static auto* const names = new std::string[kAnonymousStubs];
+  return names[number];
+}
+replay::EntryPoint anonymous_entries[kAnonymousStubs];
+std::atomic<std::uint32_t> anonymous_used{0};
+std::atomic<HostCallHook> host_call_hook{nullptr};
+
+}  // namespace
+}  // namespace refrain::layer::hip
+
+extern "C" {
+// Defined in stubs.S.
+extern void* refrain_hip_targets[refrain::layer::hip::kStubs];
+extern void* const refrain_hip_stub_addresses[refrain::layer::hip::kStubs];
+// Used by stubs.S.
+std::uint32_t refrain_hip_watching = 0;
+std::uint64_t refrain_hip_inner_begin = 0;
+std::uint64_t refrain_hip_inner_bytes = 0;
+std::uint64_t refrain_hip_own_begin = 0;
+std::uint64_t refrain_hip_own_bytes = 0;
+void* refrain_hip_inner_targets[refrain::layer::hip::kStubs] = {};
+void* refrain_hip_host_call(std::uint32_t index, std::uint64_t caller) noexcept;
+void* refrain_hip_first_call(std::uint32_t index) noexcept;
+/// By this name another copy of this library is recognised.
+extern __attribute__((visibility("default"))) const char refrain_hip_shim[];
+const char refrain_hip_shim[] = REFRAIN_VERSION;
+}
+
+namespace refrain::layer::hip {
+
+std::span<const EntryDescription> entry_descriptions() noexcept {
+  return descriptions;
+}
+
+void* stub_address(std::uint32_t index) noexcept {
+  return refrain_hip_stub_addresses[index];
+}
+
+void set_target(std::uint32_t index, void* target) noexcept {
+  __atomic_store_n(&refrain_hip_targets[index], target, __ATOMIC_RELEASE);
+}
+
+void* target_of(std::uint32_t index) noexcept {
+  return __atomic_load_n(&refrain_hip_targets[index], __ATOMIC_ACQUIRE);
+}
+
+void set_inner_target(std::uint32_t index, void* target) noexcept {
+  refrain_hip_inner_targets[index] = target;
+}
+
+void set_inner_code(std::span<const std::byte> real, std::span<const std::byte> own) noexcept {
+  refrain_hip_inner_begin = reinterpret_cast<std::uint64_t>(real.data());
+  refrain_hip_own_begin = reinterpret_cast<std::uint64_t>(own.data());
+  __atomic_store_n(&refrain_hip_inner_bytes, real.size(), __ATOMIC_RELEASE);
+  __atomic_store_n(&refrain_hip_own_bytes, own.size(), __ATOMIC_RELEASE);
+}
+
+void* take_anonymous_stub(void* function, const char* name) noexcept {
+  static Immortal<std::mutex> mutex;
+  const std::lock_guard guard(*mutex);
+  const std::uint32_t number = anonymous_used.load(std::memory_order_relaxed);
+  if (number == kAnonymousStubs) {
+    return nullptr;
+  }
+  try {
+    anonymous_name(number) = name;
+    anonymous_entries[number].name = anonymous_name(number).c_str();
+  } catch (...) {
+    anonymous_entries[number].name = "a function newer than Refrain";
+  }
+  set_inner_target(kKnown + number, function);
+  set_target(kKnown + number, function);
+  anonymous_used.store(number + 1, std::memory_order_release);
+  return stub_address(kKnown + number);
+}
+
+void set_host_call_hook(HostCallHook hook) noexcept {
+  host_call_hook.store(hook, std::memory_order_release);
+}
+
+void set_stubs_watching(bool watching) noexcept {
+  __atomic_store_n(&refrain_hip_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
+}
+
+}  // namespace refrain::layer::hip
+
+void* refrain_hip_host_call(std::uint32_t index, std::uint64_t caller) noexcept {
+  using namespace refrain::layer::hip;
+  if (caller - refrain_hip_inner_begin < refrain_hip_inner_bytes ||
+      caller - refrain_hip_own_begin < refrain_hip_own_bytes) {
+    return refrain_hip_inner_targets[index];
+  }
+  const int saved_errno = errno;
+  if (const HostCallHook hook = host_call_hook.load(std::memory_order_acquire); hook != nullptr) {
+    hook(index < kKnown ? descriptions[index].entry : anonymous_entries[index - kKnown]);
+  }
+  errno = saved_errno;
+  return target_of(index);
+}
+
+void* refrain_hip_first_call(std::uint32_t index) noexcept {
+  using namespace refrain::layer::hip;
+  const int saved_errno = errno;
+  void* target = load_library_for(index);
+  errno = saved_errno;
+  return target;
+}

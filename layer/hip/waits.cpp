@@ -1,0 +1,55 @@
+// Calls that wait for the device or ask how far it is, and stream captures of the application.
+
+#include "layer/streams/waits.h"
+
+#include "layer/hip/submission.h"
+
+namespace refrain::layer::hip {
+
+#define WAIT(name, waits, parameters, arguments)                                                   \
+  hipError_t wrap::name parameters noexcept {                                                      \
+    return streams::observe<HipLayer>(entry::name, waits, [&] { return library.name arguments; }); \
+  }
+WAIT(hipDeviceSynchronize, true, (), ())
+WAIT(hipCtxSynchronize, true, (), ())
+WAIT(hipStreamSynchronize, true, (hipStream_t stream), (stream))
+WAIT(hipStreamSynchronize_spt, true, (hipStream_t stream), (stream))
+WAIT(hipEventSynchronize, true, (hipEvent_t event), (event))
+WAIT(hipStreamQuery, false, (hipStream_t stream), (stream))
+WAIT(hipStreamQuery_spt, false, (hipStream_t stream), (stream))
+WAIT(hipEventQuery, false, (hipEvent_t event), (event))
+WAIT(hipMemcpyDtoH, true, (void* to, hipDeviceptr_t from, size_t bytes), (to, from, bytes))
+#undef WAIT
+
+#define COPY(name, parameters, arguments)                                                    \
+  hipError_t wrap::name parameters noexcept {                                                \
+    return streams::copy_now<HipLayer>(entry::name, [&] { return library.name arguments; }); \
+  }
+COPY(hipMemcpy, (void* to, const void* from, size_t bytes, hipMemcpyKind kind), (to, from, bytes, kind))
+COPY(hipMemcpy_spt, (void* to, const void* from, size_t bytes, hipMemcpyKind kind), (to, from, bytes, kind))
+COPY(hipMemcpyHtoD, (hipDeviceptr_t to, void* from, size_t bytes), (to, from, bytes))
+COPY(hipMemcpyWithStream, (void* to, const void* from, size_t bytes, hipMemcpyKind kind, hipStream_t stream),
+     (to, from, bytes, kind, stream))
+#undef COPY
+
+#define BEGIN(name, parameters, arguments)                                                                \
+  hipError_t wrap::name parameters noexcept {                                                             \
+    return streams::begin_capture<HipLayer>(entry::name, stream, [&] { return library.name arguments; }); \
+  }
+BEGIN(hipStreamBeginCapture, (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode))
+BEGIN(hipStreamBeginCapture_spt, (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode))
+BEGIN(hipStreamBeginCaptureToGraph,
+      (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t* nodes, const void* data, size_t count,
+       hipStreamCaptureMode mode),
+      (stream, graph, nodes, data, count, mode))
+#undef BEGIN
+
+#define END(name)                                                                                            \
+  hipError_t wrap::name(hipStream_t stream, hipGraph_t* graph) noexcept {                                    \
+    return streams::end_capture<HipLayer>(entry::name, stream, [&] { return library.name(stream, graph); }); \
+  }
+END(hipStreamEndCapture)
+END(hipStreamEndCapture_spt)
+#undef END
+
+}  // namespace refrain::layer::hip

@@ -1,0 +1,76 @@
+// Calls that wait for the device or ask how far it is, and stream captures of the application.
+#pragma once
+
+#include <mutex>
+#include <set>
+
+#include "layer/streams/host_call.h"
+
+namespace refrain::layer::streams {
+
+/// A call that observes what was submitted, and submits nothing that could still run when it returns.
+template <class L, class Wait>
+typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool waits, Wait&& call) noexcept {
+  HostCall<L> host_call(entry_point, false);
+  return host_call.done(call(), waits);
+}
+
+/// A call that may return before what it does is done (copies from device to device, or from host memory that was
+/// staged): work that nobody counted.
+template <class L, class Copy>
+typename L::Api::Status copy_now(const replay::EntryPoint& entry_point, Copy&& call) noexcept {
+  HostCall<L> host_call(entry_point);
+  return host_call.done(call(), true);
+}
+
+/// Streams that the application captures.
+template <class L>
+struct Captures {
+  std::mutex mutex;
+  std::set<typename L::Api::StreamHandle> streams;
+
+  /// Never destroyed.
+  static Captures& all() noexcept {
+    static Captures& captures = *new Captures;
+    return captures;
+  }
+};
+
+template <class L, class Begin>
+typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
+                                      Begin&& begin) noexcept {
+  HostCall<L> host_call(entry_point);
+  // Counted before it begins: whatever any thread submits from now on may belong to it.
+  L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
+  if (replay::Engine* running = L::engine(); running != nullptr) {
+    running->flush_all(entry_point);
+  }
+  const typename L::Api::Status status = begin();
+  try {
+    Captures<L>& captures = Captures<L>::all();
+    const std::lock_guard guard(captures.mutex);
+    if (status != L::Api::kSuccess || !captures.streams.insert(stream).second) {
+      L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
+    }
+  } catch (...) {
+    // The count stays up: everything passes through from now on.
+  }
+  return host_call.done(status, false);
+}
+
+template <class L, class End>
+typename L::Api::Status end_capture(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
+                                    End&& end) noexcept {
+  HostCall<L> host_call(entry_point);
+  const typename L::Api::Status status = end();
+  if (status != L::Api::kCaptureWrongThread && status != L::Api::kCaptureUnmatched) {
+    Captures<L>& captures = Captures<L>::all();
+    const std::lock_guard guard(captures.mutex);
+    if (captures.streams.erase(stream) != 0) {
+      L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
+    }
+  }
+  return host_call.done(status, false);
+}
+
+}  // namespace refrain::layer::streams
