@@ -195,6 +195,7 @@ PROGRAM(layouts) {
   return 0;
 }
 
+#ifndef PROGRAMS_ON_HIP
 /// cuLaunchKernelEx with attributes, and kernels of a library.
 PROGRAM(attributes) {
   const Device gpu;
@@ -256,6 +257,7 @@ PROGRAM(setters) {
   print("x", x, kCount);
   return 0;
 }
+#endif
 
 /// Everything once, briefly: for the errors.
 PROGRAM(short_mix) {

@@ -98,6 +98,7 @@ PROGRAM(stream_memory) {
   return 0;
 }
 
+#ifndef PROGRAMS_ON_HIP
 /// Contexts that are made and destroyed, and two that are used in turns.
 PROGRAM(contexts) {
   const Device gpu;
@@ -134,6 +135,7 @@ PROGRAM(contexts) {
   print("x", x, kCount);
   return 0;
 }
+#endif
 
 /// The program captures streams and launches graphs itself, between launches that repeat.
 PROGRAM(own_graphs) {

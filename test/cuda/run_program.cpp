@@ -2,6 +2,12 @@
 
 #include <unistd.h>
 
+// The same for HIP, whose programs are these in other words (test/hip).
+#ifndef DRIVER_VARIABLE
+#define DRIVER_VARIABLE "REFRAIN_CUDA_DRIVER"
+#define SIM_DRIVER SIM_CUDA
+#endif
+
 extern char** environ;
 
 namespace run_program {
@@ -24,7 +30,7 @@ Result run(const std::vector<std::string>& program, const std::string& mode, int
     // The library takes the driver's place in the search path, which works with sanitizers, too: their run-time
     // libraries must come first, and a preloaded library would.
     variables["LD_LIBRARY_PATH"] = SHIM_FOLDER;
-    variables["REFRAIN_CUDA_DRIVER"] = SIM_CUDA;
+    variables[DRIVER_VARIABLE] = SIM_DRIVER;
     variables["REFRAIN_MODE"] = mode == "gate" ? "replay" : mode;
     variables["REFRAIN_GATE"] = mode == "gate" ? "1" : "0";
     variables["REFRAIN_CAPTURE_FILE"] = child::scratch("capture.rfn");

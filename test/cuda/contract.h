@@ -1,0 +1,61 @@
+// Runs small programs plain and in every mode, which must print the same and break no rule of the API.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "test/cuda/run_program.h"
+
+namespace contract {
+
+using run_program::kSanitized;
+using run_program::Result;
+using run_program::run;
+
+using Words = std::vector<std::string>;
+
+/// Graphs are built in the background: on a busy machine a short program may end before.
+inline constexpr int kTries = 5;
+
+inline void check_clean(const Result& result) {
+  INFO("output: " << result.output.substr(0, 2000));
+  INFO("errors: " << result.errors.substr(0, 4000));
+  CHECK(result.exit_code == 0);
+  CHECK(result.errors.find("violation") == std::string::npos);
+  CHECK(result.errors.find("[refrain] error") == std::string::npos);
+}
+
+/// Runs plain and in all modes, for several orders in which the driver may work; outputs must agree. `least`:
+/// operations that must have been replayed with each.
+inline void same_everywhere(const Words& program, long least) {
+  const std::vector<int> seeds = kSanitized ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2, 5};
+  const Result plain = run(program, "plain", 0);
+  check_clean(plain);
+  REQUIRE(plain.output.find("end 0") != std::string::npos);
+  for (const int seed : seeds) {
+    CAPTURE(seed);
+    if (seed != 0) {
+      CHECK(run(program, "plain", seed).output == plain.output);  // the program itself leaves nothing open
+    }
+    for (const std::string mode : {"observe", "capture", "replay", "gate"}) {
+      CAPTURE(mode);
+      Result result = run(program, mode, seed);
+      for (int i = 1; i < kTries && mode == "replay" && result.replayed < least; ++i) {
+        CHECK(result.output == plain.output);
+        result = run(program, mode, seed);
+      }
+      check_clean(result);
+      CHECK(result.output == plain.output);
+      REQUIRE(result.reported);  // the proof that the layer was in
+      CHECK(result.submissions > 0);
+      if (mode == "replay") {
+        CHECK(result.replayed >= least);
+      } else if (mode != "gate") {
+        CHECK(result.replayed == 0);
+      }
+    }
+  }
+}
+
+}  // namespace contract

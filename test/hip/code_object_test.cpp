@@ -1,0 +1,79 @@
+// The parameters of kernels, read from code objects of every form, whole and damaged.
+
+#include "backends/hip/code_object.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+using refrain::backends::hip::ImageLayouts;
+using refrain::backends::hip::KernelParameter;
+using refrain::backends::hip::read_layouts;
+
+namespace {
+
+std::string image(const char* form) {
+  std::ifstream file(std::string(IMAGES) + form, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  REQUIRE(!bytes.empty());
+  return bytes;
+}
+
+ImageLayouts read(const std::string& bytes) {
+  // A copy of its own, so that a sanitizer sees every byte read beyond it.
+  const std::vector<char> exact(bytes.begin(), bytes.end());
+  return read_layouts(exact.data(), exact.size());
+}
+
+}  // namespace
+
+TEST_CASE("a code object alone and in a bundle") {
+  for (const char* form : {"elf", "bundle"}) {
+    CAPTURE(form);
+    const ImageLayouts layouts = read(image(form));
+    CHECK(std::string(layouts.why_not).empty());
+    REQUIRE(layouts.kernels.contains("odd"));
+    CHECK(layouts.kernels.find("odd")->second.parameters ==
+          std::vector<KernelParameter>{{0, 1}, {8, 8}, {16, 2}, {24, 8}});
+    CHECK_FALSE(layouts.kernels.find("odd")->second.differs);
+    CHECK(layouts.kernels.find("nothing")->second.parameters.empty());
+  }
+}
+
+TEST_CASE("kernels that differ between devices are known to") {
+  const ImageLayouts layouts = read(image("other"));
+  CHECK(layouts.kernels.find("scale")->second.differs);
+}
+
+TEST_CASE("what cannot be read says why") {
+  CHECK(std::string(read(image("compressed")).why_not).find("compressed") != std::string::npos);
+  CHECK(std::string(read("neither").why_not).find("not known") != std::string::npos);
+  CHECK(std::string(read("").why_not).find("not known") != std::string::npos);
+}
+
+TEST_CASE("cut at any length, and with any byte changed, nothing bad happens") {
+  for (const char* form : {"elf", "bundle"}) {
+    const std::string whole = image(form);
+    for (std::size_t length = 0; length < whole.size(); length += 7) {
+      static_cast<void>(read(whole.substr(0, length)));
+    }
+    for (std::size_t place = 0; place < whole.size(); ++place) {
+      std::string damaged = whole;
+      for (const char value : {'\xff', '\x00', '\xdd'}) {
+        damaged[place] = value;
+        static_cast<void>(read(damaged));
+      }
+    }
+  }
+}
+
+TEST_CASE("metadata nested too deep are given up") {
+  std::string bytes = image("elf");
+  const auto at = bytes.find("AMDGPU");
+  REQUIRE(at != std::string::npos);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(at) + 8, bytes.end(), '\x91');  // a list in a list in a list …
+  bytes.resize(bytes.size());
+  CHECK(read(bytes).kernels.empty());
+}

@@ -1,0 +1,270 @@
+// What HIP programs do that CUDA programs do otherwise: kernels as clang registers them, launches in work-items,
+// streams of threads, the last error, calls behind which there are others.
+#include <cuda.h>  // in HIP's words
+
+#include "test/cuda/program.h"
+
+extern "C" {
+extern const char contract_bundle[];
+extern const char contract_other[];
+extern const char contract_compressed[];
+void** __hipRegisterFatBinary(const void* wrapper);
+void __hipRegisterFunction(void** modules, const void* host_function, char* device_function, const char* name,
+                           unsigned thread_limit, void* thread, void* block, dim3* block_size, dim3* grid_size,
+                           int* warp_size);
+void __hipUnregisterFatBinary(void** modules);
+hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, hipStream_t stream);
+hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes, hipStream_t* stream);
+hipError_t hipMemsetAsync_spt(void* to, int value, size_t bytes, hipStream_t stream);
+hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream);
+hipError_t hipGetProcAddress(const char* symbol, void** function, int version, std::uint64_t flags, int* found);
+}
+hipError_t hipExtModuleLaunchKernel(hipFunction_t function, std::uint32_t global_x, std::uint32_t global_y,
+                                    std::uint32_t global_z, std::uint32_t local_x, std::uint32_t local_y,
+                                    std::uint32_t local_z, std::size_t shared_bytes, hipStream_t stream,
+                                    void** parameters, void** extra, hipEvent_t start, hipEvent_t stop,
+                                    std::uint32_t flags);
+
+using program::Device;
+using program::filled;
+using program::make_event;
+using program::make_stream;
+using program::print;
+using program::Word;
+
+namespace {
+
+constexpr Word kCount = 256;
+constexpr int kRounds = 200;
+
+// What clang makes of `__global__ void scale(Word* x, Word n, Word a, Word b)` and of a program with kernels.
+void scale(Word* x, Word n, Word a, Word b) {
+  dim3 grid, block;
+  std::size_t shared = 0;
+  hipStream_t stream = nullptr;
+  CHECK_CU(__hipPopCallConfiguration(&grid, &block, &shared, &stream));
+  void* parameters[] = {&x, &n, &a, &b};
+  CHECK_CU(hipLaunchKernel(reinterpret_cast<const void*>(&scale), grid, block, parameters, shared, stream));
+}
+void mix_in(Word* x, const Word* y, Word n, Word a) {
+  dim3 grid, block;
+  std::size_t shared = 0;
+  hipStream_t stream = nullptr;
+  CHECK_CU(__hipPopCallConfiguration(&grid, &block, &shared, &stream));
+  void* parameters[] = {&x, &y, &n, &a};
+  CHECK_CU(hipLaunchKernel(reinterpret_cast<const void*>(&mix_in), grid, block, parameters, shared, stream));
+}
+
+struct FatBinaryWrapper {
+  std::uint32_t magic, version;
+  const void* binary;
+  void* unused;
+};
+
+void** modules = nullptr;
+void unregister_kernels() {
+  __hipUnregisterFatBinary(modules);
+}
+__attribute__((constructor)) void register_kernels() {
+  static const FatBinaryWrapper wrapper = {0x48495046, 1, contract_bundle, nullptr};
+  modules = __hipRegisterFatBinary(&wrapper);
+  static char names[][8] = {"scale", "mix_in"};
+  __hipRegisterFunction(modules, reinterpret_cast<const void*>(&scale), names[0], names[0], ~0U, nullptr, nullptr,
+                        nullptr, nullptr, nullptr);
+  __hipRegisterFunction(modules, reinterpret_cast<const void*>(&mix_in), names[1], names[1], ~0U, nullptr, nullptr,
+                        nullptr, nullptr, nullptr);
+  std::atexit(&unregister_kernels);
+}
+
+template <class Kernel, class... Values>
+void call(Kernel* kernel, hipStream_t stream, Values... values) {
+  if (__hipPushCallConfiguration(dim3(1), dim3(64), 0, stream) == hipSuccess) {
+    kernel(values...);
+  }
+}
+
+Word* pointer(CUdeviceptr address) {
+  return reinterpret_cast<Word*>(address);
+}
+
+}  // namespace
+
+/// Kernels of the program itself.
+PROGRAM(registered) {
+  hipStream_t stream = make_stream();
+  Word* x = pointer(filled(kCount, 1));
+  Word* y = pointer(filled(kCount, 7));
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 5; ++i) {
+      call(&scale, stream, x, kCount, 3U, i + static_cast<Word>(round));
+      call(&mix_in, stream, y, static_cast<const Word*>(x), kCount, i);
+    }
+    CHECK_CU(hipGetLastError());
+    CHECK_CU(hipStreamSynchronize(stream));
+  }
+  print("x", reinterpret_cast<CUdeviceptr>(x), kCount);
+  print("y", reinterpret_cast<CUdeviceptr>(y), kCount);
+  return 0;
+}
+
+/// Sizes in work-items, with and without events of the launch's own.
+PROGRAM(work_items) {
+  const Device gpu;
+  hipStream_t stream = make_stream();
+  hipEvent_t start = make_event(hipEventDefault);
+  hipEvent_t stop = make_event(hipEventDefault);
+  const CUdeviceptr x = filled(kCount, 1);
+  hipFunction_t kernel = gpu.function("odd");
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      unsigned char a = static_cast<unsigned char>(i);
+      Word* address = pointer(x);
+      unsigned short b = 11;
+      unsigned long c = 5;
+      void* parameters[] = {&a, &address, &b, &c};
+      const bool timed = round % 20 == 19 && i == 3;
+      CHECK_CU(hipExtModuleLaunchKernel(kernel, 128, 2, 1, 64, 1, 1, 0, stream, parameters, nullptr,
+                                        timed ? start : nullptr, timed ? stop : nullptr, 0));
+    }
+    CHECK_CU(hipStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// The default streams of threads, by names of their own, beside the one they all share.
+PROGRAM(thread_streams) {
+  Word* x = pointer(filled(kCount, 1));
+  hipEvent_t event = make_event();
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 4; ++i) {
+      Word n = kCount, a = 3, b = i;
+      void* parameters[] = {&x, &n, &a, &b};
+      CHECK_CU(hipLaunchKernel_spt(reinterpret_cast<const void*>(&scale), dim3(1), dim3(64), parameters, 0, nullptr));
+      call(&scale, nullptr, x, kCount, 5U, i);
+    }
+    CHECK_CU(hipMemsetAsync_spt(x, round, 8, nullptr));
+    CHECK_CU(hipEventRecord_spt(event, nullptr));
+    CHECK_CU(hipStreamWaitEvent_spt(nullptr, event, 0));
+    CHECK_CU(hipStreamSynchronize_spt(nullptr));
+  }
+  print("x", reinterpret_cast<CUdeviceptr>(x), kCount);
+  return 0;
+}
+
+/// What hipGetLastError() tells after good calls and bad ones, held or not.
+PROGRAM(last_error) {
+  const Device gpu;
+  hipStream_t stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  hipFunction_t kernel = gpu.function("scale");
+  int sum = 0;
+  const auto add = [&](hipError_t error) { sum = (sum * 31 + static_cast<int>(error)) % 1000003; };
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      program::scale(stream, kernel, x, kCount, 3, i);
+      if (round % 10 == 9 && i == 4) {
+        add(hipModuleLaunchKernel(kernel, 1, 1, 1, 0, 1, 1, 0, stream, nullptr, nullptr));  // no threads
+        add(hipPeekAtLastError());
+        program::scale(stream, kernel, x, kCount, 7, i);
+        add(hipPeekAtLastError());
+      }
+      add(hipGetLastError());
+    }
+    std::vector<Word> values(4);  // pageable
+    CHECK_CU(hipMemcpyAsync(values.data(), in_hip(x), sizeof(Word) * values.size(), hipMemcpyDefault, stream));
+    add(hipGetLastError());
+    CHECK_CU(hipStreamSynchronize(stream));
+    add(hipGetLastError());
+  }
+  std::printf("sum %d\n", sum);
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Calls of the runtime behind which there are other calls of the runtime.
+PROGRAM(nested) {
+  const Device gpu;
+  hipStream_t stream = make_stream(hipStreamDefault);
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  hipFunction_t kernel = gpu.function("scale");
+  Word* host = program::pinned(kCount);
+  Word sum = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 4; ++i) {
+      program::scale(stream, kernel, x, kCount, 3, i);
+      CHECK_CU(hipMemcpyDtoDAsync(in_hip(y), in_hip(x), 64, stream));
+    }
+    if (round % 4 == 1) {
+      CHECK_CU(hipMemset(in_hip(x), round, 16));
+    }
+    if (round % 4 == 3) {
+      CHECK_CU(hipMemcpyWithStream(host, in_hip(x), kCount * sizeof(Word), hipMemcpyDeviceToHost, stream));
+      sum = sum * 31 + host[round % 64];
+    }
+    CHECK_CU(hipMemcpyDtoHAsync(host, in_hip(y), kCount * sizeof(Word), stream));
+    CHECK_CU(hipStreamSynchronize(stream));
+    sum = sum * 31 + host[round % 16];
+  }
+  std::printf("sum %u\n", sum);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
+/// Modules whose kernels' parameters cannot be known for sure.
+PROGRAM(unclear_modules) {
+  hipStream_t stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  for (const char* image : {contract_other, contract_compressed}) {
+    hipModule_t module = nullptr;
+    hipFunction_t kernel = nullptr;
+    CHECK_CU(hipModuleLoadData(&module, image));
+    CHECK_CU(hipModuleGetFunction(&kernel, module, "scale"));
+    for (int round = 0; round < kRounds / 4; ++round) {
+      for (Word i = 0; i < 6; ++i) {
+        program::scale(stream, kernel, x, kCount, 3, i);
+      }
+      CHECK_CU(hipStreamSynchronize(stream));
+    }
+    CHECK_CU(hipModuleUnload(module));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Functions that were looked up instead of linked.
+PROGRAM(looked_up) {
+  const Device gpu;
+  hipStream_t stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  hipFunction_t kernel = gpu.function("scale");
+  const auto look_up = [](const char* name) {
+    void* function = nullptr;
+    int found = -1;
+    CHECK_CU(hipGetProcAddress(name, &function, 50700000, 0, &found));
+    return function;
+  };
+  auto* launch = reinterpret_cast<decltype(&hipModuleLaunchKernel)>(look_up("hipModuleLaunchKernel"));
+  auto* synchronize = reinterpret_cast<decltype(&hipStreamSynchronize)>(look_up("hipStreamSynchronize"));
+  auto* future = reinterpret_cast<int (*)(int*)>(look_up("hipFutureWork"));
+  int value = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      CUdeviceptr address = x;
+      Word n = kCount, a = 3, b = i;
+      void* parameters[] = {&address, &n, &a, &b};
+      CHECK_CU(launch(kernel, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr));
+    }
+    if (round % 10 == 3) {
+      future(&value);
+    }
+    CHECK_CU(synchronize(stream));
+  }
+  void* nowhere = nullptr;
+  std::printf("value %d, nowhere %d\n", value,
+              static_cast<int>(hipGetProcAddress("hipNowhere", &nowhere, 50700000, 0, nullptr)));
+  print("x", x, kCount);
+  return 0;
+}

@@ -1,0 +1,129 @@
+// Memory, copies, fills.
+#include <cstring>
+
+#include "test/sim/hip/face.h"
+
+using sim::Address;
+using sim::address_of;
+using sim::Lock;
+using sim::MemoryType;
+using sim::Side;
+using sim::Status;
+
+namespace {
+
+Status allocate(std::size_t bytes, MemoryType type, void** memory) {
+  Address address = 0;
+  const Status status = sim::allocate_memory(bytes, type, &address);
+  if (status == Status::kOk) {
+    *memory = sim::host(address);
+  }
+  return status;
+}
+
+Side side_of(hipMemcpyKind kind, bool target) noexcept {
+  switch (kind) {
+    case hipMemcpyHostToHost: return Side::kHost;
+    case hipMemcpyHostToDevice: return target ? Side::kDevice : Side::kHost;
+    case hipMemcpyDeviceToHost: return target ? Side::kHost : Side::kDevice;
+    case hipMemcpyDeviceToDevice: return Side::kDevice;
+    default: return Side::kAny;
+  }
+}
+
+Status copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t stream, bool per_thread,
+            bool synchronous) {
+  return sim::copy({{address_of(to), bytes, bytes},
+                    side_of(kind, true),
+                    {address_of(from), bytes, bytes},
+                    side_of(kind, false),
+                    bytes},
+                   stream, per_thread, synchronous);
+}
+
+Status fill(void* to, unsigned value, unsigned element, std::size_t count, hipStream_t stream, bool per_thread) {
+  return sim::fill({address_of(to), 0, 0}, value, element, count, 1, stream, per_thread);
+}
+
+/// Leaves alone what it cannot answer, as AMD's runtime does.
+void answer(hipPointer_attribute wanted, const sim::Allocation& found, void* into) {
+  const auto give = [into](auto value) { std::memcpy(into, &value, sizeof(value)); };
+  switch (wanted) {
+    case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      give(static_cast<std::uint32_t>(found.type == MemoryType::kHost ? hipMemoryTypeHost : hipMemoryTypeDevice));
+      break;
+    case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR: give(found.start); break;
+    case HIP_POINTER_ATTRIBUTE_RANGE_SIZE: give(found.bytes); break;
+    case HIP_POINTER_ATTRIBUTE_BUFFER_ID: give(static_cast<std::uint32_t>(found.id)); break;
+    case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL: give(0); break;
+    case HIP_POINTER_ATTRIBUTE_IS_MANAGED: give(found.type == MemoryType::kShared); break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+CALL(hipMalloc, (void** memory, std::size_t bytes), allocate(bytes, MemoryType::kDevice, memory))
+CALL(hipMallocManaged, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kShared, memory))
+CALL(hipHostMalloc, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kHost, memory))
+CALL(hipFree, (void* memory), sim::free_memory("hipFree", address_of(memory)))
+CALL(hipHostFree, (void* memory), sim::free_memory("hipHostFree", address_of(memory)))
+SUBMITS(hipMallocAsync, (void** memory, std::size_t bytes, hipStream_t stream), [&] {
+  Address address = 0;
+  const Status status = sim::allocate_in_order(bytes, stream, false, &address);
+  *memory = sim::host(address);
+  return status;
+}())
+SUBMITS(hipFreeAsync, (void* memory, hipStream_t stream), sim::free_in_order(address_of(memory), stream, false))
+CALL(hipDrvPointerGetAttributes, (unsigned count, hipPointer_attribute* wanted, void** answers, hipDeviceptr_t address),
+     [&] {
+       const Lock lock;
+       if (const sim::Allocation* found = sim::find_allocation(address_of(address)); found != nullptr) {
+         for (unsigned i = 0; i < count; ++i) {
+           answer(wanted[i], *found, answers[i]);
+         }
+       }
+       return Status::kOk;
+     }())
+
+SUBMITS_TWICE(hipMemcpyAsync, (void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t stream),
+              copy(to, from, bytes, kind, stream, per_thread, false))
+SUBMITS_TWICE(hipMemcpy, (void* to, const void* from, std::size_t bytes, hipMemcpyKind kind),
+              copy(to, from, bytes, kind, nullptr, per_thread, true))
+SUBMITS(hipMemcpyHtoD, (hipDeviceptr_t to, void* from, std::size_t bytes),
+        copy(to, from, bytes, hipMemcpyHostToDevice, nullptr, false, true))
+SUBMITS(hipMemcpyDtoH, (void* to, hipDeviceptr_t from, std::size_t bytes),
+        copy(to, from, bytes, hipMemcpyDeviceToHost, nullptr, false, true))
+// These call functions of the library by their names, as AMD's does with some: with a library in between, the calls go
+// there.
+FACE hipMemcpyHtoDAsync(hipDeviceptr_t to, void* from, std::size_t bytes, hipStream_t stream) {
+  sim::log("hipMemcpyHtoDAsync");
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyHostToDevice, stream);
+}
+FACE hipMemcpyDtoHAsync(void* to, hipDeviceptr_t from, std::size_t bytes, hipStream_t stream) {
+  sim::log("hipMemcpyDtoHAsync");
+  const hipError_t status = hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToHost, stream);
+  return sim::hip::told(status);
+}
+FACE hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, std::size_t bytes, hipStream_t stream) {
+  sim::log("hipMemcpyDtoDAsync");
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDeviceToDevice, stream);
+}
+FACE hipMemcpyWithStream(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t stream) {
+  sim::log("hipMemcpyWithStream");
+  const hipError_t status = hipMemcpyAsync(to, from, bytes, kind, stream);
+  return status == hipSuccess ? hipStreamSynchronize(stream) : status;
+}
+SUBMITS_TWICE(hipMemsetAsync, (void* to, int value, std::size_t bytes, hipStream_t stream),
+              fill(to, static_cast<unsigned char>(value), 1, bytes, stream, per_thread))
+SUBMITS(hipMemsetD8Async, (hipDeviceptr_t to, unsigned char value, std::size_t count, hipStream_t stream),
+        fill(to, value, 1, count, stream, false))
+SUBMITS(hipMemsetD16Async, (hipDeviceptr_t to, unsigned short value, std::size_t count, hipStream_t stream),
+        fill(to, value, 2, count, stream, false))
+SUBMITS(hipMemsetD32Async, (hipDeviceptr_t to, int value, std::size_t count, hipStream_t stream),
+        fill(to, static_cast<unsigned>(value), 4, count, stream, false))
+FACE hipMemset(void* to, int value, std::size_t bytes) {
+  sim::log("hipMemset");
+  const hipError_t status = hipMemsetAsync(to, value, bytes, nullptr);
+  return status == hipSuccess ? hipStreamSynchronize(nullptr) : status;
+}

@@ -1,0 +1,242 @@
+// Modules, the program's own kernels, launches, look-up of functions. Every code object has all kernels there are.
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "backends/hip/code_object.h"
+#include "test/sim/hip/face.h"
+
+namespace sim::hip {
+namespace {
+
+/// What clang registers: kernels of the program by the address of a function of its own.
+struct Registered {
+  std::map<const void*, std::string> names;
+  Module module;  ///< made anew when the device was reset
+  const Context* context = nullptr;
+};
+Registered& registered() {
+  static Registered& all = *new Registered;
+  return all;
+}
+
+bool is_image(const void* image) noexcept {
+  Elf64_Ehdr header{};
+  std::memcpy(&header, image, sizeof(header.e_ident));
+  if (std::memcmp(image, "__CLANG_OFFLOAD_BUNDLE__", 24) == 0 || std::memcmp(image, "CCOB", 4) == 0) {
+    return true;
+  }
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return false;
+  }
+  std::memcpy(&header, image, sizeof(header));
+  return header.e_machine == 224;  // EM_AMDGPU
+}
+
+Status load(hipModule_t* module, const void* image) {
+  const Lock lock;
+  if (image == nullptr || !is_image(image)) {
+    return static_cast<Status>(hipErrorInvalidImage);
+  }
+  Module* made = state().modules.make();
+  made->context = state().primary;
+  *module = reinterpret_cast<hipModule_t>(made);
+  return Status::kOk;
+}
+
+Status get_function(hipFunction_t* function, hipModule_t handle, const char* name) {
+  const Lock lock;
+  Module* module = state().modules.find(handle);
+  Function* found = module == nullptr ? nullptr : function_of(*module, state().functions, name);
+  *function = reinterpret_cast<hipFunction_t>(found);
+  return module == nullptr ? Status::kInvalidHandle : found == nullptr ? Status::kNotFound : Status::kOk;
+}
+
+Status launch(const void* handle, const Shape& shape, hipStream_t stream, bool per_thread, void** parameters,
+              void** extra) {
+  std::vector<std::byte> arguments;
+  const Function* function = nullptr;
+  {
+    const Lock lock;
+    function = function_for(handle);
+    if (function == nullptr) {
+      return static_cast<Status>(hipErrorInvalidDeviceFunction);
+    }
+    if (const Status status = read_arguments(*function->kernel, parameters, extra, &arguments); status != Status::kOk) {
+      return status;
+    }
+  }
+  return launch_kernel(function, shape, std::move(arguments), stream, per_thread);
+}
+
+Shape shape_of(const dim3& grid, const dim3& block) noexcept {
+  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}};
+}
+
+/// Sizes in work-items; the last blocks may be smaller, which is not simulated.
+Status launch_items(hipFunction_t function, const unsigned (&global)[3], const unsigned (&local)[3], hipStream_t stream,
+                    void** parameters, void** extra, hipEvent_t start, hipEvent_t stop) {
+  Shape shape;
+  for (int i = 0; i < 3; ++i) {
+    if (local[i] == 0 || global[i] % local[i] != 0) {
+      return Status::kInvalidValue;
+    }
+    shape.grid[i] = global[i] / local[i];
+    shape.block[i] = local[i];
+  }
+  Status status = start == nullptr ? Status::kOk : record_event(start, stream, false);
+  if (status == Status::kOk) {
+    status = launch(function, shape, stream, false, parameters, extra);
+  }
+  return status == Status::kOk && stop != nullptr ? record_event(stop, stream, false) : status;
+}
+
+/// A function that came after Refrain was built.
+int future_work(int* value) {
+  log("hipFutureWork");
+  *value += 1;
+  return 0;
+}
+
+}  // namespace
+
+Function* function_for(const void* handle) {
+  const auto own = registered().names.find(handle);
+  if (own == registered().names.end()) {
+    return find_function(handle);
+  }
+  if (registered().context != state().primary) {
+    registered().module = Module();
+    registered().module.context = state().primary;
+    registered().context = state().primary;
+  }
+  return function_of(registered().module, state().functions, own->second.c_str());
+}
+
+Status read_arguments(const Kernel& kernel, void** parameters, void** extra, std::vector<std::byte>* arguments) {
+  if (parameters != nullptr || extra == nullptr || kernel.parameters.empty()) {
+    return sim::read_arguments(kernel, parameters, arguments);
+  }
+  const void* buffer = nullptr;
+  std::size_t bytes = 0;
+  for (; *extra != HIP_LAUNCH_PARAM_END; extra += 2) {
+    if (extra[0] == HIP_LAUNCH_PARAM_BUFFER_POINTER) {
+      buffer = extra[1];
+    } else if (extra[0] == HIP_LAUNCH_PARAM_BUFFER_SIZE) {
+      bytes = *static_cast<const std::size_t*>(extra[1]);
+    }
+  }
+  return read_argument_block(kernel, buffer, bytes, arguments);
+}
+
+}  // namespace sim::hip
+
+using sim::Lock;
+using sim::state;
+using sim::Status;
+using sim::hip::launch;
+using sim::hip::shape_of;
+
+CALL(hipModuleLoadData, (hipModule_t * module, const void* image), sim::hip::load(module, image))
+CALL(hipModuleLoad, (hipModule_t * module, const char* file), [&] {
+  std::ifstream stream(file, std::ios::binary);
+  const std::string image{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  return sim::hip::load(module, image.size() < 64 ? nullptr : image.data());
+}())
+CALL(hipModuleLoadDataEx, (hipModule_t * module, const void* image, unsigned, hipJitOption*, void**),
+     sim::hip::load(module, image))
+CALL(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module, const char* name),
+     sim::hip::get_function(function, module, name))
+CALL(hipModuleUnload, (hipModule_t module), [&] {
+  Lock lock;
+  return sim::unload(lock, state().modules, state().functions, module, "hipModuleUnload");
+}())
+
+// Called by constructors of programs: no device is started.
+extern "C" __attribute__((visibility("default"))) void** __hipRegisterFatBinary(const void* wrapper) {
+  sim::log("__hipRegisterFatBinary");
+  const auto* binary = static_cast<const refrain::backends::hip::FatBinaryWrapper*>(wrapper);
+  if (binary->magic != refrain::backends::hip::kFatBinaryMagic) {
+    return nullptr;
+  }
+  return new void*(nullptr);
+}
+extern "C" __attribute__((visibility("default"))) void __hipRegisterFunction(void**, const void* host_function, char*,
+                                                                             const char* name, unsigned, void*, void*,
+                                                                             dim3*, dim3*, int*) {
+  sim::log("__hipRegisterFunction");
+  const Lock lock;
+  sim::hip::registered().names[host_function] = name;
+}
+extern "C" __attribute__((visibility("default"))) void __hipUnregisterFatBinary(void** modules) {
+  sim::log("__hipUnregisterFatBinary");
+  delete modules;
+}
+
+// The configuration of a launch on its way from where it is written to the function that clang makes of a kernel.
+namespace {
+struct Configuration {
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;
+  hipStream_t stream = nullptr;
+};
+thread_local std::vector<Configuration> configurations;
+}  // namespace
+extern "C" hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream);
+extern "C" hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_bytes,
+                                                hipStream_t* stream);
+FACE __hipPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream) {
+  configurations.push_back({grid, block, shared_bytes, stream});
+  return hipSuccess;
+}
+FACE __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_bytes, hipStream_t* stream) {
+  *grid = configurations.back().grid;
+  *block = configurations.back().block;
+  *shared_bytes = configurations.back().shared_bytes;
+  *stream = configurations.back().stream;
+  configurations.pop_back();
+  return hipSuccess;
+}
+
+SUBMITS_TWICE(hipLaunchKernel,
+              (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t, hipStream_t stream),
+              launch(function, shape_of(grid, block), stream, per_thread, parameters, nullptr))
+SUBMITS(hipExtLaunchKernel,
+        (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t, hipStream_t stream, hipEvent_t,
+         hipEvent_t, int),
+        launch(function, shape_of(grid, block), stream, false, parameters, nullptr))
+SUBMITS(hipLaunchCooperativeKernel,
+        (const void* function, dim3 grid, dim3 block, void** parameters, unsigned, hipStream_t stream),
+        launch(function, shape_of(grid, block), stream, false, parameters, nullptr))
+SUBMITS(hipModuleLaunchKernel,
+        (hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
+         hipStream_t stream, void** parameters, void** extra),
+        launch(function, {{gx, gy, gz}, {bx, by, bz}}, stream, false, parameters, extra))
+#define EXT_LAUNCH _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
+FACE EXT_LAUNCH(hipFunction_t function, std::uint32_t gx, std::uint32_t gy, std::uint32_t gz, std::uint32_t lx,
+                std::uint32_t ly, std::uint32_t lz, std::size_t, hipStream_t stream, void** parameters, void** extra,
+                hipEvent_t start, hipEvent_t stop, std::uint32_t) {
+  return sim::hip::call("hipExtModuleLaunchKernel", true, [&] {
+    return sim::hip::launch_items(function, {gx, gy, gz}, {lx, ly, lz}, stream, parameters, extra, start, stop);
+  });
+}
+
+CALL(hipGetProcAddress, (const char* symbol, void** function, int, std::uint64_t, int* found), [&] {
+  *function = std::strcmp(symbol, "hipFutureWork") == 0 ? reinterpret_cast<void*>(&sim::hip::future_work) : nullptr;
+  if (*function == nullptr) {
+    // The library itself, whoever else has functions of these names.
+    Dl_info own{};
+    dladdr(reinterpret_cast<const void*>(&sim::hip::future_work), &own);
+    void* self = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    *function = self == nullptr ? nullptr : dlsym(self, symbol);
+  }
+  if (found != nullptr) {
+    *found = *function == nullptr ? 1 : 0;
+  }
+  return *function == nullptr ? Status::kNotFound : Status::kOk;
+}())
