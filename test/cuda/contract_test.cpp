@@ -236,7 +236,7 @@ TEST_CASE("a program's race is found by the simulated device, with every seed an
       const Result result = run({"racing"}, mode, seed);
       INFO(result.errors);
       CHECK(result.errors.find("violation: race: scale") != std::string::npos);
-      CHECK(result.errors.find("calls cuLaunchKernel") != std::string::npos);
+      CHECK(result.errors.find("LaunchKernel") != std::string::npos);
     }
   }
 }

@@ -38,7 +38,8 @@ constexpr auto CU_STREAM_CAPTURE_MODE_GLOBAL = hipStreamCaptureModeGlobal;
 constexpr auto CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = hipStreamCaptureModeThreadLocal;
 constexpr auto CU_STREAM_CAPTURE_MODE_RELAXED = hipStreamCaptureModeRelaxed;
 constexpr auto CU_STREAM_CAPTURE_STATUS_NONE = hipStreamCaptureStatusNone;
-#define CU_STREAM_LEGACY (static_cast<hipStream_t>(nullptr))
+// hipStreamLegacy of newer headers.
+#define CU_STREAM_LEGACY (reinterpret_cast<hipStream_t>(1))
 #define CU_STREAM_PER_THREAD hipStreamPerThread
 #define CU_LAUNCH_PARAM_BUFFER_POINTER HIP_LAUNCH_PARAM_BUFFER_POINTER
 #define CU_LAUNCH_PARAM_BUFFER_SIZE HIP_LAUNCH_PARAM_BUFFER_SIZE
