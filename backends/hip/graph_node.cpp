@@ -88,7 +88,7 @@ hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executab
   }
   switch (kind_) {
     case OperationKind::kKernel: {
-      thread_local KernelLaunch call;  // keeps its memory
+      KernelLaunch call;
       if (!call.read(operation)) {
         return hipErrorInvalidValue;
       }

@@ -12,7 +12,7 @@ using capture::OperationView;
 namespace {
 
 hipError_t launch(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
-  thread_local KernelLaunch call;  // keeps its memory
+  KernelLaunch call;
   if (!call.read(operation)) {
     return hipErrorInvalidValue;
   }
