@@ -29,11 +29,18 @@ extern "C" __global__ void sum_change(const float* now, const float* next, int c
   if (id == 0) partial[blockIdx.x] = sums[0];
 }
 
-/// A damped oscillation of many springs, driven by a force that is another one in every step.
-extern "C" __global__ void swing(float* position, float* speed, int count, float force) {
+struct State {
+  float place, speed;
+};
+
+/// Springs driven by a force that is another one in every step.
+extern "C" __global__ void swing(State* cells, int count, float force) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
-  const float stiffness = 1.0f + 0.001f * static_cast<float>(i);
-  speed[i] = 0.999f * speed[i] + 0.01f * (force - stiffness * position[i]);
-  position[i] += 0.01f * speed[i];
+  const float time_step = 0.01f;
+  const float stiffness = 1.0f + 0.001f * static_cast<float>(i % 1000);
+  State state = cells[i];
+  state.speed += time_step * (force - stiffness * state.place - 0.1f * state.speed);
+  state.place += time_step * state.speed;
+  cells[i] = state;
 }

@@ -1,5 +1,5 @@
 // Makes a code object for the simulated device: an ELF file with the metadata that AMD's compilers write, of kernels
-// that are host functions. Usage: make_code_object FILE elf|bundle|other|compressed [SIDE_LIBRARY]
+// that are host functions. Usage: make_code_object FILE elf|bundle|other|compressed [SIDE_LIBRARIES…]
 //
 //   elf         the code object alone
 //   bundle      in a bundle, beside an empty entry for the host
@@ -119,19 +119,22 @@ std::string bundle(const std::vector<std::string>& objects) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: %s FILE elf|bundle|other|compressed [SIDE_LIBRARY]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s FILE elf|bundle|other|compressed [SIDE_LIBRARIES]\n", argv[0]);
     return 2;
   }
-  std::span<const sim::Kernel> kernels = sim::contract_kernels();
-  if (argc > 3) {
-    void* library = dlopen(argv[3], RTLD_NOW);
+  std::vector<sim::Kernel> kernels;
+  for (int i = 3; i < argc; ++i) {
+    void* library = dlopen(argv[i], RTLD_NOW);
     const auto* table =
         library == nullptr ? nullptr : static_cast<const sim::KernelTable*>(dlsym(library, "sim_kernels"));
     if (table == nullptr) {
-      std::fprintf(stderr, "%s has no kernels: %s\n", argv[3], dlerror());
+      std::fprintf(stderr, "%s has no kernels: %s\n", argv[i], dlerror());
       return 1;
     }
-    kernels = table->kernels;
+    kernels.insert(kernels.end(), table->kernels.begin(), table->kernels.end());
+  }
+  if (argc == 3) {
+    kernels.assign(sim::contract_kernels().begin(), sim::contract_kernels().end());
   }
   const std::string form = argv[2];
   std::string file;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The HIP samples on the simulated device: the same results plain and in every mode of Refrain, and something replayed.
-# Usage: samples_test.sh REFRAIN SAMPLES_FOLDER CODE_OBJECT KERNEL_LIBRARY SIMULATED_RUNTIME_FOLDER
+# Usage: samples_test.sh REFRAIN SAMPLES_FOLDER CODE_OBJECT KERNEL_LIBRARIES SIMULATED_RUNTIME_FOLDER
 set -u
 refrain=$1
 samples=$2
