@@ -24,12 +24,16 @@ using CUgraph = hipGraph_t;
 using CUgraphExec = hipGraphExec_t;
 using CUcontext = const void*;
 using CUdeviceptr = unsigned long long;
+using CUdevice = int;
 using CUstreamCaptureMode = hipStreamCaptureMode;
 using CUstreamCaptureStatus = hipStreamCaptureStatus;
 
 constexpr CUresult CUDA_SUCCESS = hipSuccess;
 constexpr CUresult CUDA_ERROR_NOT_READY = hipErrorNotReady;
 constexpr CUresult CUDA_ERROR_NOT_INITIALIZED = hipErrorNotInitialized;
+constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = hipErrorNotSupported;
+constexpr CUresult CUDA_ERROR_NOT_FOUND = hipErrorNotFound;
+constexpr CUresult CUDA_ERROR_INVALID_DEVICE = hipErrorInvalidDevice;
 constexpr unsigned CU_STREAM_DEFAULT = hipStreamDefault;
 constexpr unsigned CU_STREAM_NON_BLOCKING = hipStreamNonBlocking;
 constexpr unsigned CU_EVENT_DEFAULT = hipEventDefault;
@@ -61,6 +65,9 @@ inline CUresult cuCtxSetCurrent(CUcontext) noexcept {
 }
 inline CUresult cuInit(unsigned flags) noexcept {
   return hipInit(flags);
+}
+inline CUresult cuCtxGetDevice(CUdevice* device) noexcept {
+  return hipGetDevice(device);
 }
 inline CUresult cuCtxSynchronize() noexcept {
   return hipDeviceSynchronize();
@@ -134,6 +141,9 @@ inline CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent e
 inline CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, unsigned) noexcept {
   return hipGraphInstantiate(exec, graph, nullptr, nullptr, 0);
 }
+inline CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned) noexcept {
+  return hipGraphInstantiate(exec, graph, nullptr, nullptr, 0);
+}
 inline CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) noexcept {
   return hipGraphLaunch(exec, stream);
 }
@@ -167,6 +177,9 @@ inline CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) noexcept {
 inline CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) noexcept {
   return hipHostMalloc(memory, bytes, flags);
 }
+inline CUresult cuMemFreeHost(void* memory) noexcept {
+  return hipHostFree(memory);
+}
 inline CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* memory, unsigned) noexcept {
   return given(memory, hipSuccess, address);
 }
@@ -187,6 +200,34 @@ inline CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes,
 }
 inline CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) noexcept {
   return hipMemcpyDtoDAsync(in_hip(to), in_hip(from), bytes, stream);
+}
+enum CUmemorytype { CU_MEMORYTYPE_UNIFIED };
+struct CUDA_MEMCPY3D {
+  CUmemorytype srcMemoryType, dstMemoryType;
+  CUdeviceptr srcDevice, dstDevice;
+  std::size_t srcPitch, srcHeight, dstPitch, dstHeight, WidthInBytes, Height, Depth;
+};
+/// Slice by slice.
+inline CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream) noexcept {
+  CUresult status = hipSuccess;
+  for (std::size_t z = 0; z < copy->Depth && status == hipSuccess; ++z) {
+    status = hipMemcpy2DAsync(in_hip(copy->dstDevice + z * copy->dstPitch * copy->dstHeight), copy->dstPitch,
+                              in_hip(copy->srcDevice + z * copy->srcPitch * copy->srcHeight), copy->srcPitch,
+                              copy->WidthInBytes, copy->Height, hipMemcpyDefault, stream);
+  }
+  return status;
+}
+// What HIP has nothing for: fills of rows with words, and places of memory to prefetch to.
+inline CUresult cuMemsetD2D32Async(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t, CUstream) noexcept {
+  return hipErrorNotSupported;
+}
+enum CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE };
+struct CUmemLocation {
+  CUmemLocationType type;
+  int id;
+};
+inline CUresult cuMemPrefetchAsync(CUdeviceptr, std::size_t, CUmemLocation, unsigned, CUstream) noexcept {
+  return hipErrorNotSupported;
 }
 inline CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) noexcept {
   return hipMemsetD8Async(in_hip(to), value, count, stream);

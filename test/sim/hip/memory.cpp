@@ -90,6 +90,17 @@ SUBMITS_TWICE(hipMemcpyAsync, (void* to, const void* from, std::size_t bytes, hi
               copy(to, from, bytes, kind, stream, per_thread, false))
 SUBMITS_TWICE(hipMemcpy, (void* to, const void* from, std::size_t bytes, hipMemcpyKind kind),
               copy(to, from, bytes, kind, nullptr, per_thread, true))
+SUBMITS_TWICE(hipMemcpy2DAsync,
+              (void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
+               std::size_t height, hipMemcpyKind kind, hipStream_t stream),
+              to_pitch < width || from_pitch < width ? Status::kInvalidValue
+                                                     : sim::copy({{address_of(to), to_pitch, to_pitch* height},
+                                                                  side_of(kind, true),
+                                                                  {address_of(from), from_pitch, from_pitch* height},
+                                                                  side_of(kind, false),
+                                                                  width,
+                                                                  height},
+                                                                 stream, per_thread, false))
 SUBMITS(hipMemcpyHtoD, (hipDeviceptr_t to, void* from, std::size_t bytes),
         copy(to, from, bytes, hipMemcpyHostToDevice, nullptr, false, true))
 SUBMITS(hipMemcpyDtoH, (void* to, hipDeviceptr_t from, std::size_t bytes),
