@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
-export REFRAIN_CUDA=off  # has tests of its own (test/cuda), and not every machine has a driver
+export REFRAIN_CUDA=off REFRAIN_HIP=off  # has tests of its own (test/cuda), and not every machine has a driver
 failures=0
 
 # expect STATUS PATTERN COMMAND...: the command ends with the status, and its output (both streams) matches.
@@ -104,6 +104,7 @@ if [ "$OPENCL_LAYERS $REFRAIN_LOG_FILE $REFRAIN_MODE" != "/it's \$HOME.so:$layer
   failures=$((failures + 1))
 fi
 unset OPENCL_LAYERS "${!REFRAIN_@}"
+export REFRAIN_CUDA=off REFRAIN_HIP=off
 expect 0 '"OPENCL_LAYERS": "/.*librefrain_opencl.so"' "$refrain" env --json
 expect 0 '"REFRAIN_SAVED_OPENCL_LAYERS": null' "$refrain" env --json
 expect 0 '^unset REFRAIN_SAVED_OPENCL_LAYERS$' env REFRAIN_SAVED_OPENCL_LAYERS=/old.so "$refrain" env
