@@ -240,3 +240,20 @@ TEST_CASE("a program's race is found by the simulated device, with every seed an
     }
   }
 }
+
+TEST_CASE("waits for events that were never recorded: allowed, told if asked for, and none of the layer's making") {
+  const std::map<std::string, std::string> strict = {{"SIM_UNRECORDED", "1"}};
+  for (const std::string mode : {"plain", "replay"}) {
+    CAPTURE(mode);
+    check_clean(run({"unrecorded"}, mode));
+    const Result told = run({"unrecorded"}, mode, 0, strict);
+    CHECK(told.errors.find("violation: a stream waits for an event that was never recorded") != std::string::npos);
+    CHECK(told.errors.find("violation: the host waits for an event that was never recorded") != std::string::npos);
+  }
+  for (const std::string program : {"fork_join", "old_events", "own_graphs", "short_events"}) {
+    CAPTURE(program);
+    const bool own = run({program}, "plain", 1, strict).errors.find("violation") != std::string::npos;
+    const Result result = run({program}, "replay", 1, strict);
+    CHECK((result.errors.find("violation") != std::string::npos) == own);
+  }
+}

@@ -414,3 +414,16 @@ PROGRAM(racing) {
   CHECK_CU(cuCtxSynchronize());
   return 0;
 }
+
+/// Allowed, and waits for nothing.
+PROGRAM(unrecorded) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUevent event = make_event();
+  CHECK_CU(cuStreamWaitEvent(stream, event, 0));
+  CHECK_CU(cuEventSynchronize(event));
+  CHECK_CU(cuEventRecord(event, stream));
+  CHECK_CU(cuStreamWaitEvent(stream, event, 0));
+  CHECK_CU(cuEventSynchronize(event));
+  return 0;
+}

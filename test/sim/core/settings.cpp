@@ -25,6 +25,7 @@ Settings read() {
     read.history = std::strtoull(entries, nullptr, 10);
   }
   read.races = std::string_view(text_of("SIM_RACES")) != "0";
+  read.unrecorded = std::string_view(text_of("SIM_UNRECORDED")) == "1";
   if (const char* workers = text_of("SIM_WORKERS"); *workers != '\0') {
     read.workers = static_cast<unsigned>(std::strtoul(workers, nullptr, 10));
   }

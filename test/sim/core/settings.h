@@ -8,6 +8,8 @@
 //   SIM_KERNELS   side libraries with kernels (kernel.h), separated by colons, beside the built-in ones
 //   SIM_HISTORY   how many of the last calls and submissions a violation shows (default 24, at most 4096)
 //   SIM_RACES     0: no race detector (races.h)
+//   SIM_UNRECORDED  1: a wait of the host or a stream for an event that was never recorded is a violation, though CUDA
+//                 and HIP allow it (it waits for nothing)
 //   SIM_WORKERS   how many threads do the work (default 1)
 //   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
@@ -31,6 +33,7 @@ struct Settings {
   std::string kernels;
   std::uint64_t history = 24;
   bool races = true;
+  bool unrecorded = false;
   unsigned workers = 1;
   bool virtual_time = false;
   Costs costs;

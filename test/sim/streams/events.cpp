@@ -12,6 +12,12 @@ Status find_event(const void* handle, Event** event) {
   return Status::kOk;
 }
 
+void check_recorded(const Event& event, const char* by) {
+  if (settings().unrecorded && !event.recorded && event.capture == nullptr) {
+    violation("%s waits for an event that was never recorded", by);
+  }
+}
+
 Status make_event(unsigned flags, Event** event) {
   const Lock lock;
   Context* context = nullptr;
@@ -75,6 +81,9 @@ Status look_at_event(const void* handle, bool wait) {
     return Status::kCapturedEvent;
   }
   const OperationRef last = event->last;
+  if (wait) {
+    check_recorded(*event, "the host");
+  }
   if (wait && !wait_for(lock, last)) {
     return Status::kTimeout;
   }

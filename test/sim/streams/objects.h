@@ -117,6 +117,8 @@ Status add_host_function(const void* handle, bool per_thread, void (*function)(v
 
 // Events (events.cpp).
 Status find_event(const void* handle, Event** event);
+/// A violation if the settings want it, and nobody has recorded the event.
+void check_recorded(const Event& event, const char* by);
 Status make_event(unsigned flags, Event** event);
 Status destroy_event(void* handle);
 Status record_event(const void* handle, const void* stream, bool per_thread);

@@ -119,6 +119,7 @@ Status wait_event(const void* handle, bool per_thread, const void* event_handle)
     stream->capture->invalid = true;
     return Status::kCaptureIsolation;
   }
+  check_recorded(*event, "a stream");
   const std::array<OperationRef, 1> more = {event->last};
   return put(lock, *stream, {}, more);
 }
