@@ -49,8 +49,10 @@ namespace refrain::backends {
     case OperationKind::kWriteBufferRect: return are({ArgumentKind::kBuffer, ArgumentKind::kHostPointer});
     case OperationKind::kReadImage:
     case OperationKind::kWriteImage: return are({ArgumentKind::kImage, ArgumentKind::kHostPointer});
-    case OperationKind::kPointerCopy: return arguments.size() == 2 && pointer(0) && pointer(1);
+    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerCopyRect: return arguments.size() == 2 && pointer(0) && pointer(1);
     case OperationKind::kPointerFill:
+    case OperationKind::kPointerFillRect:
       return arguments.size() == 2 && pointer(0) && arguments[1].kind == ArgumentKind::kValue;
     default: return true;
   }

@@ -296,6 +296,7 @@ std::string subject_of(const Capture& capture, const StoredGraph& graph, const S
 const char* why_not_recordable(const OperationView& operation) noexcept {
   switch (operation.kind()) {
     case OperationKind::kPointerCopy:
+    case OperationKind::kPointerCopyRect:
       return std::ranges::any_of(operation.arguments(),
                                  [](const auto& argument) { return argument.kind == ArgumentKind::kHostPointer; })
                  ? "it names pageable host memory, which must not be read late"
@@ -312,6 +313,7 @@ const char* why_not_recordable(const OperationView& operation) noexcept {
     case OperationKind::kCopyBufferToImage:
     case OperationKind::kCopyImageToBuffer:
     case OperationKind::kPointerFill:
+    case OperationKind::kPointerFillRect:
     case OperationKind::kMarker:
     case OperationKind::kBarrier:
     case OperationKind::kFlush:

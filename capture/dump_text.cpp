@@ -149,6 +149,11 @@ std::string shape_text(const OperationView& operation, bool cuda) {
   if (operation.kind() == OperationKind::kPointerCopy || operation.kind() == OperationKind::kPointerFill) {
     return fmt::format("{} bytes", words[0]);
   }
+  if (operation.kind() == OperationKind::kPointerCopyRect || operation.kind() == OperationKind::kPointerFillRect) {
+    const bool slices = operation.kind() == OperationKind::kPointerCopyRect && words[words::kSlices] != 1;
+    return fmt::format("{} rows of {} bytes{}", words[words::kRows], words[words::kRowBytes],
+                       slices ? fmt::format(" in {} slices", words[words::kSlices]) : "");
+  }
   if (operation.kind() == OperationKind::kEventRecord) {
     return !words.empty() && words[0] != 0 ? "takes the time" : "";
   }

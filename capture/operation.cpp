@@ -37,7 +37,9 @@ std::string_view name_of(OperationKind kind) noexcept {
                                                                               "event wait",
                                                                               "host function",
                                                                               "command buffer",
-                                                                              "other"};
+                                                                              "other",
+                                                                              "pointer copy rect",
+                                                                              "pointer fill rect"};
   const auto index = static_cast<std::size_t>(kind);
   return index < names.size() ? names[index] : names[0];
 }
@@ -60,6 +62,8 @@ int word_count_of(OperationKind kind) noexcept {
     case OperationKind::kCopyImageToBuffer: return 7;
     case OperationKind::kPointerCopy: return 2;
     case OperationKind::kPointerFill: return 1;
+    case OperationKind::kPointerCopyRect: return 8;
+    case OperationKind::kPointerFillRect: return 3;
     default: return -1;
   }
 }
@@ -114,6 +118,32 @@ std::uint64_t OperationView::handle_of(std::size_t index) const noexcept {
     std::memcpy(&handle, value.data(), sizeof(handle));
   }
   return handle;
+}
+
+std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noexcept {
+  const auto words = operation.words();
+  const auto box = [&](std::uint64_t slices, std::uint64_t rows_of_slice, std::uint64_t pitch) {
+    constexpr std::uint64_t kTooMuch = ~std::uint64_t{0};
+    const std::uint64_t rows = words[words::kRows];
+    std::uint64_t last = 0;
+    if (rows == 0 || slices == 0) {
+      return std::uint64_t{0};
+    }
+    return __builtin_mul_overflow(slices - 1, rows_of_slice, &last) || __builtin_add_overflow(last, rows - 1, &last) ||
+                   __builtin_mul_overflow(last, pitch, &last) ||
+                   __builtin_add_overflow(last, words[words::kRowBytes], &last)
+               ? kTooMuch
+               : last;
+  };
+  switch (operation.kind()) {
+    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerFill: return words[0];
+    case OperationKind::kPointerFillRect: return box(1, 0, words[words::kFillPitch]);
+    case OperationKind::kPointerCopyRect:
+      return index == 0 ? box(words[words::kSlices], words[words::kToRows], words[words::kToPitch])
+                        : box(words[words::kSlices], words[words::kFromRows], words[words::kFromPitch]);
+    default: return 0;
+  }
 }
 
 bool same_work(const OperationView& a, const OperationView& b) noexcept {

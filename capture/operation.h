@@ -72,8 +72,10 @@ enum class OperationKind : std::uint16_t {
   kHostFunction = 29,   ///< native kernels, host callbacks in stream order
   kCommandBuffer = 30,  ///< a command buffer or graph that the application made itself
   kOther = 31,
+  kPointerCopyRect = 32,  ///< rows, and slices of rows
+  kPointerFillRect = 33,
 };
-inline constexpr std::uint16_t kOperationKindCount = 32;
+inline constexpr std::uint16_t kOperationKindCount = 34;
 
 /// Short lower-case name ("kernel", "copy buffer"); "unknown" for a number out of range.
 std::string_view name_of(OperationKind kind) noexcept;
@@ -95,7 +97,13 @@ inline constexpr int kDimensions = 0, kOffset = 1, kGlobal = 4, kLocal = 7, kKer
 // kCopyImageToBuffer: source origin[3], region[3], destination offset. Arguments: image, buffer.
 // kReadImage / kWriteImage: origin[3], region[3], row pitch, slice pitch, blocking. Arguments: image, host
 // pointer. kPointerCopy: bytes, blocking. Arguments: destination, source (pointers). kPointerFill: bytes.
-// Arguments: destination (pointer), pattern (value). Other kinds: any number of words, only compared.
+// Arguments: destination (pointer), pattern (value). kPointerCopyRect: bytes of a row, rows, slices, destination row
+// pitch, rows of a destination slice, source row pitch, rows of a source slice, blocking. Arguments as kPointerCopy, to
+// the first byte. kPointerFillRect: bytes of a row, rows, row pitch. Arguments as kPointerFill. Other kinds: any number
+// of words, only compared.
+/// kPointerCopyRect and kPointerFillRect.
+inline constexpr int kRowBytes = 0, kRows = 1, kSlices = 2, kToPitch = 3, kToRows = 4, kFromPitch = 5, kFromRows = 6;
+inline constexpr int kFillPitch = 2;
 }  // namespace words
 
 /// Number of words a record of this kind must have, or -1 if any number will do.
@@ -212,6 +220,10 @@ class OperationView {
  private:
   const OperationHeader* header_ = nullptr;
 };
+
+/// How much memory, from the address in argument `index` on, a copy or fill by pointers uses; 0 for other kinds, and
+/// the largest number if numbers from a damaged file overflow.
+[[nodiscard]] std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noexcept;
 
 /// True if two operations ask for exactly the same work with the same arguments (waits and flags aside).
 bool same_work(const OperationView& a, const OperationView& b) noexcept;

@@ -95,18 +95,15 @@ void for_each_address(const OperationView& operation,
 }
 
 bool relocate(const BenchAddresses& addresses, const OperationView& operation, std::byte* record, std::string* why) {
-  const bool by_pointer =
-      operation.kind() == OperationKind::kPointerCopy || operation.kind() == OperationKind::kPointerFill;
-  const std::uint64_t bytes = by_pointer && !operation.words().empty() ? operation.words()[0] : 0;
   bool good = true;
   for_each_address(operation, [&](std::size_t offset, std::uint64_t word) {
-    if (const auto made = addresses.relocated(word, bytes)) {
+    if (const auto made = addresses.relocated(word, 0)) {
       std::memcpy(record + offset, &*made, sizeof(*made));
     }
   });
   for (std::size_t i = 0; i < operation.arguments().size() && good; ++i) {
     if (operation.arguments()[i].kind == ArgumentKind::kPointer &&
-        !addresses.relocated(operation.handle_of(i), bytes)) {
+        !addresses.relocated(operation.handle_of(i), capture::bytes_named(operation, i))) {
       *why = "it names memory that the capture does not describe";
       good = false;
     }

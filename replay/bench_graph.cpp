@@ -50,6 +50,8 @@ const char* why_not_repeatable(const OperationView& operation, bool addresses_kn
     case OperationKind::kMigrate:
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerFill:
+    case OperationKind::kPointerCopyRect:
+    case OperationKind::kPointerFillRect:
     case OperationKind::kMarker:
     case OperationKind::kBarrier:
     case OperationKind::kFlush:

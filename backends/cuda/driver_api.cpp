@@ -49,8 +49,11 @@ bool can_replay(const CudaDriver& driver, const char** missing) noexcept {
       NEEDED(cuFuncGetParamInfo),
       NEEDED(cuKernelGetParamInfo),
       NEEDED(cuMemcpyAsync),
+      NEEDED(cuMemcpy3DAsync_v2),
       NEEDED(cuMemsetD8Async),
       NEEDED(cuMemsetD2D8Async),
+      NEEDED(cuMemsetD2D16Async),
+      NEEDED(cuMemsetD2D32Async),
   };
 #undef NEEDED
   for (const auto& [name, function] : needed) {

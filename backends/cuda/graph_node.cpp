@@ -10,20 +10,28 @@ namespace refrain::backends {
 using capture::OperationKind;
 using capture::OperationView;
 
-namespace {
-
-/// Unified addresses tell by themselves where they are.
 CUDA_MEMCPY3D_v2 copy_parameters(const OperationView& operation) noexcept {
   CUDA_MEMCPY3D_v2 copy{};
   copy.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
   copy.dstDevice = operation.handle_of(0);
   copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
   copy.srcDevice = operation.handle_of(1);
-  copy.WidthInBytes = operation.words()[0];
+  const auto words = operation.words();
+  copy.WidthInBytes = words[capture::words::kRowBytes];
   copy.Height = 1;
   copy.Depth = 1;
+  if (operation.kind() == OperationKind::kPointerCopyRect) {
+    copy.Height = words[capture::words::kRows];
+    copy.Depth = words[capture::words::kSlices];
+    copy.dstPitch = words[capture::words::kToPitch];
+    copy.dstHeight = words[capture::words::kToRows];
+    copy.srcPitch = words[capture::words::kFromPitch];
+    copy.srcHeight = words[capture::words::kFromRows];
+  }
   return copy;
 }
+
+namespace {
 
 bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1* fill) noexcept {
   const auto pattern = operation.value_of(1);
@@ -35,6 +43,10 @@ bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1*
   fill->elementSize = static_cast<unsigned>(pattern.size());
   fill->width = operation.words()[0] / pattern.size();
   fill->height = 1;
+  if (operation.kind() == OperationKind::kPointerFillRect) {
+    fill->height = operation.words()[capture::words::kRows];
+    fill->pitch = operation.words()[capture::words::kFillPitch];
+  }
   std::memcpy(&fill->value, pattern.data(), pattern.size());
   return true;
 }
@@ -83,12 +95,14 @@ CUresult GraphNode::add(const CudaDriver& driver, CUgraph graph, std::span<const
   switch (kind_) {
     case OperationKind::kKernel: return add_kernel(driver, graph, before, context, operation);
     case OperationKind::kPointerCopy:
+    case OperationKind::kPointerCopyRect:
       if (operation.words()[0] == 0) {
         return CUDA_SUCCESS;
       }
       copy_ = copy_parameters(operation);
       return driver.cuGraphAddMemcpyNode(&handle_, graph, before.data(), before.size(), &copy_, context);
     case OperationKind::kPointerFill:
+    case OperationKind::kPointerFillRect:
       if (operation.words()[0] == 0) {
         return CUDA_SUCCESS;
       }
@@ -115,7 +129,7 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
       kernel_.kernelParams = nullptr;
       return status;
     }
-    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerCopy:  // not of rows: the driver changes copies and fills of one dimension only
       if (driver.cuGraphExecMemcpyNodeSetParams == nullptr) {
         return CUDA_ERROR_NOT_SUPPORTED;
       }

@@ -9,6 +9,9 @@
 
 namespace refrain::backends {
 
+/// A copy of bytes or rows as the driver wants it. Unified addresses tell by themselves where they are.
+[[nodiscard]] CUDA_MEMCPY3D_v2 copy_parameters(const capture::OperationView& operation) noexcept;
+
 /// One node with work. Its parameters are kept, so that a change of values is one call.
 class GraphNode {
  public:

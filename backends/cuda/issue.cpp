@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backends/cuda/graph_node.h"
 #include "backends/cuda/kernel_call.h"
 #include "backends/shape.h"
 
@@ -34,6 +35,28 @@ CUresult launch(const CudaDriver& driver, const OperationView& operation, CUstre
   config.attrs = call.attributes.data();
   config.numAttrs = static_cast<unsigned>(call.attributes.size());
   return driver.cuLaunchKernelEx(&config, function, call.parameters.data(), nullptr);
+}
+
+CUresult fill_rows(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
+  const auto words = operation.words();
+  const auto pattern = operation.value_of(1);
+  const auto destination = static_cast<CUdeviceptr>(operation.handle_of(0));
+  std::uint32_t value = 0;
+  if (pattern.size() > sizeof(value) || pattern.empty()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memcpy(&value, pattern.data(), pattern.size());
+  const std::size_t pitch = words[capture::words::kFillPitch];
+  const std::size_t width = words[capture::words::kRowBytes] / pattern.size();
+  const std::size_t height = words[capture::words::kRows];
+  switch (pattern.size()) {
+    case 1:
+      return driver.cuMemsetD2D8Async(destination, pitch, static_cast<unsigned char>(value), width, height, stream);
+    case 2:
+      return driver.cuMemsetD2D16Async(destination, pitch, static_cast<unsigned short>(value), width, height, stream);
+    case 4: return driver.cuMemsetD2D32Async(destination, pitch, value, width, height, stream);
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 
 CUresult fill(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
@@ -71,6 +94,11 @@ CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstre
                    ? CUDA_ERROR_INVALID_VALUE
                    : driver.cuMemcpyAsync(operation.handle_of(0), operation.handle_of(1), operation.words()[0], stream);
       case OperationKind::kPointerFill: return fill(driver, operation, stream);
+      case OperationKind::kPointerFillRect: return fill_rows(driver, operation, stream);
+      case OperationKind::kPointerCopyRect: {
+        const CUDA_MEMCPY3D_v2 copy = copy_parameters(operation);
+        return driver.cuMemcpy3DAsync_v2(&copy, stream);
+      }
       default: return CUDA_ERROR_NOT_SUPPORTED;
     }
   } catch (...) {

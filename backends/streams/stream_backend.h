@@ -64,6 +64,7 @@ class StreamBackend : public Backend {
   void context_gone(typename Api::ContextHandle context) noexcept;
 
  private:
+  static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
   static constexpr const char* kPerThread = "its stream is a thread's default stream, which other threads cannot name";
 
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
@@ -114,7 +115,12 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
     case OperationKind::kKernel:
     case OperationKind::kPointerFill:
     case OperationKind::kEventWait: return {};
+    case OperationKind::kPointerFillRect: return Api::kRows ? Recordable{} : Recordable{false, kNoRows};
+    case OperationKind::kPointerCopyRect:
     case OperationKind::kPointerCopy:
+      if (operation.kind() == OperationKind::kPointerCopyRect && !Api::kRows) {
+        return {false, kNoRows};
+      }
       for (const auto& argument : operation.arguments()) {
         if (argument.kind != capture::ArgumentKind::kPointer) {
           return {false, "the copy names pageable host memory"};

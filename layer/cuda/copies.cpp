@@ -12,7 +12,7 @@ namespace {
 using capture::ArgumentKind;
 
 const char* const kPageable = "the copy names pageable host memory, which must not be read late";
-const char* const kManyDimensions = "copies and fills of rows are not recorded";
+const char* const kArrays = "the copy names an array, or is described in a way that Refrain does not know";
 const char* const kMemoryOrder = "memory is allocated or freed in stream order";
 
 /// What an address belongs to.
@@ -45,6 +45,16 @@ Place place_of(CUdeviceptr address, std::size_t bytes) noexcept {
   return place;
 }
 
+const char* why_not(const Place& target, const Place& source) noexcept {
+  return target.kind != ArgumentKind::kPointer || source.kind != ArgumentKind::kPointer ? kPageable : nullptr;
+}
+
+Token mixed(Token token, const Place& target, const Place& source) noexcept {
+  return mix(token, std::uint64_t{target.type} << 48U | std::uint64_t{source.type} << 32U |
+                        (static_cast<std::uint64_t>(target.device) & 0xFFFFU) << 16U |
+                        (static_cast<std::uint64_t>(source.device) & 0xFFFFU));
+}
+
 template <class Issue>
 CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
               CUstream stream, DefaultStream by_default, Issue&& issue) noexcept {
@@ -53,12 +63,8 @@ CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr
   }
   const Place target = place_of(to, bytes);
   const Place source = place_of(from, bytes);
-  const bool pageable = target.kind != ArgumentKind::kPointer || source.kind != ArgumentKind::kPointer;
-  Token token = mix(static_cast<Token>(OperationKind::kPointerCopy), bytes);
-  token = mix(token, std::uint64_t{target.type} << 48U | std::uint64_t{source.type} << 32U |
-                         (static_cast<std::uint64_t>(target.device) & 0xFFFFU) << 16U |
-                         (static_cast<std::uint64_t>(source.device) & 0xFFFFU));
-  const Call call{entry_point, OperationKind::kPointerCopy, token, pageable ? kPageable : nullptr,
+  const Token token = mixed(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes), target, source);
+  const Call call{entry_point, OperationKind::kPointerCopy, token, why_not(target, source),
                   target.type == 0};  // into pageable memory: done when it returns
   return submit(
       call, find_stream(stream, by_default),
@@ -97,6 +103,115 @@ CUdeviceptr address(const void* host) noexcept {
   return reinterpret_cast<CUdeviceptr>(host);
 }
 
+/// One side of a copy of rows.
+struct Box {
+  CUdeviceptr start = 0;
+  std::size_t pitch = 0;
+  std::size_t rows_of_slice = 0;
+  bool known = false;
+};
+
+Box box_of(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t x, std::size_t y, std::size_t z,
+           std::size_t pitch, std::size_t rows_of_slice, const CUDA_MEMCPY3D_v2& all) noexcept {
+  const bool on_host = type == CU_MEMORYTYPE_HOST;
+  const bool many = all.Height > 1 || all.Depth > 1;
+  Box box;
+  // Numbers that the driver may refuse, or read in its own way, are left to it.
+  box.known = (on_host || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) && all.WidthInBytes != 0 &&
+              all.Height != 0 && all.Depth != 0 && (!many || pitch >= all.WidthInBytes) &&
+              (all.Depth == 1 || rows_of_slice >= all.Height);
+  box.pitch = many ? pitch : all.WidthInBytes;
+  box.rows_of_slice = all.Depth > 1 ? rows_of_slice : all.Height;
+  box.start = (on_host ? address(host) : device) + x + y * pitch + z * pitch * rows_of_slice;
+  return box;
+}
+
+template <class Issue>
+CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2& all, CUstream stream,
+                   DefaultStream by_default, Issue&& issue) noexcept {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    return status;
+  }
+  const Box to = box_of(all.dstMemoryType, all.dstHost, all.dstDevice, all.dstXInBytes, all.dstY, all.dstZ,
+                        all.dstPitch, all.dstHeight, all);
+  const Box from = box_of(all.srcMemoryType, all.srcHost, all.srcDevice, all.srcXInBytes, all.srcY, all.srcZ,
+                          all.srcPitch, all.srcHeight, all);
+  if (!to.known || !from.known || all.dstLOD != 0 || all.srcLOD != 0) {
+    return submit_unheld(entry_point, OperationKind::kOther, kArrays, stream, by_default, issue);
+  }
+  const auto whole = [&](const Box& box) {
+    return ((all.Depth - 1) * box.rows_of_slice + all.Height - 1) * box.pitch + all.WidthInBytes;
+  };
+  const Place target = place_of(to.start, whole(to));
+  const Place source = place_of(from.start, whole(from));
+  const std::array<std::uint64_t, 8> words = {
+      all.WidthInBytes, all.Height, all.Depth,          to.pitch,
+      to.rows_of_slice, from.pitch, from.rows_of_slice, target.type == 0 ? 1U : 0U};
+  Token token = static_cast<Token>(OperationKind::kPointerCopyRect);
+  for (const std::uint64_t word : words) {
+    token = mix(token, word);
+  }
+  const Call call{entry_point, OperationKind::kPointerCopyRect, mixed(token, target, source), why_not(target, source),
+                  target.type == 0};
+  return submit(
+      call, find_stream(stream, by_default),
+      [&](capture::OperationWriter& writer, Token token_of_all, bool) {
+        writer.begin(OperationKind::kPointerCopyRect, token_of_all);
+        writer.words(words);
+        writer.argument_handle(target.kind, target.id, to.start);
+        writer.argument_handle(source.kind, source.id, from.start);
+        writer.finish();
+      },
+      issue);
+}
+
+CUDA_MEMCPY3D_v2 with_one_slice(const CUDA_MEMCPY2D_v2& flat) noexcept {
+  CUDA_MEMCPY3D_v2 all{};
+  all.srcXInBytes = flat.srcXInBytes;
+  all.srcY = flat.srcY;
+  all.srcMemoryType = flat.srcMemoryType;
+  all.srcHost = flat.srcHost;
+  all.srcDevice = flat.srcDevice;
+  all.srcPitch = flat.srcPitch;
+  all.dstXInBytes = flat.dstXInBytes;
+  all.dstY = flat.dstY;
+  all.dstMemoryType = flat.dstMemoryType;
+  all.dstHost = flat.dstHost;
+  all.dstDevice = flat.dstDevice;
+  all.dstPitch = flat.dstPitch;
+  all.WidthInBytes = flat.WidthInBytes;
+  all.Height = flat.Height;
+  all.Depth = 1;
+  return all;
+}
+
+template <class Value, class Issue>
+CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::size_t pitch, Value value,
+                   std::size_t width, std::size_t height, CUstream stream, DefaultStream by_default,
+                   Issue&& issue) noexcept {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+    return status;
+  }
+  const std::array<std::uint64_t, 3> words = {width * sizeof(value), height, pitch};
+  Token token = mix(static_cast<Token>(OperationKind::kPointerFillRect), sizeof(value));
+  for (const std::uint64_t word : words) {
+    token = mix(token, word);
+  }
+  const bool odd = width == 0 || height == 0 || (height > 1 && pitch < words[0]);
+  const Call call{entry_point, OperationKind::kPointerFillRect, token,
+                  odd ? "a fill of no rows, or of rows that lie in each other" : nullptr};
+  return submit(
+      call, find_stream(stream, by_default),
+      [&](capture::OperationWriter& writer, Token whole, bool) {
+        writer.begin(OperationKind::kPointerFillRect, whole);
+        writer.words(words);
+        writer.argument_handle(ArgumentKind::kPointer, 0, to);
+        writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
+        writer.finish();
+      },
+      issue);
+}
+
 }  // namespace
 
 // Each function exists twice: by_default says which stream 0 is.
@@ -128,6 +243,31 @@ FILL(cuMemsetD32Async, DefaultStream::kLegacy, unsigned int)
 FILL(cuMemsetD32Async_ptsz, DefaultStream::kPerThread, unsigned int)
 #undef FILL
 
+#define FILL_ROWS(name, by_default, Value)                                                    \
+  CUresult wrap::name(CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, \
+                      CUstream stream) noexcept {                                             \
+    return fill_rows(entry::name, to, pitch, value, width, height, stream, by_default,        \
+                     [&] { return driver.name(to, pitch, value, width, height, stream); });   \
+  }
+FILL_ROWS(cuMemsetD2D8Async, DefaultStream::kLegacy, unsigned char)
+FILL_ROWS(cuMemsetD2D8Async_ptsz, DefaultStream::kPerThread, unsigned char)
+FILL_ROWS(cuMemsetD2D16Async, DefaultStream::kLegacy, unsigned short)
+FILL_ROWS(cuMemsetD2D16Async_ptsz, DefaultStream::kPerThread, unsigned short)
+FILL_ROWS(cuMemsetD2D32Async, DefaultStream::kLegacy, unsigned int)
+FILL_ROWS(cuMemsetD2D32Async_ptsz, DefaultStream::kPerThread, unsigned int)
+#undef FILL_ROWS
+
+#define COPY_ROWS(name, by_default, Described, described)                                            \
+  CUresult wrap::name(const Described* copy, CUstream stream) noexcept {                             \
+    const auto issue = [&] { return driver.name(copy, stream); };                                    \
+    return copy == nullptr ? issue() : copy_rows(entry::name, described, stream, by_default, issue); \
+  }
+COPY_ROWS(cuMemcpy2DAsync_v2, DefaultStream::kLegacy, CUDA_MEMCPY2D_v2, with_one_slice(*copy))
+COPY_ROWS(cuMemcpy2DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY2D_v2, with_one_slice(*copy))
+COPY_ROWS(cuMemcpy3DAsync_v2, DefaultStream::kLegacy, CUDA_MEMCPY3D_v2, *copy)
+COPY_ROWS(cuMemcpy3DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY3D_v2, *copy)
+#undef COPY_ROWS
+
 #define UNHELD(name, by_default, why, parameters, arguments)                          \
   CUresult wrap::name parameters noexcept {                                           \
     return submit_unheld(entry::name, OperationKind::kOther, why, stream, by_default, \
@@ -136,21 +276,10 @@ FILL(cuMemsetD32Async_ptsz, DefaultStream::kPerThread, unsigned int)
 #define UNHELD_TWICE(name, why, parameters, arguments)             \
   UNHELD(name, DefaultStream::kLegacy, why, parameters, arguments) \
   UNHELD(name##_ptsz, DefaultStream::kPerThread, why, parameters, arguments)
-UNHELD_TWICE(cuMemcpy2DAsync_v2, kManyDimensions, (const CUDA_MEMCPY2D_v2* copy, CUstream stream), (copy, stream))
-UNHELD_TWICE(cuMemcpy3DAsync_v2, kManyDimensions, (const CUDA_MEMCPY3D_v2* copy, CUstream stream), (copy, stream))
 UNHELD_TWICE(cuMemcpyPeerAsync, "copies between devices are not recorded",
              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
               CUstream stream),
              (to, to_context, from, from_context, bytes, stream))
-UNHELD_TWICE(cuMemsetD2D8Async, kManyDimensions,
-             (CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream),
-             (to, pitch, value, width, height, stream))
-UNHELD_TWICE(cuMemsetD2D16Async, kManyDimensions,
-             (CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream),
-             (to, pitch, value, width, height, stream))
-UNHELD_TWICE(cuMemsetD2D32Async, kManyDimensions,
-             (CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream),
-             (to, pitch, value, width, height, stream))
 UNHELD_TWICE(cuMemAllocAsync, kMemoryOrder, (CUdeviceptr * address, size_t bytes, CUstream stream),
              (address, bytes, stream))
 UNHELD_TWICE(cuMemAllocFromPoolAsync, kMemoryOrder,

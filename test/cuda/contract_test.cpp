@@ -94,6 +94,10 @@ TEST_CASE("promise 4, same data: fills of all widths") {
   same_everywhere({"fills"}, 500);
 }
 
+TEST_CASE("promise 4, same data: copies and fills of rows and slices") {
+  same_everywhere({"rows"}, 1000);
+}
+
 TEST_CASE("promise 4, same data: parameters of every layout, and buffers of parameters") {
   same_everywhere({"layouts"}, 1000);
 }

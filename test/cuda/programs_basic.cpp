@@ -135,6 +135,73 @@ PROGRAM(staging) {
   return 0;
 }
 
+/// Copies and fills of rows and slices: with offsets, other pitches on both sides, to and from pinned and pageable
+/// memory.
+PROGRAM(rows) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  Word* output = pinned(kCount);
+  std::vector<Word> pageable(kCount);
+  CUfunction mix = gpu.function("mix_in");
+  CUDA_MEMCPY2D flat{};  // 3 words of 4 rows of 8 words, to rows of 6
+  flat.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  flat.srcDevice = x;
+  flat.srcPitch = 8 * sizeof(Word);
+  flat.srcXInBytes = 2 * sizeof(Word);
+  flat.srcY = 1;
+  flat.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  flat.dstDevice = y;
+  flat.dstPitch = 6 * sizeof(Word);
+  flat.dstXInBytes = sizeof(Word);
+  flat.WidthInBytes = 3 * sizeof(Word);
+  flat.Height = 4;
+  CUDA_MEMCPY2D back = flat;
+  back.srcDevice = y;
+  back.dstMemoryType = CU_MEMORYTYPE_HOST;
+  back.dstHost = output;
+  CUDA_MEMCPY3D box{};  // 2 slices of 2 rows of 2 words
+  box.srcMemoryType = box.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = y;
+  box.srcPitch = 4 * sizeof(Word);
+  box.srcHeight = 4;
+  box.srcZ = 1;
+  box.dstDevice = x;
+  box.dstPitch = 2 * sizeof(Word);
+  box.dstHeight = 3;
+  box.dstY = 1;
+  box.WidthInBytes = 2 * sizeof(Word);
+  box.Height = 2;
+  box.Depth = 2;
+  Word sum = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    CHECK_CU(cuMemcpy2DAsync(&flat, stream));
+    mix_in(stream, mix, x, y, kCount, 1);
+    CHECK_CU(cuMemsetD2D32Async(y + 4, 5 * sizeof(Word), 1000003, 2, 3, stream));
+    mix_in(stream, mix, y, x, kCount, 2);
+    CHECK_CU(cuMemcpy3DAsync(&box, stream));
+    CHECK_CU(cuMemsetD2D8Async(x + 64, 16, static_cast<unsigned char>(round % 2), 3, 4, stream));
+    CHECK_CU(cuMemsetD2D16Async(y + 128, 16, 77, 3, 4, stream));
+    mix_in(stream, mix, x, y, kCount, 3);
+    CHECK_CU(cuMemcpy2DAsync(&back, stream));
+    CHECK_CU(cuStreamSynchronize(stream));
+    sum = sum * 31 + output[8];
+    if (round >= kRounds / 2) {
+      pageable.assign(kCount, static_cast<Word>(round));
+      CUDA_MEMCPY2D in = flat;
+      in.srcMemoryType = CU_MEMORYTYPE_HOST;
+      in.srcHost = pageable.data();
+      CHECK_CU(cuMemcpy2DAsync(&in, stream));
+      pageable.assign(kCount, 0xBAD);
+    }
+  }
+  std::printf("sum %u\n", sum);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
 PROGRAM(fills) {
   const Device gpu;
   CUstream stream = make_stream();
