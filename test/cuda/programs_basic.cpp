@@ -135,6 +135,7 @@ PROGRAM(staging) {
   return 0;
 }
 
+#ifndef PROGRAMS_ON_HIP
 /// Copies and fills of rows and slices: with offsets, other pitches on both sides, to and from pinned and pageable
 /// memory.
 PROGRAM(rows) {
@@ -201,6 +202,7 @@ PROGRAM(rows) {
   print("y", y, kCount);
   return 0;
 }
+#endif
 
 PROGRAM(fills) {
   const Device gpu;
