@@ -79,10 +79,16 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
 
 /// Variables with the prefix REFRAIN_ that are not settings: what `refrain run` and `refrain doctor` hand on.
 /// REFRAIN_CONFIG names the config file.
-inline constexpr std::string_view kHelperVariables[] = {
-    "REFRAIN_CONFIG",           "REFRAIN_OPENCL_LAYERS",  "REFRAIN_SAVED_OPENCL_LAYERS",
-    "REFRAIN_SAVED_LD_PRELOAD", "REFRAIN_SAVED_LD_AUDIT", "REFRAIN_ROOT_PID",
-    "REFRAIN_DOCTOR_FD"};
+inline constexpr std::string_view kHelperVariables[] = {"REFRAIN_CONFIG",
+                                                        "REFRAIN_OPENCL_LAYERS",
+                                                        "REFRAIN_SAVED_OPENCL_LAYERS",
+                                                        "REFRAIN_SAVED_LD_PRELOAD",
+                                                        "REFRAIN_SAVED_LD_AUDIT",
+                                                        "REFRAIN_ROOT_PID",
+                                                        "REFRAIN_DOCTOR_FD",
+                                                        "REFRAIN_LEVEL_ZERO",
+                                                        "REFRAIN_SAVED_LD_LIBRARY_PATH",
+                                                        "REFRAIN_SAVED_ZE_ENABLE_VALIDATION_LAYER"};
 
 /// Replaces %p (process id), %n (program name) and %% in a file name.
 std::string expand_file_name(std::string_view pattern);

@@ -9,12 +9,13 @@ namespace refrain::env {
 
 using CommandArguments = std::vector<std::string>;
 
-int run_command(const CommandArguments& arguments);         ///< returns only if the command can't be executed
-int env_command(const CommandArguments& arguments);         ///< prints what run would set
-int doctor_command(const CommandArguments& arguments);      ///< says what was found and whether the layer gets in
-int touch_cuda_command(const CommandArguments& arguments);  ///< makes a CUDA call; for doctor, not for users
-int touch_hip_command(const CommandArguments& arguments);   ///< makes a HIP call
-int dump_command(const CommandArguments& arguments);        ///< prints a capture
-int bench_command(const CommandArguments& arguments);       ///< replays a capture alone
+int run_command(const CommandArguments& arguments);               ///< returns only if the command can't be executed
+int env_command(const CommandArguments& arguments);               ///< prints what run would set
+int doctor_command(const CommandArguments& arguments);            ///< says what was found and whether the layer gets in
+int touch_cuda_command(const CommandArguments& arguments);        ///< makes a CUDA call; for doctor, not for users
+int touch_hip_command(const CommandArguments& arguments);         ///< makes a HIP call
+int touch_level_zero_command(const CommandArguments& arguments);  ///< makes Level Zero calls
+int dump_command(const CommandArguments& arguments);              ///< prints a capture
+int bench_command(const CommandArguments& arguments);             ///< replays a capture alone
 
 }  // namespace refrain::env

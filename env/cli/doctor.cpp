@@ -83,6 +83,15 @@ void print_preloaded(const json& cuda) {
   if (const std::string note = text(cuda, "note"); !note.empty()) print("replay", "no: " + note);
 }
 
+void print_level_zero(const json& found) {
+  std::cout << "Level Zero\n";
+  const std::string loader = text(found, "loader");
+  print("loader", loader.empty() ? "not found" : loader + ", " + text(found, "drivers"));
+  const std::string layer = text(found, "layer");
+  print("route", text(found, "route") + ", " + (layer.empty() ? "no library" : layer));
+  print("hooked", found["hooked"].get<bool>() ? "yes: " + text(found, "proof") : "no: " + text(found, "why"));
+}
+
 void print_command(const json& command) {
   std::cout << "Command\n";
   const std::string note = text(command, "note");
@@ -126,9 +135,10 @@ int doctor_command(const CommandArguments& arguments) {
   const std::string program = split.command.empty() ? std::string() : check_program(split.command.front()).path;
   std::vector<SettingProblem> problems;
   const Settings settings = load_settings(problems);
-  // One after the other: both lengthen the same list.
-  for (auto* activate : {+[](const Settings&all, const std::string&) { return activate_cuda(all); },
-                         +[](const Settings&all, const std::string&name) { return activate_hip(all, name); }}) {
+  // One after the other: they lengthen the same lists.
+  for (auto* activate : {+[](const Settings& all, const std::string&) { return activate_cuda(all); },
+                         +[](const Settings& all, const std::string& name) { return activate_hip(all, name); },
+                         +[](const Settings& all, const std::string&) { return activate_level_zero(all); }}) {
     std::vector<Variable> more = activate(settings, program);
     apply(more);
     for (Variable& variable : more) variables.push_back(std::move(variable));
@@ -141,10 +151,11 @@ int doctor_command(const CommandArguments& arguments) {
   findings["opencl"] = check_opencl(layer, missing, variables);
   findings["cuda"] = check_cuda(settings, variables);
   findings["hip"] = check_hip(settings, program, variables);
-  findings["others"] = check_other_apis();
-  bool hooked = findings["opencl"]["hooked"].get<bool>() &&
-                (findings["cuda"]["hooked"].get<bool>() || !findings["cuda"]["tried"].get<bool>()) &&
-                (findings["hip"]["hooked"].get<bool>() || !findings["hip"]["tried"].get<bool>());
+  findings["level_zero"] = check_level_zero(settings, variables);
+  bool hooked = findings["opencl"]["hooked"].get<bool>();
+  for (const char* api : {"cuda", "hip", "level_zero"}) {
+    hooked = hooked && (findings[api]["hooked"].get<bool>() || !findings[api]["tried"].get<bool>());
+  }
   if (!split.command.empty()) {
     std::cout.flush();
     findings["command"] = check_command(split.command, layer, variables, as_json);
@@ -159,13 +170,7 @@ int doctor_command(const CommandArguments& arguments) {
     print_opencl(findings["opencl"]);
     print_preloaded(findings["cuda"]);
     print_preloaded(findings["hip"]);
-    for (const json& api : findings["others"]) {
-      const std::string library = text(api, "library");
-      const std::string error = text(api, "error");
-      std::cout << text(api, "api") << "\n";
-      print("driver", library.empty() ? "not found" : library + (error.empty() ? "" : ": " + error));
-      print("hooked", "no: " + text(api, "why"));
-    }
+    print_level_zero(findings["level_zero"]);
     if (findings.contains("command")) print_command(findings["command"]);
   }
   return hooked ? kSuccess : kFailure;

@@ -74,8 +74,8 @@ bool is_off(const std::string& line) {
 }
 
 const char* const kSwitchedOff =
-    "the layer is loaded, but switched off: by mode, by opencl, cuda or hip, or because this is a child and children "
-    "are "
+    "the layer is loaded, but switched off: by mode, by opencl, cuda, hip or level_zero, or because this is a child and "
+    "children are "
     "not followed";
 
 json check_opencl(const std::string& layer, const std::string& missing, const std::vector<Variable>& activation) {
@@ -108,31 +108,6 @@ json check_opencl(const std::string& layer, const std::string& missing, const st
     result["why"] = "a process with the layer " + touched.failure;
   } else {
     result["why"] = why_not_hooked(result["found"], layer, touched.text);
-  }
-  return result;
-}
-
-json check_other_apis() {
-  struct Api {
-    const char* name;
-    std::vector<const char*> libraries;
-  };
-  const Api apis[] = {{"Level Zero", {"libze_loader.so.1"}}};
-  json result = json::array();
-  for (const Api& api : apis) {
-    json entry{{"api", api.name}, {"library", ""}, {"hooked", false}, {"route", ""}};
-    for (const char* library : api.libraries) {
-      const ChildResult opened = in_child(
-          [library]() -> std::string { return ::dlopen(library, RTLD_LAZY | RTLD_LOCAL) == nullptr ? "" : library; },
-          kProbeSeconds);
-      if (!opened.text.empty() || !opened.failure.empty()) {
-        entry["library"] = library;
-        if (!opened.failure.empty()) entry["error"] = "opening it " + opened.failure;
-        break;
-      }
-    }
-    entry["why"] = std::string("this version of Refrain has no route for ") + api.name + " yet";
-    result.push_back(std::move(entry));
   }
   return result;
 }

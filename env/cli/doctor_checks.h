@@ -23,9 +23,9 @@ nlohmann::json check_cuda(const Settings& settings, const std::vector<Variable>&
 /// The same for HIP and the runtime that `program` (may be empty) will use.
 nlohmann::json check_hip(const Settings& settings, const std::string& program, const std::vector<Variable>& activation);
 
-/// Level Zero: whether its library is there.
-nlohmann::json check_other_apis();
-
+/// The Level Zero loader, its drivers, and whether the layer gets into a process that makes a Level Zero call. "tried"
+/// is false where there is nothing to hook: no loader, no driver, or Level Zero is switched off.
+nlohmann::json check_level_zero(const Settings& settings, const std::vector<Variable>& activation);
 /// Runs `command` as `refrain run` does and finds out whether the layer got in, and if not, why.
 /// Its standard output goes to standard error if `keep_output_free`.
 nlohmann::json check_command(const std::vector<std::string>& command, const std::string& layer,

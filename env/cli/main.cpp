@@ -26,6 +26,7 @@ constexpr Command kCommands[] = {
     {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
     {"touch-cuda", touch_cuda_command, nullptr},
     {"touch-hip", touch_hip_command, nullptr},
+    {"touch-level-zero", touch_level_zero_command, nullptr},
     {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},

@@ -1,10 +1,12 @@
 #include "env/cli/options.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "env/level_zero_environment.h"
 #include "env/preload.h"
 #if REFRAIN_HAVE_CUDA
 #include "layer/cuda/driver_search.h"
@@ -18,6 +20,7 @@ namespace {
 
 constexpr const char* kLayerFile = "librefrain_opencl.so";
 constexpr const char* kShimFile = "librefrain_cuda.so";
+constexpr const char* kLevelZeroFile = "level_zero/libze_validation_layer.so.1";
 constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
 
 bool is_boolean(std::string_view word) {
@@ -268,6 +271,24 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   return result;
 }
 
+std::string find_level_zero() {
+  return find_library(kLevelZeroFile);
+}
+
+bool has_level_zero_loader() {
+  // Opening it starts nothing: drivers and layers are opened by the first call.
+  void* const loader = ::dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (loader == nullptr) return false;
+  ::dlclose(loader);
+  return true;
+}
+
+std::vector<Variable> activate_level_zero(const Settings& settings) {
+  const std::string layer = find_level_zero();
+  if (layer.empty() || !settings.level_zero || !has_level_zero_loader()) return {};
+  return activate_level_zero(layer.substr(0, layer.rfind('/')), process_variable);
+}
+
 std::vector<Variable> activation(const std::vector<Variable>& given, const std::string& program, bool preload) {
   std::vector<Variable> result = given;
   apply(given);
@@ -280,6 +301,7 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
     apply(cuda);
     append(result, cuda);
     append(result, activate_hip(settings, program));
+    append(result, activate_level_zero(settings));
   }
   return result;
 }

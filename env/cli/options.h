@@ -80,8 +80,17 @@ std::string find_hip_shim(int major);
 std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library = nullptr,
                                    int* major = nullptr);
 
+/// Path of the library that takes the place of Level Zero's validation layer; empty if this build has none.
+std::string find_level_zero();
+
+/// Whether the dynamic linker finds the Level Zero loader.
+bool has_level_zero_loader();
+
+/// What hooks Level Zero: nothing if it is switched off, not built, or if there is no loader.
+std::vector<Variable> activate_level_zero(const Settings& settings);
+
 /// Everything that switches Refrain on: `given` and, unless they are switched off, what hooks OpenCL and, if
-/// `preload` is set, CUDA and HIP for `program` (empty: any).
+/// `preload` is set, CUDA, HIP for `program` (empty: any) and Level Zero.
 std::vector<Variable> activation(const std::vector<Variable>& given, const std::string& program, bool preload = true);
 
 }  // namespace refrain::env

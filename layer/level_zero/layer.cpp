@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "env/doctor_channel.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "layer/level_zero/runtime.h"
@@ -24,6 +25,9 @@ void load() noexcept {
       env::log_warning(problem.source + ": " + problem.message);
     }
     env::restore_level_zero(state().settings);
+    const bool active = state().settings.mode != env::Mode::kOff && state().settings.level_zero;
+    env::tell_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
+                     " level_zero\n");
   } catch (...) {
     state().settings.mode = env::Mode::kOff;
     env::log_error("out of memory while the Level Zero layer was loaded; everything passes through");
