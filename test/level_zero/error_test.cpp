@@ -26,7 +26,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
   REQUIRE(calls > 50);
   long told = 0;
   // Every call of the first part, where objects are made and graphs built, then in steps.
-  for (long call = 1; call <= calls; call += call < 80 && !kSanitized ? 1 : 1 + calls / step) {
+  for (long call = 1; call <= calls; call += call < 30 && !kSanitized ? 1 : 1 + calls / step) {
     const Result result =
         run({program}, mode, seed, {{"SIM_FAIL_AT", std::to_string(call)}, {"SIM_ZE_EXTENSIONS", extensions}});
     CAPTURE(program, mode, seed, call, calls);
@@ -47,7 +47,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
 }  // namespace
 
 TEST_CASE("an error at each call in turn reaches the application or is passed through") {
-  const long step = kSanitized ? 10 : 40;
+  const long step = kSanitized ? 8 : 20;
   CHECK(fail_everywhere("short_mix", "plain", 0, step, "") > 0);
   CHECK(fail_everywhere("short_mix", "observe", 1, step, "") > 0);
   CHECK(fail_everywhere("short_mix", "replay", 1, 2 * step, "") > 0);

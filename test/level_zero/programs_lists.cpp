@@ -406,3 +406,12 @@ PROGRAM(short_events) {
   gpu.free(y);
   return 0;
 }
+
+/// What a program that this one starts finds in its environment.
+PROGRAM(child) {
+  { const Device gpu; }
+  std::fflush(stdout);
+  return std::system(
+      "echo child LD_LIBRARY_PATH=${LD_LIBRARY_PATH-none} "
+      "ZE_ENABLE_VALIDATION_LAYER=${ZE_ENABLE_VALIDATION_LAYER-none}");
+}
