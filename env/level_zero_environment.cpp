@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kSearchPath = "LD_LIBRARY_PATH";
 constexpr const char* kSavedValidation = "REFRAIN_SAVED_ZE_ENABLE_VALIDATION_LAYER";
 /// Set while we are in, because "was not set" and "we are not in" look the same in the other.
-constexpr const char* kActive = "REFRAIN_LEVEL_ZERO";
+constexpr const char* kActive = "REFRAIN_LEVEL_ZERO_ACTIVE";
 
 std::string own_folder() {
   Dl_info info{};

@@ -86,7 +86,7 @@ inline constexpr std::string_view kHelperVariables[] = {"REFRAIN_CONFIG",
                                                         "REFRAIN_SAVED_LD_AUDIT",
                                                         "REFRAIN_ROOT_PID",
                                                         "REFRAIN_DOCTOR_FD",
-                                                        "REFRAIN_LEVEL_ZERO",
+                                                        "REFRAIN_LEVEL_ZERO_ACTIVE",
                                                         "REFRAIN_SAVED_LD_LIBRARY_PATH",
                                                         "REFRAIN_SAVED_ZE_ENABLE_VALIDATION_LAYER"};
 

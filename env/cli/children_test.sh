@@ -7,7 +7,7 @@ refrain=$1
 spawn=$2
 sample=$3
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
-export REFRAIN_CUDA=off REFRAIN_HIP=off  # has tests of its own (test/cuda), and not every machine has a driver
+export REFRAIN_CUDA=off REFRAIN_HIP=off REFRAIN_LEVEL_ZERO=off  # have tests of their own, and not every machine has a driver
 export REFRAIN_REPORT=off
 failures=0
 
@@ -32,7 +32,7 @@ expect 'unset unset' "$refrain" run --no-follow-children -- "$spawn" sh -c "$sho
 expect '/a.so:/b.so unset' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run --no-follow-children -- "$spawn" sh -c "$show"
 expect '/a.so ' env OPENCL_LAYERS=/a.so LD_PRELOAD= "$refrain" run --no-follow-children -- "$spawn" sh -c "$show"
 expect 'REFRAIN_FOLLOW_CHILDREN=off' "$refrain" run --no-follow-children -- "$spawn" \
-  sh -c 'env | grep REFRAIN_ | grep -vE "REPORT|ROOT_PID|CUDA|HIP"'
+  sh -c 'env | grep REFRAIN_ | grep -vE "REPORT|ROOT_PID|CUDA|HIP|LEVEL_ZERO"'
 
 # Where Refrain is active shows in its report at exit.
 count_reports() { grep -c '^\[refrain\] info: report'; }

@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
-export REFRAIN_CUDA=off REFRAIN_HIP=off  # has tests of its own (test/cuda), and not every machine has a driver
+export REFRAIN_CUDA=off REFRAIN_HIP=off REFRAIN_LEVEL_ZERO=off  # have tests of their own, and not every machine has a driver
 failures=0
 
 # expect STATUS PATTERN COMMAND...: the command ends with the status, and its output (both streams) matches.

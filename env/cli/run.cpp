@@ -54,7 +54,7 @@ std::string markdown() {
          "| `REFRAIN_SAVED_LD_LIBRARY_PATH`, `REFRAIN_SAVED_ZE_ENABLE_VALIDATION_LAYER` | the same; if the latter is "
          "`1`, "
          "the Level Zero layer opens the real validation layer as well |\n"
-         "| `REFRAIN_LEVEL_ZERO` | set while Refrain has taken the validation layer's place |\n"
+         "| `REFRAIN_LEVEL_ZERO_ACTIVE` | set while Refrain has taken the validation layer's place |\n"
          "| `REFRAIN_ROOT_PID` | the one process that is active if `follow_children` is off |\n"
          "| `REFRAIN_DOCTOR_FD` | where the layer tells `refrain doctor` that it is in |\n";
 }

@@ -27,7 +27,7 @@ child::Result run(std::vector<std::string> command, const Variables& more) {
 const Variables kPlain;
 const Variables kLayer = {{"LD_LIBRARY_PATH", LAYER_FOLDER},
                           {"ZE_ENABLE_VALIDATION_LAYER", "1"},
-                          {"REFRAIN_LEVEL_ZERO", "1"},
+                          {"REFRAIN_LEVEL_ZERO_ACTIVE", "1"},
                           {"REFRAIN_MODE", "replay"}};
 
 Variables with(Variables variables, const Variables& more) {

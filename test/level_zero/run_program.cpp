@@ -23,7 +23,7 @@ Result run(const std::vector<std::string>& program, const std::string& mode, int
     // As `refrain run` does.
     variables["LD_LIBRARY_PATH"] = LAYER_FOLDER;
     variables["ZE_ENABLE_VALIDATION_LAYER"] = "1";
-    variables["REFRAIN_LEVEL_ZERO"] = "1";
+    variables["REFRAIN_LEVEL_ZERO_ACTIVE"] = "1";
     variables["REFRAIN_MODE"] = mode == "gate" ? "replay" : mode;
     variables["REFRAIN_GATE"] = mode == "gate" ? "1" : "0";
     variables["REFRAIN_CAPTURE_FILE"] = child::scratch("capture.rfn");
