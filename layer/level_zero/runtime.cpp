@@ -15,6 +15,7 @@
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/tables.h"
 #include "layer/process.h"
+#include "layer/report_signal.h"
 
 namespace refrain::layer::level_zero {
 
@@ -49,6 +50,7 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
       pending_error = error;
     }
     forget_quiet_lists();
+    print_wanted_report(*running);
   }
   errno = saved_errno;
 }
@@ -72,6 +74,9 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     set_stubs_watching(true);
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
+    if (settings.report) {
+      install_report_handler();
+    }
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
   }
@@ -90,6 +95,7 @@ HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
     : entry_point_(entry_point), engine_(level_zero::engine()) {
   if (engine_ != nullptr) {
     held_error_ = engine_->flush_all(entry_point);
+    print_wanted_report(*engine_);
   } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire);
              failed != nullptr && failed->anything_held()) {
     held_error_ = failed->flush_all(entry_point);  // it gave up while something was held

@@ -167,3 +167,18 @@ TEST_CASE("verify mode, which cannot put memory back here, submits everything ea
     CHECK(result.differences == 0);
   }
 }
+
+TEST_CASE("a report on request, besides the one at the end") {
+  const auto reports = [](const Result& result) {
+    int count = 0;
+    for (auto at = result.errors.find("report (observe"); at != std::string::npos;
+         at = result.errors.find("report (observe", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}});
+  check_clean(asked);
+  CHECK(reports(asked) == 2);
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
+}

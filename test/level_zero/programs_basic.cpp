@@ -1,6 +1,7 @@
 // One list: arguments, copies, fills, setters, what the host looks at.
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -352,5 +353,23 @@ PROGRAM(short_mix) {
   CHECK_ZE(zeCommandListDestroy(list));
   gpu.free(x);
   gpu.free(y);
+  return 0;
+}
+
+/// Asks for a report, as a user does from outside.
+PROGRAM(report) {
+  Device gpu;
+  ze_command_list_handle_t list = gpu.list();
+  ze_event_handle_t done = gpu.event();
+  ze_kernel_handle_t nothing = gpu.kernel("nothing");
+  struct sigaction now {};
+  if (sigaction(SIGUSR1, nullptr, &now) == 0 && now.sa_handler != SIG_DFL) {
+    std::raise(SIGUSR1);
+  }
+  launch(list, nothing);
+  finish(list, done);
+  CHECK_ZE(zeEventDestroy(done));
+  CHECK_ZE(zeKernelDestroy(nothing));
+  CHECK_ZE(zeCommandListDestroy(list));
   return 0;
 }
