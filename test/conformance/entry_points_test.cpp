@@ -1,0 +1,119 @@
+// FEATURES.md: command-buffer entry points.
+#include <catch2/catch.hpp>
+
+#include "test/conformance/support.h"
+
+using namespace conformance;
+
+namespace {
+
+constexpr const char* kSection = "Command-buffer entry points";
+
+long launches_of(const Run& run) {
+  return run.number("launches");
+}
+
+}  // namespace
+
+ROW("create / retain / release / finalize") {
+  const Run run = same("release_in_flight", 100);
+  if (!simulated()) {
+    verdict.passes("released with work in flight; the errors of double finalize and late append: opencl_replay_test");
+    return;
+  }
+  // What was made of graphs is given back when what they name goes.
+  const std::size_t made =
+      run.calls_of("cuGraphInstantiate") + run.calls_of("hipGraphInstantiate") + run.calls_of("zeCommandListCreate");
+  const std::size_t gone =
+      run.calls_of("cuGraphExecDestroy") + run.calls_of("hipGraphExecDestroy") + run.calls_of("zeCommandListDestroy");
+  CAPTURE(made, gone);
+  REQUIRE(made > 0);
+  REQUIRE(gone == made);
+  verdict.passes(
+      "as many executables destroyed as made; a Backend records and finalizes in one call, so that a late "
+      "append cannot be written (host backend: both are errors)");
+}
+
+ROW("append kernel launch") {
+  same("arguments", 500);
+  verdict.passes();
+}
+
+ROW("append pointer (USM) copy / fill") {
+  if (api() == "opencl") {
+    same("pointers", 0);
+    verdict.limit(
+        "cl_khr_command_buffer before 0.9.4 (PoCL 3.1: 0.9.0) has no commands for shared virtual memory: "
+        "issued eagerly, bytes equal; newer versions: opencl_versions_test");
+    return;
+  }
+  same("pointers", 500);
+  if (cannot(Feature::kWidePattern) != nullptr) {
+    verdict.limit(std::string("patterns of 1, 2 and 4 bytes; wider: ") + cannot(Feature::kWidePattern));
+    return;
+  }
+  same("wide_patterns", 0);
+  verdict.passes("patterns over 4 bytes are fills of columns, which are issued eagerly");
+}
+
+ROW("append buffer copy / read / write, rectangular forms, fill") {
+  same("buffers", 500);
+  same("host_pointers", api() == "opencl" ? 0 : 100);
+  const bool rows = cannot(Feature::kRectangle) == nullptr;
+  if (rows) {
+    same("rectangles", 0);
+  }
+  if (api() == "opencl") {
+    same("wide_patterns", 100);
+    verdict.limit(
+        "cl_khr_command_buffer has no reads and writes: issued eagerly, bytes equal; copies, rectangular "
+        "copies and fills are replayed");
+  } else if (!rows) {
+    verdict.limit(std::string("rectangular copies: ") + cannot(Feature::kRectangle));
+  } else {
+    verdict.limit("copies of rows are issued eagerly, bytes equal; linear copies and fills are replayed");
+  }
+}
+
+ROW("append prefetch / advise") {
+  if (verdict.lacks(Feature::kPrefetch)) {
+    return;
+  }
+  same("prefetch", 0);
+  verdict.limit("never recorded: issued where it stands, with its dependencies");
+}
+
+ROW("enqueue") {
+  const Run run = same("events", 100);
+  REQUIRE(launches_of(run) > 0);
+  verdict.passes();
+}
+
+ROW("update kernel launch") {
+  if (api() == "opencl") {
+    same("update", 0);
+    verdict.limit(
+        "PoCL 3.1 has no mutable dispatch: launches whose arguments never repeat are issued eagerly; updates: "
+        "opencl_versions_test");
+    return;
+  }
+  const Run run = same("update", 1000);
+  long builds = 0;
+  long launched = 0;
+  for (const auto& graph : run.report.at("graphs")) {
+    builds += graph.at("builds").get<long>();
+    launched += graph.at("launched").get<long>();
+  }
+  CAPTURE(builds, launched);
+  REQUIRE(launched > 10 * builds);  // new arguments without recording anew
+  verdict.passes();
+}
+
+ROW("kernel launch with inline arguments, native command, get-info, native handle, signal/wait-event update") {
+  if (cannot(Feature::kOwnGraph) == nullptr) {
+    same("own_graph", 100);
+  }
+  verdict.not_built(
+      "entry points for callers of a command-buffer API; Refrain's callers are programs that know none. A "
+      "graph that the program makes itself passes as one submission");
+}
