@@ -174,6 +174,7 @@ PROGRAM(events) {
       wrong += bench.device.done(made[i]) ? 0 : 1;
     }
     bench.device.synchronize(second);
+    bench.device.synchronize(bench.queue);
     wrong += bench.device.done(made[kEvents - 1]) ? 0 : 1;
   }
   bench.print("wrong", wrong);

@@ -49,6 +49,7 @@ Run run(const std::string& program, const nlohmann::json& variables, const Setti
   std::filesystem::remove(log);
   all["SIM_SEED"] = std::to_string(seed);
   all["SIM_LOG"] = log;
+  all["SIM_WORKERS"] = "4";  // host functions that sleep must not stop the device
   for (const auto& [name, value] : settings) {
     all[name] = value;
   }
