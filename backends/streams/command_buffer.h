@@ -92,6 +92,7 @@ class StreamCommandBuffer final : public CommandBuffer {
   Stream<Api>* main_ = nullptr;  ///< where it is launched
   capture::ObjectId main_id_ = 0;
   std::vector<Stream<Api>*> others_;  ///< other streams whose work it contains
+  std::vector<Stream<Api>*> free_;    ///< of those, the ones with work that does not come after any of main's
   std::vector<Node> nodes_;           ///< with work of their own, by index
   typename Api::GraphHandle graph_ = {};
   typename Api::ExecHandle executable_ = {};  ///< null if nothing in it has work of its own
@@ -172,6 +173,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     -> Status_ {
   std::vector<std::vector<typename Api::NodeHandle>> made(graph.size());
   std::vector<bool> inside(graph.size(), false);
+  std::vector<bool> after_main(graph.size(), false);
   for (const capture::NodeIndex index : nodes) {
     std::vector<typename Api::NodeHandle> before;
     for (const capture::NodeIndex predecessor : graph.predecessors(index)) {
@@ -182,6 +184,13 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
     inside[index] = true;
+    Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(index).handle);
+    const auto predecessors = graph.predecessors(index);
+    after_main[index] = stream == main_ || std::any_of(predecessors.begin(), predecessors.end(),
+                                                       [&](auto predecessor) { return after_main[predecessor]; });
+    if (!after_main[index] && std::find(free_.begin(), free_.end(), stream) == free_.end()) {
+      free_.push_back(stream);
+    }
     const capture::OperationView operation = graph.operation(index);
     Node node;
     node.index = index;
@@ -210,7 +219,16 @@ bool StreamCommandBuffer<Api>::ready() noexcept {
     return true;  // enqueue() says what is wrong
   }
   const typename Api::Scope scope(parts_.driver, main_->context);
-  return std::all_of(others_.begin(), others_.end(), [this](Stream<Api>* other) { return before_launch(other); });
+  if (!std::all_of(others_.begin(), others_.end(), [this](Stream<Api>* other) { return before_launch(other); })) {
+    return false;
+  }
+  // What comes after nothing of main's must not wait for what main has unfinished: a host function, say, that ends only
+  // when the program has seen the other stream's work.
+  return std::all_of(free_.begin(), free_.end(),
+                     [this](Stream<Api>* other) {
+                       return parts_.order.covers(*other, *main_) || parts_.links.is_behind(*other, *main_);
+                     }) ||
+         Api::query_stream(parts_.driver, main_->handle) == Api::kSuccess;
 }
 
 /// Work of other streams that is not known to come before the launch is waited for.

@@ -49,6 +49,14 @@ class StreamLinks {
   }
   /// Where an event that is to be recorded in `stream` can be recorded without more.
   [[nodiscard]] Stream<Api>& recording_place(Stream<Api>& stream) noexcept;
+  /// Whether the next work of `stream` comes after what `main` holds, by a link.
+  [[nodiscard]] bool is_behind(const Stream<Api>& stream, const Stream<Api>& main) noexcept {
+    if (!stream.linked.load(std::memory_order_acquire)) {
+      return false;
+    }
+    const std::lock_guard guard(mutex_);
+    return stream.behind == &main;
+  }
   /// A stream is destroyed, or its context: nothing is to be done for it any more.
   void forget(Stream<Api>& stream) noexcept;
 
