@@ -3,6 +3,7 @@
 #include <array>
 #include <barrier>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "test/portable/calls.h"
@@ -34,6 +35,8 @@ struct Shared {
   std::vector<Event*> graph_done;  ///< that the last launch of each completes: one of graph_events, or of events
   std::vector<Event*> events;
   std::vector<std::uint8_t> recorded;
+  std::mutex kernels_mutex;
+  std::vector<Kernel*> kernels;  ///< that may only go when nothing runs
 };
 
 /// The program's own pageable memory, which it changes as soon as it may.
@@ -55,8 +58,13 @@ class Worker {
     }
   }
   ~Worker() {
+    const std::lock_guard lock(shared_.kernels_mutex);
     for (Kernel* kernel : kernels_) {
-      device_.release(kernel);
+      if (shared_.program.release_waits) {
+        device_.release(kernel);
+      } else {
+        shared_.kernels.push_back(kernel);
+      }
     }
   }
   Worker(const Worker&) = delete;
@@ -360,6 +368,9 @@ Result finish(Shared& shared) {
   for (Graph* graph : shared.graphs) {
     device.release(graph);
   }
+  for (Kernel* kernel : shared.kernels) {
+    device.release(kernel);
+  }
   for (const auto& list : {shared.events, shared.graph_events}) {
     for (Event* event : list) {
       device.release(event);
@@ -374,7 +385,7 @@ Result finish(Shared& shared) {
 }  // namespace
 
 Result run(const Program& program, Device& device) {
-  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}};
+  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   set_up(shared);
   std::barrier meeting(program.threads);
   std::vector<std::uint64_t> values(static_cast<std::size_t>(program.threads));

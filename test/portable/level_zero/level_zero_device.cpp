@@ -1,0 +1,396 @@
+// Level Zero through the system's loader: immediate command lists are the queues, waits and events stand in the calls.
+#include <level_zero/ze_api.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "test/portable/calls.h"
+#include "test/portable/device.h"
+
+#define CALL_ZE(call) PORTABLE_CALL(call)
+
+namespace portable {
+namespace {
+
+constexpr std::uint64_t kForEver = ~std::uint64_t{0};
+/// ZE_COMMAND_QUEUE_FLAG_IN_ORDER, since 1.6.
+constexpr ze_command_queue_flags_t kInOrderFlag = 1U << 1U;
+constexpr std::uint32_t kEventsOfPool = 512;
+
+struct ZeQueue : Queue {
+  ze_command_list_handle_t list = nullptr;
+};
+struct ZeMemory : Memory {
+  std::byte* address = nullptr;
+};
+struct ZeEvent : Event {
+  ze_event_handle_t event = nullptr;  ///< of the last record; null before the first
+};
+struct ZeKernel : Kernel {
+  ze_kernel_handle_t kernel = nullptr;
+};
+
+ze_command_list_handle_t native(const Queue* queue) {
+  return static_cast<const ZeQueue*>(queue)->list;
+}
+std::byte* native(const Range& range) {
+  return static_cast<const ZeMemory*>(range.memory)->address + range.offset;
+}
+template <class Description>
+Description describe(ze_structure_type_t type) {
+  Description description{};
+  description.stype = type;
+  return description;
+}
+
+/// Native events are signalled once; those that were replaced are reset and used again when nothing can still wait for
+/// them. Thread-safe.
+class Events {
+ public:
+  void open(ze_context_handle_t context, ze_device_handle_t device) {
+    context_ = context;
+    device_ = device;
+  }
+  void close() {
+    for (ze_event_handle_t each : all_) {
+      CALL_ZE(zeEventDestroy(each));
+    }
+    for (ze_event_pool_handle_t each : pools_) {
+      CALL_ZE(zeEventPoolDestroy(each));
+    }
+  }
+  ze_event_handle_t take() {
+    const std::lock_guard lock(mutex_);
+    if (!unused_.empty()) {
+      ze_event_handle_t event = unused_.back();
+      unused_.pop_back();
+      return event;
+    }
+    if (all_.size() % kEventsOfPool == 0) {
+      auto description = describe<ze_event_pool_desc_t>(ZE_STRUCTURE_TYPE_EVENT_POOL_DESC);
+      description.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+      description.count = kEventsOfPool;
+      ze_event_pool_handle_t pool = nullptr;
+      CALL_ZE(zeEventPoolCreate(context_, &description, 1, &device_, &pool));
+      pools_.push_back(pool);
+    }
+    auto description = describe<ze_event_desc_t>(ZE_STRUCTURE_TYPE_EVENT_DESC);
+    description.index = static_cast<std::uint32_t>(all_.size() % kEventsOfPool);
+    description.signal = description.wait = ZE_EVENT_SCOPE_FLAG_HOST;
+    ze_event_handle_t made = nullptr;
+    CALL_ZE(zeEventCreate(pools_.back(), &description, &made));
+    all_.push_back(made);
+    return made;
+  }
+  void replace(ze_event_handle_t old) {
+    if (old != nullptr) {
+      const std::lock_guard lock(mutex_);
+      replaced_.push_back(old);
+    }
+  }
+  /// It is done, and nothing waits for it.
+  void give_back(ze_event_handle_t event) {
+    CALL_ZE(zeEventHostReset(event));
+    const std::lock_guard lock(mutex_);
+    unused_.push_back(event);
+  }
+  [[nodiscard]] std::vector<ze_event_handle_t> take_replaced() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(replaced_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  ze_context_handle_t context_ = nullptr;
+  ze_device_handle_t device_ = nullptr;
+  std::vector<ze_event_pool_handle_t> pools_;
+  std::vector<ze_event_handle_t> all_, unused_, replaced_;
+};
+
+/// The wait list and the event of a submission.
+class Ordered {
+ public:
+  Ordered(Events& events, const Order& order) : events_(events), target_(static_cast<ZeEvent*>(order.event)) {
+    for (Event* each : order.after) {
+      if (ze_event_handle_t event = static_cast<ZeEvent*>(each)->event; event != nullptr) {
+        waits_.push_back(event);
+      }
+    }
+    event_ = target_ == nullptr ? nullptr : events_.take();
+  }
+  ~Ordered() {
+    if (target_ != nullptr) {
+      events_.replace(std::exchange(target_->event, event_));
+    }
+  }
+  Ordered(const Ordered&) = delete;
+  Ordered& operator=(const Ordered&) = delete;
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(waits_.size()); }
+  [[nodiscard]] ze_event_handle_t* list() { return waits_.empty() ? nullptr : waits_.data(); }
+  [[nodiscard]] ze_event_handle_t event() const { return event_; }
+
+ private:
+  Events& events_;
+  ZeEvent* target_;
+  std::vector<ze_event_handle_t> waits_;
+  ze_event_handle_t event_ = nullptr;
+};
+
+class ZeDevice : public Device {
+ public:
+  ZeDevice() {
+    CALL_ZE(zeInit(ZE_INIT_FLAG_GPU_ONLY));
+    std::uint32_t count = 1;
+    CALL_ZE(zeDriverGet(&count, &driver_));
+    count = 1;
+    CALL_ZE(zeDeviceGet(driver_, &count, &device_));
+    const auto context = describe<ze_context_desc_t>(ZE_STRUCTURE_TYPE_CONTEXT_DESC);
+    CALL_ZE(zeContextCreate(driver_, &context, &context_));
+    static const char image[] = "kernels";
+    auto module = describe<ze_module_desc_t>(ZE_STRUCTURE_TYPE_MODULE_DESC);
+    module.format = ZE_MODULE_FORMAT_IL_SPIRV;
+    module.inputSize = sizeof(image);
+    module.pInputModule = reinterpret_cast<const std::uint8_t*>(image);
+    CALL_ZE(zeModuleCreate(context_, device_, &module, &module_, nullptr));
+    events_.open(context_, device_);
+  }
+  ~ZeDevice() override {
+    events_.close();
+    CALL_ZE(zeModuleDestroy(module_));
+    CALL_ZE(zeContextDestroy(context_));
+  }
+  ZeDevice(const ZeDevice&) = delete;
+  ZeDevice& operator=(const ZeDevice&) = delete;
+
+  [[nodiscard]] const char* api() const noexcept override { return "level_zero"; }
+  [[nodiscard]] const char* cannot(Feature feature) const noexcept override {
+    switch (feature) {
+      case Feature::kBlockingQueue: return "there is no default queue";
+      case Feature::kHostFunction: return "there are no host functions";
+      case Feature::kFreeInOrder: return "memory is allocated and freed at once";
+      case Feature::kOwnGraph:
+      case Feature::kGraphFill:
+      case Feature::kGraphInFlight:
+        return "regular command lists are run by queues of their own: test/level_zero has them";
+      case Feature::kOddPattern: return "the size of a pattern is a power of two";
+      case Feature::kTimedEvent: return "taking times is a property of an event pool";
+      case Feature::kQueryQueue: return "only events and fences can be asked";
+      case Feature::kWriteIsCopied: return "a copy reads host memory when it runs";
+      case Feature::kReleaseWaits: return "zeMemFree frees at once, whatever uses it";
+      case Feature::kReleaseQueue: return "a command list may not be destroyed with work in flight";
+      default: return nullptr;
+    }
+  }
+  void enter_thread() override {}
+
+  Queue* make_queue(QueueKind kind) override {
+    auto* made = new ZeQueue;
+    made->kind = kind;
+    auto description = describe<ze_command_queue_desc_t>(ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC);
+    description.flags = kind == QueueKind::kOutOfOrder ? 0 : kInOrderFlag;
+    description.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
+    CALL_ZE(zeCommandListCreateImmediate(context_, device_, &description, &made->list));
+    const std::lock_guard lock(mutex_);
+    alive_.push_back(made);
+    return made;
+  }
+  void release(Queue* queue) override {
+    synchronize(queue);
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase(alive_, queue);
+    }
+    CALL_ZE(zeCommandListDestroy(native(queue)));
+    delete static_cast<ZeQueue*>(queue);
+  }
+  Memory* allocate(Place place, std::size_t bytes) override {
+    auto* made = new ZeMemory;
+    made->place = place;
+    made->bytes = bytes;
+    void* address = nullptr;
+    if (place == Place::kPinned) {
+      const auto description = describe<ze_host_mem_alloc_desc_t>(ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC);
+      CALL_ZE(zeMemAllocHost(context_, &description, bytes, 64, &address));
+    } else {
+      const auto description = describe<ze_device_mem_alloc_desc_t>(ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC);
+      CALL_ZE(zeMemAllocDevice(context_, &description, bytes, 64, device_, &address));
+    }
+    made->address = static_cast<std::byte*>(address);
+    return made;
+  }
+  void release(Memory* memory) override {
+    CALL_ZE(zeMemFree(context_, static_cast<ZeMemory*>(memory)->address));
+    delete static_cast<ZeMemory*>(memory);
+  }
+  Memory* allocate_in_order(Queue*, std::size_t) override { fail(-1, "allocate_in_order"); }
+  void release_in_order(Queue*, Memory*) override { fail(-1, "release_in_order"); }
+  std::byte* host(Memory* memory) override { return static_cast<ZeMemory*>(memory)->address; }
+  Event* make_event(bool) override { return new ZeEvent; }
+  void release(Event* event) override {
+    events_.replace(static_cast<ZeEvent*>(event)->event);
+    delete static_cast<ZeEvent*>(event);
+  }
+  Kernel* find_kernel(const char* name) override {
+    auto* made = new ZeKernel;
+    auto description = describe<ze_kernel_desc_t>(ZE_STRUCTURE_TYPE_KERNEL_DESC);
+    description.pKernelName = name;
+    CALL_ZE(zeKernelCreate(module_, &description, &made->kernel));
+    return made;
+  }
+  void release(Kernel* kernel) override {
+    CALL_ZE(zeKernelDestroy(static_cast<ZeKernel*>(kernel)->kernel));
+    delete static_cast<ZeKernel*>(kernel);
+  }
+
+  void launch(Queue* queue, Kernel* kernel, unsigned threads, std::span<const Argument> arguments,
+              const Order& order) override {
+    ze_kernel_handle_t used = static_cast<ZeKernel*>(kernel)->kernel;
+    std::uint32_t index = 0;
+    for (const Argument& each : arguments) {
+      if (each.memory == nullptr) {
+        CALL_ZE(zeKernelSetArgumentValue(used, index++, each.bytes, each.value));
+      } else {
+        std::byte* address = native(Range{each.memory, each.offset});
+        CALL_ZE(zeKernelSetArgumentValue(used, index++, sizeof(address), &address));
+      }
+    }
+    CALL_ZE(zeKernelSetGroupSize(used, threads, 1, 1));
+    const ze_group_count_t one{1, 1, 1};
+    Ordered o(events_, order);
+    CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), used, &one, o.event(), o.count(), o.list()));
+  }
+  void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
+    Ordered o(events_, order);
+    CALL_ZE(
+        zeCommandListAppendMemoryCopy(native(queue), native(to), native(from), bytes, o.event(), o.count(), o.list()));
+  }
+  void copy_rectangle(Queue* queue, const Rectangle& to, const Rectangle& from, const Extent& extent,
+                      const Order& order) override {
+    Ordered o(events_, order);
+    const auto size = [](std::size_t number) { return static_cast<std::uint32_t>(number); };
+    const ze_copy_region_t region{0, 0, 0, size(extent.width), size(extent.height), size(extent.depth)};
+    CALL_ZE(zeCommandListAppendMemoryCopyRegion(native(queue), native(Range{to.memory, to.offset}), &region,
+                                                size(to.pitch), size(to.slice_pitch),
+                                                native(Range{from.memory, from.offset}), &region, size(from.pitch),
+                                                size(from.slice_pitch), o.event(), o.count(), o.list()));
+  }
+  void fill(Queue* queue, Range to, std::span<const std::byte> pattern, std::size_t bytes,
+            const Order& order) override {
+    Ordered o(events_, order);
+    CALL_ZE(zeCommandListAppendMemoryFill(native(queue), native(to), pattern.data(), pattern.size(), bytes, o.event(),
+                                          o.count(), o.list()));
+  }
+  void write(Queue* queue, Range to, const void* from, std::size_t bytes, const Order& order) override {
+    move(queue, native(to), from, bytes, order);
+  }
+  void read(Queue* queue, void* to, Range from, std::size_t bytes, const Order& order) override {
+    move(queue, to, native(from), bytes, order);
+  }
+  void host_function(Queue*, void (*)(void*), void*, const Order&) override { fail(-1, "host_function"); }
+  void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order) override {
+    for (Event* each : order.after) {
+      wait(queue, each);
+    }
+    CALL_ZE(zeCommandListAppendMemoryPrefetch(native(queue), native(what), bytes));
+    if (order.event != nullptr) {
+      record(queue, order.event);
+    }
+  }
+  void record(Queue* queue, Event* event) override {
+    Ordered o(events_, Order{{}, event});
+    if (queue->kind == QueueKind::kOutOfOrder) {
+      CALL_ZE(zeCommandListAppendBarrier(native(queue), o.event(), 0, nullptr));
+    } else {
+      CALL_ZE(zeCommandListAppendSignalEvent(native(queue), o.event()));
+    }
+  }
+  void wait(Queue* queue, Event* event) override {
+    Event* const events[] = {event};
+    Ordered o(events_, Order{events, nullptr});
+    if (o.count() != 0) {
+      CALL_ZE(zeCommandListAppendBarrier(native(queue), nullptr, o.count(), o.list()));
+    }
+  }
+  void barrier(Queue* queue) override { CALL_ZE(zeCommandListAppendBarrier(native(queue), nullptr, 0, nullptr)); }
+  void flush(Queue*) override {}  // work starts by itself
+
+  bool done(Event* event) override {
+    ze_event_handle_t used = static_cast<ZeEvent*>(event)->event;
+    if (used == nullptr) {
+      return true;
+    }
+    count_call();
+    const ze_result_t status = zeEventQueryStatus(used);
+    if (status != ZE_RESULT_SUCCESS && status != ZE_RESULT_NOT_READY) {
+      fail(status, "zeEventQueryStatus");
+    }
+    return status == ZE_RESULT_SUCCESS;
+  }
+  bool done(Queue*) override { fail(-1, "done(queue)"); }
+  void synchronize(Event* event) override {
+    if (ze_event_handle_t used = static_cast<ZeEvent*>(event)->event; used != nullptr) {
+      CALL_ZE(zeEventHostSynchronize(used, kForEver));
+    }
+  }
+  void synchronize(Queue* queue) override { finish(native(queue)); }
+  void synchronize() override {
+    const std::vector<ze_event_handle_t> replaced = events_.take_replaced();
+    const std::lock_guard lock(mutex_);
+    for (Queue* each : alive_) {
+      finish(native(each));
+    }
+    for (ze_event_handle_t each : replaced) {
+      events_.give_back(each);
+    }
+  }
+  float elapsed(Event*, Event*) override { fail(-1, "elapsed"); }
+  void ask_something() override {
+    auto properties = describe<ze_device_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES);
+    CALL_ZE(zeDeviceGetProperties(device_, &properties));
+  }
+
+  void begin_graph(Queue*) override { fail(-1, "begin_graph"); }
+  Graph* end_graph(Queue*) override { fail(-1, "end_graph"); }
+  void launch(Queue*, Graph*, const Order&) override { fail(-1, "launch(graph)"); }
+  void release(Graph*) override {}
+
+ private:
+  /// Everything in the list so far.
+  void finish(ze_command_list_handle_t list) {
+    ze_event_handle_t event = events_.take();
+    CALL_ZE(zeCommandListAppendBarrier(list, event, 0, nullptr));
+    CALL_ZE(zeEventHostSynchronize(event, kForEver));
+    events_.give_back(event);
+  }
+  /// With pageable memory, which has to stay as it is until the end.
+  void move(Queue* queue, void* to, const void* from, std::size_t bytes, const Order& order) {
+    Event* target = order.event;
+    ze_event_handle_t done = events_.take();
+    {
+      Ordered o(events_, Order{order.after, nullptr});
+      CALL_ZE(zeCommandListAppendMemoryCopy(native(queue), to, from, bytes, done, o.count(), o.list()));
+    }
+    CALL_ZE(zeEventHostSynchronize(done, kForEver));
+    events_.give_back(done);
+    if (target != nullptr) {
+      record(queue, target);
+    }
+  }
+
+  ze_driver_handle_t driver_ = nullptr;
+  ze_device_handle_t device_ = nullptr;
+  ze_context_handle_t context_ = nullptr;
+  ze_module_handle_t module_ = nullptr;
+  Events events_;
+  std::mutex mutex_;
+  std::vector<Queue*> alive_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_device() {
+  return std::make_unique<ZeDevice>();
+}
+
+}  // namespace portable
