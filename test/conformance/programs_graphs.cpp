@@ -47,6 +47,8 @@ void fork_join_rounds(Bench& bench, bool changing) {
   for (Word round = 0; round < kRounds; ++round) {
     fork_join_once(bench, m, e, changing ? round : 7);
     bench.device.synchronize(bench.queue);
+    bench.device.synchronize(bench.queues[0]);
+    bench.device.synchronize(bench.queues[1]);
   }
   for (Memory* each : m) {
     bench.print("m", each);

@@ -2,7 +2,9 @@
 #include <level_zero/ze_api.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "test/portable/calls.h"
@@ -18,14 +20,23 @@ constexpr std::uint64_t kForEver = ~std::uint64_t{0};
 constexpr ze_command_queue_flags_t kInOrderFlag = 1U << 1U;
 constexpr std::uint32_t kEventsOfPool = 512;
 
+/// How often nothing at all was in flight: what was used before the last time is free again.
+struct Idle {
+  std::atomic<int> busy_queues{0};
+  std::atomic<std::uint64_t> times{1};
+};
+
 struct ZeQueue : Queue {
   ze_command_list_handle_t list = nullptr;
+  std::atomic<bool> busy{false};
+  std::atomic<std::thread::id> user{};  ///< the thread that appended last
 };
 struct ZeMemory : Memory {
   std::byte* address = nullptr;
 };
 struct ZeEvent : Event {
-  ze_event_handle_t event = nullptr;  ///< of the last record; null before the first
+  ze_event_handle_t event = nullptr;   ///< of the last record; null before the first
+  std::atomic<std::uint64_t> used{0};  ///< Idle::times when it was last recorded or waited for
 };
 struct ZeKernel : Kernel {
   ze_kernel_handle_t kernel = nullptr;
@@ -44,10 +55,11 @@ Description describe(ze_structure_type_t type) {
   return description;
 }
 
-/// Native events are signalled once; those that were replaced are reset and used again when nothing can still wait for
-/// them. Thread-safe.
+/// Native events are signalled once; they are reset and used again when nothing can still wait for them. Thread-safe.
 class Events {
  public:
+  Idle idle;
+
   void open(ze_context_handle_t context, ze_device_handle_t device) {
     context_ = context;
     device_ = device;
@@ -111,16 +123,32 @@ class Events {
 /// The wait list and the event of a submission.
 class Ordered {
  public:
-  Ordered(Events& events, const Order& order) : events_(events), target_(static_cast<ZeEvent*>(order.event)) {
+  Ordered(Events& events, Queue* queue, const Order& order)
+      : events_(events), target_(static_cast<ZeEvent*>(order.event)) {
+    static_cast<ZeQueue*>(queue)->user.store(std::this_thread::get_id());
+    if (!static_cast<ZeQueue*>(queue)->busy.exchange(true)) {
+      events.idle.busy_queues.fetch_add(1);
+    }
+    const std::uint64_t now = events.idle.times.load();
     for (Event* each : order.after) {
-      if (ze_event_handle_t event = static_cast<ZeEvent*>(each)->event; event != nullptr) {
-        waits_.push_back(event);
+      auto* own = static_cast<ZeEvent*>(each);
+      own->used.store(now);
+      if (own->event != nullptr) {
+        waits_.push_back(own->event);
       }
     }
-    event_ = target_ == nullptr ? nullptr : events_.take();
+    if (target_ != nullptr) {
+      if (target_->event != nullptr && target_->used.load() < now) {
+        event_ = target_->event;  // everything is done that used it
+        CALL_ZE(zeEventHostReset(event_));
+      } else {
+        event_ = events_.take();
+      }
+      target_->used.store(now);
+    }
   }
   ~Ordered() {
-    if (target_ != nullptr) {
+    if (target_ != nullptr && target_->event != event_) {
       events_.replace(std::exchange(target_->event, event_));
     }
   }
@@ -257,17 +285,17 @@ class ZeDevice : public Device {
     }
     CALL_ZE(zeKernelSetGroupSize(used, threads, 1, 1));
     const ze_group_count_t one{1, 1, 1};
-    Ordered o(events_, order);
+    Ordered o(events_, queue, order);
     CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), used, &one, o.event(), o.count(), o.list()));
   }
   void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
-    Ordered o(events_, order);
+    Ordered o(events_, queue, order);
     CALL_ZE(
         zeCommandListAppendMemoryCopy(native(queue), native(to), native(from), bytes, o.event(), o.count(), o.list()));
   }
   void copy_rectangle(Queue* queue, const Rectangle& to, const Rectangle& from, const Extent& extent,
                       const Order& order) override {
-    Ordered o(events_, order);
+    Ordered o(events_, queue, order);
     const auto size = [](std::size_t number) { return static_cast<std::uint32_t>(number); };
     const ze_copy_region_t region{0, 0, 0, size(extent.width), size(extent.height), size(extent.depth)};
     CALL_ZE(zeCommandListAppendMemoryCopyRegion(native(queue), native(Range{to.memory, to.offset}), &region,
@@ -277,7 +305,7 @@ class ZeDevice : public Device {
   }
   void fill(Queue* queue, Range to, std::span<const std::byte> pattern, std::size_t bytes,
             const Order& order) override {
-    Ordered o(events_, order);
+    Ordered o(events_, queue, order);
     CALL_ZE(zeCommandListAppendMemoryFill(native(queue), native(to), pattern.data(), pattern.size(), bytes, o.event(),
                                           o.count(), o.list()));
   }
@@ -292,13 +320,14 @@ class ZeDevice : public Device {
     for (Event* each : order.after) {
       wait(queue, each);
     }
+    const Ordered o(events_, queue, {});
     CALL_ZE(zeCommandListAppendMemoryPrefetch(native(queue), native(what), bytes));
     if (order.event != nullptr) {
       record(queue, order.event);
     }
   }
   void record(Queue* queue, Event* event) override {
-    Ordered o(events_, Order{{}, event});
+    Ordered o(events_, queue, Order{{}, event});
     if (queue->kind == QueueKind::kOutOfOrder) {
       CALL_ZE(zeCommandListAppendBarrier(native(queue), o.event(), 0, nullptr));
     } else {
@@ -307,12 +336,15 @@ class ZeDevice : public Device {
   }
   void wait(Queue* queue, Event* event) override {
     Event* const events[] = {event};
-    Ordered o(events_, Order{events, nullptr});
+    Ordered o(events_, queue, Order{events, nullptr});
     if (o.count() != 0) {
       CALL_ZE(zeCommandListAppendBarrier(native(queue), nullptr, o.count(), o.list()));
     }
   }
-  void barrier(Queue* queue) override { CALL_ZE(zeCommandListAppendBarrier(native(queue), nullptr, 0, nullptr)); }
+  void barrier(Queue* queue) override {
+    const Ordered o(events_, queue, {});
+    CALL_ZE(zeCommandListAppendBarrier(native(queue), nullptr, 0, nullptr));
+  }
   void flush(Queue*) override {}  // work starts by itself
 
   bool done(Event* event) override {
@@ -333,12 +365,12 @@ class ZeDevice : public Device {
       CALL_ZE(zeEventHostSynchronize(used, kForEver));
     }
   }
-  void synchronize(Queue* queue) override { finish(native(queue)); }
+  void synchronize(Queue* queue) override { finish(static_cast<ZeQueue*>(queue)); }
   void synchronize() override {
     const std::vector<ze_event_handle_t> replaced = events_.take_replaced();
     const std::lock_guard lock(mutex_);
     for (Queue* each : alive_) {
-      finish(native(each));
+      finish(static_cast<ZeQueue*>(each));
     }
     for (ze_event_handle_t each : replaced) {
       events_.give_back(each);
@@ -357,18 +389,26 @@ class ZeDevice : public Device {
 
  private:
   /// Everything in the list so far.
-  void finish(ze_command_list_handle_t list) {
+  void finish(ZeQueue* queue) {
     ze_event_handle_t event = events_.take();
-    CALL_ZE(zeCommandListAppendBarrier(list, event, 0, nullptr));
+    CALL_ZE(zeCommandListAppendBarrier(queue->list, event, 0, nullptr));
     CALL_ZE(zeEventHostSynchronize(event, kForEver));
     events_.give_back(event);
+    // Of another thread's list nobody knows whether more has come meanwhile.
+    if (queue->user.load() == std::this_thread::get_id() && queue->busy.exchange(false) &&
+        events_.idle.busy_queues.fetch_sub(1) == 1) {
+      events_.idle.times.fetch_add(1);
+      for (ze_event_handle_t each : events_.take_replaced()) {
+        events_.give_back(each);
+      }
+    }
   }
   /// With pageable memory, which has to stay as it is until the end.
   void move(Queue* queue, void* to, const void* from, std::size_t bytes, const Order& order) {
     Event* target = order.event;
     ze_event_handle_t done = events_.take();
     {
-      Ordered o(events_, Order{order.after, nullptr});
+      Ordered o(events_, queue, Order{order.after, nullptr});
       CALL_ZE(zeCommandListAppendMemoryCopy(native(queue), to, from, bytes, done, o.count(), o.list()));
     }
     CALL_ZE(zeEventHostSynchronize(done, kForEver));

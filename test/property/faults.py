@@ -1,0 +1,34 @@
+"""Five faults to plant, each a few words of the sources: name, what it breaks, and (file, old text, new text).
+
+As replacements and not as patches, so that they still fit when the lines around them change; `planted --list` checks
+that they do.
+"""
+
+FAULTS = {
+    "hold-not-flushed-before-a-query": (
+        "what is held is not submitted before the program asks whether an event or a stream is done",
+        [("layer/cuda/waits.cpp", "WAIT(cuEventQuery, false, (CUevent event), (event))",
+          "CUresult wrap::cuEventQuery(CUevent event) noexcept { return driver.cuEventQuery(event); }"),
+         ("layer/cuda/waits.cpp", "WAIT(cuStreamQuery, false, (CUstream stream), (stream))",
+          "CUresult wrap::cuStreamQuery(CUstream stream) noexcept { return driver.cuStreamQuery(stream); }")]),
+    "argument-copied-late": (
+        "pageable memory that a copy names is read when what is held is submitted, not at the call",
+        [("layer/cuda/copies.cpp", "pageable ? kPageable : nullptr", "pageable && target.type == 0 ? kPageable : nullptr")]),
+    "edge-dropped-in-a-graph": (
+        "edges between streams are left out of graphs",
+        [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h", "if (inside[predecessor]) {",
+          "if (inside[predecessor] && graph.queue_of(predecessor).id == graph.queue_of(index).id) {")]),
+    "join-of-a-second-stream-missing": (
+        "what comes next in the other streams of a graph does not wait for it",
+        [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h",
+          "parts_.links.link(*main_, others_);", "")]),
+    "update-applied-in-flight": (
+        "changed arguments are written into a graph when the launch that they are for is already in flight",
+        [("replay/executable.cpp", "if (!parts_[index].buffer->update(updates_[index]).ok()) {", "if (index > parts_.size()) {"),
+         ("replay/executable.cpp", "status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);",
+          "status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);\n"
+          "      if (index < updates_.size() && !updates_[index].empty()) {\n"
+          "        static_cast<void>(part.buffer->update(updates_[index]));\n"
+          "        updates_[index].clear();\n"
+          "      }")]),
+}
