@@ -16,7 +16,7 @@ extern char** environ;
 namespace conformance {
 namespace {
 
-constexpr int kTries = 6;
+constexpr int kTries = 15;
 
 const nlohmann::json& entry() {
   static const nlohmann::json all = nlohmann::json::parse(std::ifstream(PATHS_FILE));
