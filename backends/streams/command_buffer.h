@@ -188,10 +188,10 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     const auto predecessors = graph.predecessors(index);
     after_main[index] = stream == main_ || std::any_of(predecessors.begin(), predecessors.end(),
                                                        [&](auto predecessor) { return after_main[predecessor]; });
-    if (!after_main[index] && std::find(free_.begin(), free_.end(), stream) == free_.end()) {
+    const capture::OperationView operation = graph.operation(index);
+    if (has_work(operation) && !after_main[index] && std::find(free_.begin(), free_.end(), stream) == free_.end()) {
       free_.push_back(stream);
     }
-    const capture::OperationView operation = graph.operation(index);
     Node node;
     node.index = index;
     if (has_work(operation)) {
