@@ -13,7 +13,7 @@ FAULTS = {
           "CUresult wrap::cuStreamQuery(CUstream stream) noexcept { return driver.cuStreamQuery(stream); }")]),
     "argument-copied-late": (
         "pageable memory that a copy names is read when what is held is submitted, not at the call",
-        [("layer/cuda/copies.cpp", "pageable ? kPageable : nullptr", "pageable && target.type == 0 ? kPageable : nullptr")]),
+        [("layer/cuda/copies.cpp", " || source.kind != ArgumentKind::kPointer ? kPageable : nullptr", " ? kPageable : nullptr")]),
     "edge-dropped-in-a-graph": (
         "edges between streams are left out of graphs",
         [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h", "if (inside[predecessor]) {",
