@@ -75,6 +75,7 @@ struct ChunkSizes {
   std::uint32_t first = 8;   ///< operations after a host call: small, so that the device starts soon
   std::uint32_t growth = 4;  ///< each following piece is this many times as long …
   std::uint32_t most = 128;  ///< … up to this
+  std::uint32_t last = 8;    ///< and before a wait they become shorter again in the same way, down to this
 };
 
 class Backend {

@@ -26,26 +26,50 @@ MatcherOptions sane(MatcherOptions options) {
   options.history = std::clamp(options.history, 64U, 1U << 22U);
   options.max_nodes = std::clamp(options.max_nodes, 64U, 1U << 28U);
   options.min_chunk = std::max(options.min_chunk, 1U);
+  options.chunk_last =
+      options.chunk_last == 0
+          ? 0
+          : std::clamp(options.chunk_last, std::min(options.min_chunk, options.chunk_cap), options.chunk_cap);
   return options;
 }
 
 }  // namespace
 
-void Follower::set_longest(std::uint32_t operations) noexcept {
-  options_.chunk_cap = std::clamp(operations, std::max(options_.min_chunk, 2U), longest_allowed_);
-  options_.chunk_first = std::min(first_wanted_, options_.chunk_cap);
+void Follower::set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept {
+  ChunkLengths& mine = ways_[way].lengths;
+  mine.most = std::clamp(lengths.most, std::min(std::max(options_.min_chunk, 2U), longest_allowed_), longest_allowed_);
+  mine.first = std::clamp(lengths.first, 1U, mine.most);
+  mine.growth = std::max(lengths.growth, 1U);
+  mine.last = std::min(lengths.last, mine.most);
+  ways_[way].number = ++numbers_;
+  if (way == way_) {
+    use_lengths(way);
+  }
+}
+
+void Follower::use_lengths(std::uint32_t way) noexcept {
+  way_ = way;
+  const ChunkLengths& lengths = ways_[way].lengths;
+  options_.chunk_cap = lengths.most;
+  options_.chunk_first = lengths.first;
+  options_.chunk_growth = lengths.growth;
+  options_.chunk_last = lengths.last;
+  store_.use_lengths(ways_[way].number);
+  if (cursor_.track != nullptr && history_.size() != 0 && history_.cut_at(history_.size() - 1)) {
+    store_.run_begins(*cursor_.track, cursor_.offset);  // the stretch that comes next is divided in this way already
+  }
 }
 
 Follower::Follower(const MatcherOptions& options)
     : options_(sane(options)),
       longest_allowed_(options_.chunk_cap),
-      first_wanted_(options_.chunk_first),
       history_(options_.history),
       detector_(history_),
       chunks_(options_.max_nodes / 2),
       store_(options_, history_, chunks_),
       window_(options_, chunks_, store_) {
   guess_.budget = kGuessBudget;
+  ways_.fill({{options_.chunk_first, options_.chunk_growth, options_.chunk_cap, options_.chunk_last}, 0});
 }
 
 void Follower::feed(Token token) {
@@ -121,6 +145,7 @@ void Follower::accept(bool cut) {
   if (cut) {
     ++cursor_.offset;
     cursor_.wrap();
+    store_.run_begins(*cursor_.track, cursor_.offset);
   } else {
     window_.advance(cursor_);
   }

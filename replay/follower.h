@@ -19,8 +19,9 @@ namespace refrain::replay {
 class Follower {
  public:
   explicit Follower(const MatcherOptions& options);
-  /// See Matcher::set_longest().
-  void set_longest(std::uint32_t operations) noexcept;
+  /// See Matcher::set_lengths() and use_lengths().
+  void set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept;
+  void use_lengths(std::uint32_t way) noexcept;
 
   /// See Matcher::feed(), cut() and expire().
   void feed(Token token);
@@ -78,7 +79,13 @@ class Follower {
 
   MatcherOptions options_;
   std::uint32_t longest_allowed_;  ///< chunk_cap as it was given
-  std::uint32_t first_wanted_;     ///< chunk_first as it was given
+  struct Way {
+    ChunkLengths lengths;
+    std::uint32_t number = 0;  ///< others have others
+  };
+  std::array<Way, kChunkWays> ways_;
+  std::uint32_t way_ = 0;      ///< in use
+  std::uint32_t numbers_ = 0;  ///< given to ways so far
   History history_;
   Detector detector_;
   ChunkTable chunks_;

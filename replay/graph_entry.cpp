@@ -16,7 +16,9 @@ constexpr std::uint64_t kTrackingRound = 24;
 constexpr std::uint64_t kFirstBackoff = 64;
 constexpr std::uint64_t kLongestBackoff = 1U << 20U;
 constexpr std::uint64_t kBudgetBackoff = 16;
-constexpr std::uint64_t kLongestCheck = 4096;
+// Launches until eager execution is measured again, for each launch's worth of time that this costs.
+constexpr std::uint64_t kFirstCheck = 256;
+constexpr std::uint64_t kLongestCheck = 32768;
 constexpr std::uint32_t kMissesToTrackAgain = 4;
 // Four updates in a row that rewrite most nodes: the graph is not what repeats.
 constexpr std::uint64_t kHeavyUpdates = 4;
@@ -51,6 +53,9 @@ void GraphEntry::unsubscribe(const Matcher& matcher, ChunkId chunk) {
 void GraphEntry::change_state(State state) {
   if (state == State::kTracking && state_ != State::kTracking) {
     round_ = 0;
+  }
+  if (state == State::kReady) {
+    times_ready_.fetch_add(1, std::memory_order_relaxed);
   }
   state_ = state;
   const ChunkMode mode = state == State::kTracking ? ChunkMode::kTrack
@@ -209,6 +214,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   const std::lock_guard guard(mutex_);
   LaunchResult result;
   Executable* fitting = nullptr;
+  std::uint64_t update_ns = 0;
   if (state_ == State::kReady && !retired_) {
     for (auto& variant : variants_) {
       if (variant->matches(operations)) {
@@ -219,9 +225,11 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     if (fitting == nullptr && limits_.can_update && !variants_.empty()) {
       auto& oldest = *std::min_element(variants_.begin(), variants_.end(),
                                        [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
+      const std::uint64_t start = now_ns();
       if (oldest->available() && oldest->update(operations)) {
         fitting = oldest.get();
       }
+      update_ns = now_ns() - start;
       std::erase_if(variants_, [](const auto& variant) { return variant->dead(); });
     }
   }
@@ -247,7 +255,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   const std::uint64_t start = now_ns();
   bool failed = false;
   result.error = fitting->launch(context, operations, &failed);
-  result.replay_ns = now_ns() - start;
+  result.replay_ns = now_ns() - start + update_ns;
   result.launch = Launch::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;
   if (failed) {
@@ -272,6 +280,12 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   return result;
 }
 
+std::uint64_t GraphEntry::next_check() const noexcept {
+  const std::uint64_t worth =
+      std::max<std::uint64_t>(gate_.eager_ns() / std::max<std::uint64_t>(gate_.replay_ns(), 1), 1);
+  return std::min((kFirstCheck * worth) << (3 * checks_), kLongestCheck);
+}
+
 void GraphEntry::measured() {
   switch (gate_.verdict()) {
     case CostGate::Verdict::kDoesNotPay:
@@ -285,10 +299,10 @@ void GraphEntry::measured() {
                                        static_cast<double>(gate_.replay_ns()) / 1000.0));
       break;
     case CostGate::Verdict::kPays:
-      if (gate_.enabled() && launches_since_check_ >= next_check_) {
+      if (gate_.enabled() && launches_since_check_ >= next_check()) {
         // Measure eager execution again now and then: the program or the machine may have changed.
         launches_since_check_ = 0;
-        next_check_ = std::min(next_check_ * 8, kLongestCheck);
+        checks_ += checks_ < 4 ? 1 : 0;
         gate_.clear_eager();
         change_state(State::kTracking);
       }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -107,15 +108,19 @@ class GraphEntry {
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::size_t memory() const;
   [[nodiscard]] State state() const;
+  /// Changes whenever any entry becomes ready.
+  [[nodiscard]] static std::uint64_t times_ready() noexcept { return times_ready_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t last_used() const;
 
  private:
+  static inline std::atomic<std::uint64_t> times_ready_{0};
   void change_state(State state);
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);
   [[nodiscard]] bool known(std::uint64_t hash) const;
   [[nodiscard]] std::string argument_text() const;
   void measured();
+  [[nodiscard]] std::uint64_t next_check() const noexcept;
 
   const capture::Fingerprint fingerprint_;
   const std::vector<capture::Token> tokens_;
@@ -141,7 +146,7 @@ class GraphEntry {
   std::uint64_t use_clock_ = 0;
   std::uint64_t backoff_ = 64;
   std::uint64_t passed_in_round_ = 0;
-  std::uint64_t next_check_ = 64;  ///< launches until eager execution is measured again
+  std::uint64_t checks_ = 0;  ///< how often eager execution was measured again
   std::uint64_t launches_since_check_ = 0;
   std::uint64_t heavy_updates_ = 0;
   Summary totals_;

@@ -10,6 +10,7 @@
 
 #include "env/log.h"
 #include "replay/clock.h"
+#include "replay/machine.h"
 
 namespace refrain::replay {
 
@@ -63,6 +64,10 @@ std::shared_ptr<GraphEntry> GraphStore::entry_for(std::vector<capture::Token> to
 }
 
 bool GraphStore::budget_allows() const noexcept {
+  return within_budget(spent_ns());
+}
+
+bool GraphStore::within_budget(std::uint64_t spent) const noexcept {
   if (!settings_.gate || settings_.mode == env::Mode::kVerify) {
     return true;
   }
@@ -70,7 +75,7 @@ bool GraphStore::budget_allows() const noexcept {
   const std::uint64_t allowed = kFreeTrialNs +
                                 elapsed / 1000 * static_cast<std::uint64_t>(settings_.trial_budget_permille) +
                                 earned_ns_.load(std::memory_order_relaxed) / 2;
-  return spent_ns() < allowed;
+  return spent < allowed;
 }
 
 void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence) {
@@ -79,7 +84,7 @@ void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occ
     const std::lock_guard guard(jobs_mutex_);
     if (!stopping_) {
       live_graphs_.fetch_add(1, std::memory_order_relaxed);
-      if (!thread_.joinable()) {
+      if (!thread_.joinable() && starts_threads()) {
         // The application's signals are for its own threads.
         sigset_t all;
         sigset_t before;
@@ -110,20 +115,36 @@ void GraphStore::run() noexcept {
       jobs_changed_.wait(lock);
       continue;
     }
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    ++running_jobs_;
-    lock.unlock();
-    try {
-      build(job);
-    } catch (const std::exception& error) {
-      env::log_warning(std::string("building a graph failed: ") + error.what());
-    }
-    release(job);
-    job = Job{};
-    lock.lock();
-    --running_jobs_;
-    jobs_changed_.notify_all();
+    take_oldest(lock);
+  }
+}
+
+void GraphStore::take_oldest(std::unique_lock<std::mutex>& lock) noexcept {
+  Job job = std::move(jobs_.front());
+  jobs_.pop_front();
+  ++running_jobs_;
+  lock.unlock();
+  try {
+    build(job);
+  } catch (const std::exception& error) {
+    env::log_warning(std::string("building a graph failed: ") + error.what());
+  }
+  release(job);
+  job = Job{};
+  lock.lock();
+  --running_jobs_;
+  jobs_changed_.notify_all();
+}
+
+std::size_t GraphStore::oldest_request() const noexcept {
+  const std::lock_guard guard(jobs_mutex_);
+  return jobs_.empty() ? 0 : jobs_.front().occurrence.size();
+}
+
+void GraphStore::build_oldest() noexcept {
+  std::unique_lock lock(jobs_mutex_);
+  if (!jobs_.empty()) {
+    take_oldest(lock);
   }
 }
 
@@ -134,7 +155,7 @@ void GraphStore::build(Job& job) {
   auto executable = Executable::build(job.occurrence, settings_, backend_, &why);
   // With processors to spare, building only costs what others wait for the driver's locks meanwhile.
   // (On an H200 the median launch took 3.7 to 4.1 us while graphs were built without a pause, and 3.9 us without.)
-  static const std::uint64_t share = std::thread::hardware_concurrency() >= 4 ? 16 : 1;
+  static const std::uint64_t share = processors() >= 4 ? 16 : 1;
   spend((now_ns() - start) / share);
   publish(job, std::move(executable), why);
 }

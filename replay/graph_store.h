@@ -39,6 +39,10 @@ class GraphStore {
   void spend(std::uint64_t ns) noexcept { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
   /// What graphs have saved pays for further ones.
   void earn(std::uint64_t ns) noexcept { earned_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  /// Whole spans on trial were slower than without graphs; may others be tried now? An account of its own, with the
+  /// same limit: building must not keep what is built from being tried.
+  void lose(std::uint64_t ns) noexcept { lost_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  [[nodiscard]] bool losses_allow() const noexcept { return within_budget(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 
   /// Drops every executable that names the object, before it returns.
@@ -53,12 +57,19 @@ class GraphStore {
 
   [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
 
+  /// Where no thread runs (see machine.h): number of operations of the oldest request, 0 if there is none; and
+  /// what the background thread would do with it.
+  [[nodiscard]] std::size_t oldest_request() const noexcept;
+  void build_oldest() noexcept;
+
  private:
   struct Job {
     std::shared_ptr<GraphEntry> entry;
     Occurrence occurrence;
   };
+  [[nodiscard]] bool within_budget(std::uint64_t spent) const noexcept;
   void run() noexcept;
+  void take_oldest(std::unique_lock<std::mutex>& lock) noexcept;
   void build(Job& job);
   void publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why);
   void make_room(const GraphEntry* keep);
@@ -70,6 +81,7 @@ class GraphStore {
   const std::uint64_t started_ns_;
   std::atomic<std::uint64_t> spent_ns_{0};
   std::atomic<std::uint64_t> earned_ns_{0};
+  std::atomic<std::uint64_t> lost_ns_{0};
   std::atomic<std::size_t> live_graphs_{0};  ///< executables published or being built; 0: object_gone is free
 
   mutable std::mutex mutex_;  ///< entries_, by_object_, gone_

@@ -1,6 +1,7 @@
 #include "replay/lane.h"
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <string>
 
@@ -27,6 +28,9 @@ MatcherOptions matcher_options(const env::Settings& settings, const backends::Ch
   options.chunk_growth = choose(settings.chunk_growth, suits.growth);
   options.history = static_cast<std::uint32_t>(settings.history);
   options.min_chunk = static_cast<std::uint32_t>(settings.min_graph);
+  // Who says how long chunks are to be gets exactly that.
+  options.chunk_last =
+      settings.chunk_first == 0 && settings.chunk_growth == 0 ? std::min(suits.last, options.chunk_cap) : 0;
   return options;
 }
 
@@ -38,10 +42,17 @@ constexpr std::uint64_t kAwake = 4096;
 constexpr std::uint64_t kShortestSleep = 4 * kAwake;
 constexpr std::uint64_t kLongestSleep = 64 * kAwake;
 
-// A program that is slow between its submissions keeps the device waiting while a chunk is held: chunks are so
-// short that it fills one in this time, if it can fill a short one at all.
-constexpr std::uint64_t kHoldingTime = 400'000;
-constexpr std::uint64_t kShortChunk = 8;
+// How stretches are divided into chunks follows from how long the program takes to fill one: while a chunk is held the
+// device waits for it, and at the end the program waits for the last one. A launch costs about 2 us and a graph starts
+// 6 us late, so that chunks are worth a few times that (docs/policy.md).
+//
+// Way 0: growing, and shrinking again towards the wait. The longest takes the first time to fill, the last the second.
+constexpr std::uint64_t kLongestFilled = 80'000;
+constexpr std::uint64_t kLastFilled = 6'000;
+constexpr std::uint32_t kShortestMost = 4;
+// Way 1: all the same, filled in this time; for a device that is about as fast as the program.
+constexpr std::uint64_t kEvenFilled = 8'000;
+constexpr std::uint64_t kLongestEven = 64;
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
 
 }  // namespace
@@ -52,7 +63,10 @@ Lane::Lane(Engine& engine, std::uint64_t number)
       state_(std::make_unique<State>(matcher_options(engine.settings(), engine.shared().backend.chunk_sizes()))) {
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
-  state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay);
+  const bool free = settings.chunk_first == 0 && settings.chunk_growth == 0;
+  const MatcherOptions options = matcher_options(settings, engine.shared().backend.chunk_sizes());
+  state_->lengths = {options.chunk_first, options.chunk_growth, options.chunk_cap, options.chunk_last};
+  state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, free ? 2 : 1);
   state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay && engine.shared().backend.lanes_may_sleep();
   state_->sleep_length = kShortestSleep;
   if (engine.shared().recorder != nullptr) {
@@ -80,15 +94,30 @@ void Lane::note_program_time() noexcept {
     if (spent > kNoProgramTime) {
       return;
     }
-    state.program_ns = (state.program_ns * 31 + spent) / 32;
+    state.program_ns = ++state.program_samples < 32
+                           ? (state.program_ns * (state.program_samples - 1) + spent) / state.program_samples
+                           : (state.program_ns * 31 + spent) / 32;
   }
-  const auto longest = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(kHoldingTime / (state.program_ns + 1), kShortChunk, 1U << 20U));
   // Only when it matters: different lengths are different graphs.
-  if (state.longest_chunk == 0 || longest > state.longest_chunk * 2 || longest < state.longest_chunk / 2) {
-    state.longest_chunk = longest;
-    state.matcher.set_longest(longest);
+  const std::uint64_t each = state.program_ns + state.hold_cost_ns;
+  if (state.chunks_for_ns == 0 || each > state.chunks_for_ns * 2 || each * 2 < state.chunks_for_ns) {
+    state.chunks_for_ns = each;
+    choose_lengths(each);
   }
+}
+
+void Lane::choose_lengths(std::uint64_t each) noexcept {
+  State& state = *state_;
+  const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
+  };
+  ChunkLengths waves = state.lengths;
+  waves.most = std::bit_floor(filled(kLongestFilled, kShortestMost, state.lengths.most));
+  waves.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
+  state.matcher.set_lengths(0, waves);
+  const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, state.lengths.most));
+  state.matcher.set_lengths(1, {even, 1, even, 0});
+  state.spans.ways_changed();
 }
 
 Verdict Lane::submit(const Submission& submission) noexcept {
@@ -440,9 +469,16 @@ void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexce
   }
   try {
     const bool was_eager = state.spans.eager_turn();
-    state.spans.waited(now_ns());
-    if (was_eager != state.spans.eager_turn()) {
-      let_graphs_rest(state.spans.eager_turn());
+    GraphStore& store = engine_.shared().store;
+    store.lose(state.spans.waited(now_ns(), store.losses_allow()));
+    const bool eager = state.spans.eager_turn();
+    if (was_eager != eager || (eager && state.times_ready != GraphEntry::times_ready())) {
+      state.times_ready = GraphEntry::times_ready();  // others may become ready while these rest
+      let_graphs_rest(eager);
+    }
+    if (state.spans.way() != state.way) {
+      state.way = state.spans.way();
+      state.matcher.use_lengths(state.way);
     }
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());

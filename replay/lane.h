@@ -145,6 +145,7 @@ class Lane {
   void publish();
   void note_error(int error) noexcept;
   void note_program_time() noexcept;
+  void choose_lengths(std::uint64_t each) noexcept;
   void let_graphs_rest(bool rest);
   void wake_up() noexcept;
   void stay_awake() noexcept;

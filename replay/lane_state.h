@@ -117,10 +117,14 @@ struct Lane::State {
   WindowEvents window;
   Action pending;  ///< launch to be done when the newest operation is described
   bool has_pending = false;
-  std::uint64_t left_ns = 0;                   ///< when the layer was left after a sampled submission; 0: not now
-  std::uint64_t program_ns = 0;                ///< the program's own time between two submissions (moving average)
+  std::uint64_t left_ns = 0;     ///< when the layer was left after a sampled submission; 0: not now
+  std::uint64_t program_ns = 0;  ///< the program's own time between two submissions (moving average)
+  std::uint64_t program_samples = 0;
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
-  std::uint32_t longest_chunk = 0;             ///< what the matcher was told about it; 0: nothing yet
+  ChunkLengths lengths;                        ///< what settings and backend want
+  std::uint64_t chunks_for_ns = 0;             ///< time per operation for which lengths were chosen; 0: not yet
+  std::uint64_t times_ready = 0;               ///< GraphEntry::times_ready() when graphs were last put to rest
+  std::uint32_t way = 0;                       ///< in which spans are divided now
   std::uint64_t hold_cost_ns = 80;             ///< measured cost of holding one operation (moving average)
   std::uint64_t submit_started_ns = 0;
 

@@ -52,8 +52,11 @@ std::vector<Token> Matcher::tokens_of(ChunkId chunk) const {
 std::vector<ChunkId> Matcher::take_evicted() {
   return impl_->follower.chunks().take_evicted();
 }
-void Matcher::set_longest(std::uint32_t operations) noexcept {
-  impl_->follower.set_longest(operations);
+void Matcher::set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept {
+  impl_->follower.set_lengths(way, lengths);
+}
+void Matcher::use_lengths(std::uint32_t way) noexcept {
+  impl_->follower.use_lengths(way);
 }
 void Matcher::set_detecting(bool on) noexcept {
   impl_->follower.set_detecting(on);

@@ -48,10 +48,21 @@ struct Following {
   ChunkMode mode = ChunkMode::kPass;  ///< the mode this occurrence was entered with
 };
 
+/// One way to divide a stretch between two cuts into chunks.
+struct ChunkLengths {
+  std::uint32_t first = 8;   ///< operations in the first chunk after a cut
+  std::uint32_t growth = 4;  ///< each following chunk is this much longer …
+  std::uint32_t most = 128;  ///< … up to this
+  std::uint32_t last = 0;  ///< operations in the last chunk before a cut, those before it longer; 0: what is left over
+};
+/// Ways that can be known at once.
+inline constexpr std::uint32_t kChunkWays = 3;
+
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut
   std::uint32_t chunk_growth = 4;       ///< each following chunk is this much longer …
   std::uint32_t chunk_cap = 128;        ///< … up to this; nothing is ever held beyond it
+  std::uint32_t chunk_last = 0;         ///< operations in the last chunk before a cut; 0: what is left over
   std::uint32_t history = 1U << 16U;    ///< tokens remembered (bounds the longest period found)
   std::uint32_t max_nodes = 1U << 17U;  ///< bound on the trie; the least used chunks go first
   std::uint32_t min_chunk = 2;          ///< shorter stretches between cuts are not worth a chunk
@@ -104,9 +115,11 @@ class Matcher {
   /// chunk named by an action is evicted in the next call to feed() or cut() at the earliest.
   std::vector<ChunkId> take_evicted();
 
-  /// Chunks are at most this long from now on (but never longer than chunk_cap was): for programs that
-  /// are slow between two submissions. Only on the lane's thread.
-  void set_longest(std::uint32_t operations) noexcept;
+  /// Says what way `way` of dividing stretches is; chunk_cap as it was given stays the bound. If it is the way that is
+  /// used, or may be used again, what is known is divided anew where it comes again. Only on the lane's thread.
+  void set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept;
+  /// What comes after a cut is divided in this way from now on. At first it is way 0, with the options' lengths.
+  void use_lengths(std::uint32_t way) noexcept;
 
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.
   void set_detecting(bool on) noexcept;

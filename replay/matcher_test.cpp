@@ -1,5 +1,6 @@
 #include "replay/matcher.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <set>
@@ -309,12 +310,74 @@ TEST_CASE("chunks are no longer than was said last, and never longer than allowe
     return most;
   };
   CHECK(largest(1000) > 32);
-  matcher.set_longest(10);
+  matcher.set_lengths(0, {8, 4, 10, 0});
   CHECK(largest(2000) <= 10);
-  matcher.set_longest(1'000'000);
+  matcher.set_lengths(0, {8, 4, 1'000'000, 0});
   const std::uint32_t again = largest(3000);
   CHECK(again > 32);
   CHECK(again <= 64);
+}
+
+TEST_CASE("chunks become shorter again before a cut, and what is known is divided anew in another way") {
+  MatcherOptions options;
+  options.chunk_first = 8;
+  options.chunk_growth = 2;
+  options.chunk_cap = 64;
+  options.chunk_last = 4;
+  Matcher matcher(options);
+  matcher.set_initial_mode(ChunkMode::kHold);
+  const auto round = [&](Token length) {
+    std::vector<std::uint32_t> launched;
+    for (Token token = 1; token <= length; ++token) {
+      for (const Action& action : matcher.feed(token * 7919, true)) {
+        launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
+      }
+    }
+    for (const Action& action : matcher.cut()) {
+      launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
+    }
+    return launched;
+  };
+  using Lengths = std::vector<std::uint32_t>;
+  for (int i = 0; i < 5; ++i) {
+    round(100);
+  }
+  const Lengths waves = round(100);
+  CHECK(waves == Lengths{8, 16, 32, 16, 16, 8, 4});
+  matcher.set_lengths(1, {10, 1, 10, 0});
+  CHECK(round(100) == waves);
+  matcher.use_lengths(1);
+  CHECK(round(100) == Lengths(10, 10));
+  matcher.set_lengths(0, {8, 2, 16, 1});  // not in use
+  CHECK(round(100) == Lengths(10, 10));
+  matcher.use_lengths(0);
+  const Lengths shorter = round(100);
+  CHECK(shorter.back() == 0);  // one operation is no chunk
+  CHECK(*std::max_element(shorter.begin(), shorter.end()) == 16);
+  CHECK(round(100) == shorter);
+  matcher.use_lengths(1);
+  CHECK(round(100) == Lengths(10, 10));
+}
+
+TEST_CASE("every length of a stretch is divided into chunks without a gap, in every way") {
+  for (const ChunkLengths lengths : {ChunkLengths{8, 2, 64, 4}, ChunkLengths{8, 4, 128, 1}, ChunkLengths{2, 1, 2, 0},
+                                     ChunkLengths{3, 2, 16, 3}, ChunkLengths{64, 1, 64, 0}}) {
+    for (std::uint32_t length = 1; length <= 150; length += length < 40 ? 1 : 7) {
+      TestLane lane({});  // checks that nothing is lost, longer than allowed or out of order
+      lane.matcher.set_lengths(1, lengths);
+      for (int round = 0; round < 36; ++round) {
+        lane.matcher.use_lengths(round / 6 % 2 == 0 ? 0U : 1U);
+        for (Token token = 1; token <= length; ++token) {
+          lane.feed(token * 104'729);
+        }
+        lane.cut();
+      }
+      INFO("length " << length << " in chunks of " << lengths.first << " to " << lengths.most);
+      if (length > 8) {
+        CHECK(lane.coverage(std::uint64_t{length} * 18) > 0.85);
+      }
+    }
+  }
 }
 
 TEST_CASE("with detection off nothing new is learnt, and what is known is still used") {

@@ -1,8 +1,11 @@
 // Second half of the cost gate: compares whole spans, from the first submission after a wait to the
 // end of the next wait. A graph can be cheaper to submit and still make the program slower (on an
 // H200, memset + kernel + 8-byte copy + sync: 12.3 us eagerly, 17.8 us as a graph); only the span shows it.
+// It shows as well which way of dividing a span into chunks is the fastest, which nobody can know beforehand: that
+// depends on how long the device takes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -10,18 +13,24 @@
 
 #include "capture/operation.h"
 #include "replay/cost_gate.h"
+#include "replay/matcher.h"
 
 namespace refrain::replay {
 
 class GraphEntry;
 
-/// One per lane; not thread-safe. A span is known by the sequence of its tokens. When the graphs of a
-/// span have passed the first half of the gate, spans are run with and without them in turn, until there
-/// are enough samples of both.
+/// One per lane; not thread-safe. A span is known by the sequence of its tokens. When graphs of a span have passed the
+/// first half of the gate, spans are run with and without them in turn, and then with the other ways of dividing them,
+/// until there are enough samples of all. The fastest way stays; if that is without graphs, they are declined.
 class SpanGate {
  public:
-  /// `margin_percent`: a span with graphs may be at most this much slower than without.
-  void configure(bool enabled) noexcept { enabled_ = enabled; }
+  /// `ways`: of dividing spans into chunks, see Matcher::use_lengths().
+  void configure(bool enabled, std::uint32_t ways) noexcept {
+    enabled_ = enabled;
+    ways_ = ways;
+  }
+  /// The ways are others from now on: what was measured says nothing any more.
+  void ways_changed() noexcept { known_.clear(); }
 
   void submitted(capture::Token token, std::uint64_t now) noexcept {
     if (!open_) {
@@ -29,6 +38,7 @@ class SpanGate {
       start_ns_ = now;
       hash_ = 0;
       launched_.clear();
+      in_graphs_ = 0;
       disturbed_ = false;
       submissions_ = looked_at_ = 0;
     }
@@ -44,31 +54,61 @@ class SpanGate {
   void looked_at() noexcept { ++looked_at_; }
   /// The rest of this span will not be seen.
   void abandon() noexcept { open_ = false; }
-  /// The wait that ends the span is over.
-  void waited(std::uint64_t now);
+  /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
+  /// cost more than without graphs, as far as that is known only now.
+  std::uint64_t waited(std::uint64_t now, bool may_lose);
 
   /// True while the current span is to run without graphs, to be compared.
-  [[nodiscard]] bool eager_turn() const noexcept { return eager_turn_; }
+  [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
+  /// True while it is being found out whether graphs pay in the current span.
+  [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
+  /// The way in which the current span is to be divided.
+  [[nodiscard]] std::uint32_t way() const noexcept { return turn_.way; }
 
  private:
+  struct Turn {
+    bool eager = false;
+    bool resting = false;  ///< eager because no more may be lost now
+    bool trial = false;    ///< what it is worth is being found out
+    bool settled = false;  ///< nobody wants to know which graphs are launched
+    std::uint32_t way = 0;
+  };
   struct Known {
     RecentCosts eager;
-    RecentCosts replay;
-    std::uint64_t replays = 0;
-    std::uint64_t next_check = 64;
+    std::array<RecentCosts, kChunkWays> replay;
+    std::array<std::uint64_t, kChunkWays> in_graphs{};  ///< submissions that were launched in graphs in these samples
+    std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
+    std::uint32_t tries = 0;
     bool settled = false;
-    std::uint64_t successor = 0;  ///< hash of the span that followed last time
+    std::uint64_t unpaid = 0;        ///< time of spans with graphs …
+    std::uint64_t unpaid_spans = 0;  ///< … of which it is not known yet what they would have cost without
+    bool eager_unfair = false;       ///< the last eager turn was no fair sample
+    std::uint64_t replays = 0;       ///< since it was settled
+    std::uint64_t next_check = 0;
+    std::uint64_t checks = 0;
+    std::vector<std::shared_ptr<GraphEntry>> graphs;  ///< launched while it was not settled
   };
+  struct Successor {
+    std::uint64_t span = 0, next = 0;
+  };
+
+  [[nodiscard]] Successor& successor_of(std::uint64_t span) noexcept { return successors_[span % successors_.size()]; }
+  void sample(Known& span, std::uint64_t cost, Turn turn);
+  [[nodiscard]] std::uint64_t loss(Known& span, std::uint64_t cost) const noexcept;
+  bool settle(Known& span);
+
   bool enabled_ = false;
+  std::uint32_t ways_ = 1;
   bool open_ = false;
   bool disturbed_ = false;
-  std::uint64_t submissions_ = 0, looked_at_ = 0;  ///< of the open span
-  bool eager_turn_ = false;
+  std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
+  Turn turn_;
   std::uint64_t start_ns_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t previous_ = 0;
   std::vector<std::shared_ptr<GraphEntry>> launched_;
   std::unordered_map<std::uint64_t, Known> known_;
+  std::array<Successor, 64> successors_;  ///< what followed last time
 };
 
 }  // namespace refrain::replay

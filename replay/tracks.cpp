@@ -141,7 +141,9 @@ Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t
   track->prefix[0] = 0;
   track->source = source;
   track->source_end = history_.size();
+  track->lengths = lengths_;
   const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.cut_at(source - 1));
+  track->after_cut = after_cut;
   track->run_target = after_cut ? options_.chunk_first : options_.chunk_cap;
   nodes_ += length;
   block_bytes_ += bytes;
@@ -201,7 +203,7 @@ void TrackStore::build(Track& track, std::uint32_t count) {
     append(track, history_.at(position), history_.cut_at(position));
   }
   if (track.complete()) {
-    finish_run(track, track.length);
+    finish_run(track, track.length, false);
     anchor_wrap(track);
   }
 }
@@ -216,9 +218,9 @@ void TrackStore::append(Track& track, Token token, bool cut) {
     anchor(track, track.prefix[next] - track.prefix[next - History::kGram] * kGramPower, next);
   }
   if (cut) {
-    finish_run(track, offset);
+    finish_run(track, offset, true);
     track.spots[offset].main = {offset, next};
-    track.run_start = track.planned = next;
+    track.run_begin = track.run_start = track.planned = next;
     track.run_target = options_.chunk_first;
   } else if (next - track.run_start >= std::uint64_t{track.run_target} + options_.min_chunk) {
     emit_main(track, track.run_start + track.run_target);
@@ -232,12 +234,96 @@ void TrackStore::emit_main(Track& track, std::uint32_t end) {
   track.run_start = track.planned = end;
 }
 
-void TrackStore::finish_run(Track& track, std::uint32_t end) {
-  // What is left is at most min_chunk - 1 more than the next chunk would be: no tail too short to be one.
-  while (track.run_start != end) {
-    const std::uint32_t left = end - track.run_start;
-    emit_main(track, left <= options_.chunk_cap ? end : track.run_start + std::min(options_.chunk_cap, left / 2));
+void TrackStore::finish_run(Track& track, std::uint32_t end, bool before_cut) {
+  const std::uint32_t begin = track.run_begin;
+  emit_rest(track, begin, end, before_cut);
+  if (begin != end) {
+    track.runs.push_back({begin, end, lengths_, begin != 0 || track.after_cut, before_cut});
+    if (track.lengths != lengths_) {
+      track.lengths = kNone;
+    }
   }
+}
+
+/// The end of a run is reached; it began at `begin`.
+void TrackStore::emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_cut) {
+  if (before_cut && options_.chunk_last != 0) {
+    shrink_towards(track, begin, end);
+  }
+  // What is left is at most min_chunk - 1 more than the next chunk would be: no tail too short to be one, if it can be
+  // helped.
+  while (track.run_start < end) {
+    const std::uint32_t left = end - track.run_start;
+    const std::uint32_t half = std::max(left / 2, options_.min_chunk);
+    emit_main(track, left <= options_.chunk_cap ? end : track.run_start + std::min(options_.chunk_cap, half));
+  }
+}
+
+/// Before a cut chunks become shorter again, as they became longer behind the last one: when the program waits, it
+/// waits for what was held last. Only the end of the run is divided anew: from where a chunk begins already, at or
+/// before the place where the shrinking begins.
+void TrackStore::shrink_towards(Track& track, std::uint32_t begin, std::uint32_t end) {
+  const std::uint32_t growth = std::max(options_.chunk_growth, 2U);
+  std::uint32_t tail = 0;
+  std::uint32_t largest = 0;
+  for (std::uint64_t piece = options_.chunk_last; piece <= options_.chunk_cap && tail + piece <= (end - begin) / 2;
+       piece *= growth) {
+    tail += static_cast<std::uint32_t>(piece);
+    largest = static_cast<std::uint32_t>(piece);
+  }
+  if (tail == 0) {
+    return;
+  }
+  const std::uint32_t shrinks_from = end - tail;
+  track.run_start =
+      shrinks_from < track.planned ? std::max(begin, track.spots[shrinks_from].main.start) : track.run_start;
+  while (shrinks_from - track.run_start > options_.chunk_cap) {
+    emit_main(track, track.run_start + std::min(options_.chunk_cap, (shrinks_from - track.run_start) / 2));
+  }
+  if (shrinks_from - track.run_start >= options_.min_chunk) {
+    emit_main(track, shrinks_from);
+  }
+  // What is still left in front is too short to be a chunk: the first of the shrinking ones takes it.
+  std::uint32_t stop = shrinks_from;
+  for (std::uint32_t piece = largest; stop < end; piece /= growth) {
+    stop += piece;
+    if (stop - track.run_start > options_.chunk_cap) {
+      emit_main(track, track.run_start + (stop - track.run_start) / 2);
+    }
+    emit_main(track, stop);
+  }
+}
+
+void TrackStore::divide_anew(Track& track, std::uint32_t offset) noexcept {
+  const auto run = std::lower_bound(track.runs.begin(), track.runs.end(), offset,
+                                    [](const Run& known, std::uint32_t wanted) { return known.start < wanted; });
+  if (run == track.runs.end() || run->start != offset || run->lengths == lengths_) {
+    return;
+  }
+  // Very many graphs are not worth what it takes to build them: in so long a stretch its beginning and its end, and
+  // with them the way in which it is divided, matter little.
+  constexpr std::uint32_t kMostPieces = 128;
+  if (options_.chunk_growth == 1 && (run->end - run->start) / options_.chunk_cap > kMostPieces) {
+    return;
+  }
+  run->lengths = lengths_;
+  if (std::all_of(track.runs.begin(), track.runs.end(), [this](const Run& any) { return any.lengths == lengths_; })) {
+    track.lengths = track.complete() ? lengths_ : kNone;
+  }
+  // As if the run came for the first time; what is being built behind it goes on undisturbed.
+  const std::uint32_t saved[] = {track.run_begin, track.run_start, track.planned, track.run_target};
+  track.run_begin = track.run_start = track.planned = run->start;
+  std::uint32_t target = run->after_cut ? options_.chunk_first : options_.chunk_cap;
+  while (run->end - track.run_start >= std::uint64_t{target} + options_.min_chunk) {
+    emit_main(track, track.run_start + target);
+    target = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::uint64_t{target} * options_.chunk_growth, options_.chunk_cap));
+  }
+  emit_rest(track, run->start, run->end, run->before_cut);
+  track.run_begin = saved[0];
+  track.run_start = saved[1];
+  track.planned = saved[2];
+  track.run_target = saved[3];
 }
 
 void TrackStore::anchor(const Track& track, std::uint64_t gram, std::uint32_t offset) {

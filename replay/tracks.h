@@ -32,6 +32,13 @@ Range left_part(Range range, std::uint32_t unit) noexcept;
 /// Largest part in the division of `range` that starts at `start` and does not go beyond `end`.
 Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint32_t unit) noexcept;
 
+/// A stretch of a track without cuts, and by which lengths it is divided into main chunks.
+struct Run {
+  std::uint32_t start = 0, end = 0;
+  std::uint32_t lengths = 0;  ///< number of the lengths, see TrackStore::use_lengths()
+  bool after_cut = false, before_cut = false;
+};
+
 struct Track {
   std::uint32_t id = kNone;
   std::uint32_t length = 0;    ///< tokens it will have
@@ -63,7 +70,11 @@ struct Track {
   // The store's own:
   std::unique_ptr<std::byte[]> block;
   std::uint64_t source = 0, source_end = 0;
+  std::uint32_t run_begin = 0;  ///< of the run being built
   std::uint32_t run_start = 0, run_target = 0;
+  bool after_cut = false;     ///< the first run stands behind a cut
+  std::vector<Run> runs;      ///< complete ones, in order
+  std::uint32_t lengths = 0;  ///< of all runs; kNone: not all have the same
   std::uint32_t slots = kNone;
   Track* newer = nullptr;
   Track* older = nullptr;
@@ -120,6 +131,15 @@ class TrackStore {
   /// The same, or null if there is none yet.
   Slot* find_slot(Track& track, Range range) noexcept;
 
+  /// The options' lengths are those with this number from now on.
+  void use_lengths(std::uint32_t number) noexcept { lengths_ = number; }
+  /// The cursor stands at `offset`, after a cut: what follows is divided by the lengths that hold now.
+  void run_begins(Track& track, std::uint32_t offset) noexcept {
+    if (track.lengths != lengths_) {
+      divide_anew(track, offset);
+    }
+  }
+
   [[nodiscard]] std::uint32_t nodes() const noexcept { return nodes_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
@@ -148,7 +168,10 @@ class TrackStore {
   void build(Track& track, std::uint32_t count);
   void append(Track& track, Token token, bool cut);
   void emit_main(Track& track, std::uint32_t end);
-  void finish_run(Track& track, std::uint32_t end);
+  void finish_run(Track& track, std::uint32_t end, bool before_cut);
+  void emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_cut);
+  void shrink_towards(Track& track, std::uint32_t begin, std::uint32_t end);
+  void divide_anew(Track& track, std::uint32_t offset) noexcept;
   void anchor(const Track& track, std::uint64_t gram, std::uint32_t offset);
   void anchor_wrap(const Track& track);
   void divide(Track& track, std::uint32_t offset);
@@ -172,6 +195,7 @@ class TrackStore {
   std::size_t block_bytes_ = 0;
   std::uint32_t anchor_mask_ = 0, edge_mask_ = 0;
   std::uint32_t next_victim_ = 0;
+  std::uint32_t lengths_ = 0;  ///< number of the lengths that hold now
   std::vector<std::uint32_t> generations_;
   LazyArray<Anchor> anchors_;
   LazyArray<Edge> edges_;

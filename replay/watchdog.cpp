@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "replay/clock.h"
+#include "replay/machine.h"
 
 namespace refrain::replay {
 
@@ -27,7 +28,7 @@ void Watchdog::wake() noexcept {
     return;
   }
   awake_.store(true, std::memory_order_seq_cst);
-  if (!thread_.joinable()) {
+  if (!thread_.joinable() && starts_threads()) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -50,7 +51,7 @@ void Watchdog::run() noexcept {
     }
     changed_.wait_for(lock, tick);
     lock.unlock();
-    const bool held = check_(now_ns() - limit_ns_ / 2);
+    const bool held = look();
     lock.lock();
     idle = held ? 0 : idle + 1;
     if (idle >= kIdleLooks) {
@@ -58,13 +59,17 @@ void Watchdog::run() noexcept {
       awake_.store(false, std::memory_order_seq_cst);
       // Whoever began to hold before it could see that we sleep is seen here.
       lock.unlock();
-      const bool again = check_(now_ns() - limit_ns_ / 2);
+      const bool again = look();
       lock.lock();
       if (again) {
         awake_.store(true, std::memory_order_seq_cst);
       }
     }
   }
+}
+
+bool Watchdog::look() noexcept {
+  return check_(now_ns() - limit_ns_ / 2);
 }
 
 void Watchdog::stop() noexcept {

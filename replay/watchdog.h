@@ -28,6 +28,9 @@ class Watchdog {
     }
   }
   void stop() noexcept;
+  /// What the thread does four times per hold limit while something is held; for where it does not run (see
+  /// machine.h). Returns whether anything is held still.
+  bool look() noexcept;
   /// In a forked child the thread does not exist.
   void abandon_thread() noexcept;
 

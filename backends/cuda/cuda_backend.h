@@ -17,7 +17,7 @@ class CudaBackend final : public StreamBackend<CudaApi> {
   /// Measured on an H200 (docs/performance.md): a chunk must be held before the device is done with the one in
   /// front of it, so that it grows by less than the device is slower than the host; and each launch costs the
   /// device about 2 us.
-  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256}; }
+  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256, 8}; }
   /// A launch costs some 3.5 us (H200), looking at it about a hundredth of that (docs/performance.md).
   [[nodiscard]] bool lanes_may_sleep() const noexcept override { return false; }
 };

@@ -1,0 +1,130 @@
+#include "replay/span_gate.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/graph_entry.h"
+
+namespace refrain::replay {
+namespace {
+
+/// Spans of ten submissions, the same each time.
+struct Spans {
+  explicit Spans(std::uint32_t ways) { gate.configure(true, ways); }
+
+  /// One span; `cost` says how long it takes in the turn that it has. `has_graphs`: whether graphs run in it.
+  template <class Cost>
+  void run(Cost&& cost, bool has_graphs) {
+    for (capture::Token token = 1; token <= 10; ++token) {
+      gate.submitted(token, now);
+    }
+    for (int i = 0; has_graphs && i < launches; ++i) {
+      gate.launched(entry);
+    }
+    now += cost(gate.eager_turn(), gate.way());
+    lost += gate.waited(now, may_lose);
+    now += 100;
+  }
+  template <class Cost>
+  void run_fairly(Cost&& cost, int spans) {
+    for (int i = 0; i < spans; ++i) {
+      const bool ready = entry->state() != GraphEntry::State::kPassing && !gate.eager_turn();
+      replayed += ready ? 1 : 0;
+      run(cost, ready);
+    }
+  }
+
+  SpanGate gate;
+  std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
+  std::uint64_t now = 1000;
+  int replayed = 0;
+  int launches = 1;
+  bool may_lose = true;
+  std::uint64_t lost = 0;
+};
+
+TEST_CASE("graphs of a span that is slower with them are declined") {
+  for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
+    Spans spans(1);
+    spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
+    CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+    CHECK(spans.replayed <= 6);
+    CHECK(spans.entry->summary().decline == GraphEntry::Decline::kSpan);
+  }
+}
+
+TEST_CASE("graphs of a span that is faster with them stay, and eager turns become rare") {
+  Spans spans(1);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.replayed >= 1990);
+}
+
+TEST_CASE("the fastest way of dividing a span stays") {
+  for (const std::uint32_t best : {0U, 1U, 2U}) {
+    Spans spans(3);
+    std::uint64_t in_best = 0;
+    const auto cost = [&](bool eager, std::uint32_t way) {
+      in_best += !eager && way == best ? 1 : 0;
+      return eager ? 1000U : way == best ? 700U : 800U;
+    };
+    spans.run_fairly(cost, 200);
+    CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+    CHECK(in_best >= 170);
+  }
+}
+
+TEST_CASE("a span that loses in every way but one is not declined") {
+  Spans spans(2);
+  spans.run_fairly([&](bool eager, std::uint32_t way) { return eager ? 1000 : way == 1 ? 900 : 1500; }, 100);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.gate.way() == 1);
+}
+
+TEST_CASE("what spans on trial lose is told, and without leave for more they rest") {
+  Spans spans(1);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
+  spans.run_fairly(cost, 2);  // one with graphs, one without
+  CHECK(spans.lost == 50);
+  spans.may_lose = false;
+  spans.run_fairly(cost, 2);
+  const int before = spans.replayed;
+  spans.run_fairly(cost, 100);
+  CHECK(spans.replayed == before);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.may_lose = true;
+  spans.run_fairly(cost, 30);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.lost == 50 * static_cast<std::uint64_t>(spans.replayed));
+}
+
+TEST_CASE("more graphs in a span than when it was settled are a new trial") {
+  Spans spans(1);
+  const auto half = [&](int spans_count, std::uint64_t with) {
+    for (int i = 0; i < spans_count; ++i) {
+      const bool ready = spans.entry->state() != GraphEntry::State::kPassing && !spans.gate.eager_turn();
+      spans.run([&](bool eager, std::uint32_t) { return eager ? 1000 : with; }, ready);
+    }
+  };
+  half(20, 900);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.launches = 2;
+  half(20, 1300);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a graph that is launched in an eager turn makes it no sample, and there are others") {
+  Spans spans(1);
+  int eager_turns = 0;
+  for (int i = 0; i < 40; ++i) {  // whatever the turn, graphs run
+    eager_turns += spans.gate.eager_turn() ? 1 : 0;
+    spans.run([](bool, std::uint32_t) { return 1000U; }, true);
+  }
+  CHECK(eager_turns > 5);
+  CHECK(eager_turns <= 20);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 500 : 1000; }, 40);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
+}  // namespace
+}  // namespace refrain::replay
