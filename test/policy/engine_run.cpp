@@ -1,0 +1,220 @@
+// A program through the real engine: what a layer does at each call, in virtual time.
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "replay/lane_state.h"
+#include "test/policy/program.h"
+#include "test/policy/virtual_backend.h"
+
+namespace refrain::policy {
+namespace {
+
+using capture::OperationKind;
+using capture::OperationView;
+
+struct EventState {
+  std::uint64_t sequence = 0;
+  Ns done = 0;
+};
+
+class Hooks : public replay::LayerHooks {
+ public:
+  Hooks(const Costs& costs, VirtualTime& time) noexcept : costs_(costs), time_(time) {}
+  void fulfil(const OperationView& operation, backends::Event event, int /*status*/) noexcept override {
+    time_.busy(costs_.record);  // the application's event is really recorded
+    reinterpret_cast<EventState*>(operation.header().promise)->done = event;
+  }
+  bool retain_objects(const OperationView&) noexcept override { return true; }
+  void release_objects(const OperationView&) noexcept override {}
+  backends::Event acquire_event(capture::WaitRef wait) noexcept override { return wait; }
+  std::string function_name(capture::FunctionId) noexcept override { return "kernel"; }
+
+ private:
+  const Costs& costs_;
+  VirtualTime& time_;
+};
+
+class Run {
+ public:
+  Run(const Program& program, const Costs& costs, const env::Settings& settings)
+      : program_(program),
+        costs_(costs),
+        time_(costs),
+        backend_(costs, time_),
+        hooks_(costs, time_),
+        engine_(settings, backend_, hooks_, nullptr) {
+    time_.attach(&engine_, static_cast<Ns>(settings.hold_limit_us) * 1000);
+    for (std::size_t i = 0; i < kQueues; ++i) {
+      queues_[i].info.id = i + 1;
+      queues_[i].info.handle = i + 1;
+      queues_[i].info.role = static_cast<std::uint32_t>(i);
+      engine_.adopt_queue(queues_[i]);
+    }
+  }
+  ~Run() { time_.attach(nullptr, 0); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  Ns span() {
+    const Ns start = time_.now();
+    for (const Call& call : program_.calls) {
+      if (call.type == Call::Type::kKernel) {
+        time_.pass(program_.before_call);
+      }
+      submit(call);
+    }
+    time_.pass(program_.before_wait);
+    wait();
+    ++spans_;
+    return time_.now() - start;
+  }
+  [[nodiscard]] Ns now() const noexcept { return time_.now(); }
+  [[nodiscard]] nlohmann::json report() const { return nlohmann::json::parse(engine_.report_json()); }
+
+ private:
+  void submit(const Call& call) {
+    replay::Lane& lane = engine_.lane();
+    EventState& event = events_[call.event];
+    if (lane.asleep()) {
+      time_.busy(costs_.asleep);
+      lane.doze();
+      issue(call);
+      return;
+    }
+    // A third of the layer's work is done before the engine is asked, the rest behind it.
+    const std::uint64_t sequence = lane.next_sequence();
+    capture::Token token =
+        capture::mix(static_cast<capture::Token>(call.type) * 65536 + call.function, call.queue + 1U);
+    if (call.type == Call::Type::kWait) {
+      token = capture::mix(token, std::min<std::uint64_t>(sequence - event.sequence, 4096));
+    }
+    time_.busy(costs_.observe / 3);
+    const replay::Verdict verdict = lane.submit({token, kind_of(call), &queues_[call.queue], nullptr});
+    if (verdict == replay::Verdict::kHold) {
+      time_.busy(costs_.hold - costs_.observe / 3);
+      describe(lane.writer(), call, token, lane.is_held(event.sequence));
+      event.sequence = call.type == Call::Type::kRecord ? sequence : event.sequence;
+      static_cast<void>(lane.hold());
+      return;
+    }
+    time_.busy(costs_.observe - costs_.observe / 3);
+    Ns spent = 0;
+    if (verdict == replay::Verdict::kDescribeAndIssue) {
+      time_.busy(costs_.describe);
+      describe(lane.writer(), call, token, true);
+      const Ns before = time_.now();
+      issue(call);
+      spent = lane.wants_time() ? time_.now() - before : 0;
+    } else {
+      issue(call);
+    }
+    static_cast<void>(lane.issued(0, static_cast<std::uint32_t>(spent)));
+    event.sequence = call.type == Call::Type::kRecord ? sequence : event.sequence;
+  }
+
+  static OperationKind kind_of(const Call& call) noexcept {
+    switch (call.type) {
+      case Call::Type::kKernel: return OperationKind::kKernel;
+      case Call::Type::kRecord: return OperationKind::kEventRecord;
+      case Call::Type::kWait: return OperationKind::kEventWait;
+    }
+    return OperationKind::kUnknown;
+  }
+
+  /// As the CUDA layer does it (layer/cuda/kernels.cpp, events.cpp).
+  void describe(capture::OperationWriter writer, const Call& call, capture::Token token, bool inside) {
+    capture::OperationHeader& header = writer.begin(kind_of(call), token);
+    EventState& event = events_[call.event];
+    if (call.type == Call::Type::kKernel) {
+      header.function = call.function + 1;
+      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, program_.device, 1, 1, 0, 0, 0};
+      writer.words(words);
+      const std::uint64_t buffer = 1;
+      const std::uint64_t scalar = program_.kind == Kind::kScalar ? spans_ : 0;
+      writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
+      writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+    } else if (call.type == Call::Type::kRecord) {
+      header.promise = reinterpret_cast<std::uint64_t>(&event);
+      writer.word(0);
+    } else {
+      writer.wait(inside ? capture::kInternalWait | event.sequence : event.done);
+    }
+    writer.finish();
+  }
+
+  /// The application's call reaches the driver.
+  void issue(const Call& call) {
+    std::vector<std::byte>& bytes = scratch_;
+    bytes.clear();
+    describe(capture::OperationWriter(bytes), call, 1, true);
+    reinterpret_cast<capture::OperationHeader*>(bytes.data())->queue = queues_[call.queue].info.id;
+    const Ns end = backend_.submit(OperationView(bytes.data()), events_[call.event].done);
+    if (call.type == Call::Type::kRecord) {
+      events_[call.event].done = end;
+    }
+  }
+
+  void wait() {
+    static const replay::EntryPoint entry{"wait"};
+    replay::Lane& lane = engine_.lane();
+    time_.busy(lane.asleep() ? costs_.asleep : costs_.host_call);
+    static_cast<void>(lane.host_call(entry));
+    const Ns done = std::max(time_.now(), backend_.device().idle_at()) + costs_.sync;
+    time_.pass(done - time_.now());
+    lane.host_call_done(entry, true);
+  }
+
+  const Program& program_;
+  const Costs& costs_;
+  VirtualTime time_;
+  VirtualBackend backend_;
+  Hooks hooks_;
+  std::array<replay::QueueSlot, kQueues> queues_;
+  replay::Engine engine_;
+  std::array<EventState, kQueues> events_;
+  std::vector<std::byte> scratch_;
+  std::uint64_t spans_ = 0;
+};
+
+}  // namespace
+
+RunResult run_engine(const Program& program, const Costs& costs, const env::Settings& settings, std::uint64_t calls,
+                     Ns time) {
+  Run run(program, costs, settings);
+  const Ns start = run.now();
+  std::vector<Ns> spans;
+  const auto submitted = [&] { return spans.size() * program.calls.size(); };
+  while (submitted() < calls || (run.now() - start < time && submitted() < kMostCalls * calls)) {
+    spans.push_back(run.span());
+  }
+  RunResult result;
+  result.spans = spans.size();
+  result.calls = spans.size() * program.calls.size();
+  result.total = run.now() - start;
+  const auto half = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  result.steady =
+      static_cast<double>(std::accumulate(half, spans.end(), Ns{0})) / static_cast<double>(spans.end() - half);
+  result.worst_span = *std::max_element(spans.begin(), spans.end());
+  const std::size_t window = std::min<std::size_t>(10, spans.size());
+  for (std::size_t i = 0; i + window <= spans.size(); ++i) {
+    const auto begin = spans.begin() + static_cast<std::ptrdiff_t>(i);
+    const Ns sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(window), Ns{0});
+    if (static_cast<double>(sum) <= 1.02 * result.steady * static_cast<double>(window)) {
+      result.warm_up = i * program.calls.size();
+      break;
+    }
+  }
+  const nlohmann::json report = run.report();
+  result.report = report.dump(1);
+  result.replayed = report["replayed"].get<double>() / static_cast<double>(result.calls);
+  std::uint64_t largest = 0;
+  for (const auto& graph : report["graphs"]) {
+    if (graph["operations"].get<std::uint64_t>() > largest && !graph["reason"].get<std::string>().empty()) {
+      largest = graph["operations"].get<std::uint64_t>();
+      result.why = graph["reason"].get<std::string>();
+    }
+  }
+  return result;
+}
+
+}  // namespace refrain::policy

@@ -1,0 +1,93 @@
+// A coarse grid of docs/policy.md. Times are virtual, so they may be judged: the same run gives the same nanoseconds.
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "test/policy/grid.h"
+
+namespace refrain::policy {
+namespace {
+
+constexpr double kSlower = 1.02, kNear = 1.05, kShare = 0.95;
+
+GridChoice coarse(const std::string& costs) {
+  GridChoice choice;
+  choice.costs = {costs};
+  choice.host_us = {0.05, 1, 10};
+  choice.device_us = {0.5, 3, 30};
+  choice.launches = {1, 3, 10, 100, 1000};
+  choice.calls = 80'000;
+  choice.seconds = 2;
+  return choice;
+}
+
+std::string words(const Point& point) {
+  std::ostringstream text;
+  text << point.costs << " " << kKindNames[static_cast<std::size_t>(point.program.kind)] << ", host "
+       << point.program.host << " ns, device " << point.program.device << " ns, " << point.program.launches
+       << " launches: whole " << point.whole_to_eager() << ", steady " << point.steady_to_eager() << " of eager, "
+       << point.steady_to_best() << " of " << point.best.name;
+  return text.str();
+}
+
+TEST_CASE("replay is never slower than eager by more than 2 %, and near the best fixed plan") {
+  for (const std::string costs : {"h200", "h200-late", "opencl", "pocl"}) {
+    std::ostringstream nowhere;
+    const GridResult result = run_grid(coarse(costs), nowhere);
+    std::size_t near = 0;
+    for (const Point& point : result.points) {
+      INFO(words(point));
+      CHECK(point.whole_to_eager() <= kSlower);
+      CHECK(point.steady_to_eager() <= kSlower);
+      near += point.steady_to_best() <= kNear ? 1 : 0;
+    }
+    INFO(costs << ": " << near << " of " << result.points.size());
+    CHECK(static_cast<double>(near) >= kShare * static_cast<double>(result.points.size()));
+  }
+}
+
+TEST_CASE("the bounds can be missed: without the gate, graphs that lose are replayed") {
+  const Program program = make_program(Kind::kConstant, 50, 500, 100);
+  env::Settings settings;
+  settings.report = false;
+  settings.gate = false;
+  const RunResult ungated = run_engine(program, pocl(), settings, 60'000, 0);
+  CHECK(ungated.replayed > 0.9);
+  CHECK(ungated.steady > 1.5 * static_cast<double>(eager_span(program, pocl())));
+}
+
+TEST_CASE("the same run takes the same time") {
+  env::Settings settings;
+  settings.report = false;
+  for (const Kind kind : {Kind::kScalar, Kind::kForkJoin}) {
+    const Program program = make_program(kind, 1000, 3000, 100);
+    const RunResult once = run_engine(program, h200(), settings, 20'000, 0);
+    const RunResult again = run_engine(program, h200(), settings, 20'000, 0);
+    CHECK(once.total == again.total);
+    CHECK(once.replayed > 0.5);
+    CHECK(once.steady < static_cast<double>(eager_span(program, h200())));
+  }
+}
+
+TEST_CASE("costs and plans: what was measured comes out") {
+  const Costs costs = h200();
+  const auto us = [](Ns ns) { return static_cast<double>(ns) / 1000; };
+  // docs/performance.md, "CUDA on an H200": a kernel takes 0.66 us there.
+  const Program thousand = make_program(Kind::kConstant, 0, 660, 1000);
+  CHECK(us(eager_span(thousand, costs)) == Approx(3351).epsilon(0.03));
+  const Program hundred = make_program(Kind::kConstant, 0, 660, 100);
+  CHECK(us(eager_span(hundred, costs)) == Approx(329).epsilon(0.03));
+  const Program three = make_program(Kind::kConstant, 0, 660, 3);
+  CHECK(us(eager_span(three, costs)) == Approx(12.3).epsilon(0.05));
+  // A hand-made graph holds nothing.
+  Costs by_hand = costs;
+  by_hand.hold = 0;
+  CHECK(us(planned_span(thousand, by_hand, {1000})) == Approx(664).epsilon(0.03));
+  CHECK(us(planned_span(hundred, by_hand, {100})) == Approx(76.1).epsilon(0.05));
+  CHECK(us(planned_span(three, by_hand, {3})) == Approx(10.1).epsilon(0.1));
+  Costs late = h200_late();
+  late.hold = 0;
+  CHECK(us(planned_span(three, late, {3})) == Approx(17.8).epsilon(0.1));
+}
+
+}  // namespace
+}  // namespace refrain::policy

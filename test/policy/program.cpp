@@ -1,0 +1,192 @@
+#include "test/policy/program.h"
+
+#include <algorithm>
+
+namespace refrain::policy {
+
+Program make_program(Kind kind, Ns host, Ns device, std::size_t launches) {
+  constexpr std::uint32_t kInnerLength = 20;
+  Program program;
+  program.kind = kind;
+  program.host = host;
+  program.device = device;
+  program.launches = launches;
+  program.before_call = kind == Kind::kGap ? 0 : host;
+  program.before_wait = kind == Kind::kGap ? host * launches : 0;
+  const auto queues = static_cast<std::uint8_t>(kind == Kind::kForkJoin ? std::min(launches, kQueues) : 1);
+  if (queues > 1) {
+    program.calls.push_back({Call::Type::kRecord, 0, 0, 0});
+    for (std::uint8_t queue = 1; queue < queues; ++queue) {
+      program.calls.push_back({Call::Type::kWait, queue, 0, 0});
+    }
+  }
+  for (std::uint32_t i = 0; i < launches; ++i) {
+    program.calls.push_back(
+        {Call::Type::kKernel, static_cast<std::uint8_t>(i % queues), 0, kind == Kind::kInner ? i % kInnerLength : i});
+  }
+  for (std::uint8_t queue = 1; queue < queues; ++queue) {
+    program.calls.push_back({Call::Type::kRecord, queue, queue, 0});
+  }
+  for (std::uint8_t queue = 1; queue < queues; ++queue) {
+    program.calls.push_back({Call::Type::kWait, 0, queue, 0});
+  }
+  return program;
+}
+
+namespace {
+
+/// A span in the making, on an idle device.
+class Span {
+ public:
+  Span(const Program& program, const Costs& costs) noexcept : program_(program), costs_(costs), device_(costs) {}
+
+  void issue(const Call& call, Ns layer) noexcept {
+    now_ += program_.before_call * (call.type == Call::Type::kKernel ? 1 : 0) + layer;
+    switch (call.type) {
+      case Call::Type::kKernel:
+        now_ += costs_.eager_launch;
+        device_.kernel(call.queue, program_.device, now_);
+        break;
+      case Call::Type::kRecord:
+        now_ += costs_.record;
+        events_[call.event] = device_.record(call.queue);
+        break;
+      case Call::Type::kWait:
+        now_ += costs_.wait;
+        device_.wait(call.queue, events_[call.event]);
+        break;
+    }
+  }
+  void launch(std::span<const Call> calls) {
+    DeviceGraph graph;
+    GraphLength length;
+    std::array<std::uint32_t, kQueues> last{};  // node + 1
+    std::array<std::uint32_t, kQueues> recorded{};
+    std::size_t changes = 0;
+    graph.main = calls.front().queue;
+    std::uint32_t node = 0;
+    for (const Call& call : calls) {
+      now_ += program_.before_call * (call.type == Call::Type::kKernel ? 1 : 0) + costs_.hold;
+      graph.uses[call.queue] = true;
+      std::array<std::uint32_t, 2> before{};
+      std::size_t count = 0;
+      if (last[call.queue] != 0) {
+        before[count++] = last[call.queue] - 1;
+      }
+      if (call.type == Call::Type::kWait && recorded[call.event] != 0) {
+        before[count++] = recorded[call.event] - 1;
+      }
+      const bool work = call.type == Call::Type::kKernel;
+      length.add({before.data(), count}, work ? program_.device + costs_.graph_node : 0);
+      last[call.queue] = ++node;
+      if (call.type == Call::Type::kRecord) {
+        recorded[call.event] = node;
+      }
+      changes += work && program_.kind == Kind::kScalar ? 1 : 0;
+    }
+    graph.length = length.length();
+    now_ += changes * costs_.update + costs_.graph_launch.of(calls.size());
+    const Ns end = device_.launch(graph, now_);
+    for (const Call& call : calls) {
+      if (call.type == Call::Type::kRecord) {
+        events_[call.event] = end;
+      }
+    }
+  }
+  Ns wait() noexcept {
+    now_ += program_.before_wait;
+    return std::max(now_, device_.idle_at()) + costs_.sync;
+  }
+
+ private:
+  const Program& program_;
+  const Costs& costs_;
+  VirtualDevice device_;
+  std::array<Ns, kQueues> events_{};
+  Ns now_ = 0;
+};
+
+/// first, first * growth, … up to `most`; then, if `shrink`, pieces get shorter in the same way towards the end.
+Plan growing(std::size_t calls, std::uint32_t first, std::uint32_t growth, std::uint32_t most, bool shrink) {
+  Plan front;
+  Plan back;
+  std::size_t left = calls;
+  std::uint32_t length = first;
+  while (left != 0) {
+    const auto piece = static_cast<std::uint32_t>(std::min<std::size_t>(length, left));
+    front.push_back(piece);
+    left -= piece;
+    if (shrink && left != 0) {
+      const auto other = static_cast<std::uint32_t>(std::min<std::size_t>(length, left));
+      back.push_back(other);
+      left -= other;
+    }
+    length = std::min(length * growth, most);
+  }
+  front.insert(front.end(), back.rbegin(), back.rend());
+  return front;
+}
+
+}  // namespace
+
+Ns eager_span(const Program& program, const Costs& costs) {
+  Span span(program, costs);
+  for (const Call& call : program.calls) {
+    span.issue(call, 0);
+  }
+  return span.wait();
+}
+
+Ns planned_span(const Program& program, const Costs& costs, const Plan& plan) {
+  Span span(program, costs);
+  std::size_t begin = 0;
+  for (const std::uint32_t length : plan) {
+    if (length == 1) {
+      span.issue(program.calls[begin], 0);
+    } else {
+      span.launch(std::span(program.calls).subspan(begin, length));
+    }
+    begin += length;
+  }
+  return span.wait();
+}
+
+BestPlan best_plan(const Program& program, const Costs& costs) {
+  const std::size_t calls = program.calls.size();
+  BestPlan best{eager_span(program, costs), "eager"};
+  const auto consider = [&](const Plan& plan, const std::string& name) {
+    const Ns span = planned_span(program, costs, plan);
+    if (span < best.span) {
+      best = {span, name};
+    }
+  };
+  if (!costs.can_update && program.kind == Kind::kScalar) {
+    return best;  // nothing else is possible
+  }
+  if (!costs.shares_queues && program.kind == Kind::kForkJoin) {
+    return best;  // the pieces of one queue are single launches; see docs/policy.md
+  }
+  consider({static_cast<std::uint32_t>(calls)}, "whole");
+  for (const std::uint32_t length :
+       {2U, 3U, 4U, 5U, 6U, 8U, 10U, 12U, 16U, 20U, 24U, 32U, 48U, 64U, 96U, 128U, 192U, 256U, 384U, 512U, 1024U}) {
+    if (length < calls) {
+      consider(growing(calls, length, 1, length, false), "equal " + std::to_string(length));
+    }
+  }
+  for (const std::uint32_t first : {2U, 3U, 4U, 8U, 16U, 32U, 64U}) {
+    for (const std::uint32_t growth : {2U, 4U}) {
+      for (const std::uint32_t most : {8U, 16U, 32U, 64U, 128U, 256U, 512U, 1024U, 2048U}) {
+        if (first < calls && most > first && most < 2 * calls) {
+          for (const bool shrink : {false, true}) {
+            consider(growing(calls, first, growth, most, shrink),
+                     (shrink ? "symmetric " : "growing ") + std::to_string(first) + ":" + std::to_string(growth) + ":" +
+                         std::to_string(most));
+          }
+        }
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace refrain::policy

@@ -1,0 +1,78 @@
+// The programs of the evaluation, and how long they take: as they are, with Refrain, and with a plan made by hand.
+// A program is one span (some calls, then a wait for the device) again and again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "env/settings.h"
+#include "test/policy/costs.h"
+#include "test/policy/virtual_device.h"
+
+namespace refrain::policy {
+
+enum class Kind : std::uint8_t {
+  kConstant,  ///< one queue, equal arguments
+  kScalar,    ///< one scalar changes in every launch
+  kForkJoin,  ///< four queues: an event in the first, waits in the others; launches in turn; and back
+  kGap,       ///< as kConstant, but all of the host's own time comes between the last launch and the wait
+  kInner,     ///< as kConstant, but only 20 different launches: a loop inside the loop
+};
+inline constexpr std::string_view kKindNames[] = {"constant", "scalar", "forkjoin", "gap", "inner"};
+
+struct Call {
+  enum class Type : std::uint8_t { kKernel, kRecord, kWait };
+  Type type = Type::kKernel;
+  std::uint8_t queue = 0;
+  std::uint8_t event = 0;
+  std::uint32_t function = 0;
+};
+
+struct Program {
+  Kind kind = Kind::kConstant;
+  Ns host = 0;               ///< the program's own time per launch
+  Ns device = 0;             ///< time of a launch on the device
+  std::size_t launches = 0;  ///< between two waits
+  std::vector<Call> calls;   ///< of one span, events included
+  Ns before_call = 0;        ///< own time before each call …
+  Ns before_wait = 0;        ///< … and before the wait
+};
+Program make_program(Kind kind, Ns host, Ns device, std::size_t launches);
+
+/// One span as the program would run by itself.
+Ns eager_span(const Program& program, const Costs& costs);
+
+/// Lengths of the pieces of a span that are submitted at once; 1: issued as it comes.
+using Plan = std::vector<std::uint32_t>;
+/// One span with every call held and every piece launched as a graph; nothing is detected, nothing is tried.
+Ns planned_span(const Program& program, const Costs& costs, const Plan& plan);
+
+struct BestPlan {
+  Ns span = 0;
+  std::string name;
+};
+/// The best of: eager, the whole span, pieces of equal length, growing pieces, and growing pieces that shrink again
+/// towards the wait.
+BestPlan best_plan(const Program& program, const Costs& costs);
+
+struct RunResult {
+  std::uint64_t calls = 0;
+  std::uint64_t spans = 0;
+  Ns total = 0;               ///< virtual time of the whole run, warm-up included
+  double steady = 0;          ///< mean span of the second half
+  std::uint64_t warm_up = 0;  ///< calls before the first ten spans that are on average within 2 % of `steady`
+  double replayed = 0;        ///< share of the calls
+  Ns worst_span = 0;
+  std::string report;
+  std::string why;  ///< why what is not replayed is not, for the largest graph
+};
+/// Spans until there were at least `calls` calls and `time` has passed, through the real engine; but no more than five
+/// times as many calls.
+inline constexpr std::uint64_t kMostCalls = 5;
+RunResult run_engine(const Program& program, const Costs& costs, const env::Settings& settings, std::uint64_t calls,
+                     Ns time);
+
+}  // namespace refrain::policy

@@ -1,0 +1,43 @@
+// Time that only passes when it is told to, for one program thread and what goes on beside it: the engine's background
+// thread and its watchdog, which do not exist as threads (replay/machine.h) and act here when their time has come.
+// One real thread, nothing random: the same run gives the same nanoseconds.
+#pragma once
+
+#include "replay/engine.h"
+#include "test/policy/costs.h"
+
+namespace refrain::policy {
+
+class VirtualTime {
+ public:
+  explicit VirtualTime(const Costs& costs);
+  ~VirtualTime();
+  VirtualTime(const VirtualTime&) = delete;
+  VirtualTime& operator=(const VirtualTime&) = delete;
+
+  /// Whose background thread and watchdog run; null: nothing runs beside the program.
+  void attach(replay::Engine* engine, Ns hold_limit) noexcept;
+
+  [[nodiscard]] Ns now() const noexcept { return now_; }
+  /// The calling thread is busy. What it is inside of is not disturbed.
+  void busy(Ns ns) noexcept { now_ += ns; }
+  /// The program's own time: others act when their time has come. Must not be called inside a lane.
+  void pass(Ns ns) noexcept;
+  /// A launch waits while a large graph is built.
+  void stall() noexcept;
+
+ private:
+  [[nodiscard]] Ns build_done() const noexcept;
+
+  const Costs& costs_;
+  replay::Engine* engine_ = nullptr;
+  Ns now_;
+  Ns tick_ = 0;  ///< how often the watchdog looks
+  Ns next_tick_ = 0;
+  Ns builder_free_ = 0;   ///< when the background thread is done with all it did
+  Ns requested_ = 0;      ///< when the oldest request was first seen; 0: there is none
+  bool stalled_ = false;  ///< by the graph being built
+  bool building_ = false;
+};
+
+}  // namespace refrain::policy
