@@ -65,6 +65,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   const bool free = settings.chunk_first == 0 && settings.chunk_growth == 0;
   const MatcherOptions options = matcher_options(settings, engine.shared().backend.chunk_sizes());
+  state_->lengths_free = free;
   state_->lengths = {options.chunk_first, options.chunk_growth, options.chunk_cap, options.chunk_last};
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, free ? 2 : 1);
   state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay && engine.shared().backend.lanes_may_sleep();
@@ -85,6 +86,7 @@ Lane::~Lane() {
 /// At the submission after one that was timed, or after work was held until the limit.
 void Lane::note_program_time() noexcept {
   State& state = *state_;
+  const bool expired = state.expired_held.load(std::memory_order_relaxed) != 0;
   if (const std::uint32_t held = state.expired_held.exchange(0, std::memory_order_relaxed); held != 0) {
     const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
     state.program_ns = std::max(state.program_ns, std::min(limit / held, kNoProgramTime));
@@ -97,6 +99,10 @@ void Lane::note_program_time() noexcept {
     state.program_ns = ++state.program_samples < 32
                            ? (state.program_ns * (state.program_samples - 1) + spent) / state.program_samples
                            : (state.program_ns * 31 + spent) / 32;
+  }
+  // Lengths that the user gave are left alone, unless nothing that long is ever filled.
+  if (!state.lengths_free && !expired) {
+    return;
   }
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t each = state.program_ns + state.hold_cost_ns;

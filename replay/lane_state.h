@@ -122,6 +122,7 @@ struct Lane::State {
   std::uint64_t program_samples = 0;
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
   ChunkLengths lengths;                        ///< what settings and backend want
+  bool lengths_free = true;                    ///< neither the first length nor the growth was set by the user
   std::uint64_t chunks_for_ns = 0;             ///< time per operation for which lengths were chosen; 0: not yet
   std::uint64_t times_ready = 0;               ///< GraphEntry::times_ready() when graphs were last put to rest
   std::uint32_t way = 0;                       ///< in which spans are divided now

@@ -205,6 +205,14 @@ void append(std::vector<Variable>& to, std::vector<Variable> from) {
   for (Variable& variable : from) to.push_back(std::move(variable));
 }
 
+/// False, and said once, if LD_PRELOAD cannot name the file. The other APIs are none the worse for it.
+bool can_be_preloaded(const std::string& library, const char* api) {
+  if (library.find_first_of(" :") == std::string::npos) return true;
+  log_warning("the path " + library + " contains a character that separates files in LD_PRELOAD: " + api +
+              " is not hooked; install elsewhere");
+  return false;
+}
+
 }  // namespace
 
 std::string find_layer() {
@@ -236,7 +244,7 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
   const std::vector<std::string> drivers = layer::cuda::find_drivers(settings.cuda_driver);
   if (driver != nullptr) *driver = drivers.empty() ? "" : drivers.front();
   const std::string shim = find_shim();
-  if (drivers.empty() || !settings.cuda || shim.empty()) return result;
+  if (drivers.empty() || !settings.cuda || shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
   append(result, activate_library("LD_PRELOAD", shim, process_variable));
   if (const std::string audit = find_audit(); settings.cuda_audit && !audit.empty()) {
     append(result, activate_library("LD_AUDIT", audit, process_variable));
@@ -260,7 +268,7 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   if (library != nullptr) *library = found.path;
   if (major != nullptr) *major = found.major;
   const std::string shim = find_hip_shim(found.major);
-  if (found.major == 0 || !settings.hip || shim.empty()) return result;
+  if (found.major == 0 || !settings.hip || shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
   append(result, activate_library("LD_PRELOAD", shim, process_variable));
 #else
   static_cast<void>(settings);

@@ -10,6 +10,7 @@ namespace {
 
 std::vector<std::string> calls;
 CUresult record_result = CUDA_SUCCESS;
+CUresult query_result = CUDA_ERROR_NOT_READY;
 
 std::string name(const void* handle) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(handle));
@@ -35,6 +36,7 @@ CudaDriver recording_driver() {
     calls.push_back("wait " + name(stream));
     return CUDA_SUCCESS;
   };
+  driver.cuStreamQuery = [](CUstream) { return query_result; };
   driver.cuStreamSynchronize = [](CUstream stream) {
     calls.push_back("synchronize " + name(stream));
     return CUDA_SUCCESS;
@@ -58,6 +60,7 @@ struct Streams {
     }
     calls.clear();
     record_result = CUDA_SUCCESS;
+    query_result = CUDA_ERROR_NOT_READY;
   }
   std::vector<std::string> take() { return std::exchange(calls, {}); }
 };
@@ -110,6 +113,15 @@ TEST_CASE_METHOD(
   CHECK(take() == Calls{"record 1", "wait 3", "record 1", "wait 2"});
   CHECK_FALSE(links.any());
   CHECK_FALSE(one.linked);
+}
+
+TEST_CASE_METHOD(Streams, "nothing waits for a graph whose stream is idle") {
+  links.link(one, others);
+  query_result = CUDA_SUCCESS;
+  links.settle(two);
+  CHECK(take().empty());
+  CHECK(order.covers(two, one));
+  CHECK(links.any());  // the third one is asked about when it is used
 }
 
 TEST_CASE_METHOD(Streams, "a graph over other streams settles what it does not contain") {
