@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "env/level_zero_environment.h"
+#include "env/log.h"
 #include "env/preload.h"
 #if REFRAIN_HAVE_CUDA
 #include "layer/cuda/driver_search.h"
@@ -208,7 +209,7 @@ void append(std::vector<Variable>& to, std::vector<Variable> from) {
 /// False, and said once, if LD_PRELOAD cannot name the file. The other APIs are none the worse for it.
 bool can_be_preloaded(const std::string& library, const char* api) {
   if (library.find_first_of(" :") == std::string::npos) return true;
-  log_warning("the path " + library + " contains a character that separates files in LD_PRELOAD: " + api +
+  env::log_warning("the path " + library + " contains a character that separates files in LD_PRELOAD: " + api +
               " is not hooked; install elsewhere");
   return false;
 }
