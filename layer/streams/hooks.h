@@ -17,10 +17,12 @@ class Hooks final : public replay::LayerHooks {
     auto& record = *reinterpret_cast<EventState<Api>*>(operation.header().promise);
     auto& backend = *L::runtime().backend;
     const typename Api::Driver& driver = L::runtime().driver;
+    if (event != backends::kNoEvent) {
+      backend.release_event(event);
+    }
     // Parts of a graph may be submitted in another order than the calls: the newest record counts.
     const std::uint64_t sequence = operation.header().sequence;
     if (status != 0 || sequence < record.recorded_sequence.load(std::memory_order_relaxed)) {
-      release(backend, event);
       return;
     }
     record.recorded_sequence.store(sequence, std::memory_order_relaxed);
@@ -35,12 +37,6 @@ class Hooks final : public replay::LayerHooks {
       static_cast<void>(Api::synchronize(driver, place.handle));
     }
     record.set_point(backends::StreamOrder<Api>::now(stream));
-    // Our own event for the same point goes behind the program's: who has waited for it, and so for the program's event
-    // as far as the program knows, must not be told that that one is not ready.
-    if (event != backends::kNoEvent) {
-      static_cast<void>(Api::record_event(driver, backends::NativeEvent<Api>::of(event).handle, place.handle));
-    }
-    release(backend, event);
   }
 
   /// Nothing can be retained. The backend refuses to record what is gone, and whoever destroys something waits until
@@ -51,13 +47,6 @@ class Hooks final : public replay::LayerHooks {
   backends::Event acquire_event(capture::WaitRef wait) noexcept override {
     auto* event = backends::EventPool<Api>::borrow(reinterpret_cast<typename Api::EventHandle>(wait));
     return event == nullptr ? backends::kNoEvent : event->as_event();
-  }
-
-  template <class Backend>
-  static void release(Backend& backend, backends::Event event) noexcept {
-    if (event != backends::kNoEvent) {
-      backend.release_event(event);
-    }
   }
 
   std::string function_name(capture::FunctionId function) noexcept override { return L::name_of_function(function); }
