@@ -238,7 +238,12 @@ class Follower {
   }
 
   void done_by_host(Step& step, const Set& after) {
-    know(after, -1);
+    state_.host.add(after);
+    for (const Wait& wait : step.waits) {  // it waited through the queue of each event, not through all that came before
+      if (const auto& recorded = state_.events[wait.event].recorded; recorded) {
+        know(instances_[*recorded].after, instances_[*recorded].step->queue);
+      }
+    }
     const auto index = static_cast<std::size_t>(step.queue);
     const auto& recorded = state_.events[step.other_event].recorded;
     const Set& asked =
