@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <random>
 
+#include <string_view>
+
 #include "test/property/program.h"
 
 namespace property {
@@ -95,7 +97,10 @@ class Generator {
         usable.push_back(i);
       }
     }
-    if (!can(Feature::kOwnGraph) || usable.empty() || chance(50)) {
+    // PoCL 3.1: programs that enqueue command buffers of their own while other threads submit do not compute the same in
+    // two plain runs (fresh seed 95286669, program 642888118590: three results in three runs).
+    const bool reliable = std::string_view(device_.api()) != "opencl" || program_.threads == 1;
+    if (!can(Feature::kOwnGraph) || !reliable || usable.empty() || chance(50)) {
       return;
     }
     // PoCL 3.1: work of an out-of-order queue that waits for a command buffer of another queue may begin too soon.
