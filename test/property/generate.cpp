@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <random>
-
 #include <string_view>
 
 #include "test/property/program.h"
@@ -97,8 +96,8 @@ class Generator {
         usable.push_back(i);
       }
     }
-    // PoCL 3.1: programs that enqueue command buffers of their own while other threads submit do not compute the same in
-    // two plain runs (fresh seed 95286669, program 642888118590: three results in three runs).
+    // PoCL 3.1: programs that enqueue command buffers of their own while other threads submit do not compute the same
+    // in two plain runs (fresh seed 95286669, program 642888118590: three results in three runs).
     const bool reliable = std::string_view(device_.api()) != "opencl" || program_.threads == 1;
     if (!can(Feature::kOwnGraph) || !reliable || usable.empty() || chance(50)) {
       return;
