@@ -100,8 +100,15 @@ struct LaneCounters {
   Counter verified, unverified, differences;
 };
 
+/// Neither the first length of chunks nor their growth was set by the user.
+[[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
+[[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
+
 struct Lane::State {
-  explicit State(const MatcherOptions& options) : matcher(options) {}
+  State(const MatcherOptions& options, bool free)
+      : matcher(options),
+        lengths{options.chunk_first, options.chunk_growth, options.chunk_cap, options.chunk_last},
+        lengths_free(free) {}
 
   Matcher matcher;
   /// Guards everything about held work while held_count_ is not 0, and the tables below for readers.
@@ -122,7 +129,7 @@ struct Lane::State {
   std::uint64_t program_samples = 0;
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
   ChunkLengths lengths;                        ///< what settings and backend want
-  bool lengths_free = true;                    ///< neither the first length nor the growth was set by the user
+  bool lengths_free;                           ///< neither the first length nor the growth was set by the user
   std::uint64_t chunks_for_ns = 0;             ///< time per operation for which lengths were chosen; 0: not yet
   std::uint64_t times_ready = 0;               ///< GraphEntry::times_ready() when graphs were last put to rest
   std::uint32_t way = 0;                       ///< in which spans are divided now

@@ -103,10 +103,12 @@ void StreamLinks<Api>::link(Stream<Api>& main, Streams others) noexcept {
 template <class Api>
 void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   const typename Api::Scope scope(driver_, main.context);
-  // Nothing to wait for: and a program that has seen it done must not be told of a wait that is not over yet.
+  // Nothing to wait for: and a program that has seen it done must not be told of a wait that is not over yet. Done is
+  // what was submitted before the question.
+  const StreamPoint<Api> point = StreamOrder<Api>::now(main);
   if (Api::query_stream(driver_, main.handle) == Api::kSuccess) {
     order_.waits_for(main, StreamOrder<Api>::now(other));
-    order_.waits_for(other, StreamOrder<Api>::now(main));
+    order_.waits_for(other, point);
     return;
   }
   typename Api::Status status = Api::kSuccess;

@@ -2,11 +2,9 @@
 // doing anything. A program run with it preloaded takes as long as its host side takes: the least that any way of
 // submitting can reach. Results are garbage, so it is for programs whose control flow does not depend on them.
 //
-//   [NOOP_LAUNCHES_GRAPHS=1] LD_PRELOAD=libnoop_launches.so NOOP_LAUNCHES_DRIVER=/path/to/the/real/libcuda.so.1
-//   ./program
+//   LD_PRELOAD=libnoop_launches.so NOOP_LAUNCHES_DRIVER=/path/to/the/real/libcuda.so.1 ./program
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +35,6 @@ constexpr std::array<std::string_view, 10> kSubmissions = {
     "cuLaunchKernel",   "cuLaunchKernelEx",  "cuLaunchCooperativeKernel", "cuMemsetD8Async",    "cuMemsetD16Async",
     "cuMemsetD32Async", "cuMemsetD2D8Async", "cuMemsetD2D16Async",        "cuMemsetD2D32Async", "cuMemcpyDtoDAsync"};
 
-/// With NOOP_LAUNCHES_GRAPHS=1 launches of graphs do nothing either: what is left is the cost of a layer above.
-constexpr std::array<std::string_view, 3> kGraphs = {"cuGraphLaunch", "cuGraphUpload",
-                                                     "cuGraphExecKernelNodeSetParams"};
-
 /// Variants for the per-thread default stream and later versions do the same thing.
 bool is_submission(std::string_view name) {
   for (const std::string_view suffix : {std::string_view("_ptsz"), std::string_view("_v2")}) {
@@ -48,9 +42,6 @@ bool is_submission(std::string_view name) {
   }
   for (const std::string_view submission : kSubmissions) {
     if (name == submission) return true;
-  }
-  if (const char* graphs = std::getenv("NOOP_LAUNCHES_GRAPHS"); graphs != nullptr && *graphs == '1') {
-    return std::find(kGraphs.begin(), kGraphs.end(), name) != kGraphs.end();
   }
   return false;
 }
