@@ -66,7 +66,7 @@ class Executable {
   [[nodiscard]] const std::vector<capture::ObjectId>& objects() const noexcept { return objects_; }
   /// Rough memory use of records and command buffers, in bytes.
   [[nodiscard]] std::size_t memory() const noexcept;
-  std::uint64_t last_used = 0;  ///< for eviction; the owner's business
+  std::uint64_t last_used = 0;  ///< see now_ns; for eviction; the owner's business
 
  private:
   struct Part {

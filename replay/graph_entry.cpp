@@ -197,7 +197,7 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
   }
   totals_.parts = executable->part_count();
   totals_.native_nodes = executable->native_nodes();
-  executable->last_used = ++use_clock_;
+  executable->last_used = now_ns();
   std::unique_ptr<Executable> evicted;
   if (variants_.size() >= limits_.variants) {
     const auto oldest = std::min_element(variants_.begin(), variants_.end(),
@@ -251,8 +251,8 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   if (!fitting->available()) {
     return result;  // still running and cannot be used twice at once: eager this time
   }
-  fitting->last_used = ++use_clock_;
   const std::uint64_t start = now_ns();
+  fitting->last_used = start;
   bool failed = false;
   result.error = fitting->launch(context, operations, &failed);
   result.replay_ns = now_ns() - start + update_ns;
@@ -345,7 +345,8 @@ std::size_t GraphEntry::drop_object(capture::ObjectId object) {
 
 std::size_t GraphEntry::drop_all() {
   const std::lock_guard guard(mutex_);
-  std::size_t bytes = 0;
+  std::size_t bytes = previous_.storage.size();
+  previous_ = {};  // gives its memory back, which clear() would not
   for (const auto& variant : variants_) {
     bytes += variant->memory();
   }

@@ -143,7 +143,6 @@ class GraphEntry {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;  ///< (node, argument) → times
 
   std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
-  std::uint64_t use_clock_ = 0;
   std::uint64_t backoff_ = 64;
   std::uint64_t passed_in_round_ = 0;
   std::uint64_t checks_ = 0;  ///< how often eager execution was measured again

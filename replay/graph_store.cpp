@@ -200,13 +200,21 @@ void GraphStore::make_room(const GraphEntry* keep) {
   for (const auto& entry : entries) {
     used += entry->memory();
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a->last_used() < b->last_used(); });
+  if (used <= limit) {
+    return;
+  }
+  // Read once: threads that submit go on using entries meanwhile, and a sort whose keys change leaves the range.
+  std::vector<std::pair<std::uint64_t, GraphEntry*>> by_use;
+  by_use.reserve(entries.size());
   for (const auto& entry : entries) {
+    by_use.emplace_back(entry->last_used(), entry.get());
+  }
+  std::ranges::sort(by_use, {}, &std::pair<std::uint64_t, GraphEntry*>::first);
+  for (const auto& [last_used, entry] : by_use) {
     if (used <= limit) {
       return;
     }
-    if (entry.get() != keep) {
+    if (entry != keep) {
       used -= std::min(used, entry->drop_all());
     }
   }

@@ -1,0 +1,107 @@
+#include "replay/graph_store.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/engine_test_support.h"
+#include "replay/submit.h"
+
+namespace refrain::replay {
+namespace {
+
+/// Graphs of 100 kernels each, built and launched without an engine.
+class Graphs {
+ public:
+  explicit Graphs(const env::Settings& settings) : store(settings, backend_, hooks_) { queue_.id = queue_.handle = 1; }
+
+  /// The graph named `first`: kernels `first`, `first` + 1 …
+  std::shared_ptr<GraphEntry> entry(capture::FunctionId first) {
+    std::vector<capture::Token> tokens;
+    for (std::size_t i = 0; i < kLength; ++i) {
+      tokens.push_back(first + i);
+    }
+    return store.entry_for(tokens, false);
+  }
+  /// Occurrences come by until the graph is built and ready.
+  std::shared_ptr<GraphEntry> build(capture::FunctionId first) {
+    auto result = entry(first);
+    const Occurrence work = occurrence(first);
+    for (int i = 0; i < 20 && result->state() == GraphEntry::State::kTracking; ++i) {
+      if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
+        store.request_build(result, work);
+        store.wait_idle();
+      }
+    }
+    REQUIRE(result->state() == GraphEntry::State::kReady);
+    return result;
+  }
+  GraphEntry::Launch launch(capture::FunctionId first) {
+    const Occurrence work = occurrence(first);
+    WindowEvents window;
+    return entry(first)->launch({backend_, hooks_, window}, views(work), 0).launch;
+  }
+
+ private:
+  using OperationView = capture::OperationView;
+  static constexpr std::size_t kLength = 100;
+
+  static std::vector<OperationView> views(const Occurrence& work) {
+    std::vector<OperationView> operations;
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      operations.push_back(work.operation(i));
+    }
+    return operations;
+  }
+  Occurrence occurrence(capture::FunctionId first) const {
+    Occurrence result;
+    for (std::size_t i = 0; i < kLength; ++i) {
+      std::vector<std::byte> bytes;
+      capture::OperationWriter writer(bytes);
+      auto& header = writer.begin(capture::OperationKind::kKernel, first + i);
+      header.function = first + i;
+      header.queue = queue_.id;
+      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+      writer.words(words);
+      writer.argument_handle(capture::ArgumentKind::kBuffer, 7, 7);
+      const std::uint64_t scalar = i;
+      writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+      writer.finish();
+      result.add(OperationView(bytes.data()));
+    }
+    result.queues.push_back(queue_);
+    return result;
+  }
+
+  test::ArithmeticBackend backend_;
+  test::TestHooks hooks_{backend_};
+  capture::QueueInfo queue_;
+
+ public:
+  GraphStore store;
+};
+
+TEST_CASE("the graphs not used for longest make room, however often they were used before") {
+  env::Settings settings;
+  settings.gate = false;
+  settings.graph_memory_mb = 1;
+  Graphs graphs(settings);
+  const std::size_t size = graphs.build(1000)->memory();
+  const std::size_t room = (std::size_t{1} << 20U) / size + 1;  // room is made before a graph is built
+  REQUIRE(room >= 3);
+  for (std::size_t i = 2; i <= room; ++i) {
+    graphs.build(1000 * i);
+    for (int n = 0; n < 10; ++n) {
+      REQUIRE(graphs.launch(1000 * i) == GraphEntry::Launch::kDone);
+    }
+  }
+  // All are there; the first was launched less often than any other, but last.
+  REQUIRE(graphs.launch(1000) == GraphEntry::Launch::kDone);
+  graphs.build(1000 * (room + 1));
+  CHECK(graphs.entry(1000)->memory() == size);
+  CHECK(graphs.entry(2000)->memory() == 0);
+  CHECK(graphs.entry(3000)->memory() == size);
+  CHECK(graphs.entry(1000 * (room + 1))->memory() == size);
+  CHECK(graphs.launch(2000) == GraphEntry::Launch::kIssue);
+}
+
+}  // namespace
+}  // namespace refrain::replay
