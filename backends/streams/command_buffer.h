@@ -265,6 +265,7 @@ auto StreamCommandBuffer<Api>::record_end(Event* done) -> Status_ {
   }
   status = Api::record_event(parts_.driver, event->handle, main_->handle);
   if (status == Api::kSuccess) {
+    parts_.links.ended(*main_, *event);
     *done = event->as_event();
   } else {
     parts_.events.release(*event);

@@ -34,6 +34,19 @@ enum class StreamKind : std::uint8_t {
   kPerThread,  ///< a thread's own default stream: only that thread can name it
 };
 
+template <class Api>
+struct NativeEvent;
+
+/// The end of a graph, or of other held work, that something else may wait for. Where it is done, whatever follows it
+/// in a stream and is of Refrain's making, waits and records of events, has nothing left to wait for: the program may
+/// have seen it done, by something else, and must not be told that an event or a stream is not ready.
+template <class Api>
+struct GraphEnd {
+  NativeEvent<Api>* event = nullptr;  ///< directly behind the work, before any event of the program; one reference
+  std::uint64_t tail = 0;             ///< of the stream: its newest submission is the work, or the wait for it
+  std::uint64_t epoch = 0;            ///< see StreamOrder::epoch()
+};
+
 /// Never freed, so that a graph that outlives its stream finds `id` changed, not freed memory.
 /// capture::QueueInfo::handle and OperationHeader::queue_handle are its address.
 template <class Api>
@@ -60,6 +73,7 @@ struct Stream {
   std::atomic<bool> linked{false};  ///< behind another stream, or others are behind this one
   Stream* behind = nullptr;         ///< the next work has to wait for the newest graph of that stream
   std::vector<Stream*> followers;   ///< streams that are behind this one
+  GraphEnd<Api> end;                ///< of the newest work that has one
 };
 
 /// A point in a stream, as an event keeps it.
@@ -83,6 +97,8 @@ class StreamOrder {
   [[nodiscard]] bool covers(Stream<Api>& stream, const Stream<Api>& other) noexcept;
   /// Something unknown may have submitted work anywhere: nothing is known any more.
   void forget() noexcept { epoch_.fetch_add(1, std::memory_order_relaxed); }
+  /// Changes with every forget().
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> epoch_{1};

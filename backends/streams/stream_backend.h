@@ -203,6 +203,7 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
   if (status == Api::kSuccess && done != nullptr) {
     NativeEvent<Api>* event = events_.take(stream.context, &status);
     if (event != nullptr && Api::record_event(driver_, event->handle, stream.handle) == Api::kSuccess) {
+      links_.ended(stream, *event);
       *done = event->as_event();
     } else {
       if (event != nullptr) {
@@ -263,6 +264,7 @@ void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept 
 
 template <class Api>
 void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexcept {
+  order_.forget();  // ends of graphs in it are never asked for again
   live_.context_gone(context);
   events_.context_gone(context);
   std::erase_if(uploaders_,

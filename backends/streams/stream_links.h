@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/streams/event_pool.h"
@@ -47,8 +48,23 @@ class StreamLinks {
       settle_every_link();
     }
   }
-  /// Where an event that is to be recorded in `stream` can be recorded without more.
-  [[nodiscard]] Stream<Api>& recording_place(Stream<Api>& stream) noexcept;
+  /// An event of Refrain's was recorded behind the newest submission to `stream`.
+  void ended(Stream<Api>& stream, NativeEvent<Api>& event) noexcept {
+    const std::lock_guard guard(mutex_);
+    keep(&stream.end, event, stream);
+  }
+  /// Where an event that is to be recorded in `stream` can be recorded without more. `end` becomes the end of what the
+  /// event is recorded behind, if others may know that end: that of a graph over several streams, or `known`.
+  [[nodiscard]] Stream<Api>& recording_place(Stream<Api>& stream, NativeEvent<Api>* known, GraphEnd<Api>* end) noexcept;
+  /// The event is recorded anew, or goes.
+  void drop(GraphEnd<Api>* end) noexcept;
+  /// True once a graph over several streams had an end that anybody wanted.
+  [[nodiscard]] bool any_end() const noexcept { return any_end_.load(std::memory_order_acquire); }
+  /// Whether all that `stream` can still have unfinished is what Refrain put behind a graph that is done. Asks the
+  /// driver only if the stream had a part in such a graph.
+  [[nodiscard]] bool only_ends_left(Stream<Api>& stream) noexcept;
+  /// Whether an event recorded behind the graph of `end` must be told to be done.
+  [[nodiscard]] bool done(const GraphEnd<Api>& end) noexcept;
   /// Whether the next work of `stream` comes after what `main` holds, by a link.
   [[nodiscard]] bool is_behind(const Stream<Api>& stream, const Stream<Api>& main) noexcept {
     if (!stream.linked.load(std::memory_order_acquire)) {
@@ -65,13 +81,18 @@ class StreamLinks {
   void settle_every_link() noexcept;
   void join(Stream<Api>& main, Stream<Api>& other) noexcept;
   void unlink(Stream<Api>& main, Stream<Api>& other) noexcept;
+  NativeEvent<Api>* end_of(Stream<Api>& main, typename Api::Status* status) noexcept;
+  void keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const Stream<Api>& stream) noexcept;
+  [[nodiscard]] bool is_done(const GraphEnd<Api>& end) noexcept;
+  void release(GraphEnd<Api>* end) noexcept;
 
   const typename Api::Driver& driver_;
   EventPool<Api>& events_;
   StreamOrder<Api>& order_;
-  std::mutex mutex_;                   ///< guards Stream::behind and followers of all streams
+  std::mutex mutex_;  ///< guards Stream::behind, followers and end of all streams, and the ends of events
   std::vector<Stream<Api>*> leaders_;  ///< streams that others are linked to
   std::atomic<std::uint32_t> links_{0};
+  std::atomic<bool> any_end_{false};  ///< there was one at some time
 };
 
 template <class Api>
@@ -112,13 +133,9 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
     return;
   }
   typename Api::Status status = Api::kSuccess;
-  NativeEvent<Api>* event = events_.take(main.context, &status);
+  NativeEvent<Api>* event = end_of(main, &status);
   if (event != nullptr) {
-    status = Api::record_event(driver_, event->handle, main.handle);
-    if (status == Api::kSuccess) {
-      status = Api::wait_event(driver_, other.handle, event->handle);
-    }
-    events_.release(*event);
+    status = Api::wait_event(driver_, other.handle, event->handle);
   }
   if (status != Api::kSuccess) {
     static_cast<void>(Api::synchronize(driver_, main.handle));
@@ -126,6 +143,77 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   StreamOrder<Api>::submitted(other);
   order_.waits_for(main, StreamOrder<Api>::now(other));
   order_.waits_for(other, StreamOrder<Api>::now(main));
+  if (event != nullptr && status == Api::kSuccess) {
+    keep(&other.end, *event, other);
+  }
+}
+
+/// An event directly behind the newest graph of `main`, to which others are linked. Null and `status` if the driver
+/// refuses.
+template <class Api>
+NativeEvent<Api>* StreamLinks<Api>::end_of(Stream<Api>& main, typename Api::Status* status) noexcept {
+  *status = Api::kSuccess;
+  if (main.end.event != nullptr && main.end.tail == StreamOrder<Api>::now(main).tail &&
+      main.end.epoch == order_.epoch()) {
+    return main.end.event;
+  }
+  NativeEvent<Api>* event = events_.take(main.context, status);
+  if (event == nullptr) {
+    return nullptr;
+  }
+  *status = Api::record_event(driver_, event->handle, main.handle);
+  if (*status == Api::kSuccess) {
+    keep(&main.end, *event, main);
+  }
+  events_.release(*event);
+  return *status == Api::kSuccess ? event : nullptr;
+}
+
+template <class Api>
+void StreamLinks<Api>::keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const Stream<Api>& stream) noexcept {
+  event.references.fetch_add(1, std::memory_order_relaxed);
+  release(end);
+  *end = {&event, StreamOrder<Api>::now(stream).tail, order_.epoch()};
+  any_end_.store(true, std::memory_order_release);
+}
+
+template <class Api>
+void StreamLinks<Api>::release(GraphEnd<Api>* end) noexcept {
+  if (NativeEvent<Api>* event = std::exchange(end->event, nullptr); event != nullptr) {
+    events_.release(*event);
+  }
+}
+
+template <class Api>
+void StreamLinks<Api>::drop(GraphEnd<Api>* end) noexcept {
+  if (any_end()) {
+    const std::lock_guard guard(mutex_);
+    release(end);
+  }
+}
+
+template <class Api>
+bool StreamLinks<Api>::is_done(const GraphEnd<Api>& end) noexcept {
+  return end.event != nullptr && end.epoch == order_.epoch() &&
+         Api::query_event(driver_, end.event->handle) == Api::kSuccess;
+}
+
+template <class Api>
+bool StreamLinks<Api>::only_ends_left(Stream<Api>& stream) noexcept {
+  if (!any_end()) {
+    return false;
+  }
+  const std::lock_guard guard(mutex_);
+  return stream.end.tail == StreamOrder<Api>::now(stream).tail && is_done(stream.end);
+}
+
+template <class Api>
+bool StreamLinks<Api>::done(const GraphEnd<Api>& end) noexcept {
+  if (!any_end()) {
+    return false;
+  }
+  const std::lock_guard guard(mutex_);
+  return is_done(end);
 }
 
 template <class Api>
@@ -192,12 +280,25 @@ void StreamLinks<Api>::settle_every_link() noexcept {
 }
 
 template <class Api>
-Stream<Api>& StreamLinks<Api>::recording_place(Stream<Api>& stream) noexcept {
-  if (!stream.linked.load(std::memory_order_acquire)) {
+Stream<Api>& StreamLinks<Api>::recording_place(Stream<Api>& stream, NativeEvent<Api>* known,
+                                               GraphEnd<Api>* end) noexcept {
+  const bool linked = stream.linked.load(std::memory_order_acquire);
+  if (!linked && known == nullptr) {
+    drop(end);
     return stream;
   }
   const std::lock_guard guard(mutex_);
-  return stream.behind != nullptr ? *stream.behind : stream;
+  Stream<Api>& place = linked && stream.behind != nullptr ? *stream.behind : stream;
+  typename Api::Status status = Api::kSuccess;
+  if (known == nullptr) {
+    known = end_of(place, &status);
+  }
+  if (known != nullptr) {
+    keep(end, *known, place);
+  } else {
+    release(end);
+  }
+  return place;
 }
 
 template <class Api>
@@ -209,6 +310,7 @@ void StreamLinks<Api>::forget(Stream<Api>& stream) noexcept {
   while (!stream.followers.empty()) {
     unlink(stream, *stream.followers.back());
   }
+  release(&stream.end);
 }
 
 }  // namespace refrain::backends

@@ -4,6 +4,7 @@
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
+#include "layer/cuda/submission.h"
 #include "layer/cuda/wrappers.h"
 
 namespace refrain::layer::cuda {
@@ -30,12 +31,22 @@ WAIT(cuCtxSynchronize_v2, true, (CUcontext context), (context))
 WAIT(cuStreamSynchronize, true, (CUstream stream), (stream))
 WAIT(cuStreamSynchronize_ptsz, true, (CUstream stream), (stream))
 WAIT(cuEventSynchronize, true, (CUevent event), (event))
-WAIT(cuStreamQuery, false, (CUstream stream), (stream))
-WAIT(cuStreamQuery_ptsz, false, (CUstream stream), (stream))
-WAIT(cuEventQuery, false, (CUevent event), (event))
 WAIT(cuMemcpyDtoH_v2, true, (void* to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 WAIT(cuMemcpyDtoH_v2_ptds, true, (void* to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 #undef WAIT
+
+#define QUERY(name, by_default)                                                                             \
+  CUresult wrap::name(CUstream stream) noexcept {                                                           \
+    return streams::query_stream<CudaLayer>(                                                                \
+        entry::name, [&] { return find_stream(stream, by_default); }, [&] { return driver.name(stream); }); \
+  }
+QUERY(cuStreamQuery, DefaultStream::kLegacy)
+QUERY(cuStreamQuery_ptsz, DefaultStream::kPerThread)
+#undef QUERY
+
+CUresult wrap::cuEventQuery(CUevent event) noexcept {
+  return streams::query_event<CudaLayer>(entry::cuEventQuery, event, [&] { return driver.cuEventQuery(event); });
+}
 
 #define COPY(name, parameters, arguments)                                                    \
   CUresult wrap::name parameters noexcept {                                                  \

@@ -15,11 +15,21 @@ WAIT(hipCtxSynchronize, true, (), ())
 WAIT(hipStreamSynchronize, true, (hipStream_t stream), (stream))
 WAIT(hipStreamSynchronize_spt, true, (hipStream_t stream), (stream))
 WAIT(hipEventSynchronize, true, (hipEvent_t event), (event))
-WAIT(hipStreamQuery, false, (hipStream_t stream), (stream))
-WAIT(hipStreamQuery_spt, false, (hipStream_t stream), (stream))
-WAIT(hipEventQuery, false, (hipEvent_t event), (event))
 WAIT(hipMemcpyDtoH, true, (void* to, hipDeviceptr_t from, size_t bytes), (to, from, bytes))
 #undef WAIT
+
+#define QUERY(name, by_default)                                                                              \
+  hipError_t wrap::name(hipStream_t stream) noexcept {                                                       \
+    return streams::query_stream<HipLayer>(                                                                  \
+        entry::name, [&] { return find_stream(stream, by_default); }, [&] { return library.name(stream); }); \
+  }
+QUERY(hipStreamQuery, DefaultStream::kLegacy)
+QUERY(hipStreamQuery_spt, DefaultStream::kPerThread)
+#undef QUERY
+
+hipError_t wrap::hipEventQuery(hipEvent_t event) noexcept {
+  return streams::query_event<HipLayer>(entry::hipEventQuery, event, [&] { return library.hipEventQuery(event); });
+}
 
 #define COPY(name, parameters, arguments)                                                    \
   hipError_t wrap::name parameters noexcept {                                                \

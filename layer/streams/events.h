@@ -46,6 +46,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
     if (event != nullptr) {  // nothing is known of its place
       event->lane.store(0, std::memory_order_relaxed);
       event->set_point({});
+      L::runtime().backend->links().drop(&event->end);
     }
     return status;
   }
@@ -86,6 +87,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
         if (!held) {
           event->recorded_sequence.store(sequence, std::memory_order_relaxed);
           event->set_point(backends::StreamOrder<typename L::Api>::now(known->stream));
+          L::runtime().backend->links().drop(&event->end);
         } else {
           event->set_point({});
         }
@@ -154,6 +156,9 @@ StatusOf<L> destroy_event(const replay::EntryPoint& entry_point, typename L::Api
                           Destroy&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
   if (auto* event = find_event<L>(handle); event != nullptr) {
+    if (L::runtime().backend != nullptr) {
+      L::runtime().backend->links().drop(&event->end);
+    }
     L::objects().events.erase(event);
     L::objects().events.recycle(event);
   }

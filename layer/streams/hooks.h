@@ -17,9 +17,15 @@ class Hooks final : public replay::LayerHooks {
     auto& record = *reinterpret_cast<EventState<Api>*>(operation.header().promise);
     auto& backend = *L::runtime().backend;
     const typename Api::Driver& driver = L::runtime().driver;
-    if (event != backends::kNoEvent) {
-      backend.release_event(event);
-    }
+    struct Release {
+      backends::StreamBackend<Api>& backend;
+      backends::Event event;
+      ~Release() {
+        if (event != backends::kNoEvent) {
+          backend.release_event(event);
+        }
+      }
+    } const release{backend, event};
     // Parts of a graph may be submitted in another order than the calls: the newest record counts.
     const std::uint64_t sequence = operation.header().sequence;
     if (status != 0 || sequence < record.recorded_sequence.load(std::memory_order_relaxed)) {
@@ -29,7 +35,8 @@ class Hooks final : public replay::LayerHooks {
     backends::Stream<Api>& stream = backends::Stream<Api>::of(operation.header().queue_handle);
     const typename Api::Scope scope(driver, stream.context);
     // If the stream only waits for a graph on another one, the event is recorded there.
-    const backends::Stream<Api>& place = backend.links().recording_place(stream);
+    auto* known = event == backends::kNoEvent ? nullptr : &backends::NativeEvent<Api>::of(event);
+    const backends::Stream<Api>& place = backend.links().recording_place(stream, known, &record.end);
     const auto handle = reinterpret_cast<typename Api::EventHandle>(record.handle.load(std::memory_order_relaxed));
     if (Api::record_event(driver, handle, place.handle) != Api::kSuccess) {
       // The program was told that it is recorded. Who asks the event finds an older record, which is done, and so the

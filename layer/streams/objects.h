@@ -89,6 +89,7 @@ struct EventState {
   std::atomic<std::uint64_t> recorded_sequence{0};  ///< newest record of `lane` that reached the driver
   std::atomic<const backends::Stream<Api>*> point_stream{nullptr};
   std::atomic<std::uint64_t> point_tail{0};
+  backends::GraphEnd<Api> end;  ///< guarded by StreamLinks; given back before reset()
 
   void set_point(const backends::StreamPoint<Api>& point) noexcept {
     point_stream.store(point.stream, std::memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "layer/streams/events.h"
 #include "layer/streams/host_call.h"
 
 namespace refrain::layer::streams {
@@ -13,6 +14,32 @@ template <class L, class Wait>
 typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool waits, Wait&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
   return host_call.done(call(), waits);
+}
+
+/// Whether an event is done. One that was recorded inside a graph over several streams is recorded behind the whole of
+/// it: the program may know the graph done by another event.
+template <class L, class Query>
+StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
+                        Query&& call) noexcept {
+  HostCall<L> host_call(entry_point, false);
+  if (!passing<L>()) {
+    if (const auto* event = find_event<L>(handle); event != nullptr && L::runtime().backend->links().done(event->end)) {
+      return host_call.done(L::Api::kSuccess, false);
+    }
+  }
+  return host_call.done(call(), false);
+}
+
+/// Whether a stream is done. What Refrain put behind graphs is not the program's.
+template <class L, class Find, class Query>
+StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {
+  HostCall<L> host_call(entry_point, false);
+  if (!passing<L>() && L::runtime().backend->links().any_end()) {
+    if (auto* known = stream(); known != nullptr && L::runtime().backend->links().only_ends_left(known->stream)) {
+      return host_call.done(L::Api::kSuccess, false);
+    }
+  }
+  return host_call.done(call(), false);
 }
 
 /// A call that may return before what it does is done (copies from device to device, or from host memory that was

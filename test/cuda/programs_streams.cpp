@@ -402,6 +402,68 @@ PROGRAM(short_events) {
   return 0;
 }
 
+/// Work of one stream is known to be done from another one alone; then each event and stream is asked.
+PROGRAM(implied) {
+  const Device gpu;
+  CUstream streams[] = {make_stream(), make_stream(), make_stream()};
+  CUevent events[] = {make_event(), make_event(), make_event(), make_event()};
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  const CUdeviceptr z = filled(kCount, 3);
+  const CUdeviceptr w = filled(kCount, 4);
+  CUfunction mix = gpu.function("mix_in");
+  int asked = 0;
+  const auto ask = [&asked](CUresult status) {
+    ++asked;
+    if (status != CUDA_SUCCESS) {
+      std::printf("not ready: question %d\n", asked);
+    }
+  };
+  for (int round = 0; round < 120; ++round) {
+    for (int part = 0; part < 4; ++part) {
+      mix_in(streams[0], mix, x, y, kCount, 1);
+      CHECK_CU(cuEventRecord(events[0], streams[0]));
+      CHECK_CU(cuStreamWaitEvent(streams[1], events[0], 0));
+      CHECK_CU(cuStreamWaitEvent(streams[2], events[0], 0));
+      mix_in(streams[1], mix, y, x, kCount, 2);
+      mix_in(streams[2], mix, z, x, kCount, 3);
+      CHECK_CU(cuEventRecord(events[1], streams[1]));
+      CHECK_CU(cuEventRecord(events[2], streams[2]));
+      CHECK_CU(cuStreamWaitEvent(streams[0], events[1], 0));
+      CHECK_CU(cuStreamWaitEvent(streams[0], events[2], 0));
+      mix_in(streams[0], mix, y, z, kCount, 4);
+      CHECK_CU(cuEventRecord(events[3], streams[0]));
+      CHECK_CU(cuStreamWaitEvent(streams[1], events[3], 0));
+      mix_in(streams[1], mix, w, y, kCount, 5);
+    }
+    CHECK_CU(cuEventRecord(events[0], streams[1]));
+    // The last wait of stream 0 is done, whichever way this is known; streams 1 and 2 end before it, but for the end of
+    // stream 1.
+    const bool all = round % 3 == 2;
+    switch (round % 3) {
+      case 0: CHECK_CU(cuEventSynchronize(events[3])); break;
+      case 1: CHECK_CU(cuStreamSynchronize(streams[0])); break;
+      default: CHECK_CU(cuEventSynchronize(events[0])); break;
+    }
+    for (CUevent event : {events[1], events[2], events[3]}) {
+      ask(cuEventQuery(event));
+    }
+    ask(cuStreamQuery(streams[0]));
+    ask(cuStreamQuery(streams[2]));
+    if (all) {
+      ask(cuStreamQuery(streams[1]));
+      ask(cuEventQuery(events[0]));
+    }
+    CHECK_CU(cuCtxSynchronize());
+  }
+  std::printf("asked %d times\n", asked);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  print("z", z, kCount);
+  print("w", w, kCount);
+  return 0;
+}
+
 /// A mistake: the second stream does not wait for the first.
 PROGRAM(racing) {
   const Device gpu;

@@ -255,11 +255,11 @@ class Follower {
           step.certain = step.certain && program_.threads == 1;
           for (std::size_t each = 0; each < program_.queues.size(); ++each) {
             step.certain = step.certain && (program_.queues[each] != QueueKind::kBlocking ||
-                                            state_.seen.holds(state_.queues[each].all));
+                                            state_.host.holds(state_.queues[each].all));
           }
         }
         [[fallthrough]];
-      case Kind::kAskEvent: step.certain = step.certain && state_.seen.holds(own_queue(asked, recorded)); break;
+      case Kind::kAskEvent: step.certain = step.certain && state_.host.holds(asked); break;
       case Kind::kPoll:
       case Kind::kWaitEvent:
         if (recorded) {

@@ -35,6 +35,7 @@ struct Schedule {
   unsigned busy = 0;          ///< operations that run
   std::uint64_t random = first_random();
   unsigned workers = 0;  ///< that were started
+  unsigned wanted = 0;   ///< operations that somebody waits for or asked about, where no more is done than that
   Chains chains;
   Past host;                             ///< what the host knows to have happened
   std::vector<const Operation*> parked;  ///< ready but for a signal
@@ -178,6 +179,19 @@ bool start(Schedule& all, Operation& operation) {
   return task.usable(accesses, operation.number);
 }
 
+void want(Schedule& all) {
+  all.wanted = 1;
+  all.work.notify_all();
+}
+
+/// Nothing is done that nobody asks for, but for what a host that looks at memory needs to go on.
+void be_lazy(Schedule& all, std::unique_lock<std::mutex>& lock) {
+  constexpr auto kPause = std::chrono::microseconds(500);
+  if (all.work.wait_for(lock, kPause, [&all] { return all.wanted != 0; })) {
+    --all.wanted;
+  }
+}
+
 /// `number`: from 0. Those that are more than wanted rest.
 void work(unsigned number) {
   sigset_t signals;
@@ -191,7 +205,9 @@ void work(unsigned number) {
              (settings().virtual_time ? all.turn != nullptr : !all.ready.empty());
     });
     const bool stepped = settings().virtual_time;
-    if (!stepped && next_random(all) % 32 == 0) {  // more comes in meanwhile: there is more to choose from
+    if (settings().lazy && !stepped) {
+      be_lazy(all, lock);
+    } else if (!stepped && next_random(all) % 32 == 0) {  // more comes in meanwhile: there is more to choose from
       const auto pause = static_cast<useconds_t>(next_random(all) % 64);
       lock.unlock();
       usleep(pause);
@@ -250,6 +266,9 @@ Waited wait_until(Lock& lock, double timeout, Done&& is_done) {
     }
     if (settings().virtual_time && timeout < kNever) {
       return Waited::kTimeout;
+    }
+    if (settings().lazy) {
+      want(all);
     }
     const std::uint64_t seen = all.changes;
     const bool idle = all.busy == 0 && all.ready.empty();
@@ -433,6 +452,9 @@ void reseed() {
 
 void poll(Lock& lock) {
   spend(settings().costs.query);
+  if (settings().lazy) {
+    want(everything());
+  }
   while (settings().virtual_time && step(lock, host_ns())) {
   }
 }

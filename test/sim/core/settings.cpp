@@ -29,6 +29,7 @@ Settings read() {
   if (const char* workers = text_of("SIM_WORKERS"); *workers != '\0') {
     read.workers = static_cast<unsigned>(std::strtoul(workers, nullptr, 10));
   }
+  read.lazy = std::string_view(text_of("SIM_LAZY")) == "1";
   read.virtual_time = std::string_view(text_of("SIM_TIME")) == "virtual";
   if (const char* costs = text_of("SIM_COSTS"); !parse_costs(costs, &read.costs)) {
     std::fprintf(stderr, "sim: SIM_COSTS is not understood: %s\n", costs);
