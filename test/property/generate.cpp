@@ -214,6 +214,17 @@ class Generator {
       wait.id = next_id_++;
       block.steps.push_back(wait);
     }
+    // What is known of a queue by another one is asked right behind the wait, before anything else gets it done.
+    const unsigned questions = chance(40) ? 1 + below(5) : 0;
+    for (unsigned i = 0; i < questions; ++i) {
+      Step ask;
+      ask.kind = chance(50) ? Kind::kAskQueue : Kind::kAskEvent;
+      ask.queue = one_of(owned.queues);
+      ask.id = next_id_++;
+      if (fit(owned, block, &ask)) {
+        block.steps.push_back(ask);
+      }
+    }
     return block;
   }
 

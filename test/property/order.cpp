@@ -77,7 +77,6 @@ struct State {
   std::vector<MemoryState> memory;
   std::map<int, EventState> events;
   Set host;  ///< what the host knows to be done
-  Set seen;  ///< of that, what it knows from the same queue: see Follower::know()
 };
 
 class Follower {
@@ -114,7 +113,6 @@ class Follower {
   static void merge(std::vector<State>& states, State* now) {
     for (State& state : states) {
       now->host.add(state.host);
-      now->seen.add(state.seen);
     }
     for (State& state : states) {
       for (std::size_t i = 0; i < now->queues.size(); ++i) {
@@ -227,7 +225,7 @@ class Follower {
       state_.events[step.event] = {number, true};
     }
     if (step.kind == Kind::kRead) {
-      know(after, step.queue);
+      know(after);
       if (step.event >= 0) {  // recorded after the wait: the queue is not done
         const std::size_t record = instances_.size();
         instances_.push_back(instances_[number]);
@@ -238,12 +236,7 @@ class Follower {
   }
 
   void done_by_host(Step& step, const Set& after) {
-    state_.host.add(after);
-    for (const Wait& wait : step.waits) {  // it waited through the queue of each event, not through all that came before
-      if (const auto& recorded = state_.events[wait.event].recorded; recorded) {
-        know(instances_[*recorded].after, instances_[*recorded].step->queue);
-      }
-    }
+    know(after);
     const auto index = static_cast<std::size_t>(step.queue);
     const auto& recorded = state_.events[step.other_event].recorded;
     const Set& asked =
@@ -263,24 +256,24 @@ class Follower {
       case Kind::kPoll:
       case Kind::kWaitEvent:
         if (recorded) {
-          know(asked, instances_[*recorded].step->queue);
+          know(asked);
         }
         break;
       case Kind::kReplaceEvent:
         if (recorded) {
-          know(asked, instances_[*recorded].step->queue);
+          know(asked);
           state_.events[step.other_event] = {std::nullopt, true};
         }
         break;
-      case Kind::kWaitQueue: know(state_.queues[index].all, step.queue); break;
+      case Kind::kWaitQueue: know(state_.queues[index].all); break;
       case Kind::kWaitDevice:
         for (const QueueState& each : state_.queues) {
-          know(each.all, -1);
+          know(each.all);
         }
         break;
       case Kind::kReplaceQueue:
         if (!program_.release_queue) {
-          know(state_.queues[index].all, step.queue);
+          know(state_.queues[index].all);
         }
         state_.queues[index] = {};
         state_.queues[index].touched = true;
@@ -289,30 +282,8 @@ class Follower {
     }
   }
 
-  /// The part of `set` that lies in the queue of `recorded`: what an event of it stands for.
-  Set own_queue(const Set& set, const std::optional<std::size_t>& recorded) const {
-    Set part;
-    for (std::size_t number = 0; recorded && number < instances_.size(); ++number) {
-      if (set.has(number) && instances_[number].step->queue == instances_[*recorded].step->queue) {
-        part.add(number);
-      }
-    }
-    return recorded ? part : set;
-  }
-
-  /// The host has waited for `done`, through queue `queue` (-1: all of them).
-  ///
-  /// What is asked of another queue then has one right answer as well, by the rules of the APIs; but a graph over
-  /// several queues ends in all of them together, and their events are recorded behind it, so that under Refrain the
-  /// answer may for an instant still be "not ready": docs/limitations.md.
-  void know(const Set& done, int queue) {
-    state_.host.add(done);
-    for (std::size_t number = 0; number < instances_.size(); ++number) {
-      if (done.has(number) && (queue < 0 || instances_[number].step->queue == queue)) {
-        state_.seen.add(number);
-      }
-    }
-  }
+  /// The host has waited for `done`.
+  void know(const Set& done) { state_.host.add(done); }
 
   /// `step` comes after what instance `other` does.
   void need(Step& step, std::size_t number, std::optional<std::size_t> other, Set* after) {
