@@ -7,10 +7,16 @@ that they do.
 FAULTS = {
     "hold-not-flushed-before-a-query": (
         "what is held is not submitted before the program asks whether an event or a stream is done",
-        [("layer/cuda/waits.cpp", "WAIT(cuEventQuery, false, (CUevent event), (event))",
-          "CUresult wrap::cuEventQuery(CUevent event) noexcept { return driver.cuEventQuery(event); }"),
-         ("layer/cuda/waits.cpp", "WAIT(cuStreamQuery, false, (CUstream stream), (stream))",
-          "CUresult wrap::cuStreamQuery(CUstream stream) noexcept { return driver.cuStreamQuery(stream); }")]),
+        [("layer/streams/waits.h|layer/cuda/waits.cpp",
+          "template <class L, class Query>\nStatusOf<L> query_event(const replay::EntryPoint& entry_point, "
+          "typename L::Api::EventHandle handle,\n                        Query&& call) noexcept {\n",
+          "template <class L, class Query>\nStatusOf<L> query_event(const replay::EntryPoint& entry_point, "
+          "typename L::Api::EventHandle handle,\n                        Query&& call) noexcept {\n"
+          "  if (handle != nullptr) { return call(); }\n"),
+         ("layer/streams/waits.h",
+          "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {\n",
+          "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {\n"
+          "  if (L::runtime().backend != nullptr) { return call(); }\n")]),
     "argument-copied-late": (
         "pageable memory that a copy names is read when what is held is submitted, not at the call",
         [("layer/cuda/copies.cpp", " || source.kind != ArgumentKind::kPointer ? kPageable : nullptr", " ? kPageable : nullptr")]),
