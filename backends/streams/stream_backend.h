@@ -6,6 +6,7 @@
 
 #include <map>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
 
 #include "backends/backend.h"
@@ -67,6 +68,7 @@ class StreamBackend : public Backend {
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
   static constexpr const char* kPerThread = "its stream is a thread's default stream, which other threads cannot name";
 
+  typename Api::Status wait_for(const Stream<Api>& stream, typename Api::EventHandle event) noexcept;
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
                                      std::size_t bytes) noexcept;
   typename Api::Status uploader_for(typename Api::ContextHandle context, typename Api::StreamHandle* uploader);
@@ -184,6 +186,19 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
   }
 }
 
+/// The program has been told that the wait is there, and more work was held behind it. Should the driver refuse it, the
+/// host waits: slow and right.
+template <class Api>
+typename Api::Status StreamBackend<Api>::wait_for(const Stream<Api>& stream, typename Api::EventHandle event) noexcept {
+  typename Api::Status status = Api::wait_event(driver_, stream.handle, event);
+  if (status != Api::kSuccess) {
+    while ((status = Api::query_event(driver_, event)) == Api::kNotReady) {
+      std::this_thread::yield();
+    }
+  }
+  return status;
+}
+
 template <class Api>
 Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::span<const Event> waits,
                                  Event* done) noexcept {
@@ -193,7 +208,7 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
   links_.settle(stream);
   for (const Event wait : waits) {
     if (status == Api::kSuccess) {
-      status = Api::wait_event(driver_, stream.handle, NativeEvent<Api>::of(wait).handle);
+      status = wait_for(stream, NativeEvent<Api>::of(wait).handle);
     }
   }
   if (status == Api::kSuccess) {

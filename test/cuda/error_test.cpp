@@ -15,18 +15,22 @@ namespace {
 constexpr const char* kInjected = "error 701 from ";  // CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
 
 /// How often the error at each call of `program` in turn was told to it. Otherwise it must have printed what it
-/// always does.
-long fail_everywhere(const std::string& program, const std::string& mode, int seed, long step) {
+/// always does. `which`: SIM_FAIL_AT, calls that submit or make something, or SIM_FAIL_CALL, all.
+long fail_everywhere(const std::string& program, const std::string& mode, int seed, long step,
+                     const std::string& which = "SIM_FAIL_AT") {
   const std::string count_file = child::scratch("calls");
   const Result good = run({program}, mode, seed, {{"SIM_COUNT", count_file}});
   REQUIRE(good.exit_code == 0);
-  long calls = 0;
-  std::ifstream(count_file) >> calls;
+  long submissions = 0;
+  long all = 0;
+  std::ifstream(count_file) >> submissions >> all;
+  const long calls = which == "SIM_FAIL_AT" ? submissions : all;
   REQUIRE(calls > 50);
   long told = 0;
   // Every call of the first part, where objects are made and graphs built, then in steps.
-  for (long call = 1; call <= calls; call += call < 100 && !kSanitized ? 1 : 1 + calls / step) {
-    const Result result = run({program}, mode, seed, {{"SIM_FAIL_AT", std::to_string(call)}});
+  const bool dense = !kSanitized && which == "SIM_FAIL_AT";
+  for (long call = 1; call <= calls; call += call < 100 && dense ? 1 : 1 + calls / step) {
+    const Result result = run({program}, mode, seed, {{which, std::to_string(call)}});
     CAPTURE(program, mode, seed, call, calls);
     INFO("output: " << result.output);
     INFO("errors: " << result.errors.substr(0, 3000));
@@ -51,4 +55,6 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   CHECK(fail_everywhere("short_mix", "replay", 1, 2 * step) > 0);
   CHECK(fail_everywhere("short_mix", "replay", 2, step) > 0);
   CHECK(fail_everywhere("short_events", "replay", 1, 2 * step) > 0);
+  CHECK(fail_everywhere("short_mix", "replay", 1, step, "SIM_FAIL_CALL") > 0);
+  CHECK(fail_everywhere("short_events", "replay", 2, step, "SIM_FAIL_CALL") > 0);
 }

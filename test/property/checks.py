@@ -14,7 +14,7 @@ def count_of(launcher: launch.Launcher) -> int:
     for name in ("count", "count2"):
         file = pathlib.Path(launcher.file(name))
         if file.exists() and file.read_text().strip():
-            return int(file.read_text())
+            return int(file.read_text().split()[0])
     return 0
 
 

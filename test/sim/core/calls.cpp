@@ -17,6 +17,7 @@
 namespace sim {
 namespace {
 
+std::atomic<std::uint64_t> calls{0};
 std::atomic<std::uint64_t> submissions{0};
 std::atomic<pid_t> owner{0};
 
@@ -31,10 +32,16 @@ Violations& all_violations() noexcept {
   return all;
 }
 
+Entered inject(const char* name) noexcept {
+  std::fprintf(stderr, "sim: failure injected into %s\n", name);
+  return Entered::kInjected;
+}
+
 void write_count() {
   if (const char* path = settings().count.c_str(); *path != '\0') {
     if (std::FILE* file = std::fopen(path, "w"); file != nullptr) {
-      std::fprintf(file, "%llu\n", static_cast<unsigned long long>(submissions.load()));
+      std::fprintf(file, "%llu %llu\n", static_cast<unsigned long long>(submissions.load()),
+                   static_cast<unsigned long long>(calls.load()));
       std::fclose(file);
     }
   }
@@ -104,21 +111,21 @@ bool start() noexcept {
   return expected == getpid();
 }
 
-bool enter(const char* name) noexcept {
+Entered enter(const char* name) noexcept {
   log(name);
   remember_call(name);
-  return owner.load(std::memory_order_relaxed) == getpid();
+  if (owner.load(std::memory_order_relaxed) != getpid()) {
+    return Entered::kNotStarted;
+  }
+  return calls.fetch_add(1) + 1 == settings().fail_call ? inject(name) : Entered::kOk;
 }
 
 Entered enter_submission(const char* name) noexcept {
-  if (!enter(name)) {
-    return Entered::kNotStarted;
+  const Entered entered = enter(name);
+  if (entered != Entered::kOk) {
+    return entered;
   }
-  if (submissions.fetch_add(1) + 1 != settings().fail_at) {
-    return Entered::kOk;
-  }
-  std::fprintf(stderr, "sim: failure injected into %s\n", name);
-  return Entered::kInjected;
+  return submissions.fetch_add(1) + 1 == settings().fail_at ? inject(name) : Entered::kOk;
 }
 
 }  // namespace sim

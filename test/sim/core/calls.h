@@ -21,12 +21,12 @@ std::vector<std::string> take_violations();
 /// that called it.
 bool start() noexcept;
 
-/// The beginning of every call that needs the initialisation: logs it. False if it was not done in this process.
-bool enter(const char* name) noexcept;
-
 enum class Entered { kOk, kNotStarted, kInjected };
+/// The beginning of every call that needs the initialisation, which must have been done in this process: logs it. Any of
+/// them may be told to fail (SIM_FAIL_CALL), which the face reports as its error for "no resources".
+Entered enter(const char* name) noexcept;
 /// The same for calls that submit work, or make something that submitting needs: one of them may be told to fail
-/// (SIM_FAIL_AT), which the face reports as its error for "no resources".
+/// (SIM_FAIL_AT).
 Entered enter_submission(const char* name) noexcept;
 
 }  // namespace sim

@@ -19,6 +19,7 @@ Settings read() {
   read.log = text_of("SIM_LOG");
   read.seed = std::strtoull(text_of("SIM_SEED"), nullptr, 10);
   read.fail_at = std::strtoull(text_of("SIM_FAIL_AT"), nullptr, 10);
+  read.fail_call = std::strtoull(text_of("SIM_FAIL_CALL"), nullptr, 10);
   read.count = text_of("SIM_COUNT");
   read.kernels = text_of("SIM_KERNELS");
   if (const char* entries = text_of("SIM_HISTORY"); *entries != '\0') {

@@ -61,7 +61,7 @@ const char* name_of(CUresult error) noexcept {
 
 FACE cuInit(unsigned) {
   sim::log("cuInit");
-  return sim::cuda::entered(sim::start());
+  return sim::start() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 FACE cuDriverGetVersion(int* version) {
   sim::log("cuDriverGetVersion");

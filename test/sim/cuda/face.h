@@ -20,9 +20,6 @@ constexpr CUresult result(Status status) noexcept {
   return static_cast<CUresult>(status);
 }
 
-inline CUresult entered(bool started) noexcept {
-  return started ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
-}
 inline CUresult entered(Entered how) noexcept {
   return how == Entered::kOk         ? CUDA_SUCCESS
          : how == Entered::kInjected ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES

@@ -30,10 +30,7 @@ hipError_t told(hipError_t status) noexcept {
 
 Status begin(const char* name, bool submission) noexcept {
   static const bool first = start();
-  const Entered how = !first        ? Entered::kNotStarted
-                      : submission  ? enter_submission(name)
-                      : enter(name) ? Entered::kOk
-                                    : Entered::kNotStarted;
+  const Entered how = !first ? Entered::kNotStarted : submission ? enter_submission(name) : enter(name);
   if (how == Entered::kNotStarted) {
     return Status::kNotInitialized;
   }

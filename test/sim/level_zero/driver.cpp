@@ -227,17 +227,25 @@ ze_result_t zeContextEvictMemory(ze_context_handle_t, ze_device_handle_t, void*,
 
 }  // namespace
 
-ze_result_t begin(const char* name) noexcept {
-  return enter(name) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_UNINITIALIZED;
-}
+namespace {
 
-ze_result_t begin_submission(const char* name) noexcept {
-  switch (enter_submission(name)) {
+ze_result_t result(Entered entered) noexcept {
+  switch (entered) {
     case Entered::kNotStarted: return ZE_RESULT_ERROR_UNINITIALIZED;
     case Entered::kInjected: return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
     case Entered::kOk: break;
   }
   return ZE_RESULT_SUCCESS;
+}
+
+}  // namespace
+
+ze_result_t begin(const char* name) noexcept {
+  return result(enter(name));
+}
+
+ze_result_t begin_submission(const char* name) noexcept {
+  return result(enter_submission(name));
 }
 
 State& state() noexcept {
