@@ -19,6 +19,9 @@ using ImmediateAppend = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t immedi
                                                  ze_command_list_handle_t* lists, ze_event_handle_t signal,
                                                  uint32_t wait_count, ze_event_handle_t* waits);
 
+/// ze_event_pool_counter_based_exp_desc_t of ZE_experimental_event_pool_counter_based, since 1.8.
+inline constexpr auto kCounterBasedPool = static_cast<ze_structure_type_t>(0x00020014);
+
 /// ZE_experimental_mutable_command_list, since 1.9: commands of a closed list are changed. Names, types and members are
 /// those of the header of version 1.17 without `ze_` and `_exp_…_t`; they are declared here for older ones.
 inline constexpr const char* kMutableListsName = "ZE_experimental_mutable_command_list";
