@@ -231,13 +231,14 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
       auto& oldest = *std::min_element(variants_.begin(), variants_.end(),
                                        [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
       const std::uint64_t start = now_ns();
-      if (oldest->available()) {
-        if (oldest->update(operations)) {
-          fitting = oldest.get();
-          failed_updates_ = 0;
-        } else if (++failed_updates_ == kUpdatesToTry) {
-          change_state(State::kTracking);
-        }
+      if (!oldest->available()) {
+        return result;  // still running and cannot be changed: eager this time
+      }
+      if (oldest->update(operations)) {
+        fitting = oldest.get();
+        failed_updates_ = 0;
+      } else if (++failed_updates_ == kUpdatesToTry) {
+        change_state(State::kTracking);
       }
       update_ns = now_ns() - start;
       std::erase_if(variants_, [](const auto& variant) { return variant->dead(); });

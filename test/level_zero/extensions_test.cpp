@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -23,6 +24,7 @@ Variables extensions(const char* names) {
 /// How often a run of `program` under the layer calls a function of the driver.
 long calls_of(const std::string& function, const std::string& program, Variables more) {
   const std::string log = child::scratch("calls.log");
+  std::filesystem::remove(log);
   more["SIM_LOG"] = log;
   check_clean(run({program}, "replay", 1, more));
   std::ifstream lines(log);
