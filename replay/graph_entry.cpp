@@ -238,6 +238,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
         fitting = oldest.get();
         failed_updates_ = 0;
       } else if (++failed_updates_ == kUpdatesToTry) {
+        hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
         change_state(State::kTracking);
       }
       update_ns = now_ns() - start;
