@@ -35,6 +35,7 @@ class ArithmeticBackend : public backends::Backend {
  public:
   // What a test may change.
   bool can_update = false;
+  bool refuse_updates = false;  ///< though it can: what changes is not what it can change
   bool simultaneous = true;
   std::atomic<int> fail_enqueues{0};  ///< this many command buffers refuse to run
   std::atomic<int> fail_issues{0};    ///< this many eager issues fail with code -5
@@ -99,7 +100,7 @@ class ArithmeticBackend : public backends::Backend {
       return {};
     }
     backends::Status update(std::span<const backends::NodeUpdate> updates) noexcept override {
-      if (!backend_.can_update) {
+      if (!backend_.can_update || backend_.refuse_updates) {
         return {-59};
       }
       for (const auto& update : updates) {

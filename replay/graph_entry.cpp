@@ -22,6 +22,7 @@ constexpr std::uint64_t kLongestCheck = 32768;
 constexpr std::uint32_t kMissesToTrackAgain = 4;
 // Four updates in a row that rewrite most nodes: the graph is not what repeats.
 constexpr std::uint64_t kHeavyUpdates = 4;
+constexpr std::uint32_t kUpdatesToTry = 3;
 constexpr std::size_t kChangesRemembered = 64;
 }  // namespace
 
@@ -76,6 +77,10 @@ void GraphEntry::pass(Decline why, std::string text) {
 bool GraphEntry::known(std::uint64_t hash) const {
   return std::any_of(variants_.begin(), variants_.end(),
                      [hash](const auto& variant) { return variant->hash() == hash; });
+}
+
+bool GraphEntry::can_update() const noexcept {
+  return limits_.can_update && failed_updates_ < kUpdatesToTry;
 }
 
 void GraphEntry::note_changes(std::span<const OperationView> operations) {
@@ -142,7 +147,7 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
   const bool gate_wants_eager = gate_.verdict() == CostGate::Verdict::kNeedEager;
   if (known(hash)) {
     // Two in a row that could have been launched: the arguments come back.
-    if ((previous_known || variants_.size() > 1 || limits_.can_update) && !gate_wants_eager) {
+    if ((previous_known || variants_.size() > 1 || can_update()) && !gate_wants_eager) {
       decline_ = Decline::kNone;
       reason_.clear();
       misses_ = 0;
@@ -150,11 +155,11 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
     }
     return Wish::kNothing;
   }
-  if (limits_.can_update && !variants_.empty() && !gate_wants_eager) {
+  if (can_update() && !variants_.empty() && !gate_wants_eager) {
     change_state(State::kReady);
     return Wish::kNothing;
   }
-  if (building_ == 0 && (seen || limits_.can_update) && (variants_.size() < limits_.variants || round_ > 4)) {
+  if (building_ == 0 && (seen || can_update()) && (variants_.size() < limits_.variants || round_ > 4)) {
     if (budget) {
       ++building_;
       return Wish::kBuild;
@@ -222,12 +227,19 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
         break;
       }
     }
-    if (fitting == nullptr && limits_.can_update && !variants_.empty()) {
+    if (fitting == nullptr && can_update() && !variants_.empty()) {
       auto& oldest = *std::min_element(variants_.begin(), variants_.end(),
                                        [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
       const std::uint64_t start = now_ns();
-      if (oldest->available() && oldest->update(operations)) {
+      if (!oldest->available()) {
+        return result;  // still running and cannot be changed: eager this time
+      }
+      if (oldest->update(operations)) {
         fitting = oldest.get();
+        failed_updates_ = 0;
+      } else if (++failed_updates_ == kUpdatesToTry) {
+        hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
+        change_state(State::kTracking);
       }
       update_ns = now_ns() - start;
       std::erase_if(variants_, [](const auto& variant) { return variant->dead(); });

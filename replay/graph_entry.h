@@ -118,6 +118,7 @@ class GraphEntry {
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);
   [[nodiscard]] bool known(std::uint64_t hash) const;
+  [[nodiscard]] bool can_update() const noexcept;
   [[nodiscard]] std::string argument_text() const;
   void measured();
   [[nodiscard]] std::uint64_t next_check() const noexcept;
@@ -148,6 +149,10 @@ class GraphEntry {
   std::uint64_t checks_ = 0;  ///< how often eager execution was measured again
   std::uint64_t launches_since_check_ = 0;
   std::uint64_t heavy_updates_ = 0;
+  /// Updates that failed since one succeeded. With several, what changes here is not what the device can change
+  /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
+  /// nothing can be changed.
+  std::uint32_t failed_updates_ = 0;
   Summary totals_;
 };
 

@@ -1,5 +1,7 @@
 #include "backends/level_zero/command_buffer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "backends/level_zero/level_zero_backend.h"
@@ -90,6 +92,8 @@ ze_result_t LevelZeroCommandBuffer::make(ListInstance& instance) {
   description.stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
   description.commandQueueGroupOrdinal = list_->ordinal;
   description.flags = list_->in_order ? level_zero::kListInOrder : 0U;
+  const level_zero::MutableListDescription changeable;
+  description.pNext = mutable_ ? &changeable : nullptr;
   return driver.zeCommandListCreate(list_->context, list_->device, &description, &instance.list);
 }
 
@@ -105,7 +109,11 @@ ze_result_t LevelZeroCommandBuffer::fill(ListInstance& instance, const capture::
     if (status != ZE_RESULT_SUCCESS) {
       return status;
     }
-    status = backend_.append_to(instance.list, graph.operation(node));
+    const OperationView operation = graph.operation(node);
+    if (mutable_ && operation.kind() == OperationKind::kKernel) {
+      instance.arguments.add(*list_->updates, instance.list, operation);
+    }
+    status = backend_.append_to(instance.list, operation);
   }
   if (queued && status == ZE_RESULT_SUCCESS) {
     status = driver.zeCommandListAppendBarrier(instance.list, instance.done, 0, nullptr);
@@ -122,7 +130,12 @@ ze_result_t LevelZeroCommandBuffer::record(const capture::Graph& graph, std::spa
     const bool barrier = operation.kind() == OperationKind::kBarrier;
     comes_after_all_ = comes_after_all_ || (barrier && operation.arguments().size() == 1);  // its signal: no waits
     blocks_later_ = blocks_later_ || barrier || operation.kind() == OperationKind::kEventWait;
+    if (list_->updates != nullptr && operation.kind() == OperationKind::kKernel) {
+      kernels_.emplace(node, wanted_.size());
+      wanted_.emplace_back(operation.bytes().begin(), operation.bytes().end());
+    }
   }
+  mutable_ = !wanted_.empty();
   if (list_->append == nullptr) {
     if (const ze_result_t status = backend_.queue_for(*list_); status != ZE_RESULT_SUCCESS) {
       return status;
@@ -140,24 +153,47 @@ ze_result_t LevelZeroCommandBuffer::record(const capture::Graph& graph, std::spa
   return ZE_RESULT_SUCCESS;
 }
 
-ListInstance* LevelZeroCommandBuffer::free_instance() noexcept {
+ListInstance* LevelZeroCommandBuffer::free_instance(bool current) noexcept {
+  ListInstance* any = nullptr;
   for (std::size_t tried = 0; tried < kInstances; ++tried) {
     ListInstance& instance = instances_[(next_ + tried) % kInstances];
-    if (instance.list != nullptr && !instance.broken && !instance.running(backend_.driver())) {
-      next_ = (next_ + tried + 1) % kInstances;
-      return &instance;
+    if (usable(instance) && (any == nullptr || instance.version == version_) && !instance.running(backend_.driver())) {
+      any = &instance;
+      if (!current || instance.version == version_) {
+        break;
+      }
     }
   }
-  return nullptr;
+  return any;
 }
 
+/// An instance that is of no use runs for nobody: without any other, enqueue() says so.
 bool LevelZeroCommandBuffer::busy() const noexcept {
+  bool running = false;
   for (const ListInstance& instance : instances_) {
-    if (instance.list != nullptr && !instance.broken && !instance.running(backend_.driver())) {
-      return false;
+    if (usable(instance)) {
+      if (!instance.running(backend_.driver())) {
+        return false;
+      }
+      running = true;
     }
   }
-  return true;
+  return running;
+}
+
+ze_result_t LevelZeroCommandBuffer::bring_up_to_date(ListInstance& instance) noexcept {
+  if (instance.version == version_) {
+    return ZE_RESULT_SUCCESS;
+  }
+  ze_result_t status = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  try {
+    status = instance.arguments.change(backend_.driver(), *list_->updates, instance.list, wanted_);
+    instance.spoilt = status != ZE_RESULT_SUCCESS;
+    instance.version = version_;
+  } catch (...) {
+    // Nothing has happened.
+  }
+  return status;
 }
 
 ze_result_t LevelZeroCommandBuffer::submit_appended(ListInstance& instance) noexcept {
@@ -202,10 +238,14 @@ Status LevelZeroCommandBuffer::enqueue(std::span<const Event> /*waits*/, Event* 
   if (list_->id.load(std::memory_order_acquire) != list_id_) {
     return {static_cast<int>(ZE_RESULT_ERROR_INVALID_NULL_HANDLE)};
   }
-  ListInstance* instance = free_instance();
+  ListInstance* instance = free_instance(true);
   if (instance == nullptr) {
     return {ZE_RESULT_NOT_READY};
   }
+  if (const ze_result_t status = bring_up_to_date(*instance); status != ZE_RESULT_SUCCESS) {
+    return {static_cast<int>(status)};
+  }
+  next_ = (static_cast<std::size_t>(instance - instances_) + 1) % kInstances;
   const LevelZeroDriver& driver = backend_.driver();
   if (instance->submitted) {
     if (const ze_result_t status = instance->reset(driver); status != ZE_RESULT_SUCCESS) {
@@ -218,8 +258,51 @@ Status LevelZeroCommandBuffer::enqueue(std::span<const Event> /*waits*/, Event* 
   return {static_cast<int>(status)};
 }
 
-Status LevelZeroCommandBuffer::update(std::span<const NodeUpdate> /*updates*/) noexcept {
-  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};  // Capabilities::update_arguments is false
+Status LevelZeroCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept try {
+  if (!mutable_) {
+    return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+  }
+  if (list_->id.load(std::memory_order_acquire) != list_id_) {
+    return {static_cast<int>(ZE_RESULT_ERROR_INVALID_NULL_HANDLE)};
+  }
+  ListInstance* instance = free_instance(false);
+  if (instance == nullptr) {
+    return {ZE_RESULT_NOT_READY};
+  }
+  std::vector<std::pair<std::size_t, OwnRecord>> fresh;
+  fresh.reserve(updates.size());
+  for (const NodeUpdate& wanted : updates) {
+    const auto known = kernels_.find(wanted.node);
+    const bool can = known != kernels_.end() &&
+                     std::all_of(std::begin(instances_), std::end(instances_),
+                                 [&](const ListInstance& each) {
+                                   return !usable(each) || each.arguments.changeable(known->second);
+                                 }) &&
+                     only_arguments_differ(OperationView(wanted_[known->second].data()), wanted.operation);
+    if (!can) {
+      return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+    }
+    // What comes behind the values (waits) is not compared, and not needed.
+    const auto bytes = wanted.operation.comparable();
+    OwnRecord& record = fresh.emplace_back(known->second, wanted_[known->second]).second;
+    std::ranges::copy(bytes, record.begin() + sizeof(capture::OperationHeader));
+  }
+  for (auto& [place, record] : fresh) {
+    std::swap(wanted_[place], record);
+  }
+  const std::uint64_t before = std::exchange(version_, ++newest_version_);
+  const ze_result_t status = bring_up_to_date(*instance);
+  if (status != ZE_RESULT_SUCCESS) {
+    for (auto& [place, record] : fresh) {
+      std::swap(wanted_[place], record);
+    }
+    version_ = before;
+    return {static_cast<int>(status)};
+  }
+  next_ = static_cast<std::size_t>(instance - instances_);
+  return {};
+} catch (...) {
+  return {static_cast<int>(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)};
 }
 
 }  // namespace refrain::backends

@@ -11,14 +11,20 @@
 //
 // `start` is set by the host instead if everything in the application's list is known to be done. An instance is free
 // again when its fence and `finished` are set: then nothing uses any of its events, and the host resets them.
+//
+// Where lists are mutable, each instance has arguments of its own: an update changes one that does not run, which is
+// the next to be submitted, and the other follows when its turn comes. Two sets of arguments in turns so become one for
+// each instance, and nothing is changed any more.
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/backend.h"
 #include "backends/level_zero/kernel_call.h"
 #include "backends/level_zero/list.h"
+#include "backends/level_zero/list_arguments.h"
 
 namespace refrain::backends {
 
@@ -33,6 +39,9 @@ struct ListInstance {
   ze_fence_handle_t fence = nullptr;  ///< null: it is appended to the application's list
   bool submitted = false;             ///< at least once
   bool broken = false;                ///< an event may be used for ever: given back with the application's list only
+  bool spoilt = false;                ///< a change of its list failed: never submitted again
+  ListArguments arguments;            ///< of the list's kernels, where they can be changed
+  std::uint64_t version = 0;          ///< of the arguments
 
   [[nodiscard]] bool running(const LevelZeroDriver& driver) const noexcept {
     return submitted && (driver.zeEventQueryStatus(finished) == ZE_RESULT_NOT_READY ||
@@ -69,13 +78,24 @@ class LevelZeroCommandBuffer final : public CommandBuffer {
   ze_result_t fill(ListInstance& instance, const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
   ze_result_t submit_appended(ListInstance& instance) noexcept;
   ze_result_t submit_queued(ListInstance& instance) noexcept;
-  [[nodiscard]] ListInstance* free_instance() noexcept;
+  /// One that does not run: the next one, or with `current` one that has the arguments wanted, if there is one.
+  [[nodiscard]] ListInstance* free_instance(bool current) noexcept;
+  [[nodiscard]] bool usable(const ListInstance& instance) const noexcept {
+    return instance.list != nullptr && !instance.broken && !instance.spoilt;
+  }
+  /// Gives the instance the arguments wanted.
+  ze_result_t bring_up_to_date(ListInstance& instance) noexcept;
 
   LevelZeroBackend& backend_;
   ImmediateList* list_ = nullptr;
   capture::ObjectId list_id_ = 0;
   bool comes_after_all_ = false;  ///< some command comes after everything before it in the application's list
   bool blocks_later_ = false;     ///< everything after it in the application's list comes after some command
+  bool mutable_ = false;
+  std::unordered_map<capture::NodeIndex, std::size_t> kernels_;  ///< if mutable: places in `wanted_`
+  std::vector<OwnRecord> wanted_;                                ///< what the next submission is to launch
+  std::uint64_t version_ = 0;                                    ///< of what is wanted
+  std::uint64_t newest_version_ = 0;
   ListInstance instances_[kInstances];
   std::size_t next_ = 0;
 };

@@ -9,10 +9,11 @@ using capture::ArgumentKind;
 using capture::OperationKind;
 using capture::OperationView;
 
-Capabilities LevelZeroBackend::capabilities(const capture::QueueInfo& /*queue*/) noexcept {
+Capabilities LevelZeroBackend::capabilities(const capture::QueueInfo& queue) noexcept {
   Capabilities result;
   result.native = true;
   result.out_of_order = true;
+  result.update_arguments = ImmediateList::of(queue.handle).updates != nullptr;
   return result;
 }
 
@@ -169,7 +170,7 @@ void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
   buffers_.erase(&buffer);
   for (ListInstance& instance : buffer.instances_) {
     if (instance.broken || instance.running(driver_)) {
-      retired_.push_back(instance);  // there is room: see add()
+      retired_.push_back(std::move(instance));  // there is room: see add()
     } else {
       instance.destroy(driver_);
     }

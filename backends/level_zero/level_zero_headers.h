@@ -3,6 +3,9 @@
 
 #include <level_zero/ze_api.h>
 
+#include <cstddef>
+#include <cstdint>
+
 // Since 1.6. The same declaration again, where the header has it.
 extern "C" ze_result_t ZE_APICALL zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout);
 
@@ -15,5 +18,57 @@ inline constexpr ze_command_list_flags_t kListInOrder = 1U << 3U;
 using ImmediateAppend = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t immediate, uint32_t count,
                                                  ze_command_list_handle_t* lists, ze_event_handle_t signal,
                                                  uint32_t wait_count, ze_event_handle_t* waits);
+
+/// ze_event_pool_counter_based_exp_desc_t of ZE_experimental_event_pool_counter_based, since 1.8.
+inline constexpr auto kCounterBasedPool = static_cast<ze_structure_type_t>(0x00020014);
+
+/// ZE_experimental_mutable_command_list, since 1.9: commands of a closed list are changed. Names, types and members are
+/// those of the header of version 1.17 without `ze_` and `_exp_…_t`; they are declared here for older ones.
+inline constexpr const char* kMutableListsName = "ZE_experimental_mutable_command_list";
+inline constexpr std::uint32_t kMutatesArguments = 1U << 0U;  ///< ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS
+
+/// ze_mutable_command_list_exp_properties_t: what a device can do, behind zeDeviceGetProperties.
+struct MutableListProperties {
+  ze_structure_type_t stype = static_cast<ze_structure_type_t>(0x00020015);
+  void* pNext = nullptr;
+  std::uint32_t mutableCommandListFlags = 0;
+  std::uint32_t mutableCommandFlags = 0;
+};
+/// ze_mutable_command_list_exp_desc_t: behind the description of a list that is to be mutable.
+struct MutableListDescription {
+  ze_structure_type_t stype = static_cast<ze_structure_type_t>(0x00020016);
+  const void* pNext = nullptr;
+  std::uint32_t flags = 0;
+};
+/// ze_mutable_command_id_exp_desc_t: what of the next command may be changed.
+struct MutableCommandId {
+  ze_structure_type_t stype = static_cast<ze_structure_type_t>(0x00020017);
+  const void* pNext = nullptr;
+  std::uint32_t flags = 0;
+};
+/// ze_mutable_commands_exp_desc_t: the head of a chain of changes.
+struct MutableCommands {
+  ze_structure_type_t stype = static_cast<ze_structure_type_t>(0x00020018);
+  const void* pNext = nullptr;
+  std::uint32_t flags = 0;
+};
+/// ze_mutable_kernel_argument_exp_desc_t: one change.
+struct MutableArgument {
+  ze_structure_type_t stype = static_cast<ze_structure_type_t>(0x00020019);
+  const void* pNext = nullptr;
+  std::uint64_t commandId = 0;
+  std::uint32_t argIndex = 0;
+  std::size_t argSize = 0;
+  const void* pArgValue = nullptr;
+};
+
+/// The functions, of which the driver gives addresses only.
+struct MutableLists {
+  /// zeCommandListGetNextCommandIdExp: before the command is appended.
+  ze_result_t(ZE_APICALL* next_command)(ze_command_list_handle_t list, const MutableCommandId* what,
+                                        std::uint64_t* id) = nullptr;
+  /// zeCommandListUpdateMutableCommandsExp: the list does not run, and is closed again afterwards.
+  ze_result_t(ZE_APICALL* update)(ze_command_list_handle_t list, const MutableCommands* changes) = nullptr;
+};
 
 }  // namespace refrain::backends::level_zero

@@ -17,8 +17,9 @@ struct ImmediateList {
   ze_device_handle_t device = nullptr;
   std::uint32_t ordinal = 0, index = 0;
   bool in_order = false;
-  level_zero::ImmediateAppend append = nullptr;  ///< null: the driver does not offer it
-  std::atomic<capture::ObjectId> id{0};          ///< 0 once it is destroyed
+  level_zero::ImmediateAppend append = nullptr;       ///< null: the driver does not offer it
+  const level_zero::MutableLists* updates = nullptr;  ///< null: commands of recorded lists stay as they are
+  std::atomic<capture::ObjectId> id{0};               ///< 0 once it is destroyed
   /// Commands given to it so far, and how many of them are known to be done because the newest of them is.
   std::atomic<std::uint64_t> appended{0};
   std::atomic<std::uint64_t> known_done{0};

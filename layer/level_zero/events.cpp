@@ -16,15 +16,21 @@ namespace {
 
 const char* const kUnknownEvent =
     "it uses an event that Refrain does not know: shared with other processes, or of an extension";
+const char* const kCounter = "it uses a counter-based event, which means the newest command that was submitted with it";
 const char* const kOpenWait = "an event is waited for that nothing submitted so far signals";
 
 /// Waits further back than this share one token.
 constexpr std::uint64_t kFarBack = 4096;
 
+struct Pool {
+  ze_context_handle_t context = nullptr;
+  bool counters = false;
+};
+
 struct Books {
   std::mutex mutex;
-  std::unordered_map<ze_event_handle_t, std::uint32_t> open;              ///< waits that nothing ends yet
-  std::unordered_map<ze_event_pool_handle_t, ze_context_handle_t> pools;  ///< whose events are known
+  std::unordered_map<ze_event_handle_t, std::uint32_t> open;  ///< waits that nothing ends yet
+  std::unordered_map<ze_event_pool_handle_t, Pool> pools;     ///< whose events are known
 };
 Books& books() noexcept {
   static Books& all = *new Books;
@@ -68,6 +74,14 @@ void set_by_host(ze_event_handle_t event, bool set) noexcept {
   note({event, set ? EventUse::What::kSignal : EventUse::What::kReset});
 }
 
+/// What a pool's events are; false: not known.
+bool recognise(const ze_event_pool_desc_t& description, bool* counters) noexcept {
+  // Every structure in a chain begins like this one.
+  const auto* more = static_cast<const ze_base_desc_t*>(description.pNext);
+  *counters = more != nullptr && more->stype == backends::level_zero::kCounterBasedPool && more->pNext == nullptr;
+  return (more == nullptr || *counters) && (description.flags & ZE_EVENT_POOL_FLAG_IPC) == 0;
+}
+
 /// The event was seen set: so much of a list is done.
 void seen_set(ze_event_handle_t event) noexcept {
   const EventState* known = find_event(event);
@@ -91,7 +105,8 @@ void note(const EventUse& use) noexcept {
   EventState* known = find_event(use.event);
   switch (use.what) {
     case EventUse::What::kWait:
-      if (known == nullptr || !known->promised.load(std::memory_order_relaxed)) {
+      // Counters are only set by commands, and a wait means those submitted before it.
+      if (known == nullptr || (!known->counter && !known->promised.load(std::memory_order_relaxed))) {
         open_wait(use.event);
       }
       break;
@@ -121,6 +136,10 @@ Token event_token(const Call& call, replay::Engine& running, const char** unhold
       return;
     }
     settle(running, *event);
+    if (event->counter) {
+      *unholdable = *unholdable != nullptr ? *unholdable : kCounter;
+      return;
+    }
     if (waits && event->lane.load(std::memory_order_relaxed) == own) {
       const std::uint64_t distance = running.lane().next_sequence() - event->sequence.load(std::memory_order_relaxed);
       token = mix(token, std::min(distance, kFarBack));
@@ -174,7 +193,8 @@ void note_events(const Call& call, ListState& list, std::uint64_t lane, std::uin
   if (EventState* event = find_event(call.signal); event != nullptr) {
     event->lane.store(lane, std::memory_order_relaxed);
     event->sequence.store(sequence, std::memory_order_relaxed);
-    const bool last = call.orders_everything || list.list.in_order;
+    // The end of a wait for a counter says nothing about commands that another thread gave it meanwhile.
+    const bool last = !event->counter && (call.orders_everything || list.list.in_order);
     // What is held counts when it is submitted: then nothing is known.
     const bool held = engine() == nullptr || engine()->lane().is_held(sequence);
     event->list.store(last && !held ? &list.list : nullptr, std::memory_order_relaxed);
@@ -218,9 +238,10 @@ ze_result_t wrap::zeEventPoolCreate(ze_context_handle_t context, const ze_event_
   if (status == ZE_RESULT_SUCCESS) {
     try {
       const std::lock_guard guard(books().mutex);
-      // Extensions make events something else (counters, for example).
-      if (description->pNext == nullptr && (description->flags & ZE_EVENT_POOL_FLAG_IPC) == 0) {
-        books().pools[*pool] = context;
+      // Extensions make events something else.
+      bool counters = false;
+      if (recognise(*description, &counters)) {
+        books().pools[*pool] = {context, counters};
       } else {
         books().pools.erase(*pool);
       }
@@ -237,18 +258,19 @@ ze_result_t wrap::zeEventCreate(ze_event_pool_handle_t pool, const ze_event_desc
   if (status != ZE_RESULT_SUCCESS) {
     return status;
   }
-  ze_context_handle_t context = nullptr;
+  Pool of;
   {
     const std::lock_guard guard(books().mutex);
     const auto known = books().pools.find(pool);
     if (known == books().pools.end() || description->pNext != nullptr) {
       return status;
     }
-    context = known->second;
+    of = known->second;
   }
   if (EventState* made = objects.events.make(); made != nullptr) {
     made->id = next_object_id();
-    made->context = context;
+    made->context = of.context;
+    made->counter = of.counters;
     if (!objects.events.insert(made, handle_of(*event))) {
       objects.events.recycle(made);
     }

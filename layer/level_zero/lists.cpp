@@ -60,7 +60,8 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     made->list.ordinal = description.ordinal;
     made->list.index = description.index;
     made->list.in_order = (description.flags & backends::level_zero::kQueueInOrder) != 0;
-    made->list.append = immediate_append(device);
+    made->list.append = immediate_append();
+    made->list.updates = mutable_lists(device);
     if (description.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS) {
       made->unholdable = kSynchronous;
     } else if (description.pNext != nullptr ||

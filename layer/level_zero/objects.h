@@ -55,6 +55,8 @@ struct EventState {
   EventState* next_free = nullptr;
   ObjectId id = 0;
   ze_context_handle_t context = nullptr;
+  /// Counter-based: no state, but the newest command that was told to signal it, which is never held.
+  bool counter = false;
   /// Lane and number of the newest submission that signals it. 0: none, or the host.
   std::atomic<std::uint64_t> lane{0};
   std::atomic<std::uint64_t> sequence{0};
@@ -68,6 +70,7 @@ struct EventState {
     handle.store(0, std::memory_order_relaxed);
     id = 0;
     context = nullptr;
+    counter = false;
     for (auto* number : {&lane, &sequence, &covers}) {
       number->store(0, std::memory_order_relaxed);
     }

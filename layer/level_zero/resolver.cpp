@@ -1,6 +1,11 @@
 #include "layer/level_zero/resolver.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/runtime.h"
@@ -14,21 +19,98 @@ bool loader_wraps_handles() noexcept {
   return text != nullptr && *text != '\0' && *text != '0';
 }
 
-backends::level_zero::ImmediateAppend immediate_append(ze_device_handle_t /*device*/) noexcept {
+namespace {
+
+/// The driver, if there is one only: with several of them handles are the loader's, and functions of one driver do not
+/// take them.
+ze_driver_handle_t only_driver() noexcept {
   const backends::LevelZeroDriver& driver = runtime.driver;
-  // With several drivers handles are the loader's, and functions of one driver do not take them.
   std::uint32_t count = 0;
   ze_driver_handle_t only = nullptr;
   if (driver.zeDriverGet(&count, nullptr) != ZE_RESULT_SUCCESS || count != 1 ||
       driver.zeDriverGet(&count, &only) != ZE_RESULT_SUCCESS || loader_wraps_handles()) {
     return nullptr;
   }
+  return only;
+}
+
+template <class Function>
+Function extension_function(ze_driver_handle_t of, const char* name) noexcept {
   void* function = nullptr;
-  if (driver.zeDriverGetExtensionFunctionAddress(only, "zeCommandListImmediateAppendCommandListsExp", &function) !=
-      ZE_RESULT_SUCCESS) {
+  const bool found = runtime.driver.zeDriverGetExtensionFunctionAddress(of, name, &function) == ZE_RESULT_SUCCESS;
+  return found ? reinterpret_cast<Function>(function) : nullptr;
+}
+
+/// May throw std::bad_alloc.
+bool has_extension(ze_driver_handle_t driver, const char* name) {
+  std::uint32_t count = 0;
+  if (runtime.driver.zeDriverGetExtensionProperties(driver, &count, nullptr) != ZE_RESULT_SUCCESS || count == 0) {
+    return false;
+  }
+  std::vector<ze_driver_extension_properties_t> all(count);
+  if (runtime.driver.zeDriverGetExtensionProperties(driver, &count, all.data()) != ZE_RESULT_SUCCESS) {
+    return false;
+  }
+  all.resize(std::min<std::size_t>(count, all.size()));
+  return std::ranges::any_of(all, [name](const auto& each) { return std::strcmp(each.name, name) == 0; });
+}
+
+/// May throw std::bad_alloc.
+const backends::level_zero::MutableLists* find_mutable_lists(ze_device_handle_t device) {
+  namespace api = backends::level_zero;
+  const ze_driver_handle_t driver = only_driver();
+  if (driver == nullptr || !has_extension(driver, api::kMutableListsName)) {
     return nullptr;
   }
-  return reinterpret_cast<backends::level_zero::ImmediateAppend>(function);
+  api::MutableListProperties able;
+  ze_device_properties_t properties{};
+  properties.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+  properties.pNext = &able;
+  if (runtime.driver.zeDeviceGetProperties(device, &properties) != ZE_RESULT_SUCCESS ||
+      (able.mutableCommandFlags & api::kMutatesArguments) == 0) {
+    return nullptr;
+  }
+  api::MutableLists found;
+  found.next_command = extension_function<decltype(found.next_command)>(driver, "zeCommandListGetNextCommandIdExp");
+  found.update = extension_function<decltype(found.update)>(driver, "zeCommandListUpdateMutableCommandsExp");
+  return found.next_command != nullptr && found.update != nullptr ? new api::MutableLists(found) : nullptr;
+}
+
+/// What is known of devices. Never freed: lists of the application name it.
+struct Devices {
+  std::mutex mutex;
+  std::vector<std::pair<ze_device_handle_t, const backends::level_zero::MutableLists*>> all;
+};
+Devices& devices() noexcept {
+  static Devices& known = *new Devices;
+  return known;
+}
+
+}  // namespace
+
+backends::level_zero::ImmediateAppend immediate_append() noexcept {
+  const ze_driver_handle_t driver = only_driver();
+  return driver == nullptr ? nullptr
+                           : extension_function<backends::level_zero::ImmediateAppend>(
+                                 driver, "zeCommandListImmediateAppendCommandListsExp");
+}
+
+const backends::level_zero::MutableLists* mutable_lists(ze_device_handle_t device) noexcept {
+  if (state().settings.updates == env::UpdateChoice::kNever) {
+    return nullptr;
+  }
+  try {
+    const std::lock_guard guard(devices().mutex);
+    auto& all = devices().all;
+    const auto known = std::ranges::find_if(all, [device](const auto& each) { return each.first == device; });
+    if (known != all.end()) {
+      return known->second;
+    }
+    all.emplace_back(device, find_mutable_lists(device));
+    return all.back().second;
+  } catch (...) {
+    return nullptr;
+  }
 }
 
 ze_result_t wrap::zeDriverGetExtensionFunctionAddress(ze_driver_handle_t driver, const char* name,

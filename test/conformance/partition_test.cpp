@@ -203,6 +203,9 @@ ROW("copy-engine split (Level Zero)") {
     verdict.cannot_express("graphs place copies on copy engines by themselves; there is nothing to split");
     return;
   }
-  same("buffers", 100);
-  verdict.limit("results equal; the split itself: test/level_zero");
+  same("buffers", 100, {{"SIM_ZE_COPY_ENGINE", "1"}});
+  verdict.limit(
+      "what a program gives to a queue that can only copy stays there (test/level_zero); copies in other queues are "
+      "not "
+      "moved to one, which costs two events each: docs/level-zero-calls.md");
 }

@@ -52,6 +52,8 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   CHECK(fail_everywhere("short_mix", "observe", 1, step, "") > 0);
   CHECK(fail_everywhere("short_mix", "replay", 1, 2 * step, "") > 0);
   CHECK(fail_everywhere("short_mix", "replay", 2, step, "append") > 0);
+  CHECK(fail_everywhere("short_updates", "replay", 1, 2 * step, "mutable") > 0);
+  CHECK(fail_everywhere("short_updates", "replay", 2, 2 * step, "append,mutable") > 0);
   CHECK(fail_everywhere("short_events", "replay", 1, 2 * step, "") > 0);
   CHECK(fail_everywhere("short_events", "replay", 2, step, "append") > 0);
 }

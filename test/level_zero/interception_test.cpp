@@ -13,7 +13,8 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 
 child::Result run(std::vector<std::string> command, const Variables& more) {
-  Variables variables = {{"PATH", "/usr/bin:/bin"}, {"ZE_ENABLE_ALT_DRIVERS", SIMULATED_DRIVER}};
+  Variables variables = {
+      {"PATH", "/usr/bin:/bin"}, {"ZE_ENABLE_ALT_DRIVERS", SIMULATED_DRIVER}, {"SIM_ZE_EXTENSIONS", ""}};
   for (const auto& [name, value] : more) {
     variables[name] = value;
   }

@@ -39,7 +39,7 @@ void same_in_every_mode(const std::vector<std::string>& arguments, long least) {
   REQUIRE(plain.exit_code == 0);
   REQUIRE(plain.output.find(": ok") != std::string::npos);
   for (const std::string mode : {"observe", "capture", "replay"}) {
-    for (const std::string extensions : {"", "append"}) {
+    for (const std::string extensions : {"", "append", "append,mutable"}) {
       const child::Result result = run(arguments, mode, extensions, 1);
       CAPTURE(mode, extensions);
       INFO(result.output << result.errors);

@@ -32,6 +32,8 @@ def errors(launcher: launch.Launcher, arguments: argparse.Namespace, seconds: fl
         number += 1
         words = ["--first", str(program), "--count", "1", "--iterations", "6"]
         settings = {"REFRAIN_GATE": "0", "REFRAIN_CHUNK_FIRST": chance.choice(["2", "8"]), "REFRAIN_MIN_GRAPH": "1"}
+        if launcher.api == "level_zero":
+            settings["SIM_ZE_EXTENSIONS"] = chance.choice(["", "append", "mutable", "append,mutable"])
         count = {name: launcher.file(file) for name, file in zip(launch.COUNT, ("count", "count2"))}
         schedule = chance.randrange(1000)
         good = launcher.run(words, settings, schedule, arguments.patience, count)

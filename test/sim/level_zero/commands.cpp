@@ -1,6 +1,7 @@
 // How commands follow each other, and what appends them.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "test/sim/level_zero/objects.h"
 
@@ -64,13 +65,19 @@ OperationRef put(const Lock& lock, Chain& chain, const Command& command, std::ve
   }
   Signals signals;
   for (const Event* wait : command.waits) {
-    signals.waits.push_back(wait->signal);
+    if (wait->pool->counters) {
+      after.push_back(wait->counted);
+    } else {
+      signals.waits.push_back(wait->signal);
+    }
   }
   if (command.resets != nullptr) {
     signals.resets.push_back(command.resets->signal);
   }
   OperationRef last = schedule(lock, open, command.task, after, std::move(signals));
-  if (command.sets != nullptr) {
+  if (command.sets != nullptr && command.sets->pool->counters) {
+    command.sets->counted = last;
+  } else if (command.sets != nullptr) {
     Signals end;
     end.sets.push_back(command.sets->signal);
     auto* ended = new Ended{command.sets, command.sets->serial, last};
@@ -124,6 +131,10 @@ ze_result_t read_events(Command& command, ze_event_handle_t signal, std::uint32_
     if (event == nullptr) {
       return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
     }
+    if (event->pool->counters && event->counted == nullptr) {
+      violation("%s waits for a counter-based event that nothing signals", by);
+      return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
     command.waits.push_back(event);
   }
   if (signal != nullptr) {
@@ -131,6 +142,20 @@ ze_result_t read_events(Command& command, ze_event_handle_t signal, std::uint32_
     if (command.sets == nullptr) {
       return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
     }
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t check_counters(const Command& command, const List& list, const char* by) {
+  const auto counter = [](const Event* event) { return event != nullptr && event->pool->counters; };
+  if (counter(command.resets)) {
+    violation("%s: a counter-based event is reset", by);
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  }
+  if ((counter(command.sets) || std::ranges::any_of(command.waits, counter)) &&
+      !(list.immediate && list.chain.in_order)) {
+    violation("%s: a counter-based event in a list that is not immediate and in order", by);
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
   return ZE_RESULT_SUCCESS;
 }
@@ -156,7 +181,7 @@ ze_result_t append(const Call& call, Describe&& describe) {
   if (list == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
-  if (list->closed) {
+  if (list->closed || list->updated) {
     violation("%s to a list that is closed", call.name);
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
@@ -165,6 +190,9 @@ ze_result_t append(const Call& call, Describe&& describe) {
   if (status == ZE_RESULT_SUCCESS) {
     status = describe(command, *list);
   }
+  if (status == ZE_RESULT_SUCCESS) {
+    status = check_counters(command, *list, call.name);
+  }
   if (status != ZE_RESULT_SUCCESS) {
     return status;
   }
@@ -172,6 +200,7 @@ ze_result_t append(const Call& call, Describe&& describe) {
     command.event_serials.push_back(event == nullptr ? 0 : event->serial);
   }
   if (!list->immediate) {
+    command.mutated = std::exchange(list->next, {});
     list->commands.push_back(std::move(command));
     return ZE_RESULT_SUCCESS;
   }

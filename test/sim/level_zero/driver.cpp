@@ -54,22 +54,6 @@ ze_result_t zeDriverGetIpcProperties(ze_driver_handle_t, ze_driver_ipc_propertie
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zeDriverGetExtensionProperties(ze_driver_handle_t, std::uint32_t* count,
-                                           ze_driver_extension_properties_t*) {
-  ENTER(zeDriverGetExtensionProperties);
-  *count = 0;
-  return ZE_RESULT_SUCCESS;
-}
-
-ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const char* name, void** address) {
-  ENTER(zeDriverGetExtensionFunctionAddress);
-  if (name == nullptr || address == nullptr) {
-    return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  }
-  *address = extension_function(name);
-  return *address == nullptr ? ZE_RESULT_ERROR_INVALID_ARGUMENT : ZE_RESULT_SUCCESS;
-}
-
 ze_result_t zeDeviceGet(ze_driver_handle_t, std::uint32_t* count, ze_device_handle_t* devices) {
   ENTER(zeDeviceGet);
   return give_one(count, reinterpret_cast<void**>(devices), the_device());
@@ -102,6 +86,7 @@ ze_result_t zeDeviceGetProperties(ze_device_handle_t, ze_device_properties_t* pr
   properties->kernelTimestampValidBits = 64;
   std::memset(&properties->uuid, 3, sizeof(properties->uuid));
   std::snprintf(properties->name, sizeof(properties->name), "Simulated device");
+  tell_mutable_properties(properties->pNext);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -271,8 +256,7 @@ void fill(ze_driver_dditable_t& table) noexcept {
   table.pfnGetApiVersion = zeDriverGetApiVersion;
   table.pfnGetProperties = zeDriverGetProperties;
   table.pfnGetIpcProperties = zeDriverGetIpcProperties;
-  table.pfnGetExtensionProperties = zeDriverGetExtensionProperties;
-  table.pfnGetExtensionFunctionAddress = zeDriverGetExtensionFunctionAddress;
+  fill_extensions(table);
 }
 void fill(ze_device_dditable_t& table) noexcept {
   table.pfnGet = zeDeviceGet;

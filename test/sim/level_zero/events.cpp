@@ -16,7 +16,12 @@ ze_result_t zeEventPoolCreate(ze_context_handle_t context_handle, const ze_event
   if (description->count == 0) {
     return ZE_RESULT_ERROR_INVALID_SIZE;
   }
+  const auto* counters = find_in_chain<CounterBasedPool>(description->pNext, kCounterBasedPool);
+  if (counters != nullptr && (!offered("counter") || (counters->flags & CounterBasedPool::kNotImmediate) != 0)) {
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  }
   EventPool* made = state().pools.make();
+  made->counters = counters != nullptr;
   made->context = context;
   made->used.assign(description->count, false);
   made->flags = description->flags;
@@ -74,6 +79,9 @@ ze_result_t zeEventDestroy(ze_event_handle_t handle) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
   must_be_unused(lock, *event->signal, "zeEventDestroy");
+  if (event->counted != nullptr && !event->counted->done) {
+    violation("zeEventDestroy of a counter-based event that work in flight signals");
+  }
   event->pool->used[event->index] = false;
   state().events.destroy(event);
   return ZE_RESULT_SUCCESS;
@@ -92,6 +100,10 @@ ze_result_t with_event(const char* name, ze_event_handle_t handle, Use&& use) {
 
 ze_result_t zeEventHostSignal(ze_event_handle_t handle) {
   return with_event("zeEventHostSignal", handle, [](const Lock& lock, const Event& event) {
+    if (event.pool->counters) {
+      violation("zeEventHostSignal of a counter-based event");
+      return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
     if (event.signal->set) {
       violation("zeEventHostSignal of an event that is signalled");
     }
@@ -102,14 +114,34 @@ ze_result_t zeEventHostSignal(ze_event_handle_t handle) {
 
 ze_result_t zeEventHostReset(ze_event_handle_t handle) {
   return with_event("zeEventHostReset", handle, [](const Lock& lock, const Event& event) {
+    if (event.pool->counters) {
+      violation("zeEventHostReset of a counter-based event");
+      return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
     must_be_unused(lock, *event.signal, "zeEventHostReset");
     reset_signal(lock, event.signal);
     return ZE_RESULT_SUCCESS;
   });
 }
 
+/// Waits for the last command that signals it, whatever comes meanwhile.
+ze_result_t synchronize_counter(Lock& lock, const Event& event, std::uint64_t nanoseconds) {
+  const OperationRef last = event.counted;
+  if (last == nullptr) {
+    violation("zeEventHostSynchronize of a counter-based event that nothing signals");
+    return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  }
+  if (nanoseconds == ~std::uint64_t{0}) {
+    return wait_for(lock, last) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
+  }
+  return wait_at_most(lock, last, nanoseconds) ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
+}
+
 ze_result_t zeEventHostSynchronize(ze_event_handle_t handle, std::uint64_t nanoseconds) {
   return with_event("zeEventHostSynchronize", handle, [nanoseconds](Lock& lock, const Event& event) {
+    if (event.pool->counters) {
+      return synchronize_counter(lock, event, nanoseconds);
+    }
     const SignalRef signal = event.signal;
     if (nanoseconds == ~std::uint64_t{0}) {
       return wait_for(lock, signal) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
@@ -121,6 +153,9 @@ ze_result_t zeEventHostSynchronize(ze_event_handle_t handle, std::uint64_t nanos
 ze_result_t zeEventQueryStatus(ze_event_handle_t handle) {
   return with_event("zeEventQueryStatus", handle, [](Lock& lock, const Event& event) {
     poll(lock);
+    if (event.pool->counters) {
+      return is_done(lock, event.counted) ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
+    }
     return event.signal->set ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
   });
 }
@@ -130,11 +165,12 @@ ze_result_t zeEventQueryKernelTimestamp(ze_event_handle_t handle, ze_kernel_time
     if ((event.pool->flags & ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP) == 0) {
       return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     }
-    if (!event.signal->set) {
+    const bool counter = event.pool->counters;
+    if (counter ? event.counted == nullptr || !event.counted->done : !event.signal->set) {
       return ZE_RESULT_NOT_READY;
     }
-    result->global.kernelStart = static_cast<std::uint64_t>(event.started_ns);
-    result->global.kernelEnd = static_cast<std::uint64_t>(event.done_ns);
+    result->global.kernelStart = static_cast<std::uint64_t>(counter ? event.counted->started_ns : event.started_ns);
+    result->global.kernelEnd = static_cast<std::uint64_t>(counter ? event.counted->done_ns : event.done_ns);
     result->context = result->global;
     return ZE_RESULT_SUCCESS;
   });

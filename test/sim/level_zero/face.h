@@ -5,8 +5,9 @@
 //
 // Beside the variables of core/settings.h:
 //
-//   SIM_ZE_EXTENSIONS   functions offered through zeDriverGetExtensionFunctionAddress, separated by commas: "append"
-//                       (zeCommandListImmediateAppendCommandListsExp)
+//   SIM_ZE_EXTENSIONS   extensions that there are, separated by commas: "append" (lists are appended to an immediate
+//                       one), "counter" (counter-based events), "mutable" (commands of closed lists are changed).
+//                       Not set: all of them, as with the newest drivers; empty: none
 //   SIM_ZE_COPY_ENGINE  1: a second group of queues, with ordinal 1, which can only copy
 //
 // A module is made from any image: it has all kernels that the device finds by name (core/kernel.h); an image that
@@ -15,13 +16,12 @@
 
 #include <level_zero/ze_ddi.h>
 
+#include <string_view>
+
 #include "test/sim/core/calls.h"
+#include "test/sim/level_zero/newer_api.h"
 
 namespace sim::level_zero {
-
-/// Since version 1.6 of the API, which is newer than Debian's header.
-inline constexpr ze_command_queue_flags_t kQueueInOrder = 1U << 1U;
-inline constexpr ze_command_list_flags_t kListInOrder = 1U << 3U;
 
 /// The beginning of every call.
 ze_result_t begin(const char* name) noexcept;
@@ -55,7 +55,13 @@ void fill(ze_kernel_dditable_t& table) noexcept;
 void fill(ze_kernel_exp_dditable_t& table) noexcept;
 void fill(ze_mem_dditable_t& table) noexcept;
 
-/// Null: not offered.
-void* extension_function(const char* name) noexcept;
+/// Whether SIM_ZE_EXTENSIONS names it.
+bool offered(std::string_view extension) noexcept;
+/// Answers a question for the properties of mutable lists, if there is one in the chain.
+void tell_mutable_properties(void* chain) noexcept;
+void fill_extensions(ze_driver_dditable_t& table) noexcept;
+/// zeCommandListImmediateAppendCommandListsExp
+ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* lists,
+                         ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits);
 
 }  // namespace sim::level_zero

@@ -1,8 +1,4 @@
-// Command lists, queues, fences, and the functions of extensions.
-#include <cstdlib>
-#include <cstring>
-#include <string_view>
-
+// Command lists, queues, fences.
 #include "test/sim/core/checks.h"
 #include "test/sim/level_zero/objects.h"
 
@@ -35,6 +31,12 @@ ze_result_t zeCommandListCreate(ze_context_handle_t context, ze_device_handle_t,
   const ze_result_t status =
       make_list(find_or_complain(state().contexts, context, "zeCommandListCreate"),
                 description->commandQueueGroupOrdinal, (description->flags & kListInOrder) != 0, &made);
+  if (made != nullptr && find_in_chain<MutableList>(description->pNext, kMutableList) != nullptr) {
+    made->is_mutable = offered("mutable");
+    if (!made->is_mutable) {
+      violation("zeCommandListCreate of a mutable list, which this driver does not have");
+    }
+  }
   *result = reinterpret_cast<ze_command_list_handle_t>(made);
   return status;
 }
@@ -86,6 +88,7 @@ ze_result_t zeCommandListClose(ze_command_list_handle_t handle) {
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
   list->closed = true;
+  list->updated = false;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -100,7 +103,8 @@ ze_result_t zeCommandListReset(ze_command_list_handle_t handle) {
     violation("zeCommandListReset of an immediate list");
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
-  list->closed = false;
+  list->closed = list->updated = false;
+  list->next = {};
   list->commands.clear();
   return ZE_RESULT_SUCCESS;
 }
@@ -270,9 +274,10 @@ ze_result_t zeFenceReset(ze_fence_handle_t handle) {
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zeCommandListImmediateAppendCommandListsExp(ze_command_list_handle_t handle, std::uint32_t count,
-                                                        ze_command_list_handle_t* lists, ze_event_handle_t signal,
-                                                        std::uint32_t wait_count, ze_event_handle_t* waits) {
+}  // namespace
+
+ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* lists,
+                         ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) {
   constexpr const char* kName = "zeCommandListImmediateAppendCommandListsExp";
   ENTER_SUBMISSION(zeCommandListImmediateAppendCommandListsExp);
   Lock lock;
@@ -285,7 +290,11 @@ ze_result_t zeCommandListImmediateAppendCommandListsExp(ze_command_list_handle_t
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
   Command events;
-  if (const ze_result_t status = read_events(events, signal, wait_count, waits, kName); status != ZE_RESULT_SUCCESS) {
+  ze_result_t status = read_events(events, signal, wait_count, waits, kName);
+  if (status == ZE_RESULT_SUCCESS) {
+    status = check_counters(events, *immediate, kName);
+  }
+  if (status != ZE_RESULT_SUCCESS) {
     return status;
   }
   const std::vector<OpenRef> open = {immediate->open, immediate->context->open};
@@ -322,28 +331,6 @@ ze_result_t zeCommandListImmediateAppendCommandListsExp(ze_command_list_handle_t
     immediate->chain.since.push_back(last);
   }
   return !immediate->synchronous || wait_for(lock, last) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
-}
-
-bool offered(std::string_view wanted) noexcept {
-  const char* text = std::getenv("SIM_ZE_EXTENSIONS");
-  std::string_view list = text == nullptr ? "" : text;
-  while (!list.empty()) {
-    const std::size_t comma = list.find(',');
-    if (list.substr(0, comma) == wanted) {
-      return true;
-    }
-    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
-  }
-  return false;
-}
-
-}  // namespace
-
-void* extension_function(const char* name) noexcept {
-  if (std::strcmp(name, "zeCommandListImmediateAppendCommandListsExp") == 0 && offered("append")) {
-    return reinterpret_cast<void*>(&zeCommandListImmediateAppendCommandListsExp);
-  }
-  return nullptr;
 }
 
 void fill(ze_command_queue_dditable_t& table) noexcept {

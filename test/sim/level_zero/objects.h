@@ -37,12 +37,14 @@ struct EventPool {
   Context* context = nullptr;
   std::vector<bool> used;
   ze_event_pool_flags_t flags = 0;
+  bool counters = false;  ///< its events are counter-based
 };
 
 struct Event {
   EventPool* pool = nullptr;
   std::uint32_t index = 0;
   SignalRef signal;
+  OperationRef counted;  ///< counter-based: the end of the last command that signals it; waits mean this one
   double started_ns = 0, done_ns = 0;  ///< of the device's clock
   std::uint64_t serial = 0;
 };
@@ -63,6 +65,12 @@ struct Fence {
   OperationRef last;
 };
 
+/// Which command of a mutable list it is, and what of it may be changed.
+struct Mutable {
+  std::uint64_t id = 0;  ///< 0: none was asked for
+  std::uint32_t mutations = 0;
+};
+
 /// One command of a list.
 struct Command {
   enum class Order { kPlain, kBarrier, kWait };  ///< kWait: later commands come after it, it comes after no earlier one
@@ -74,6 +82,7 @@ struct Command {
   Event* sets = nullptr;
   Event* resets = nullptr;
   std::vector<std::uint64_t> event_serials;  ///< of all these, in that order
+  Mutable mutated;                           ///< in a mutable list
 };
 
 /// Where the next command of a list, or of one execution of it, goes.
@@ -94,6 +103,10 @@ struct List {
   Chain chain;  ///< immediate lists
   std::vector<Command> commands;
   OpenRef open;
+  bool is_mutable = false;
+  bool updated = false;  ///< and not closed again
+  Mutable next;          ///< of the next command
+  std::uint64_t last_id = 0;
 };
 
 struct State {
@@ -133,5 +146,7 @@ OperationRef put_list(const Lock& lock, List& list, const OperationRef& begin, s
 /// Events of a call, checked.
 ze_result_t read_events(Command& command, ze_event_handle_t signal, std::uint32_t count, ze_event_handle_t* waits,
                         const char* by);
+/// Counter-based events are for immediate lists that are in order, and nobody resets them.
+ze_result_t check_counters(const Command& command, const List& list, const char* by);
 
 }  // namespace sim::level_zero
