@@ -81,7 +81,7 @@ TEST_CASE("ping-pong of what cannot be changed gets graphs of its own, though ot
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 240, 12, [](int i, int k) { return static_cast<std::uint64_t>(i % 2 * 1000 + k); });
   REQUIRE(rig.backend.log() == program.submitted);
-CHECK(rig.report()["replayed"].get<int>() > 240 * 12 * 3 / 4);
+  CHECK(rig.report()["replayed"].get<int>() > 240 * 12 * 3 / 4);
 }
 
 TEST_CASE("arguments that change each time are never replayed with old values") {
