@@ -23,17 +23,14 @@ void ListInstance::wait(const LevelZeroDriver& driver) const noexcept {
 
 ze_result_t ListInstance::reset(const LevelZeroDriver& driver) const noexcept {
   ze_result_t status = driver.zeEventHostReset(finished);
-  if (fence != nullptr) {
-    for (ze_event_handle_t event : {start, done}) {
-      if (status == ZE_RESULT_SUCCESS) {
-        status = driver.zeEventHostReset(event);
-      }
-    }
-    if (status == ZE_RESULT_SUCCESS) {
-      status = driver.zeFenceReset(fence);
-    }
+  if (status == ZE_RESULT_SUCCESS) {
+    status = driver.zeEventHostReset(done);
   }
-  return status;
+  if (status != ZE_RESULT_SUCCESS || fence == nullptr) {
+    return status;
+  }
+  status = driver.zeEventHostReset(start);
+  return status == ZE_RESULT_SUCCESS ? driver.zeFenceReset(fence) : status;
 }
 
 void ListInstance::destroy(const LevelZeroDriver& driver) noexcept {
@@ -205,10 +202,15 @@ ze_result_t LevelZeroCommandBuffer::submit_appended(ListInstance& instance) noex
       return status;
     }
   }
-  const ze_result_t status = list_->append(list_->handle, 1, &instance.list, instance.finished, 0, nullptr);
-  if (status == ZE_RESULT_SUCCESS && blocks_later_ && !list_->in_order &&
-      driver.zeCommandListAppendBarrier(list_->handle, nullptr, 0, nullptr) != ZE_RESULT_SUCCESS) {
-    driver.zeEventHostSynchronize(instance.finished, ~std::uint64_t{0});  // submitted: slow and right
+  // `finished` belongs to the last command of ours: the program, which knows its own work to be done, may destroy its
+  // list, and nothing may be in flight there then.
+  const bool barrier_follows = blocks_later_ && !list_->in_order;
+  const ze_result_t status =
+      list_->append(list_->handle, 1, &instance.list, barrier_follows ? instance.done : instance.finished, 0, nullptr);
+  if (status == ZE_RESULT_SUCCESS && barrier_follows &&
+      driver.zeCommandListAppendBarrier(list_->handle, instance.finished, 0, nullptr) != ZE_RESULT_SUCCESS) {
+    driver.zeEventHostSynchronize(instance.done, ~std::uint64_t{0});  // submitted: slow and right
+    instance.broken = true;                                           // nobody sets `finished`
   }
   return status;
 }

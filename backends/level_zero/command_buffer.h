@@ -3,14 +3,16 @@
 // There are two instances of everything, used in turn, because a list may not be executed again while it runs: with
 // both in flight nothing is submitted through it (busy()), and nobody waits.
 //
-// Where the driver offers zeCommandListImmediateAppendCommandListsExp, a submission is that one call. Elsewhere the
-// list runs on a queue of our own, in its place in the application's list by two events:
+// Where the driver offers zeCommandListImmediateAppendCommandListsExp, a submission is that one call, and a barrier on
+// either side if the list has an order that the application's list has not. Elsewhere the list runs on a queue of our
+// own, in its place in the application's list by two events:
 //
 //   application's list:  … barrier(signals start)                      barrier(waits done, signals finished) …
 //   our queue:                    [waits start, the commands, signals done] and a fence
 //
 // `start` is set by the host instead if everything in the application's list is known to be done. An instance is free
-// again when its fence and `finished` are set: then nothing uses any of its events, and the host resets them.
+// again when its fence and `finished`, which the last command of ours signals, are set: then nothing uses any of its
+// events, and the host resets them.
 //
 // Where lists are mutable, each instance has arguments of its own: an update changes one that does not run, which is
 // the next to be submitted, and the other follows when its turn comes. Two sets of arguments in turns so become one for

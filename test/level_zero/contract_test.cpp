@@ -23,6 +23,13 @@ double longest_ms(const Result& result) {
 
 }  // namespace
 
+TEST_CASE("a list may go when the program has seen its own work done: nothing of Refrain's is in flight there") {
+  for (const char* extensions : {"", "append", "append,mutable"}) {
+    CAPTURE(extensions);
+    same_everywhere({"short_lived_lists"}, 400, {{"SIM_ZE_EXTENSIONS", extensions}, {"SIM_LAZY", "1"}});
+  }
+}
+
 TEST_CASE("promise 1, same order: a loop on an in-order list") {
   same_both_ways({"loop"}, 1000);
 }

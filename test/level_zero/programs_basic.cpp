@@ -373,3 +373,31 @@ PROGRAM(report) {
   CHECK_ZE(zeCommandListDestroy(list));
   return 0;
 }
+
+/// Lists without an order of their own that go as soon as the program has seen the last of its own work done.
+PROGRAM(short_lived_lists) {
+  Device gpu;
+  ze_kernel_handle_t mix = gpu.kernel("mix_in");
+  ze_event_handle_t done = gpu.event();
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  for (int number = 0; number < 8; ++number) {
+    ze_command_list_handle_t list = gpu.list(0);
+    for (int round = 0; round < 60; ++round) {
+      for (Word i = 0; i < 6; ++i) {
+        set_mix(mix, x, y, kCount, i);
+        launch(list, mix);
+        CHECK_ZE(zeCommandListAppendBarrier(list, i == 5 ? done : nullptr, 0, nullptr));
+      }
+      CHECK_ZE(zeEventHostSynchronize(done, ~std::uint64_t{0}));
+      CHECK_ZE(zeEventHostReset(done));
+    }
+    CHECK_ZE(zeCommandListDestroy(list));
+  }
+  print("x", x, kCount);
+  CHECK_ZE(zeEventDestroy(done));
+  CHECK_ZE(zeKernelDestroy(mix));
+  gpu.free(x);
+  gpu.free(y);
+  return 0;
+}
