@@ -100,9 +100,10 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
       {
         const std::lock_guard guard(names().mutex);
         names().all.emplace(made->function, name);
-      }
-      if (std::find(module->functions.begin(), module->functions.end(), made->function) == module->functions.end()) {
-        module->functions.push_back(made->function);
+        // Threads may make kernels of one module at once.
+        if (std::find(module->functions.begin(), module->functions.end(), made->function) == module->functions.end()) {
+          module->functions.push_back(made->function);
+        }
       }
       runtime.backend->know_function(made->function, module_handle, name);
       if (runtime.recorder != nullptr) {
