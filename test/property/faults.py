@@ -18,8 +18,18 @@ FAULTS = {
           "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {\n"
           "  if (L::runtime().backend != nullptr) { return call(); }\n")]),
     "argument-copied-late": (
-        "pageable memory that a copy names is read when what is held is submitted, not at the call",
-        [("layer/cuda/copies.cpp", " || source.kind != ArgumentKind::kPointer ? kPageable : nullptr", " ? kPageable : nullptr")]),
+        "the arguments of a held kernel are read when what is held is submitted, not at the launch",
+        [("layer/streams/host_call.h", "/// Flushes what every thread holds, and reports",
+          "struct Late { void* to; const void* from; std::size_t size; };\n"
+          "inline thread_local std::vector<Late> late;\n/// Flushes what every thread holds, and reports"),
+         ("layer/streams/host_call.h", "      held_error_ = engine_->flush_all(entry_point);",
+          "      for (const Late& each : late) { std::memcpy(each.to, each.from, each.size); }\n"
+          "      late.clear();\n      held_error_ = engine_->flush_all(entry_point);"),
+         ("layer/streams/host_call.h", "#include <utility>", "#include <cstring>\n#include <utility>\n#include <vector>"),
+         ("layer/streams/launch.h",
+          "      std::memcpy(values.data() + function->offsets[i], from, function->descriptors[i].size);",
+          "      std::memcpy(values.data() + function->offsets[i], from, function->descriptors[i].size);\n"
+          "      late.push_back({values.data() + function->offsets[i], from, function->descriptors[i].size});")]),
     "edge-dropped-in-a-graph": (
         "edges between streams are left out of graphs",
         [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h", "if (inside[predecessor]) {",
