@@ -89,8 +89,9 @@ void describe(FunctionState& function, const void* handle) {
   function.end_parameters();
 }
 
-/// Under the tables' lock: what was known of a kernel is not true any more. Not recycled: a thread that launches it
-/// right now, which is an error of the application, may read it.
+/// What was known of a kernel is not true any more. Not recycled: a thread that launches it right now, which is an
+/// error of the application, may read it. Not under the tables' lock: the backend waits for graphs that are being
+/// recorded, and modules go, which the tables must be told, while nothing is recorded.
 void forget(FunctionState* function) noexcept {
   if (replay::Engine* running = HipLayer::any_engine(); running != nullptr) {
     running->object_gone(function->id);
@@ -101,15 +102,20 @@ void forget(FunctionState* function) noexcept {
 
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
   try {
-    const std::lock_guard guard(tables().mutex);
-    Known& known = tables().kernels[handle];
-    if (known.module == module && known.name == name) {
-      return;
+    FunctionState* stale = nullptr;
+    {
+      const std::lock_guard guard(tables().mutex);
+      Known& known = tables().kernels[handle];
+      if (known.module == module && known.name == name) {
+        return;
+      }
+      known = {name, module, registered};
+      // It was launched before anybody knew it, or its address belonged to another one.
+      stale = objects.functions.find(handle_of(handle));
+      // Only one thread forgets it.
+      stale = stale != nullptr && std::erase(tables().live, stale) != 0 ? stale : nullptr;
     }
-    known = {name, module, registered};
-    // It was launched before anybody knew it, or its address belonged to another one.
-    if (FunctionState* stale = objects.functions.find(handle_of(handle)); stale != nullptr) {
-      std::erase(tables().live, stale);
+    if (stale != nullptr) {
       forget(stale);
     }
   } catch (...) {
@@ -186,11 +192,14 @@ const FunctionState* find_function(const void* handle) noexcept {
 }
 
 void HipLayer::forget_functions() noexcept {
-  const std::lock_guard guard(tables().mutex);
-  for (FunctionState* function : tables().live) {
+  std::vector<FunctionState*> gone;
+  {
+    const std::lock_guard guard(tables().mutex);
+    gone.swap(tables().live);
+  }
+  for (FunctionState* function : gone) {
     forget(function);
   }
-  tables().live.clear();
 }
 
 std::string HipLayer::name_of_function(capture::FunctionId function) noexcept {
