@@ -53,7 +53,7 @@ ROW("append pointer (USM) copy / fill") {
     return;
   }
   same("wide_patterns", 0);
-  verdict.passes("patterns over 4 bytes are fills of columns");
+  verdict.passes(api() == "cuda" ? "patterns over 4 bytes are fills of columns" : "");
 }
 
 ROW("append buffer copy / read / write, rectangular forms, fill") {
