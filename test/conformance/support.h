@@ -58,7 +58,6 @@ class Verdict {
   void passes(const std::string& note = "") { set("passes", note); }
   void cannot_express(const std::string& reason) { set("cannot express", reason); }
   void limit(const std::string& reason) { set("limit", reason); }
-  void not_built(const std::string& reason) { set("not built", reason); }
   /// If the API cannot express the feature the verdict is that, and the answer true.
   bool lacks(Feature feature);
 
