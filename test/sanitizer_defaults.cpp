@@ -7,11 +7,16 @@
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" {
 REFRAIN_VISIBLE const char* __lsan_default_suppressions();
+REFRAIN_VISIBLE const char* __asan_default_options();
 REFRAIN_VISIBLE const char* __asan_default_suppressions();
 REFRAIN_VISIBLE const char* __tsan_default_suppressions();
 
 const char* __lsan_default_suppressions() {
   return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libhwloc\n";
+}
+// `refrain run` preloads libraries of ours, which come before the sanitizer's then.
+const char* __asan_default_options() {
+  return "verify_asan_link_order=0";
 }
 const char* __asan_default_suppressions() {
   return "interceptor_via_lib:libpocl\n";

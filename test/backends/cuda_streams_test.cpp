@@ -69,6 +69,11 @@ struct Streams {
     query_result = event_result = CUDA_ERROR_NOT_READY;
     asked = 0;
   }
+  ~Streams() {
+    for (CudaStream* stream : {&one, &two, &three}) {
+      links.forget(*stream);
+    }
+  }
   std::vector<std::string> take() { return std::exchange(calls, {}); }
 };
 using Calls = std::vector<std::string>;
