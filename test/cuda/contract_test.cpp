@@ -244,7 +244,7 @@ TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is
       const Result result = run({"implied"}, mode, seed, {{"SIM_LAZY", "1"}});
       check_clean(result);
       CHECK(result.output == plain.output);
-      CHECK((mode == "observe" || result.replayed > 1000));
+      CHECK((mode == "observe" || result.replayed > (kSanitized ? 50 : 500)));
     }
   }
 }

@@ -351,7 +351,7 @@ PROGRAM(handover) {
 
 /// Errors of the program in between, and an end without a wait or anything given back.
 PROGRAM(leave) {
-  auto* gpu = new Device;
+  static Device* const gpu = new Device;  // found by whoever looks for leaks
   ze_command_list_handle_t list = gpu->list();
   ze_event_handle_t done = gpu->event();
   ze_kernel_handle_t mix = gpu->kernel("mix_in");
