@@ -108,18 +108,19 @@ TEST_CASE("functions of extensions are watched") {
 
 TEST_CASE("refrain run finds the way by itself, and back") {
   const auto plain = run({LINKED_PROGRAM}, kPlain);
-  const auto layered = run({REFRAIN, "run", "--no-opencl", "--no-cuda", "--", LINKED_PROGRAM}, kPlain);
+  const auto layered = run({REFRAIN, "run", "--no-opencl", "--no-cuda", "--no-hip", "--", LINKED_PROGRAM}, kPlain);
   INFO(layered.output << layered.errors);
   CHECK(layered.exit_code == 0);
   CHECK(layered.output == plain.output);
   CHECK(layered.submissions == 1);
-  const auto off = run({REFRAIN, "run", "--no-opencl", "--no-cuda", "--no-level-zero", "--", LINKED_PROGRAM}, kPlain);
+  const auto off =
+      run({REFRAIN, "run", "--no-opencl", "--no-cuda", "--no-hip", "--no-level-zero", "--", LINKED_PROGRAM}, kPlain);
   CHECK(off.output == plain.output);
   CHECK_FALSE(off.reported);
   // What the program starts finds the environment as it was before.
-  const auto child =
-      run({REFRAIN, "run", "--no-opencl", "--no-cuda", "--no-follow-children", "--", PROGRAMS_FILE, "child"},
-          {{"LD_LIBRARY_PATH", "/nowhere"}});
+  const auto child = run(
+      {REFRAIN, "run", "--no-opencl", "--no-cuda", "--no-hip", "--no-follow-children", "--", PROGRAMS_FILE, "child"},
+      {{"LD_LIBRARY_PATH", "/nowhere"}});
   CHECK(child.output.find("child LD_LIBRARY_PATH=/nowhere ZE_ENABLE_VALIDATION_LAYER=none") != std::string::npos);
 }
 
