@@ -1,6 +1,8 @@
 // A coarse grid of docs/policy.md. Times are virtual, so they may be judged: the same run gives the same nanoseconds.
 #include <catch2/catch.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "test/policy/grid.h"
 
@@ -30,7 +32,12 @@ std::string words(const Point& point) {
 }
 
 TEST_CASE("replay is never slower than eager by more than 2 %, and near the best fixed plan") {
-  for (const std::string costs : {"h200", "h200-late", "opencl", "pocl"}) {
+#if defined(__SANITIZE_THREAD__)
+  const std::vector<std::string> sets = {"h200"};  // minutes each
+#else
+  const std::vector<std::string> sets = {"h200", "h200-late", "opencl", "pocl"};
+#endif
+  for (const std::string& costs : sets) {
     std::ostringstream nowhere;
     const GridResult result = run_grid(coarse(costs), nowhere);
     std::size_t near = 0;
