@@ -1,4 +1,6 @@
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "test/portable/opencl/opencl_device.h"
@@ -91,7 +93,20 @@ void CommandBuffers::fill(cl_mem to, std::size_t offset, std::span<const std::by
 
 void CommandBuffers::enqueue(Queue* queue, Graph* graph, Ordered& ordered) {
   cl_command_queue used = native(queue);
-  CALL_CL(enqueue_(1, &used, static_cast<ClGraph*>(graph)->buffer, ordered.count(), ordered.list(), ordered.event()));
+  cl_command_buffer_khr buffer = static_cast<ClGraph*>(graph)->buffer;
+  // PoCL 3.1 sets the event of a command buffer, and a moment later the buffer back to executable: who has seen the
+  // event and is quick is told that it is pending.
+  const auto enqueue_command_buffer = [&] {
+    cl_int status = CL_INVALID_OPERATION;
+    for (int tries = 0; tries < 1000 && status == CL_INVALID_OPERATION; ++tries) {
+      if (tries != 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      status = enqueue_(1, &used, buffer, ordered.count(), ordered.list(), ordered.event());
+    }
+    return status;
+  };
+  CALL_CL(enqueue_command_buffer());
 }
 
 void CommandBuffers::release(Graph* graph) {
