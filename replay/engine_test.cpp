@@ -19,6 +19,9 @@ env::Settings quiet(bool gate) {
   env::Settings settings;
   settings.gate = gate;
   settings.report = false;
+  // Nothing that depends on how fast the test runs.
+  settings.chunk_max = 256;
+  settings.hold_limit_us = 1'000'000;
   return settings;
 }
 
