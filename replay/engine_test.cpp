@@ -186,34 +186,6 @@ TEST_CASE("graphs that name a freed object are gone when the release returns") {
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("making room while other threads use what is there") {
-  env::Settings settings = quiet(false);
-  settings.graph_memory_mb = 0;  // every new graph makes room
-  Rig rig(settings);
-  std::atomic<bool> over{false};
-  std::thread user([&] {
-    QueueSlot queue;
-    queue.info.id = queue.info.handle = 2;
-    rig.engine->adopt_queue(queue);
-    Program program(*rig.engine, rig.backend, queue);
-    for (int i = 0; !over; ++i) {
-      for (int k = 0; k < 4; ++k) {  // one of many short loops, each a graph of its own
-        program.kernel(1000 + i / 16 % 32, 100, static_cast<std::uint64_t>(k));
-      }
-      program.wait();
-    }
-  });
-  Program program(*rig.engine, rig.backend, rig.queue);
-  for (int length = 4; length < 60; ++length) {
-    loop(rig, program, 12, length, constant);
-  }
-  over = true;
-  user.join();
-  rig.engine->wait_idle();
-  CHECK(rig.report()["replayed"].get<int>() > 0);
-  CHECK(rig.hooks.retained == 0);
-}
-
 TEST_CASE("the gate declines a graph that is slower, and says what was measured") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;

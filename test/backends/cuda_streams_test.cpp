@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backends/cuda/cuda_api.h"
+#include "backends/cuda/cuda_backend.h"
 
 namespace refrain::backends {
 namespace {
@@ -12,7 +13,9 @@ std::vector<std::string> calls;
 CUresult record_result = CUDA_SUCCESS;
 CUresult query_result = CUDA_ERROR_NOT_READY;
 CUresult event_result = CUDA_ERROR_NOT_READY;
+CUresult wait_result = CUDA_SUCCESS;
 int asked = 0;
+int done_after = -1;  ///< so many questions an event is done; -1: what event_result says
 
 std::string name(const void* handle) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(handle));
@@ -36,11 +39,11 @@ CudaDriver recording_driver() {
   };
   driver.cuStreamWaitEvent = [](CUstream stream, CUevent, unsigned) {
     calls.push_back("wait " + name(stream));
-    return CUDA_SUCCESS;
+    return wait_result;
   };
   driver.cuEventQuery = [](CUevent) {
     ++asked;
-    return event_result;
+    return asked == done_after ? CUDA_SUCCESS : event_result;
   };
   driver.cuStreamQuery = [](CUstream) { return query_result; };
   driver.cuStreamSynchronize = [](CUstream stream) {
@@ -67,7 +70,9 @@ struct Streams {
     calls.clear();
     record_result = CUDA_SUCCESS;
     query_result = event_result = CUDA_ERROR_NOT_READY;
+    wait_result = CUDA_SUCCESS;
     asked = 0;
+    done_after = -1;
   }
   ~Streams() {
     for (CudaStream* stream : {&one, &two, &three}) {
@@ -217,6 +222,27 @@ TEST_CASE_METHOD(Streams, "a stream that is destroyed leaves no link") {
   CHECK_FALSE(links.any());
   links.settle(two);
   CHECK(take().empty());
+}
+
+TEST_CASE_METHOD(Streams, "where the driver refuses a wait of held work, the host waits: more is held behind it") {
+  CudaBackend backend(driver);
+  std::vector<std::byte> bytes;
+  capture::OperationWriter writer(bytes);
+  writer.begin(capture::OperationKind::kEventWait, 1).queue_handle = reinterpret_cast<std::uint64_t>(&two);
+  writer.finish();
+  NativeEvent<CudaApi>* event = CudaEventPool::borrow(reinterpret_cast<CUevent>(5));
+  const Event waits[] = {event->as_event()};
+  wait_result = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  SECTION("until the event is done") {
+    done_after = 3;
+    CHECK(backend.issue(capture::OperationView(bytes.data()), waits, nullptr).ok());
+    CHECK(asked == 3);
+  }
+  SECTION("or says that nothing will be") {
+    event_result = CUDA_ERROR_ILLEGAL_ADDRESS;
+    CHECK(backend.issue(capture::OperationView(bytes.data()), waits, nullptr).code == CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+  backend.release_event(waits[0]);
 }
 
 }  // namespace refrain::backends
