@@ -76,6 +76,8 @@ struct ChunkSizes {
   std::uint32_t growth = 4;  ///< each following piece is this many times as long …
   std::uint32_t most = 128;  ///< … up to this
   std::uint32_t last = 8;    ///< and before a wait they become shorter again in the same way, down to this
+  /// Instead of `most` for pieces over several queues, each of which is several short ones; 0: the same.
+  std::uint32_t most_of_several = 0;
 };
 
 class Backend {

@@ -56,7 +56,7 @@ class Bench {
   }
 
  private:
-  std::vector<std::byte> bytes_;
+  RecordBytes bytes_;
   std::uint64_t sequence_ = 0;
 };
 

@@ -146,92 +146,33 @@ std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noe
   }
 }
 
-bool same_work(const OperationView& a, const OperationView& b) noexcept {
-  const OperationHeader& x = a.header();
-  const OperationHeader& y = b.header();
-  if (x.kind != y.kind || x.function != y.function || x.queue != y.queue || x.word_count != y.word_count ||
-      x.argument_count != y.argument_count || x.value_bytes != y.value_bytes) {
-    return false;
-  }
-  const auto left = a.comparable();
-  return std::memcmp(left.data(), b.comparable().data(), left.size()) == 0;
-}
-
 OperationHeader& OperationWriter::begin(OperationKind kind, Token token) {
-  start_ = storage_->size();
-  values_.clear();
-  OperationHeader fresh;
-  fresh.kind = kind;
-  fresh.token = token;
-  append(&fresh, sizeof(fresh));
-  return header();
+  auto* fresh = ::new (static_cast<void*>(extend(sizeof(OperationHeader)))) OperationHeader;
+  fresh->kind = kind;
+  fresh->token = token;
+  return *fresh;
 }
 
 OperationHeader& OperationWriter::begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
                                                std::span<const ArgumentDescriptor> descriptors,
                                                std::span<const std::byte> padded_values) {
-  start_ = storage_->size();
-  values_.clear();
-  storage_->resize(start_ + sizeof(OperationHeader) + shape.size_bytes() + descriptors.size_bytes() +
-                   padded_values.size());
-  std::byte* place = storage_->data() + start_;
-  OperationHeader fresh;
-  fresh.kind = OperationKind::kKernel;
-  fresh.token = token;
-  fresh.word_count = words::kKernelCount;
-  fresh.argument_count = static_cast<std::uint16_t>(descriptors.size());
-  fresh.value_bytes = static_cast<std::uint32_t>(padded_values.size());
-  std::memcpy(place, &fresh, sizeof(fresh));
-  place += sizeof(fresh);
-  std::memcpy(place, shape.data(), words::kKernelCount * sizeof(std::uint64_t));
-  place += words::kKernelCount * sizeof(std::uint64_t);
+  const KernelSections sections = begin_kernel_sections(token, descriptors.size(), padded_values.size());
+  std::memcpy(sections.words, shape.data(), words::kKernelCount * sizeof(std::uint64_t));
   if (!descriptors.empty()) {
-    std::memcpy(place, descriptors.data(), descriptors.size_bytes());
-    place += descriptors.size_bytes();
+    std::memcpy(sections.arguments, descriptors.data(), descriptors.size_bytes());
   }
   if (!padded_values.empty()) {
-    std::memcpy(place, padded_values.data(), padded_values.size());
+    std::memcpy(sections.values, padded_values.data(), padded_values.size());
   }
-  return header();
-}
-
-std::span<std::byte> OperationWriter::begin_kernel_values(Token token,
-                                                          std::span<const std::uint64_t, words::kKernelCount> shape,
-                                                          std::span<const ArgumentDescriptor> descriptors,
-                                                          std::span<const ArgumentDescriptor> more,
-                                                          std::size_t value_bytes) {
-  start_ = storage_->size();
-  values_.clear();
-  // New bytes of a vector are zero, and so is the padding between the values.
-  storage_->resize(start_ + sizeof(OperationHeader) + shape.size_bytes() + descriptors.size_bytes() +
-                   more.size_bytes() + value_bytes);
-  std::byte* place = storage_->data() + start_;
-  OperationHeader fresh;
-  fresh.kind = OperationKind::kKernel;
-  fresh.token = token;
-  fresh.word_count = words::kKernelCount;
-  fresh.argument_count = static_cast<std::uint16_t>(descriptors.size() + more.size());
-  fresh.value_bytes = static_cast<std::uint32_t>(value_bytes);
-  std::memcpy(place, &fresh, sizeof(fresh));
-  place += sizeof(fresh);
-  std::memcpy(place, shape.data(), words::kKernelCount * sizeof(std::uint64_t));
-  place += words::kKernelCount * sizeof(std::uint64_t);
-  for (const auto part : {descriptors, more}) {
-    if (!part.empty()) {
-      std::memcpy(place, part.data(), part.size_bytes());
-      place += part.size_bytes();
-    }
-  }
-  return {place, value_bytes};
-}
-
-OperationHeader& OperationWriter::header() noexcept {
-  return *reinterpret_cast<OperationHeader*>(storage_->data() + start_);
+  return sections.header;
 }
 
 void OperationWriter::append(const void* data, std::size_t bytes) {
-  const auto* first = static_cast<const std::byte*>(data);
-  storage_->insert(storage_->end(), first, first + bytes);
+  const std::size_t end = storage_->size();
+  storage_->resize(end + bytes);
+  if (bytes != 0) {
+    std::memcpy(storage_->data() + end, data, bytes);
+  }
 }
 
 void OperationWriter::word(std::uint64_t value) {
@@ -283,25 +224,19 @@ void OperationWriter::arguments(std::span<const ArgumentDescriptor> descriptors,
   values_.insert(values_.end(), padded_values.begin(), padded_values.end());
 }
 
+void OperationWriter::append_values() {
+  header().value_bytes = static_cast<std::uint32_t>(values_.size());
+  append(values_.data(), values_.size());
+  values_.clear();
+}
+
 void OperationWriter::wait(WaitRef ref) {
   // Values come before waits: the first wait closes the values section.
   if (!values_.empty()) {
-    header().value_bytes = static_cast<std::uint32_t>(values_.size());
-    append(values_.data(), values_.size());
-    values_.clear();
+    append_values();
   }
   append(&ref, sizeof(ref));
   ++header().wait_count;
-}
-
-std::size_t OperationWriter::finish() {
-  if (!values_.empty()) {
-    header().value_bytes = static_cast<std::uint32_t>(values_.size());
-    append(values_.data(), values_.size());
-    values_.clear();
-  }
-  header().size = static_cast<std::uint32_t>(storage_->size() - start_);
-  return start_;
 }
 
 }  // namespace refrain::capture

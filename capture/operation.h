@@ -15,8 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace refrain::capture {
@@ -226,23 +230,67 @@ class OperationView {
 [[nodiscard]] std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noexcept;
 
 /// True if two operations ask for exactly the same work with the same arguments (waits and flags aside).
-bool same_work(const OperationView& a, const OperationView& b) noexcept;
+[[nodiscard]] inline bool same_work(const OperationView& a, const OperationView& b) noexcept {
+  const OperationHeader& x = a.header();
+  const OperationHeader& y = b.header();
+  if (x.kind != y.kind || x.function != y.function || x.queue != y.queue || x.word_count != y.word_count ||
+      x.argument_count != y.argument_count || x.value_bytes != y.value_bytes) {
+    return false;
+  }
+  const auto left = a.comparable();
+  return std::memcmp(left.data(), b.comparable().data(), left.size()) == 0;
+}
+
+/// Leaves new elements as they are: every byte of a record is written once anyway.
+template <class T>
+struct UnsetAllocator : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UnsetAllocator<U>;
+  };
+  template <class U>
+  void construct(U* /*place*/) noexcept {}
+  template <class U, class... Arguments>
+  void construct(U* place, Arguments&&... arguments) {
+    ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+  }
+};
+using RecordBytes = std::vector<std::byte, UnsetAllocator<std::byte>>;
 
 /// Builds records one behind the other in a caller-owned byte vector (which only grows; reuse it).
 /// Call in the order of the layout: begin, word…, argument…, wait…, finish. Not thread-safe.
+///
+/// Everything is written to its place directly: what is put together on the stack by small stores and copied with
+/// larger loads right after stalls the processor, for longer than all the rest takes.
 class OperationWriter {
  public:
-  explicit OperationWriter(std::vector<std::byte>& storage) noexcept : storage_(&storage) {}
+  explicit OperationWriter(RecordBytes& storage) noexcept : storage_(&storage) {}
 
   /// Starts a kernel launch and writes everything up to its waits in one go: the hot path of the layers.
   OperationHeader& begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
                                 std::span<const ArgumentDescriptor> descriptors,
                                 std::span<const std::byte> padded_values);
-  /// The same for layers that gather the values themselves: returns `value_bytes` zeroed bytes to write the
-  /// padded values to, valid until the next call. The descriptors are those given, one after the other.
-  std::span<std::byte> begin_kernel_values(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
-                                           std::span<const ArgumentDescriptor> descriptors,
-                                           std::span<const ArgumentDescriptor> more, std::size_t value_bytes);
+  /// The same for layers that gather all of it themselves: the sections of a record of which only the header is
+  /// written. All of their bytes, padding included, are to be written before the next call, until which they are valid.
+  struct KernelSections {
+    OperationHeader& header;
+    std::uint64_t* words;  ///< words::kKernelCount of them
+    ArgumentDescriptor* arguments;
+    std::byte* values;
+  };
+  KernelSections begin_kernel_sections(Token token, std::size_t arguments, std::size_t value_bytes) {
+    std::byte* place = extend(sizeof(OperationHeader) + words::kKernelCount * sizeof(std::uint64_t) +
+                              arguments * sizeof(ArgumentDescriptor) + value_bytes);
+    auto* header = ::new (static_cast<void*>(place)) OperationHeader;
+    header->kind = OperationKind::kKernel;
+    header->token = token;
+    header->word_count = words::kKernelCount;
+    header->argument_count = static_cast<std::uint16_t>(arguments);
+    header->value_bytes = static_cast<std::uint32_t>(value_bytes);
+    auto* words = reinterpret_cast<std::uint64_t*>(header + 1);
+    auto* descriptors = reinterpret_cast<ArgumentDescriptor*>(words + words::kKernelCount);
+    return {*header, words, descriptors, reinterpret_cast<std::byte*>(descriptors + arguments)};
+  }
   /// Starts a record at the end of the storage. Returns its header, valid until the next call.
   OperationHeader& begin(OperationKind kind, Token token);
   void word(std::uint64_t value);
@@ -256,13 +304,27 @@ class OperationWriter {
   void arguments(std::span<const ArgumentDescriptor> descriptors, std::span<const std::byte> padded_values);
   void wait(WaitRef ref);
   /// Completes the record; returns its offset in the storage.
-  std::size_t finish();
+  std::size_t finish() {
+    if (!values_.empty()) {
+      append_values();
+    }
+    header().size = static_cast<std::uint32_t>(storage_->size() - start_);
+    return start_;
+  }
   /// The header of the record being built.
-  OperationHeader& header() noexcept;
+  OperationHeader& header() noexcept { return *reinterpret_cast<OperationHeader*>(storage_->data() + start_); }
 
  private:
+  /// A new record of so many bytes.
+  std::byte* extend(std::size_t bytes) {
+    start_ = storage_->size();
+    values_.clear();
+    storage_->resize(start_ + bytes);
+    return storage_->data() + start_;
+  }
   void append(const void* data, std::size_t bytes);
-  std::vector<std::byte>* storage_;
+  void append_values();
+  RecordBytes* storage_;
   std::size_t start_ = 0;
   std::vector<std::byte> values_;  // argument values wait here until all descriptors are written
 };

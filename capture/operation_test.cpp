@@ -7,8 +7,8 @@
 namespace refrain::capture {
 namespace {
 
-std::vector<std::byte> kernel_record(std::uint32_t scalar, WaitRef wait) {
-  std::vector<std::byte> bytes;
+RecordBytes kernel_record(std::uint32_t scalar, WaitRef wait) {
+  RecordBytes bytes;
   OperationWriter writer(bytes);
   OperationHeader& header = writer.begin(OperationKind::kKernel, 5);
   header.function = 9;
@@ -45,7 +45,7 @@ TEST_CASE("a record gives back what was written") {
 }
 
 TEST_CASE("several records lie one behind the other") {
-  std::vector<std::byte> bytes;
+  RecordBytes bytes;
   OperationWriter writer(bytes);
   writer.begin(OperationKind::kMarker, 1);
   const std::size_t first = writer.finish();

@@ -29,6 +29,11 @@ struct Settings {
 #undef CHOICE
 };
 
+/// True if work may be held and replayed.
+[[nodiscard]] inline bool replays(const Settings& settings) noexcept {
+  return settings.mode == Mode::kReplay || settings.mode == Mode::kVerify;
+}
+
 /// Something that was wrong with a setting; the default (or the earlier value) stayed in force.
 struct SettingProblem {
   std::string source;   ///< "environment", "command line", or the config file with its line

@@ -10,6 +10,7 @@ namespace refrain::replay {
 /// The last few samples of a cost, in nanoseconds.
 class RecentCosts {
  public:
+  static constexpr std::size_t kKept = 7;
   void add(std::uint64_t ns) noexcept {
     samples_[count_ % samples_.size()] = ns;
     ++count_;
@@ -17,18 +18,25 @@ class RecentCosts {
   void clear() noexcept { count_ = 0; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   /// Median of the samples kept; 0 if there is none.
-  [[nodiscard]] std::uint64_t median() const noexcept {
-    auto sorted = samples_;
-    const std::size_t kept = std::min<std::uint64_t>(count_, sorted.size());
-    if (kept == 0) {
-      return 0;
-    }
-    std::nth_element(sorted.begin(), sorted.begin() + kept / 2, sorted.begin() + kept);
-    return sorted[kept / 2];
-  }
+  [[nodiscard]] std::uint64_t median() const noexcept { return at(kept() / 2); }
+  /// Lower quartile: a disturbance of the machine makes samples larger, never smaller.
+  [[nodiscard]] std::uint64_t low() const noexcept { return at((kept() - 1) / 4); }
+  [[nodiscard]] std::uint64_t least() const noexcept { return at(0); }
+  [[nodiscard]] std::uint64_t greatest() const noexcept { return at(kept() - 1); }
 
  private:
-  std::array<std::uint64_t, 7> samples_{};
+  [[nodiscard]] std::size_t kept() const noexcept { return std::min<std::uint64_t>(count_, samples_.size()); }
+  [[nodiscard]] std::uint64_t at(std::size_t index) const noexcept {
+    if (count_ == 0) {
+      return 0;
+    }
+    auto sorted = samples_;
+    const auto place = sorted.begin() + static_cast<std::ptrdiff_t>(index);
+    std::nth_element(sorted.begin(), place, sorted.begin() + static_cast<std::ptrdiff_t>(kept()));
+    return *place;
+  }
+
+  std::array<std::uint64_t, kKept> samples_{};
   std::uint64_t count_ = 0;
 };
 
@@ -65,19 +73,20 @@ class CostGate {
     if (eager_.count() < kWanted) {
       return Verdict::kNeedEager;
     }
-    const auto eager = static_cast<double>(eager_.median());
     if (replay_.count() >= kWanted) {
-      return static_cast<double>(replay_.median()) <= eager * factor_ ? Verdict::kPays : Verdict::kDoesNotPay;
+      return static_cast<double>(replay_.low()) <= static_cast<double>(eager_.low()) * factor_ ? Verdict::kPays
+                                                                                               : Verdict::kDoesNotPay;
     }
     // Clearly worse already: no need to pay for further samples.
-    if (replay_.count() >= 1 && static_cast<double>(replay_.median()) > 1.5 * eager) {
-      return Verdict::kDoesNotPay;
-    }
-    return Verdict::kNeedReplay;
+    return clearly_worse() ? Verdict::kDoesNotPay : Verdict::kNeedReplay;
+  }
+  /// Every replay took half as long again as every eager occurrence.
+  [[nodiscard]] bool clearly_worse() const noexcept {
+    return replay_.count() >= 1 && replay_.least() * 2 > eager_.greatest() * 3;
   }
 
-  [[nodiscard]] std::uint64_t eager_ns() const noexcept { return eager_.median(); }
-  [[nodiscard]] std::uint64_t replay_ns() const noexcept { return replay_.median(); }
+  [[nodiscard]] std::uint64_t eager_ns() const noexcept { return eager_.low(); }
+  [[nodiscard]] std::uint64_t replay_ns() const noexcept { return replay_.low(); }
   [[nodiscard]] bool enabled() const noexcept { return enabled_; }
 
  private:

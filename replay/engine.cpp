@@ -53,6 +53,16 @@ void add_counters(Totals& totals, const Counters& counters) {
   totals.differences += counters.differences.get();
 }
 
+/// Threads may come and go for ever.
+constexpr std::size_t kMostClosedSpans = 1024;
+
+void add_call_time(std::vector<std::uint64_t>* times, Lane& lane) {
+  const std::uint64_t each = lane.state().chunks_for_ns.load(std::memory_order_relaxed);
+  if (each != 0 && times->size() < kMostClosedSpans) {
+    times->push_back(each);
+  }
+}
+
 }  // namespace
 
 void ClosedLanes::add(Lane& lane) {
@@ -60,6 +70,12 @@ void ClosedLanes::add(Lane& lane) {
   add_counters(*this, lane.state().counters);
   lane.state().unholdable.collect(unholdable);
   lane.state().cut_by.collect(cut_by);
+  add_call_time(&call_ns, lane);
+  for (const SpanSummary& span : lane.state().spans.summaries()) {
+    if (spans.size() < kMostClosedSpans) {
+      spans.push_back(span);
+    }
+  }
 }
 
 Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks,
@@ -222,10 +238,15 @@ ReportData Engine::report_data() const {
   data.differences = closed.differences;
   data.unholdable = closed.unholdable;
   data.cut_by = closed.cut_by;
+  data.spans = closed.spans;
+  data.call_ns = closed.call_ns;
   for (Lane* lane : shared_->lanes) {
     add_counters(data, lane->state().counters);
     lane->state().unholdable.collect(data.unholdable);
     lane->state().cut_by.collect(data.cut_by);
+    const auto spans = lane->state().spans.summaries();
+    data.spans.insert(data.spans.end(), spans.begin(), spans.end());
+    add_call_time(&data.call_ns, *lane);
   }
   data.graphs = shared_->store.summaries();
   data.trial_ms = static_cast<double>(shared_->store.spent_ns()) / 1e6;

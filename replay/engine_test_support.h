@@ -52,6 +52,8 @@ class ArithmeticBackend : public backends::Backend {
     const std::lock_guard guard(mutex_);
     return memory_;
   }
+  std::atomic<int> updates{0};  ///< of command buffers, so far
+  std::function<bool()> ready;  ///< what a command buffer answers when it is asked; none: yes
   std::atomic<int> live_buffers{0};
   std::atomic<int> live_events{0};
 
@@ -103,6 +105,7 @@ class ArithmeticBackend : public backends::Backend {
       if (!backend_.can_update || backend_.refuse_updates) {
         return {-59};
       }
+      ++backend_.updates;
       for (const auto& update : updates) {
         const auto bytes = update.operation.bytes();
         records_[update.node].assign(bytes.begin(), bytes.end());
@@ -110,6 +113,7 @@ class ArithmeticBackend : public backends::Backend {
       return {};
     }
     [[nodiscard]] bool busy() const noexcept override { return false; }
+    [[nodiscard]] bool ready() noexcept override { return !backend_.ready || backend_.ready(); }
 
    private:
     ArithmeticBackend& backend_;
@@ -189,10 +193,12 @@ class TestHooks : public LayerHooks {
   void fulfil(const OperationView& operation, backends::Event event, int status) noexcept override {
     const std::lock_guard guard(mutex);
     kept[operation.header().promise] = status;
+    order.push_back(operation.header().promise);
     if (event != 0) {
       backend_.release_event(event);
     }
   }
+  bool newest_first() const noexcept override { return wants_newest_first; }
   bool retain_objects(const OperationView&) noexcept override {
     ++retained;
     return true;
@@ -203,6 +209,8 @@ class TestHooks : public LayerHooks {
 
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;  ///< promise → status
+  std::vector<std::uint64_t> order;   ///< promises as they were kept
+  bool wants_newest_first = false;
   std::atomic<int> retained{0};
 
  private:
@@ -240,7 +248,7 @@ class Program {
       case Verdict::kDescribeAndIssue: describe(lane.writer()); [[fallthrough]];
       case Verdict::kIssue: break;
     }
-    std::vector<std::byte> bytes;
+    capture::RecordBytes bytes;
     describe(capture::OperationWriter(bytes));
     const std::uint64_t start = now_ns();
     reinterpret_cast<capture::OperationHeader*>(bytes.data())->queue = queue_.info.id;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "replay/engine.h"
 #include "replay/partition.h"
 
 namespace refrain::replay {
@@ -305,7 +306,8 @@ bool Executable::available() const noexcept {
 int Executable::launch(const SubmitContext& context, std::span<const OperationView> operations, bool* failed) {
   *failed = false;
   const std::uint64_t first = operations.front().header().sequence;
-  std::vector<std::vector<backends::Event>> done(parts_.size());  // one event a part; more after a failure
+  auto& done = done_;  // one event a part; more after a failure
+  done.resize(parts_.size());
   int first_error = 0;
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     const Part& part = parts_[index];
@@ -317,8 +319,11 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
     }
     bool promised = false;
     for (const NodeIndex node : part.nodes) {
-      waits.add(context, operations[node], first);
-      promised = promised || operations[node].header().promise != 0;
+      const capture::OperationHeader& header = operations[node].header();
+      if (header.wait_count != 0) {
+        waits.add(context, operations[node], first);
+      }
+      promised = promised || header.promise != 0;
     }
     const bool wants_event = part.signals || promised;
     backends::Status status{0};
@@ -326,8 +331,10 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
       backends::Event event = backends::kNoEvent;
       status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);
       if (status.ok()) {
-        for (const NodeIndex node : part.nodes) {
-          keep_promise(context, operations[node], event, 0);
+        const std::size_t count = promised ? part.nodes.size() : 0;
+        const bool newest_first = context.hooks.newest_first();
+        for (std::size_t i = 0; i < count; ++i) {
+          keep_promise(context, operations[part.nodes[newest_first ? count - 1 - i : i]], event, 0);
         }
         if (event != backends::kNoEvent) {
           done[index].push_back(event);
@@ -365,10 +372,11 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
       static_cast<void>(context.backend.flush(part.queue).ok());
     }
   }
-  for (const auto& events : done) {
+  for (auto& events : done) {
     for (const backends::Event event : events) {
       context.backend.release_event(event);
     }
+    events.clear();
   }
   return first_error;
 }

@@ -56,7 +56,13 @@ class Executable {
   /// Returns the first error of an operation that was issued eagerly, else 0.
   int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
 
+  /// The arguments_hash() of what it holds now.
   [[nodiscard]] std::uint64_t hash() const noexcept;
+  /// After an update to operations whose hash is known already.
+  void remember_hash(std::uint64_t hash) noexcept {
+    hash_ = hash;
+    hash_known_ = true;
+  }
   /// True if an update failed halfway: it cannot be launched any more.
   [[nodiscard]] bool dead() const noexcept { return dead_; }
   [[nodiscard]] const capture::Graph& graph() const noexcept { return graph_; }
@@ -66,7 +72,10 @@ class Executable {
   [[nodiscard]] const std::vector<capture::ObjectId>& objects() const noexcept { return objects_; }
   /// Rough memory use of records and command buffers, in bytes.
   [[nodiscard]] std::size_t memory() const noexcept;
-  std::uint64_t last_used = 0;  ///< see now_ns; for eviction; the owner's business
+  // The owner's business:
+  std::uint64_t last_used = 0;       ///< see now_ns; for eviction
+  std::uint64_t hits = 0;            ///< launches with exactly these arguments since it got them by an update
+  const Executable* next = nullptr;  ///< the one that was launched after it last time; may be gone
 
  private:
   struct Part {
@@ -84,6 +93,7 @@ class Executable {
   std::vector<Part> parts_;
   std::vector<capture::ObjectId> objects_;
   std::vector<std::vector<backends::NodeUpdate>> updates_;  ///< per part; keeps its memory
+  std::vector<std::vector<backends::Event>> done_;          ///< of launch(), per part; keeps its memory
   mutable std::uint64_t hash_ = 0;
   mutable bool hash_known_ = false;  ///< no update since it was computed
   std::size_t native_nodes_ = 0;

@@ -72,18 +72,6 @@ Follower::Follower(const MatcherOptions& options)
   ways_.fill({{options_.chunk_first, options_.chunk_growth, options_.chunk_cap, options_.chunk_last}, 0});
 }
 
-void Follower::feed(Token token) {
-  background();
-  window_.begin(++stats_.operations);
-  history_.push(token, false);
-  if (expected(token)) {
-    window_.advance(cursor_);
-  } else {
-    surprise(token, false);
-  }
-  after();
-}
-
 void Follower::cut(Token identity, bool operation) {
   background();
   const Token value = capture::mix(identity, kCutSalt);
@@ -117,25 +105,12 @@ void Follower::set_detecting(bool on) noexcept {
   detector_.forget();
 }
 
-void Follower::after() {
-  if (guess_.pending != 0 && --guess_.pending == 0) {
-    guess_was_right();
+void Follower::detected(Detector::Step step) {
+  if (step.ended >= Detector::kSignificant && cursor_.track == nullptr) {
+    match_ended(step.ended);
   }
-  if (detecting_) {
-    const Detector::Step step = detector_.step();
-    if (step.ended >= Detector::kSignificant && cursor_.track == nullptr) {
-      match_ended(step.ended);
-    }
-    if (step.period != 0) {
-      period_seen(step.period);
-    }
-  }
-}
-
-/// Before anything else is done in a call: what the last call launched is still known until then.
-void Follower::background() {
-  if (store_.busy()) {
-    store_.work(cursor_.track);
+  if (step.period != 0) {
+    period_seen(step.period);
   }
 }
 

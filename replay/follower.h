@@ -24,7 +24,17 @@ class Follower {
   void use_lengths(std::uint32_t way) noexcept;
 
   /// See Matcher::feed(), cut() and expire().
-  void feed(Token token);
+  void feed(Token token) {
+    background();
+    window_.begin(++stats_.operations);
+    history_.push(token, false);
+    if (expected(token)) [[likely]] {
+      window_.advance(cursor_);
+    } else {
+      surprise(token, false);
+    }
+    after();
+  }
   void cut(Token identity, bool operation);
   void expire();
   void set_detecting(bool on) noexcept;
@@ -67,8 +77,24 @@ class Follower {
   [[nodiscard]] Place expected_back() noexcept;
   bool try_guess(Token value, bool cut);
   void found(Place place);
-  void after();
-  void background();
+  void after() {
+    if (guess_.pending != 0 && --guess_.pending == 0) [[unlikely]] {
+      guess_was_right();
+    }
+    if (detecting_) [[likely]] {
+      const Detector::Step step = detector_.step();
+      if ((step.ended | step.period) != 0) [[unlikely]] {
+        detected(step);
+      }
+    }
+  }
+  void detected(Detector::Step step);
+  /// Before anything else is done in a call: what the last call launched is still known until then.
+  void background() {
+    if (store_.busy()) [[unlikely]] {
+      store_.work(cursor_.track);
+    }
+  }
 
   Track* learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep);
   void guess_was_right();

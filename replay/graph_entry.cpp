@@ -192,6 +192,10 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
   const std::lock_guard guard(mutex_);
   building_ = building_ == 0 ? 0 : building_ - 1;
   ++totals_.builds;
+  if (executable == nullptr && !variants_.empty()) {
+    ++failed_variants_;  // what there is goes on
+    return nullptr;
+  }
   if (executable == nullptr) {
     backoff_ = std::min(backoff_ * 8, kLongestBackoff);
     pass(Decline::kUnrecordable, why);
@@ -203,6 +207,7 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
   totals_.parts = executable->part_count();
   totals_.native_nodes = executable->native_nodes();
   executable->last_used = now_ns();
+  executable->hits = variants_.empty() ? 0 : 1;  // of several, not the first to be changed
   std::unique_ptr<Executable> evicted;
   if (variants_.size() >= limits_.variants) {
     const auto oldest = std::min_element(variants_.begin(), variants_.end(),
@@ -214,29 +219,38 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
   return evicted;
 }
 
+void GraphEntry::build_cancelled() {
+  const std::lock_guard guard(mutex_);
+  building_ = building_ == 0 ? 0 : building_ - 1;
+}
+
 GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
-                                            std::uint64_t hold_ns) {
+                                            std::uint64_t hold_ns, bool proven) {
   const std::lock_guard guard(mutex_);
   LaunchResult result;
   Executable* fitting = nullptr;
   std::uint64_t update_ns = 0;
+  bool deserves_own = false;
   if (state_ == State::kReady && !retired_) {
-    for (auto& variant : variants_) {
-      if (variant->matches(operations)) {
-        fitting = variant.get();
-        break;
+    std::uint64_t hash = 0;
+    fitting = find(operations, &hash);
+    if (fitting != nullptr) {
+      ++fitting->hits;
+    } else if (can_update() && !variants_.empty()) {
+      Executable* changed = changeable();
+      if (changed == nullptr) {
+        return result;  // all still run and cannot be changed: eager this time
       }
-    }
-    if (fitting == nullptr && can_update() && !variants_.empty()) {
-      auto& oldest = *std::min_element(variants_.begin(), variants_.end(),
-                                       [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
       const std::uint64_t start = now_ns();
-      if (!oldest->available()) {
-        return result;  // still running and cannot be changed: eager this time
-      }
-      if (oldest->update(operations)) {
-        fitting = oldest.get();
+      if (changed->update(operations)) {
+        fitting = changed;
+        changed->hits = 0;
         failed_updates_ = 0;
+        if (hash != 0) {
+          changed->remember_hash(hash);
+        }
+        // What comes back is worth an instance of its own: changing one costs more than launching it.
+        deserves_own = come_back(changed->hash());
       } else if (++failed_updates_ == kUpdatesToTry) {
         hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
         change_state(State::kTracking);
@@ -265,6 +279,12 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   }
   const std::uint64_t start = now_ns();
   fitting->last_used = start;
+  for (const auto& variant : variants_) {
+    if (variant.get() == launched_) {
+      variant->next = fitting;
+    }
+  }
+  launched_ = fitting;
   bool failed = false;
   result.error = fitting->launch(context, operations, &failed);
   result.replay_ns = now_ns() - start + update_ns;
@@ -275,6 +295,11 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     retired_ = true;
     pass(Decline::kFailed, "the driver refused to run its command buffer");
     return result;
+  }
+  // Only now: whoever is told that nothing was launched asks for no build either, and it would be waited for for ever.
+  if (deserves_own && room_for_variant()) {
+    ++building_;
+    result.wants_build = true;
   }
   ++totals_.launched;
   ++launches_since_check_;
@@ -288,7 +313,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     result.saved_ns = eager - cost;
     totals_.saved_ns += result.saved_ns;
   }
-  measured();
+  measured(proven);
   return result;
 }
 
@@ -298,9 +323,21 @@ std::uint64_t GraphEntry::next_check() const noexcept {
   return std::min((kFirstCheck * worth) << (3 * checks_), kLongestCheck);
 }
 
-void GraphEntry::measured() {
+void GraphEntry::measured(bool proven) {
   switch (gate_.verdict()) {
     case CostGate::Verdict::kDoesNotPay:
+      if (proven) {
+        break;
+      }
+      // The machine may have been slower since eager execution was measured: both once more, in the same minute.
+      if (!doubted_ && !gate_.clearly_worse()) {
+        doubted_ = true;
+        gate_.clear_eager();
+        gate_.clear_replay();
+        change_state(State::kTracking);
+        break;
+      }
+      doubted_ = false;
       backoff_ = std::min(backoff_ * 8, kLongestBackoff);
       // Its executables are of no use now, and their memory may be worth something.
       totals_.eager_ns = gate_.eager_ns();
@@ -311,6 +348,7 @@ void GraphEntry::measured() {
                                        static_cast<double>(gate_.replay_ns()) / 1000.0));
       break;
     case CostGate::Verdict::kPays:
+      doubted_ = false;
       if (gate_.enabled() && launches_since_check_ >= next_check()) {
         // Measure eager execution again now and then: the program or the machine may have changed.
         launches_since_check_ = 0;

@@ -55,8 +55,11 @@ class GraphEntry {
   /// An occurrence went by in kPassing.
   void passed();
 
-  /// Result of the build that tracked() wished for. Returns an executable that had to make room, if any.
+  /// Result of the build that tracked() or launch() wished for. Returns an executable that had to make room, if any.
   std::unique_ptr<Executable> built(std::unique_ptr<Executable> executable, const std::string& why);
+
+  /// The build that launch() wished for is not made.
+  void build_cancelled();
 
   enum class Launch : std::uint8_t {
     kDone,   ///< submitted as a graph
@@ -68,10 +71,13 @@ class GraphEntry {
     std::uint64_t replay_ns = 0;  ///< driver time of the launch
     std::uint64_t excess_ns = 0;  ///< what the launch cost more than eager execution would have, while on trial
     std::uint64_t saved_ns = 0;   ///< what it cost less
+    /// An instance had to be changed for arguments that have come back: one of their own is to be built (see built()).
+    bool wants_build = false;
   };
-  /// `hold_ns`: what holding the operations cost.
+  /// `hold_ns`: what holding the operations cost. `proven`: whole spans, waits included, are known to be faster with
+  /// graphs, whatever the launch of one costs.
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
-                      std::uint64_t hold_ns);
+                      std::uint64_t hold_ns, bool proven);
   /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
   template <class Use>
   bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
@@ -119,8 +125,13 @@ class GraphEntry {
   void note_changes(std::span<const capture::OperationView> operations);
   [[nodiscard]] bool known(std::uint64_t hash) const;
   [[nodiscard]] bool can_update() const noexcept;
+  [[nodiscard]] Executable* expected() const noexcept;
+  [[nodiscard]] Executable* find(std::span<const capture::OperationView> operations, std::uint64_t* hash) noexcept;
+  [[nodiscard]] Executable* changeable() noexcept;
+  [[nodiscard]] bool come_back(std::uint64_t hash) noexcept;
+  [[nodiscard]] bool room_for_variant() const noexcept;
   [[nodiscard]] std::string argument_text() const;
-  void measured();
+  void measured(bool proven);
   [[nodiscard]] std::uint64_t next_check() const noexcept;
 
   const capture::Fingerprint fingerprint_;
@@ -134,7 +145,11 @@ class GraphEntry {
   bool retired_ = false;
   std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
   std::vector<std::unique_ptr<Executable>> variants_;
+  Executable* launched_ = nullptr;  ///< last; may be gone
   std::size_t building_ = 0;
+  std::array<std::uint64_t, 128> updated_to_{};  ///< argument hashes of the last launches that needed an update
+  std::uint64_t updated_count_ = 0;
+  std::uint32_t failed_variants_ = 0;
   CostGate gate_;
 
   std::array<std::uint64_t, 16> hashes_{};  ///< argument hashes of the last occurrences tracked
@@ -143,6 +158,7 @@ class GraphEntry {
   Occurrence previous_;      ///< the last one tracked, to say what changes
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;  ///< (node, argument) → times
 
+  bool doubted_ = false;      ///< it did not seem to pay, and everything is measured once more
   std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
   std::uint64_t backoff_ = 64;
   std::uint64_t passed_in_round_ = 0;

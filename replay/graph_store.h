@@ -79,6 +79,7 @@ class GraphStore {
   backends::Backend& backend_;
   LayerHooks& hooks_;
   const std::uint64_t started_ns_;
+  const std::uint64_t build_share_;  ///< building costs others one part in so many of its time
   std::atomic<std::uint64_t> spent_ns_{0};
   std::atomic<std::uint64_t> earned_ns_{0};
   std::atomic<std::uint64_t> lost_ns_{0};

@@ -37,7 +37,7 @@ class Graphs {
   GraphEntry::Launch launch(capture::FunctionId first) {
     const Occurrence work = occurrence(first);
     WindowEvents window;
-    return entry(first)->launch({backend_, hooks_, window}, views(work), 0).launch;
+    return entry(first)->launch({backend_, hooks_, window}, views(work), 0, false).launch;
   }
 
  private:
@@ -54,7 +54,7 @@ class Graphs {
   Occurrence occurrence(capture::FunctionId first) const {
     Occurrence result;
     for (std::size_t i = 0; i < kLength; ++i) {
-      std::vector<std::byte> bytes;
+      capture::RecordBytes bytes;
       capture::OperationWriter writer(bytes);
       auto& header = writer.begin(capture::OperationKind::kKernel, first + i);
       header.function = first + i;

@@ -12,13 +12,14 @@ namespace refrain::replay {
 
 using capture::OperationView;
 
-thread_local Lane* Lane::current __attribute__((tls_model("initial-exec"))) = nullptr;
-thread_local bool inside_lane __attribute__((tls_model("initial-exec"))) = false;
+constinit thread_local Lane* Lane::current __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec"))) = false;
 
 namespace {
 
-// One in so many submissions is timed: a prime, so that it is not always the same ones of a loop's body.
-constexpr std::uint64_t kTimedEach = 13;
+// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
+// ones of a loop's body.
+constexpr std::uint64_t kTimedEach = 13, kTimedLater = 37;
 
 // A lane in which nothing pays looks at this many submissions, then sleeps, longer and longer.
 constexpr std::uint64_t kAwake = 4096;
@@ -31,12 +32,16 @@ Lane::Lane(Engine& engine, std::uint64_t number)
     : engine_(engine),
       number_(number),
       state_(std::make_unique<State>(matcher_options(engine.settings(), engine.shared().backend.chunk_sizes()),
-                                     lengths_are_free(engine.settings()))) {
+                                     engine.shared().backend.chunk_sizes().last, lengths_are_free(engine.settings()))) {
   const env::Settings& settings = engine.settings();
-  state_->matcher.set_initial_mode(replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
+  state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
+  state_->replaying = env::replays(settings);
+  state_->standstill = engine.shared().standstill.get();
+  state_->next_timed = kTimedEach;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kChunkWays : 1);
   state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay && engine.shared().backend.lanes_may_sleep();
   state_->sleep_length = kShortestSleep;
+  start_lengths();
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
   }
@@ -50,7 +55,7 @@ Lane::~Lane() {
   }
 }
 
-Verdict Lane::submit(const Submission& submission) noexcept {
+[[gnu::flatten]] Verdict Lane::submit(const Submission& submission) noexcept {
   if (asleep_ != 0 && !inside_lane && engine_.active()) {
     doze();
     return Verdict::kIssue;
@@ -71,7 +76,7 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   state.queue = submission.queue;
   state.first_of_stretch = !state.stretch_open;
   state.stretch_open = true;
-  const bool replaying = replays(engine_.settings());
+  const bool replaying = state.replaying;
   const char* unholdable = submission.unholdable;
   if (replaying) {
     if (!state.spans.open()) {
@@ -91,8 +96,11 @@ Verdict Lane::submit(const Submission& submission) noexcept {
   if (state.left_ns != 0 || state.expired_held.load(std::memory_order_relaxed) != 0) {
     note_program_time();
   }
-  const bool timed = sequence_ % kTimedEach == 0;
-  state.submit_started_ns = timed && replaying ? now_ns() : 0;
+  state.submit_started_ns = 0;
+  if (sequence_ >= state.next_timed) [[unlikely]] {
+    state.next_timed = sequence_ + (state.program_holding ? kTimedLater : kTimedEach);
+    state.submit_started_ns = replaying ? now_ns() : 0;
+  }
   try {
     state.verdict = decide(submission.token, unholdable == nullptr);
   } catch (const std::exception& error) {
@@ -111,7 +119,7 @@ Verdict Lane::submit(const Submission& submission) noexcept {
 
 /// The caller is about to call the driver, and will then call issued().
 void Lane::enter_standstill() noexcept {
-  if (Standstill* standstill = engine_.shared().standstill.get(); standstill != nullptr && !state_->bypass) {
+  if (Standstill* standstill = state_->standstill; standstill != nullptr && !state_->bypass) [[unlikely]] {
     standstill->enter({&state_->queue, 1});
     state_->entered = true;
   }
@@ -176,16 +184,19 @@ Verdict Lane::decide(capture::Token token, bool holdable) {
   const std::size_t older = state.held_offsets.size() - state.held_head;
   std::size_t seen = 0;
   bool newest_issued = false;
+  bool changed = false;
   state.has_pending = false;
   for (const Action& action : actions) {
     seen += action.count;
     if (seen <= older) {
+      changed = true;
       note_error(apply(action));
       continue;
     }
     // This action ends with the newest operation, which is not described yet.
     if (action.kind == Action::Kind::kIssue) {
       if (action.count > 1) {
+        changed = true;
         note_error(apply({Action::Kind::kIssue, action.count - 1, kNoChunk}));
       }
       newest_issued = true;
@@ -194,7 +205,7 @@ Verdict Lane::decide(capture::Token token, bool holdable) {
       state.has_pending = true;
     }
   }
-  if (older != 0) {
+  if (changed) {
     publish();
   }
   if (!newest_issued) {
@@ -238,14 +249,14 @@ Verdict Lane::follow() {
   const Following& following = state.matcher.following();
   if (following.chunk == kNoChunk) {
     state.tracked_chunk = kNoChunk;
-  } else if (following.mode == ChunkMode::kTrack && replays(engine_.settings())) {
+  } else if (following.mode == ChunkMode::kTrack && state.replaying) {
     state.counters.tracked.add();
     state.spans.looked_at();
     wants_time_ = true;
     return Verdict::kDescribeAndIssue;
   } else {
     state.counters.followed.add();
-    if (following.complete && following.mode == ChunkMode::kPass && replays(engine_.settings())) {
+    if (following.complete && following.mode == ChunkMode::kPass && state.replaying) {
       if (const auto& entry = entry_of(following.chunk)) {
         entry->passed();
       }
@@ -274,34 +285,36 @@ bool Lane::begin_hold() {
 capture::OperationWriter Lane::writer() noexcept {
   State& state = *state_;
   if (state.verdict == Verdict::kHold) {
+    state.newest_offset = state.held_bytes.size();
     return capture::OperationWriter(state.held_bytes);
   }
   state.scratch.clear();
   return capture::OperationWriter(state.scratch);
 }
 
-int Lane::hold() noexcept {
+[[gnu::flatten]] int Lane::hold() noexcept {
   State& state = *state_;
   int error = 0;
   try {
-    const std::size_t offset =
-        state.held_offsets.empty()
-            ? 0
-            : state.held_offsets.back() +
-                  OperationView(state.held_bytes.data() + state.held_offsets.back()).header().size;
-    stamp(state.held_bytes.data() + offset);
-    state.held_offsets.push_back(offset);
+    stamp(state.held_bytes.data() + state.newest_offset);
+    state.held_offsets.push_back(state.newest_offset);
+    const std::uint32_t held_before = held_count_.load(std::memory_order_relaxed);
     if (state.has_pending) {
       state.has_pending = false;
       note_error(apply(state.pending));
-    }
-    publish();
-    if (state.submit_started_ns != 0 && held_count_.load(std::memory_order_relaxed) != 0) {
-      const std::uint64_t cost = std::min<std::uint64_t>(now_ns() - state.submit_started_ns, 10'000);
-      state.hold_cost_ns = (state.hold_cost_ns * 7 + cost) / 8;
+      publish();
+    } else if (held_before == 0) {
+      publish();
+    } else {
+      held_count_.store(held_before + 1, std::memory_order_relaxed);  // the oldest one is the same
     }
     if (state.submit_started_ns != 0) {
       state.left_ns = now_ns();
+      state.left_holding = true;
+      if (held_count_.load(std::memory_order_relaxed) != 0 &&
+          state.hold_times.add(state.left_ns - state.submit_started_ns)) {
+        state.hold_cost_ns = state.hold_times.usual();
+      }
     }
     error = std::exchange(state.flush_error, 0);
   } catch (const std::exception& failure) {
@@ -317,7 +330,7 @@ void Lane::stamp(std::byte* record) noexcept {
   header.sequence = sequence_;
   // Of held operations only the oldest one's time counts (for the hold limit), and a little too old does no harm.
   const bool time_wanted = state_->verdict == Verdict::kHold
-                               ? held_count_.load(std::memory_order_relaxed) == 0 || (sequence_ & 7U) == 0
+                               ? held_count_.load(std::memory_order_relaxed) == 0 || (sequence_ & 15U) == 0
                                : wants_time_;
   if (time_wanted) {
     state_->last_time_ns = now_ns() - header.host_ns;  // if it was issued, that long ago
@@ -331,7 +344,7 @@ int Lane::issued(int status, std::uint32_t host_ns) noexcept {
   State& state = *state_;
   if (state.entered) {
     state.entered = false;
-    engine_.shared().standstill->leave();
+    state.standstill->leave();
   }
   if (state.bypass) {
     return status;
@@ -350,6 +363,7 @@ int Lane::issued(int status, std::uint32_t host_ns) noexcept {
   const int held_error = std::exchange(state.flush_error, 0);
   if (state.submit_started_ns != 0) {
     state.left_ns = now_ns();
+    state.left_holding = false;
   }
   return status != 0 ? status : held_error;
 }
@@ -376,6 +390,9 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
     }
     if (was_holding) {
       publish();
+    }
+    if (state.spans.open()) {
+      state.spans.waiting(now_ns());
     }
     error = std::exchange(state.flush_error, 0);
     if (state.stream != nullptr) {

@@ -41,6 +41,7 @@ namespace refrain::replay {
 
 class Engine;
 class GraphEntry;
+struct Occurrence;
 class Lane;
 struct Action;
 struct SubmitContext;
@@ -71,7 +72,7 @@ struct Submission {
 class Lane {
  public:
   /// The calling thread's lane, or null.
-  static thread_local Lane* current __attribute__((tls_model("initial-exec")));
+  static constinit thread_local Lane* current __attribute__((tls_model("initial-exec")));
 
   Lane(Engine& engine, std::uint64_t number);
   ~Lane();
@@ -136,6 +137,8 @@ class Lane {
   void stamp(std::byte* record) noexcept;
   void described(std::uint32_t host_ns);
   void occurrence_complete(std::uint32_t chunk);
+  void request_build(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
+  void request_variant(const std::shared_ptr<GraphEntry>& entry);
   const std::shared_ptr<GraphEntry>& entry_of(std::uint32_t chunk);
   int apply(const Action& action);
   int launch(const SubmitContext& context, const Action& action, bool* launched);
@@ -146,6 +149,9 @@ class Lane {
   void note_error(int error) noexcept;
   void note_program_time() noexcept;
   void choose_lengths(std::uint64_t each) noexcept;
+  void suit_lengths() noexcept;
+  void start_lengths() noexcept;
+  [[nodiscard]] std::uint32_t longest_chunk() const noexcept;
   void let_graphs_rest(bool rest);
   void wake_up() noexcept;
   void stay_awake() noexcept;

@@ -34,9 +34,11 @@ int Lane::apply(const Action& action) {
   State& state = *state_;
   const Inside guard;
   SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
-  state.views.clear();
+  state.views.resize(action.count);
+  const std::byte* const bytes = state.held_bytes.data();
+  const std::size_t* const offsets = state.held_offsets.data() + state.held_head;
   for (std::uint32_t i = 0; i < action.count; ++i) {
-    state.views.emplace_back(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
+    state.views[i] = OperationView(bytes + offsets[i]);
   }
   int error = 0;
   bool launched = false;
@@ -57,18 +59,21 @@ int Lane::apply(const Action& action) {
 
 int Lane::launch(const SubmitContext& context, const Action& action, bool* launched) {
   State& state = *state_;
-  const auto entry = entry_of(action.chunk);
+  const std::shared_ptr<GraphEntry>& entry = entry_of(action.chunk);
   if (entry == nullptr) {
     return 0;
   }
   if (engine_.settings().mode == env::Mode::kVerify) {
     return launch_verified(context, entry, launched);
   }
-  const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count);
+  const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
   if (result.launch != GraphEntry::Launch::kDone) {
     return 0;
   }
   *launched = true;
+  if (result.wants_build) {
+    request_variant(entry);
+  }
   state.counters.replayed.add(action.count);
   state.counters.launches.add();
   state.spans.launched(entry);
@@ -98,7 +103,7 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
   });
   standstill.resume();
   if (!fits) {
-    static_cast<void>(entry->launch(context, {}, 0));  // counts the mismatch
+    static_cast<void>(entry->launch(context, {}, 0, false));  // counts the mismatch
     return 0;
   }
   *launched = true;

@@ -2,6 +2,7 @@
 // from one submission to the next.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "replay/clock.h"
@@ -15,11 +16,17 @@ namespace {
 // device waits for it, and at the end the program waits for the last one. A launch costs about 2 us and a graph starts
 // 6 us late, so that chunks are worth a few times that (docs/policy.md).
 //
-// Way 0: growing, and shrinking again towards the wait. The longest takes the first time to fill, the last the second.
+// Way 0: growing; the longest takes this time to fill.
 constexpr std::uint64_t kLongestFilled = 80'000;
-constexpr std::uint64_t kLastFilled = 6'000;
 constexpr std::uint32_t kShortestMost = 4;
-// Way 1: all the same, filled in this time; for a device that is about as fast as the program.
+// The first is so many times as long where it is divided among several queues: a graph over several is several short
+// ones, and the next one begins when the last of them is done.
+constexpr std::size_t kMostQueues = 4;
+// Way 1: growing, and shrinking again towards the wait, down to one that takes this time: for a program that is slower
+// than the device, and would wait for a long one at its end. Until then the device is early anyway, so that the longest
+// may take half of the time that anything may be held.
+constexpr std::uint64_t kLastFilled = 6'000;
+// Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
@@ -35,14 +42,25 @@ MatcherOptions matcher_options(const env::Settings& settings, const backends::Ch
     return setting == 0 ? otherwise : static_cast<std::uint32_t>(setting);
   };
   MatcherOptions options;
-  options.chunk_cap = choose(settings.chunk_max, suits.most);
+  options.chunk_cap = choose(settings.chunk_max, std::max(suits.most, suits.most_of_several));
   options.chunk_first = std::min(choose(settings.chunk_first, suits.first), options.chunk_cap);
   options.chunk_growth = choose(settings.chunk_growth, suits.growth);
   options.history = static_cast<std::uint32_t>(settings.history);
   options.min_chunk = static_cast<std::uint32_t>(settings.min_graph);
-  // Who says how long chunks are to be gets exactly that: no shorter ones before a wait.
-  options.chunk_last = lengths_are_free(settings) ? std::min(suits.last, options.chunk_cap) : 0;
+  options.chunk_last = 0;  // see choose_lengths(); and who says how long chunks are to be gets exactly that
   return options;
+}
+
+std::uint64_t CallTimes::usual() const noexcept {
+  const std::size_t kept = std::min<std::uint64_t>(count_, kSamples);
+  if (kept == 0) {
+    return 0;
+  }
+  auto sorted = samples_;
+  std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(kept));
+  const std::size_t counted = std::max<std::size_t>(kept * 3 / 4, 1);
+  return std::accumulate(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(counted), std::uint64_t{0}) /
+         counted;
 }
 
 /// At the submission after one that was timed, or after work was held until the limit.
@@ -56,22 +74,55 @@ void Lane::note_program_time() noexcept {
   }
   if (held != 0) {
     const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
-    state.program_ns = std::max(state.program_ns, std::min(limit / held, kNoProgramTime));
     state.left_ns = 0;
-  } else {
-    const std::uint64_t spent = now_ns() - std::exchange(state.left_ns, 0);
-    if (spent > kNoProgramTime) {
-      return;
-    }
-    state.program_ns = ++state.program_samples < 32
-                           ? (state.program_ns * (state.program_samples - 1) + spent) / state.program_samples
-                           : (state.program_ns * 31 + spent) / 32;
+    state.expired_ns = std::max(state.expired_ns, std::min(limit / held, kNoProgramTime));
+    suit_lengths();
+    return;
   }
+  const std::uint64_t spent = now_ns() - std::exchange(state.left_ns, 0);
+  // Behind a call of the driver the program takes longer than behind one that was held: caches are cold.
+  if (spent > kNoProgramTime || (state.program_holding && !state.left_holding)) {
+    return;
+  }
+  if (state.left_holding && !state.program_holding) {
+    state.program_holding = true;
+    state.program_times.clear();
+  }
+  // Never fewer again: programs that use several queues now and then would change for ever.
+  state.queues =
+      std::max(state.queues, static_cast<std::uint32_t>(std::min<std::size_t>(state.held_queues.size(), kMostQueues)));
+  if (state.program_times.add(spent)) {
+    suit_lengths();
+    state.expired_ns /= 2;
+  }
+}
+
+void Lane::suit_lengths() noexcept {
+  State& state = *state_;
+  const std::uint64_t each = std::max(state.program_times.usual(), state.expired_ns) + state.hold_cost_ns + 1;
   // Only when it matters: different lengths are different graphs.
-  const std::uint64_t each = state.program_ns + state.hold_cost_ns + 1;
-  if (state.chunks_for_ns == 0 || each > state.chunks_for_ns * 2 || each * 2 < state.chunks_for_ns) {
-    state.chunks_for_ns = each;
+  const std::uint64_t chosen_for = state.chunks_for_ns.load(std::memory_order_relaxed);
+  if (chosen_for == 0 || state.queues != state.chunks_for_queues || each > chosen_for * 2 || each * 2 < chosen_for) {
+    state.chunks_for_ns.store(each, std::memory_order_relaxed);
+    state.chunks_for_queues = state.queues;
     choose_lengths(each);
+  }
+}
+
+std::uint32_t Lane::longest_chunk() const noexcept {
+  const backends::ChunkSizes suits = engine_.shared().backend.chunk_sizes();
+  const bool several = state_->queues > 1 && suits.most_of_several != 0;
+  return engine_.settings().chunk_max != 0 || several ? state_->lengths.most
+                                                      : std::min(state_->lengths.most, suits.most);
+}
+
+/// Before anything is known of the program.
+void Lane::start_lengths() noexcept {
+  ChunkLengths lengths = state_->lengths;
+  lengths.most = longest_chunk();
+  lengths.last = 0;
+  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
+    state_->matcher.set_lengths(way, lengths);
   }
 }
 
@@ -80,12 +131,18 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
   };
-  ChunkLengths waves = state.lengths;
-  waves.most = std::bit_floor(filled(kLongestFilled, kShortestMost, state.lengths.most));
-  waves.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
-  state.matcher.set_lengths(0, waves);
-  const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, state.lengths.most));
-  state.matcher.set_lengths(1, {even, 1, even, 0});
+  ChunkLengths lengths = state.lengths;
+  lengths.first *= state.queues;
+  const std::uint32_t longest = longest_chunk();
+  lengths.most = std::bit_floor(filled(kLongestFilled, kShortestMost, longest));
+  lengths.last = 0;
+  state.matcher.set_lengths(0, lengths);
+  const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
+  lengths.most = std::bit_floor(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest));
+  lengths.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
+  state.matcher.set_lengths(1, lengths);
+  const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, longest));
+  state.matcher.set_lengths(2, {even, 1, even, 0});
   state.spans.ways_changed();
 }
 

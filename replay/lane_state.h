@@ -15,6 +15,7 @@
 #include "replay/executable.h"
 #include "replay/graph_store.h"
 #include "replay/lane.h"
+#include "replay/lane_lock.h"
 #include "replay/matcher.h"
 #include "replay/span_gate.h"
 #include "replay/standstill.h"
@@ -69,7 +70,7 @@ class NamedCounts {
 
 /// True while this thread is inside a lane. The driver may call the application back from there (a
 /// destructor callback, say), and the application the driver: such calls pass through.
-extern thread_local bool inside_lane __attribute__((tls_model("initial-exec")));
+extern constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec")));
 
 class Inside {
  public:
@@ -82,9 +83,23 @@ class Inside {
   bool before_;
 };
 
-[[nodiscard]] inline bool replays(const env::Settings& settings) noexcept {
-  return settings.mode == env::Mode::kReplay || settings.mode == env::Mode::kVerify;
-}
+/// What calls usually take, without those that were disturbed: the mean of all but the longest quarter of the last
+/// samples.
+class CallTimes {
+ public:
+  void clear() noexcept { count_ = 0; }
+  /// True after every kSamples samples, when usual() is worth asking for anew.
+  bool add(std::uint64_t ns) noexcept {
+    samples_[count_++ % kSamples] = ns;
+    return count_ % kSamples == 0;
+  }
+  [[nodiscard]] std::uint64_t usual() const noexcept;
+
+ private:
+  static constexpr std::size_t kSamples = 16;
+  std::array<std::uint64_t, kSamples> samples_{};
+  std::uint64_t count_ = 0;
+};
 
 struct LaneCounters {
   Counter submissions;  ///< every submission seen
@@ -105,17 +120,20 @@ struct LaneCounters {
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
 
 struct Lane::State {
-  State(const MatcherOptions& options, bool free)
+  State(const MatcherOptions& options, std::uint32_t last, bool free)
       : matcher(options),
-        lengths{options.chunk_first, options.chunk_growth, options.chunk_cap, options.chunk_last},
+        lengths{options.chunk_first, options.chunk_growth, options.chunk_cap, std::min(last, options.chunk_cap)},
         lengths_free(free) {}
 
   Matcher matcher;
+  bool replaying = false;            ///< work may be held
+  Standstill* standstill = nullptr;  ///< the engine's; null except in verify mode
   /// Guards everything about held work while held_count_ is not 0, and the tables below for readers.
-  std::mutex mutex;
+  LaneLock mutex;
   bool locked_by_owner = false;  ///< between submit() and hold()
 
-  std::vector<std::byte> held_bytes;
+  capture::RecordBytes held_bytes;  ///< nothing but the records, one behind the other
+  std::size_t newest_offset = 0;    ///< of the record that is being written
   std::vector<std::size_t> held_offsets;
   std::size_t held_head = 0;  ///< index of the oldest held operation in held_offsets
   std::vector<QueueSlot*> held_queues;
@@ -125,16 +143,22 @@ struct Lane::State {
   Action pending;  ///< launch to be done when the newest operation is described
   bool has_pending = false;
   std::uint64_t left_ns = 0;     ///< when the layer was left after a sampled submission; 0: not now
-  std::uint64_t program_ns = 0;  ///< the program's own time between two submissions (moving average)
-  std::uint64_t program_samples = 0;
+  bool left_holding = false;     ///< that submission was held
+  CallTimes program_times;       ///< the program's own, between two submissions …
+  bool program_holding = false;  ///< … of which the first was held (once there were enough of them)
+  std::uint64_t expired_ns = 0;  ///< the program's time between two submissions when a hold expired; fades
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
-  ChunkLengths lengths;                        ///< what settings and backend want
-  bool lengths_free;                           ///< neither the first length nor the growth was set by the user
-  std::uint64_t chunks_for_ns = 0;             ///< time per operation for which lengths were chosen; 0: not yet
-  std::uint64_t times_ready = 0;               ///< GraphEntry::times_ready() when graphs were last put to rest
-  std::uint32_t way = 0;                       ///< in which spans are divided now
-  std::uint64_t hold_cost_ns = 80;             ///< measured cost of holding one operation (moving average)
+  std::uint32_t queues = 1;                    ///< of which something was held at once, as far as it matters
+  std::uint32_t chunks_for_queues = 1;
+  ChunkLengths lengths;                         ///< what settings and backend want
+  bool lengths_free;                            ///< neither the first length nor the growth was set by the user
+  std::atomic<std::uint64_t> chunks_for_ns{0};  ///< time per operation for which lengths were chosen; 0: not yet
+  std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
+  std::uint32_t way = 0;                        ///< in which spans are divided now
+  CallTimes hold_times;                         ///< what holding one operation took
+  std::uint64_t hold_cost_ns = 80;              ///< the usual one of these
   std::uint64_t submit_started_ns = 0;
+  std::uint64_t next_timed = 0;  ///< number of the next submission that is timed
 
   QueueSlot* queue = nullptr;  ///< of the submission in progress
   Verdict verdict = Verdict::kIssue;
@@ -145,7 +169,7 @@ struct Lane::State {
   std::uint64_t last_time_ns = 0;  ///< of the last operation whose time was taken
   int flush_error = 0;             ///< of held work, not reported yet
 
-  std::vector<std::byte> scratch;  ///< the record of an operation that is issued
+  capture::RecordBytes scratch;  ///< the record of an operation that is issued
   Occurrence tracking;
   ChunkId tracked_chunk = kNoChunk;
   std::uint64_t tracked_ns = 0;
@@ -172,6 +196,8 @@ struct ClosedLanes {
                 expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
   std::map<std::string, std::uint64_t> unholdable;
   std::map<std::string, std::uint64_t> cut_by;
+  std::vector<SpanSummary> spans;
+  std::vector<std::uint64_t> call_ns;
   void add(Lane& lane);
 };
 

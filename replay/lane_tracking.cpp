@@ -18,7 +18,7 @@ void Lane::described(std::uint32_t host_ns) {
     state.stream->operation(operation);
   }
   const Following& following = state.matcher.following();
-  if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !replays(engine_.settings())) {
+  if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !env::replays(engine_.settings())) {
     return;
   }
   if (following.position == 0) {
@@ -57,16 +57,39 @@ void Lane::occurrence_complete(ChunkId chunk) {
   if (entry->tracked(state.views, state.tracked_ns, store.budget_allows()) != GraphEntry::Wish::kBuild) {
     return;
   }
-  for (std::size_t i = 0; i < state.views.size(); ++i) {
-    if (!engine_.shared().hooks.retain_objects(state.views[i])) {
+  request_build(entry, state.tracking);
+}
+
+/// The entry waits for built().
+void Lane::request_build(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
+  LayerHooks& hooks = engine_.shared().hooks;
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    if (!hooks.retain_objects(occurrence.operation(i))) {
       for (std::size_t retained = 0; retained < i; ++retained) {
-        engine_.shared().hooks.release_objects(state.views[retained]);
+        hooks.release_objects(occurrence.operation(retained));
       }
       static_cast<void>(entry->built(nullptr, "its buffers or kernels are freed before it comes back"));
       return;
     }
   }
-  store.request_build(entry, state.tracking);
+  engine_.shared().store.request_build(entry, occurrence);
+}
+
+/// A further instance, for the arguments of what was just launched.
+void Lane::request_variant(const std::shared_ptr<GraphEntry>& entry) {
+  State& state = *state_;
+  if (!engine_.shared().store.budget_allows()) {
+    entry->build_cancelled();
+    return;
+  }
+  Occurrence occurrence;
+  for (const OperationView& operation : state.views) {
+    occurrence.add(operation);
+  }
+  for (const QueueSlot* queue : state.held_queues) {
+    occurrence.queues.push_back(queue->info);
+  }
+  request_build(entry, occurrence);
 }
 
 const std::shared_ptr<GraphEntry>& Lane::entry_of(ChunkId chunk) {

@@ -12,7 +12,7 @@ struct Matcher::Implementation {
 Matcher::Matcher(const MatcherOptions& options) : impl_(std::make_unique<Implementation>(options)) {}
 Matcher::~Matcher() = default;
 
-std::span<const Action> Matcher::feed(Token token, bool holdable) {
+[[gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable) {
   if (holdable) {
     impl_->follower.feed(token);
   } else {

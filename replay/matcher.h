@@ -56,7 +56,7 @@ struct ChunkLengths {
   std::uint32_t last = 0;  ///< operations in the last chunk before a cut, those before it longer; 0: what is left over
 };
 /// Ways that can be known at once.
-inline constexpr std::uint32_t kChunkWays = 2;
+inline constexpr std::uint32_t kChunkWays = 3;
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

@@ -26,7 +26,7 @@ capture::Graph make_graph(std::size_t nodes, const Edges& edges) {
   queue.id = 1;
   queue.in_order = false;
   builder.declare_queue(queue);
-  std::vector<std::byte> storage;
+  capture::RecordBytes storage;
   for (std::size_t i = 0; i < nodes; ++i) {
     storage.clear();
     capture::OperationWriter writer(storage);

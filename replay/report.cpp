@@ -46,6 +46,38 @@ std::string reason_of(const GraphEntry::Summary& graph) {
                              : "the program ended before it could be judged";
 }
 
+const char* state_name(SpanSummary::State state) {
+  switch (state) {
+    case SpanSummary::State::kTrial: return "on trial";
+    case SpanSummary::State::kReplaying: return "replaying";
+    case SpanSummary::State::kDeclined: return "declined";
+  }
+  return "unknown";
+}
+
+/// Nothing if not everything was measured.
+void add_spans(std::string* text, std::vector<SpanSummary> spans) {
+  std::erase_if(spans, [](const SpanSummary& span) { return span.eager_ns == 0 || span.ways[span.way].ns == 0; });
+  if (spans.empty()) {
+    return;
+  }
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const auto& a, const auto& b) { return a.submissions * a.seen > b.submissions * b.seen; });
+  auto out = std::back_inserter(*text);
+  *text += "  from the first submission to the end of the wait:\n";
+  std::size_t lines = 0;
+  for (const SpanSummary& span : spans) {
+    if (lines++ == kMostLines) {
+      fmt::format_to(out, "    … and {} more (all of them: report_file)\n", spans.size() - kMostLines);
+      break;
+    }
+    const std::uint64_t with = span.ways[span.way].ns;
+    fmt::format_to(out, "    {} submissions, seen {} times, {}: {:.1f} us eagerly, {:.1f} us with graphs ({:.2f}x)\n",
+                   span.submissions, span.seen, state_name(span.state), us(span.eager_ns), us(with),
+                   static_cast<double>(span.eager_ns) / static_cast<double>(with));
+  }
+}
+
 /// What the graph stands for in submissions: how much there is to gain.
 std::uint64_t weight(const GraphEntry::Summary& graph) {
   return graph.operations * (graph.tracked + graph.passed + graph.launched);
@@ -94,6 +126,7 @@ std::string report_text(const ReportData& data) {
     const std::string reason = reason_of(graph);
     fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
   }
+  add_spans(&text, data.spans);
   const std::uint64_t unholdable = [&] {
     std::uint64_t sum = 0;
     for (const auto& [reason, count] : data.unholdable) {
@@ -157,6 +190,21 @@ std::string report_json(const ReportData& data) {
   root["trial_ms"] = data.trial_ms;
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
+  root["call_ns"] = data.call_ns;
+  auto& spans = root["spans"] = nlohmann::json::array();
+  for (const SpanSummary& span : data.spans) {
+    nlohmann::json entry;
+    entry["submissions"] = span.submissions;
+    entry["seen"] = span.seen;
+    entry["state"] = state_name(span.state);
+    entry["eager_us"] = us(span.eager_ns);
+    entry["eager_samples"] = span.eager_samples;
+    entry["way"] = span.way;
+    for (const SpanSummary::Way& way : span.ways) {
+      entry["ways"].push_back({{"us", us(way.ns)}, {"samples", way.samples}, {"in_graphs", way.in_graphs}});
+    }
+    spans.push_back(std::move(entry));
+  }
   auto& graphs = root["graphs"] = nlohmann::json::array();
   for (const auto& graph : data.graphs) {
     nlohmann::json entry;

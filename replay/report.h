@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "replay/graph_entry.h"
+#include "replay/span_gate.h"
 
 namespace refrain::replay {
 
@@ -19,7 +20,9 @@ struct ReportData {
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
   std::vector<GraphEntry::Summary> graphs;
-  double trial_ms = 0;  ///< spent on building and trying graphs
+  std::vector<SpanSummary> spans;
+  std::vector<std::uint64_t> call_ns;  ///< of each lane: program's and layer's time per submission, for chunk lengths
+  double trial_ms = 0;                 ///< spent on building and trying graphs
 };
 
 [[nodiscard]] std::string report_text(const ReportData& data);

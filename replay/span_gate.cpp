@@ -9,19 +9,33 @@ namespace refrain::replay {
 
 namespace {
 constexpr std::size_t kMostSpans = 1024;
+constexpr std::size_t kMostDeclined = 64;  ///< that are told of
 constexpr std::uint64_t kWanted = 5;
-constexpr std::uint64_t kClearWanted = 2;         ///< if the difference is more than a tenth
-constexpr std::uint64_t kMany = 128;              ///< one submission in so many more in graphs is something else
-constexpr std::uint64_t kFew = 8;                 ///< one submission in so many may be looked at
-constexpr std::uint64_t kLongSpanNs = 1'000'000;  ///< a disturbance of the machine is small beside it
-constexpr std::uint32_t kMostTries = 64;          ///< spans in which a way can show what it is worth
+constexpr std::uint64_t kClearWanted = 2;          ///< if all of one kind differ from all of the other by a tenth
+constexpr std::uint64_t kMany = 128;               ///< one submission in so many more in graphs is something else
+constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
+constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
+constexpr std::uint64_t kManySubmissions = 64;
+constexpr std::uint32_t kMostTries = 64;  ///< spans in which a way can show what it is worth
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
 constexpr std::uint64_t kLongestCheck = 32768;
 
-bool clearly_less(std::uint64_t a, std::uint64_t b) noexcept {
-  return a * 10 < b * 9;
+/// Not one disturbed sample can be the reason.
+bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
+  return a.greatest() * 10 < b.least() * 9;
+}
+/// By more than samples of one kind differ among each other. Where that cannot be told, graphs stay: each of them is
+/// known to be cheaper to submit.
+bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
+  const bool enough = a.count() >= kWanted && b.count() >= kWanted;
+  const std::uint64_t noise = enough ? std::min({a.median() - a.low(), b.median() - b.low(), a.low() / 32}) : 0;
+  return a.low() + noise < b.low();
+}
+/// By more than samples differ without a reason.
+bool better(std::uint64_t a, std::uint64_t b) noexcept {
+  return a * 100 < b * 97;
 }
 }  // namespace
 
@@ -40,6 +54,7 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   if (!enabled_) {
     return 0;
   }
+  const std::lock_guard guard(mutex_);
   std::uint64_t lost = 0;
   const std::uint64_t cost = now - start_ns_;
   const Turn turn = std::exchange(turn_, {});
@@ -51,11 +66,17 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     found = known_.try_emplace(hash_).first;
   }
   if (found != known_.end()) {
-    sample(found->second, cost, turn);
+    found->second.submissions = submissions_;
+    ++found->second.seen;
+    sample(found->second, cost, now - std::clamp(waiting_since_ns_, start_ns_, now), turn);
     lost = found->second.settled ? 0 : loss(found->second, cost);
     if (!found->second.settled && settle(found->second)) {
       for (const auto& entry : found->second.graphs) {
-        entry->declined_by_span(found->second.eager.median(), found->second.replay[found->second.way].median());
+        entry->declined_by_span(found->second.eager.low(), found->second.replay[found->second.way].low());
+      }
+      if (declined_.size() < kMostDeclined) {
+        declined_.push_back(summary_of(found->second));
+        declined_.back().state = SpanSummary::State::kDeclined;
       }
       known_.erase(found);
     }
@@ -68,7 +89,7 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !span.settled && !span.eager_unfair && span.eager.count() < kWanted &&
+    turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.replay[span.way].count() > span.eager.count();
     turn_.resting = !span.settled && !turn_.eager && !may_lose;
     turn_.eager = turn_.eager || turn_.resting;
@@ -93,20 +114,31 @@ std::uint64_t SpanGate::loss(Known& span, std::uint64_t cost) const noexcept {
   return with > without ? with - without : 0;
 }
 
-void SpanGate::sample(Known& span, std::uint64_t cost, Turn turn) {
-  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either.
-  const bool fair = !disturbed_ && looked_at_ * kFew <= submissions_ && turn.eager == (in_graphs_ == 0);
+void SpanGate::sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn turn) {
+  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a way
+  // is not known before its graphs are there.
+  // (The same of a short span may leave an odd one out.)
+  const std::uint64_t most = std::max(span.in_graphs[0], in_graphs_);
+  const std::uint64_t missing = submissions_ < kManySubmissions ? most / 2 : most / 16;
+  const bool complete = turn.eager ? in_graphs_ == 0 : in_graphs_ != 0 && in_graphs_ + missing >= most;
+  const bool fair = !disturbed_ && looked_at_ * kFew <= submissions_ && complete;
   span.eager_unfair = turn.eager && !fair;
   // Graphs become ready one by one, when there is time and budget to build them: more of them are something else.
   if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / kMany) {
     span.in_graphs[turn.way] = in_graphs_;
     span.replay[turn.way].clear();
+    if (turn.way == 0) {
+      span.waits.clear();
+    }
     span.settled = false;
     span.way = turn.way;
     span.tries = 0;
   }
   if (fair) {
     (turn.eager ? span.eager : span.replay[turn.way]).add(cost);
+    if (!turn.eager && turn.way == 0) {
+      span.waits.add(wait);
+    }
   }
   if (!span.settled) {
     span.tries += turn.resting ? 0 : 1;
@@ -117,7 +149,10 @@ void SpanGate::sample(Known& span, std::uint64_t cost, Turn turn) {
     }
     return;
   }
-  if (++span.replays >= span.next_check) {
+  // All of the last ones were slower than eager spans usually were: something has changed.
+  const RecentCosts& mine = span.replay[span.way];
+  const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > span.eager.median();
+  if (++span.replays >= span.next_check || regret) {
     ++span.checks;
     span.settled = false;
     span.way = span.tries = 0;
@@ -126,52 +161,95 @@ void SpanGate::sample(Known& span, std::uint64_t cost, Turn turn) {
       costs.clear();
     }
     span.in_graphs = {};
+    span.waits.clear();
+  }
+}
+
+/// Whether enough is known of the way that is being tried.
+bool SpanGate::way_known(const Known& span) const noexcept {
+  const RecentCosts& mine = span.replay[span.way];
+  if (span.tries >= kMostTries) {
+    return true;
+  }
+  if (mine.count() < kClearWanted || (span.way == 0 && span.eager.count() < kClearWanted)) {
+    return false;
+  }
+  if (span.way == 0) {
+    return (mine.count() >= kWanted && span.eager.count() >= kWanted) || clearly_less(mine, span.eager) ||
+           clearly_less(span.eager, mine);
+  }
+  // A further way is given up as soon as it does not look better, and is taken only if it surely is.
+  return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
+}
+
+/// The fastest way. A later one must be better by more than its samples may be wrong.
+void SpanGate::choose(Known& span) const noexcept {
+  span.way = 0;
+  for (std::uint32_t way = 1; way < ways_; ++way) {
+    const RecentCosts& known = span.replay[span.way];
+    if (span.replay[way].count() >= kWanted && (known.count() == 0 || better(span.replay[way].low(), known.low()))) {
+      span.way = way;
+    }
   }
 }
 
 /// Goes on to the next way when enough is known of this one, and chooses when all were tried. True if none of them is
 /// better than eager execution.
 bool SpanGate::settle(Known& span) {
-  const RecentCosts& mine = span.replay[span.way];
-  const std::uint64_t eager = span.eager.median();
-  std::uint64_t best = eager;
-  for (std::uint32_t way = 0; way < span.way; ++way) {
-    best = span.replay[way].count() >= kClearWanted ? std::min(best, span.replay[way].median()) : best;
-  }
+  const RecentCosts& first = span.replay[0];
   // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
-  const std::uint64_t needed = eager >= kLongSpanNs ? 1 : kClearWanted;
-  if (span.way == 0 && mine.count() >= needed && span.eager.count() >= needed && mine.median() * 2 > eager * 3) {
+  const std::uint64_t needed = span.eager.median() >= kLongSpanNs ? 1 : kClearWanted;
+  if (span.way == 0 && first.count() >= needed && span.eager.count() >= needed &&
+      first.least() * 2 > span.eager.greatest() * 3) {
     return true;
   }
-  const bool enough = mine.count() >= kWanted && span.eager.count() >= kWanted;
-  const bool clear = mine.count() >= kClearWanted && span.eager.count() >= kClearWanted &&
-                     (clearly_less(mine.median(), best) || clearly_less(best, mine.median()));
-  if (!enough && !clear && span.tries < kMostTries) {
+  if (!way_known(span)) {
     return false;
   }
   span.tries = 0;
-  if (++span.way < ways_) {
+  // Where the program waits for longer than it submits, the device is the slower one: it has always work in front of
+  // it, and dividing it otherwise would only cost more launches. (In a short span waiting is mostly the way to the
+  // device and back, which says nothing.)
+  const bool device_bound =
+      first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > first.median();
+  if (!device_bound && ++span.way < ways_) {
     return false;
   }
-  // A later way must be better by more than its samples may be wrong.
-  std::uint32_t chosen = ways_;
-  for (std::uint32_t way = 0; way < ways_; ++way) {
-    if (span.replay[way].count() >= kClearWanted &&
-        (chosen == ways_ || span.replay[way].median() * 50 < span.replay[chosen].median() * 49)) {
-      chosen = way;
-    }
-  }
-  span.way = chosen == ways_ ? 0 : chosen;
-  if (chosen != ways_ && span.eager.count() >= kClearWanted && span.replay[chosen].median() > eager) {
+  choose(span);
+  const RecentCosts& chosen = span.replay[span.way];
+  if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && surely_less(span.eager, chosen)) {
     return true;
   }
   span.settled = true;
   span.graphs = {};
   span.replays = 0;
-  const std::uint64_t replay = std::max<std::uint64_t>(span.replay[span.way].median(), 1);
-  const std::uint64_t wait = kFirstCheck * std::max<std::uint64_t>(eager / replay, 1);
+  const std::uint64_t wait =
+      kFirstCheck * std::max<std::uint64_t>(span.eager.low() / std::max<std::uint64_t>(chosen.low(), 1), 1);
   span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
   return false;
+}
+
+SpanSummary SpanGate::summary_of(const Known& span) const {
+  SpanSummary summary;
+  summary.state = span.settled ? SpanSummary::State::kReplaying : SpanSummary::State::kTrial;
+  summary.submissions = span.submissions;
+  summary.seen = span.seen;
+  summary.eager_ns = span.eager.low();
+  summary.eager_samples = span.eager.count();
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    summary.ways[way] = {span.replay[way].low(), span.replay[way].count(), span.in_graphs[way]};
+  }
+  summary.way = std::min(span.way, ways_ - 1);
+  return summary;
+}
+
+std::vector<SpanSummary> SpanGate::summaries() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<SpanSummary> all = declined_;
+  for (const auto& [hash, span] : known_) {
+    all.push_back(summary_of(span));
+  }
+  return all;
 }
 
 }  // namespace refrain::replay

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -19,9 +20,25 @@ namespace refrain::replay {
 
 class GraphEntry;
 
-/// One per lane; not thread-safe. A span is known by the sequence of its tokens. When graphs of a span have passed the
-/// first half of the gate, spans are run with and without them in turn, and then with the other ways of dividing them,
-/// until there are enough samples of all. The fastest way stays; if that is without graphs, they are declined.
+/// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
+struct SpanSummary {
+  enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
+  struct Way {
+    std::uint64_t ns = 0, samples = 0;
+    std::uint64_t in_graphs = 0;  ///< submissions that were launched in graphs
+  };
+  State state = State::kTrial;
+  std::uint64_t submissions = 0;
+  std::uint64_t seen = 0;  ///< times, since graphs ran in it
+  std::uint64_t eager_ns = 0, eager_samples = 0;
+  std::array<Way, kChunkWays> ways;
+  std::uint32_t way = 0;  ///< of dividing it, chosen or on trial
+};
+
+/// One per lane; not thread-safe, except summaries(). A span is known by the sequence of its tokens. When graphs of a
+/// span have passed the first half of the gate, spans are run with and without them in turn, and then with the other
+/// ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without graphs, they
+/// are declined.
 class SpanGate {
  public:
   /// `ways`: of dividing spans into chunks, see Matcher::use_lengths().
@@ -30,7 +47,12 @@ class SpanGate {
     ways_ = ways;
   }
   /// The ways are others from now on: what was measured says nothing any more.
-  void ways_changed() noexcept { known_.clear(); }
+  void ways_changed() noexcept {
+    const std::lock_guard guard(mutex_);
+    known_.clear();
+  }
+  /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
+  [[nodiscard]] std::vector<SpanSummary> summaries() const;
 
   void submitted(capture::Token token, std::uint64_t now) noexcept {
     if (!open_) {
@@ -46,6 +68,8 @@ class SpanGate {
     hash_ = capture::mix(hash_, token);
   }
   [[nodiscard]] bool open() const noexcept { return open_; }
+  /// The program is about to wait, perhaps: everything before is submitted.
+  void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
   void launched(const std::shared_ptr<GraphEntry>& entry);
   /// Something made this span no fair sample (an expired hold).
   void disturbed() noexcept { disturbed_ = true; }
@@ -62,6 +86,8 @@ class SpanGate {
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
   /// True while it is being found out whether graphs pay in the current span.
   [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
+  /// True if the current span is known to be faster with graphs.
+  [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
   /// The way in which the current span is to be divided.
   [[nodiscard]] std::uint32_t way() const noexcept { return turn_.way; }
 
@@ -77,6 +103,7 @@ class SpanGate {
     RecentCosts eager;
     std::array<RecentCosts, kChunkWays> replay;
     std::array<std::uint64_t, kChunkWays> in_graphs{};  ///< submissions that were launched in graphs in these samples
+    RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
     std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
     bool settled = false;
@@ -86,6 +113,7 @@ class SpanGate {
     std::uint64_t replays = 0;       ///< since it was settled
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
+    std::uint64_t submissions = 0, seen = 0;
     std::vector<std::shared_ptr<GraphEntry>> graphs;  ///< launched while it was not settled
   };
   struct Successor {
@@ -93,9 +121,12 @@ class SpanGate {
   };
 
   [[nodiscard]] Successor& successor_of(std::uint64_t span) noexcept { return successors_[span % successors_.size()]; }
-  void sample(Known& span, std::uint64_t cost, Turn turn);
+  void sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn turn);
   [[nodiscard]] std::uint64_t loss(Known& span, std::uint64_t cost) const noexcept;
   bool settle(Known& span);
+  [[nodiscard]] bool way_known(const Known& span) const noexcept;
+  void choose(Known& span) const noexcept;
+  [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
   bool enabled_ = false;
   std::uint32_t ways_ = 1;
@@ -103,11 +134,13 @@ class SpanGate {
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
   Turn turn_;
-  std::uint64_t start_ns_ = 0;
+  std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t previous_ = 0;
   std::vector<std::shared_ptr<GraphEntry>> launched_;
+  mutable std::mutex mutex_;  ///< guards known_ and declined_, which reports look at, for other threads
   std::unordered_map<std::uint64_t, Known> known_;
+  std::vector<SpanSummary> declined_;
   std::array<Successor, 64> successors_;  ///< what followed last time
 };
 

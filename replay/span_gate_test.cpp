@@ -7,20 +7,21 @@
 namespace refrain::replay {
 namespace {
 
-/// Spans of ten submissions, the same each time.
+/// Spans of ten submissions, if nothing else is said, the same each time.
 struct Spans {
   explicit Spans(std::uint32_t ways) { gate.configure(true, ways); }
 
   /// One span; `cost` says how long it takes in the turn that it has. `has_graphs`: whether graphs run in it.
   template <class Cost>
   void run(Cost&& cost, bool has_graphs) {
-    for (capture::Token token = 1; token <= 10; ++token) {
+    for (capture::Token token = 1; token <= submissions; ++token) {
       gate.submitted(token, now);
     }
     for (int i = 0; has_graphs && i < launches; ++i) {
       gate.launched(entry);
     }
     now += cost(gate.eager_turn(), gate.way());
+    gate.waiting(now - waits);
     lost += gate.waited(now, may_lose);
     now += 100;
   }
@@ -39,6 +40,8 @@ struct Spans {
   int replayed = 0;
   int launches = 1;
   bool may_lose = true;
+  capture::Token submissions = 10;
+  std::uint64_t waits = 0;  ///< how long at the end of each span
   std::uint64_t lost = 0;
 };
 
@@ -71,6 +74,57 @@ TEST_CASE("the fastest way of dividing a span stays") {
     CHECK(spans.entry->state() != GraphEntry::State::kPassing);
     CHECK(in_best >= 170);
   }
+}
+
+TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
+  Spans spans(kChunkWays);
+  spans.submissions = 100;
+  spans.waits = 500;
+  bool others = false;
+  spans.run_fairly(
+      [&](bool eager, std::uint32_t way) {
+        others = others || way != 0;
+        return eager ? 1000U : way == 0 ? 700U : 600U;
+      },
+      200);
+  CHECK_FALSE(others);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+}
+
+TEST_CASE("samples that were disturbed decide nothing") {
+  for (const bool eager_disturbed : {false, true}) {
+    Spans spans(1);
+    int number = 0;
+    spans.run_fairly(
+        [&](bool eager, std::uint32_t) {
+          // Every third one takes three times as long.
+          const std::uint64_t cost = eager ? 1000 : 900;
+          return eager == eager_disturbed && ++number % 3 == 0 ? cost * 3 : cost;
+        },
+        100);
+    CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  }
+}
+
+TEST_CASE("what noise hides is not declined, and what it does not hide is") {
+  for (const bool hidden : {true, false}) {
+    Spans spans(1);
+    std::uint64_t number = 0;
+    const auto cost = [&](bool eager, std::uint32_t) {
+      const std::uint64_t noise = ++number * 7919 % 13 * 10;  // up to 120
+      return (eager ? 1000 : hidden ? 1010 : 1200) + noise;
+    };
+    spans.run_fairly(cost, 40);
+    CHECK((spans.entry->state() == GraphEntry::State::kPassing) != hidden);
+  }
+}
+
+TEST_CASE("a span that became slower than it was eagerly is measured again long before its time") {
+  Spans spans(1);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
+  REQUIRE(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1500; }, 40);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
 }
 
 TEST_CASE("a span that loses in every way but one is not declined") {

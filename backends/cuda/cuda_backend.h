@@ -16,8 +16,9 @@ class CudaBackend final : public StreamBackend<CudaApi> {
   [[nodiscard]] std::string_view name() const noexcept override { return "cuda"; }
   /// Measured on an H200 (docs/performance.md): a chunk must be held before the device is done with the one in
   /// front of it, so that it grows by less than the device is slower than the host; and each launch costs the
-  /// device about 2 us.
-  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256, 8}; }
+  /// device about 1 us, or 3 us where a graph forks. While a graph is built, launches of other threads wait for about 1
+  /// us a node.
+  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 128, 8, 256}; }
   /// A launch costs some 3.5 us (H200), looking at it about a hundredth of that (docs/performance.md).
   [[nodiscard]] bool lanes_may_sleep() const noexcept override { return false; }
 };

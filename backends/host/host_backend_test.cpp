@@ -15,14 +15,14 @@ using capture::OperationView;
 
 // Builds records; each lives as long as the maker.
 struct Records {
-  std::vector<std::unique_ptr<std::vector<std::byte>>> storage;
+  std::vector<std::unique_ptr<capture::RecordBytes>> storage;
   std::uint64_t sequence = 0;
   capture::ObjectId queue = 1;
 
   OperationView make(OperationKind kind, std::initializer_list<std::uint64_t> words,
                      const std::function<void(capture::OperationWriter&)>& arguments, capture::FunctionId function = 0,
                      std::uint16_t flags = 0) {
-    storage.push_back(std::make_unique<std::vector<std::byte>>());
+    storage.push_back(std::make_unique<capture::RecordBytes>());
     capture::OperationWriter writer(*storage.back());
     auto& header = writer.begin(kind, 1);
     header.queue = queue;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -35,6 +37,16 @@ class LiveBuffers {
   std::mutex mutex_;
   std::unordered_set<StreamCommandBuffer<Api>*> all_;
 };
+
+/// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a
+/// thread that waits for them is woken too late to get them before the next call, and would wait for both.
+/// Not worth it for a few nodes: a program may have thousands of short stretches.
+inline void let_others_in(std::size_t nodes) {
+  constexpr std::size_t kMany = 48;
+  if (nodes >= kMany) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
 
 /// What a command buffer needs of its backend.
 template <class Api>
@@ -82,18 +94,28 @@ class StreamCommandBuffer final : public CommandBuffer {
   };
 
   Status_ add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  void choose_main() noexcept;
   Status_ join_before();
   Status_ record_end(Event* done);
   [[nodiscard]] bool before_launch(Stream<Api>* other) noexcept {
-    return parts_.order.covers(*main_, *other) || Api::query_stream(parts_.driver, other->handle) == Api::kSuccess;
+    return parts_.order.covers(*main_.stream, *other) ||
+           Api::query_stream(parts_.driver, other->handle) == Api::kSuccess;
   }
 
+  /// A stream whose work it contains.
+  struct Member {
+    Stream<Api>* stream = nullptr;
+    capture::ObjectId id = 0;
+  };
+
   StreamParts<Api> parts_;
-  Stream<Api>* main_ = nullptr;  ///< where it is launched
-  capture::ObjectId main_id_ = 0;
-  std::vector<Stream<Api>*> others_;  ///< other streams whose work it contains
-  std::vector<Stream<Api>*> free_;    ///< of those, the ones with work that does not come after any of main's
-  std::vector<Node> nodes_;           ///< with work of their own, by index
+  Member home_;                           ///< the stream of the first operation; never changes
+  std::vector<Member> members_;           ///< all, home first; never change
+  std::vector<Stream<Api>*> companions_;  ///< all but home; never change
+  Member main_;                           ///< where it is launched next
+  std::vector<Stream<Api>*> others_;      ///< all but that one
+  std::vector<Stream<Api>*> free_;        ///< with work that does not come after any of home's
+  std::vector<Node> nodes_;               ///< with work of their own, by index
   typename Api::GraphHandle graph_ = {};
   typename Api::ExecHandle executable_ = {};  ///< null if nothing in it has work of its own
   bool broken_ = false;                       ///< an update failed halfway, or the context is gone
@@ -116,7 +138,7 @@ template <class Api>
 void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
   const std::lock_guard guard(mutex_);
   for (StreamCommandBuffer<Api>* buffer : all_) {
-    if (buffer->main_ != nullptr && (context == Api::kNoContext || buffer->main_->context == context)) {
+    if (context == Api::kNoContext || buffer->home_.stream->context == context) {
       buffer->destroy();
       buffer->broken_ = true;
     }
@@ -126,10 +148,10 @@ void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcep
 template <class Api>
 void StreamCommandBuffer<Api>::destroy() noexcept {
   // A running graph is freed by the driver when it is done.
-  if (main_ == nullptr || (executable_ == nullptr && graph_ == nullptr)) {
+  if (executable_ == nullptr && graph_ == nullptr) {
     return;
   }
-  const typename Api::Scope scope(parts_.driver, main_->context);
+  const typename Api::Scope scope(parts_.driver, home_.stream->context);
   if (executable_ != nullptr) {
     static_cast<void>(Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr)));
   }
@@ -141,15 +163,20 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 template <class Api>
 auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                                       typename Api::StreamHandle uploader) -> Status_ {
-  parts_.live.add(this);
-  main_ = &Stream<Api>::of(graph.queue_of(nodes.front()).handle);
-  main_id_ = graph.queue_of(nodes.front()).id;
   for (const capture::NodeIndex node : nodes) {
     Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(node).handle);
-    if (stream != main_ && std::find(others_.begin(), others_.end(), stream) == others_.end()) {
-      others_.push_back(stream);
+    if (std::none_of(members_.begin(), members_.end(), [&](const Member& member) { return member.stream == stream; })) {
+      members_.push_back({stream, graph.queue_of(node).id});
     }
   }
+  home_ = main_ = members_.front();
+  for (const Member& member : members_) {
+    if (member.stream != home_.stream) {
+      companions_.push_back(member.stream);
+    }
+  }
+  others_ = companions_;
+  parts_.live.add(this);
   Status_ status = Api::create_graph(parts_.driver, &graph_);
   if (status == Api::kSuccess) {
     status = add_nodes(graph, nodes);
@@ -157,11 +184,13 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
   if (status != Api::kSuccess || nodes_.empty()) {
     return status;
   }
+  let_others_in(nodes_.size());
   status = Api::instantiate(parts_.driver, &executable_, graph_);
   if (status != Api::kSuccess) {
     executable_ = nullptr;
     return status;
   }
+  let_others_in(nodes_.size());
   // The first launch would have to wait for this.
   status = Api::upload(parts_.driver, executable_, uploader);
   return status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader);
@@ -173,7 +202,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     -> Status_ {
   std::vector<std::vector<typename Api::NodeHandle>> made(graph.size());
   std::vector<bool> inside(graph.size(), false);
-  std::vector<bool> after_main(graph.size(), false);
+  std::vector<bool> after_home(graph.size(), false);
   for (const capture::NodeIndex index : nodes) {
     std::vector<typename Api::NodeHandle> before;
     for (const capture::NodeIndex predecessor : graph.predecessors(index)) {
@@ -186,16 +215,17 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     inside[index] = true;
     Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(index).handle);
     const auto predecessors = graph.predecessors(index);
-    after_main[index] = stream == main_ || std::any_of(predecessors.begin(), predecessors.end(),
-                                                       [&](auto predecessor) { return after_main[predecessor]; });
+    after_home[index] =
+        stream == home_.stream || std::any_of(predecessors.begin(), predecessors.end(),
+                                              [&](auto predecessor) { return after_home[predecessor]; });
     const capture::OperationView operation = graph.operation(index);
-    if (has_work(operation) && !after_main[index] && std::find(free_.begin(), free_.end(), stream) == free_.end()) {
+    if (has_work(operation) && !after_home[index] && std::find(free_.begin(), free_.end(), stream) == free_.end()) {
       free_.push_back(stream);
     }
     Node node;
     node.index = index;
     if (has_work(operation)) {
-      const Status_ status = node.node.add(parts_.driver, graph_, before, main_->context, operation);
+      const Status_ status = node.node.add(parts_.driver, graph_, before, home_.stream->context, operation);
       if (status != Api::kSuccess) {
         return status;
       }
@@ -210,25 +240,46 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
   return Api::kSuccess;
 }
 
+/// The graph is launched at home, or on the stream that all others are linked to: at home it would have to wait for an
+/// event then where nothing needs to be waited for.
+template <class Api>
+void StreamCommandBuffer<Api>::choose_main() noexcept {
+  if (others_.empty()) {
+    return;
+  }
+  const Stream<Api>* const leader = parts_.links.leader_of(*home_.stream, companions_);
+  if (leader == main_.stream) {
+    return;
+  }
+  const auto chosen = std::find_if(members_.begin(), members_.end(),
+                                   [leader](const Member& member) { return member.stream == leader; });
+  *std::find(others_.begin(), others_.end(), chosen->stream) = main_.stream;
+  main_ = *chosen;
+}
+
 template <class Api>
 bool StreamCommandBuffer<Api>::ready() noexcept {
   if (others_.empty()) {
     return true;
   }
-  if (main_->id.load(std::memory_order_acquire) != main_id_) {
+  choose_main();
+  if (main_.stream->id.load(std::memory_order_acquire) != main_.id) {
     return true;  // enqueue() says what is wrong
   }
-  const typename Api::Scope scope(parts_.driver, main_->context);
+  const typename Api::Scope scope(parts_.driver, home_.stream->context);
   if (!std::all_of(others_.begin(), others_.end(), [this](Stream<Api>* other) { return before_launch(other); })) {
     return false;
   }
-  // What comes after nothing of main's must not wait for what main has unfinished: a host function, say, that ends only
-  // when the program has seen the other stream's work.
+  // What comes after nothing of home's must not wait for what main has unfinished: a host function, say, that ends only
+  // when the program has seen the other stream's work. (Elsewhere than on its home a graph is only launched if all
+  // others are behind that stream anyway.)
+  Stream<Api>& main = *main_.stream;
   return std::all_of(free_.begin(), free_.end(),
-                     [this](Stream<Api>* other) {
-                       return parts_.order.covers(*other, *main_) || parts_.links.is_behind(*other, *main_);
+                     [&](Stream<Api>* other) {
+                       return other == &main || parts_.order.covers(*other, main) ||
+                              parts_.links.is_behind(*other, main);
                      }) ||
-         Api::query_stream(parts_.driver, main_->handle) == Api::kSuccess;
+         Api::query_stream(parts_.driver, main.handle) == Api::kSuccess;
 }
 
 /// Work of other streams that is not known to come before the launch is waited for.
@@ -239,13 +290,13 @@ auto StreamCommandBuffer<Api>::join_before() -> Status_ {
       continue;
     }
     Status_ status = Api::kSuccess;
-    NativeEvent<Api>* event = parts_.events.take(main_->context, &status);
+    NativeEvent<Api>* event = parts_.events.take(home_.stream->context, &status);
     if (event == nullptr) {
       return status;
     }
     status = Api::record_event(parts_.driver, event->handle, other->handle);
     if (status == Api::kSuccess) {
-      status = Api::wait_event(parts_.driver, main_->handle, event->handle);
+      status = Api::wait_event(parts_.driver, main_.stream->handle, event->handle);
     }
     parts_.events.release(*event);
     if (status != Api::kSuccess) {
@@ -259,13 +310,13 @@ auto StreamCommandBuffer<Api>::join_before() -> Status_ {
 template <class Api>
 auto StreamCommandBuffer<Api>::record_end(Event* done) -> Status_ {
   Status_ status = Api::kSuccess;
-  NativeEvent<Api>* event = parts_.events.take(main_->context, &status);
+  NativeEvent<Api>* event = parts_.events.take(home_.stream->context, &status);
   if (event == nullptr) {
     return status;
   }
-  status = Api::record_event(parts_.driver, event->handle, main_->handle);
+  status = Api::record_event(parts_.driver, event->handle, main_.stream->handle);
   if (status == Api::kSuccess) {
-    parts_.links.ended(*main_, *event);
+    parts_.links.ended(*main_.stream, *event);
     *done = event->as_event();
   } else {
     parts_.events.release(*event);
@@ -275,16 +326,17 @@ auto StreamCommandBuffer<Api>::record_end(Event* done) -> Status_ {
 
 template <class Api>
 Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* done) noexcept {
-  if (broken_ || main_->id.load(std::memory_order_acquire) != main_id_) {
+  choose_main();
+  if (broken_ || main_.stream->id.load(std::memory_order_acquire) != main_.id) {
     return {Api::kInvalidHandle};
   }
-  const typename Api::Scope scope(parts_.driver, main_->context);
+  const typename Api::Scope scope(parts_.driver, home_.stream->context);
   if (scope.status() != Api::kSuccess) {
     return {scope.status()};
   }
-  parts_.links.settle_for(*main_, others_);
+  parts_.links.settle_for(*main_.stream, others_);
   for (const Event wait : waits) {
-    if (const Status_ status = Api::wait_event(parts_.driver, main_->handle, NativeEvent<Api>::of(wait).handle);
+    if (const Status_ status = Api::wait_event(parts_.driver, main_.stream->handle, NativeEvent<Api>::of(wait).handle);
         status != Api::kSuccess) {
       return {status};
     }
@@ -293,26 +345,26 @@ Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* do
     return {status};
   }
   if (executable_ != nullptr) {
-    if (const Status_ status = Api::launch(parts_.driver, executable_, main_->handle); status != Api::kSuccess) {
+    if (const Status_ status = Api::launch(parts_.driver, executable_, main_.stream->handle); status != Api::kSuccess) {
       return {status};
     }
   }
-  StreamOrder<Api>::submitted(*main_);
+  StreamOrder<Api>::submitted(*main_.stream);
   // The work is submitted: from here on a failure must not make anybody submit it again. Without an event
   // those who asked for one wait on the host instead, which is slow and right.
   if (done != nullptr && record_end(done) != Api::kSuccess) {
-    static_cast<void>(Api::synchronize(parts_.driver, main_->handle));
+    static_cast<void>(Api::synchronize(parts_.driver, main_.stream->handle));
   }
-  parts_.links.link(*main_, others_);
+  parts_.links.link(*main_.stream, others_);
   return {};
 }
 
 template <class Api>
 Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noexcept {
-  if (broken_ || executable_ == nullptr || main_->id.load(std::memory_order_acquire) != main_id_) {
+  if (broken_ || executable_ == nullptr || home_.stream->id.load(std::memory_order_acquire) != home_.id) {
     return {Api::kInvalidHandle};
   }
-  const typename Api::Scope scope(parts_.driver, main_->context);
+  const typename Api::Scope scope(parts_.driver, home_.stream->context);
   bool changed = false;
   auto node = nodes_.begin();
   for (const NodeUpdate& wanted : updates) {
@@ -324,7 +376,7 @@ Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noe
     Status_ status = Api::kSuccess;  // no node: an operation without work
     if (node != nodes_.end()) {
       try {
-        status = node->node.change(parts_.driver, executable_, main_->context, wanted.operation);
+        status = node->node.change(parts_.driver, executable_, home_.stream->context, wanted.operation);
       } catch (...) {
         status = Api::kOutOfMemory;
       }

@@ -45,17 +45,4 @@ bool KernelLaunch::read(const capture::OperationView& operation) {
   return true;
 }
 
-std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid, const Grid& block) noexcept {
-  return {3,
-          0,
-          0,
-          0,
-          std::uint64_t{grid.x} * block.x,
-          std::uint64_t{grid.y} * block.y,
-          std::uint64_t{grid.z} * block.z,
-          block.x,
-          block.y,
-          block.z};
-}
-
 }  // namespace refrain::backends

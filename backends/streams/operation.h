@@ -38,8 +38,26 @@ struct KernelLaunch {
   bool read(const capture::OperationView& operation);
 };
 
+/// Writes the words::kKernelCount words of a launch.
+inline void write_shape_words(std::uint64_t* words, const Grid& grid, const Grid& block) noexcept {
+  words[capture::words::kDimensions] = 3;
+  for (int i = 0; i < 3; ++i) {
+    words[capture::words::kOffset + i] = 0;
+  }
+  words[capture::words::kGlobal] = std::uint64_t{grid.x} * block.x;
+  words[capture::words::kGlobal + 1] = std::uint64_t{grid.y} * block.y;
+  words[capture::words::kGlobal + 2] = std::uint64_t{grid.z} * block.z;
+  words[capture::words::kLocal] = block.x;
+  words[capture::words::kLocal + 1] = block.y;
+  words[capture::words::kLocal + 2] = block.z;
+}
+
 /// Record words of a launch.
-[[nodiscard]] std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid,
-                                                                                  const Grid& block) noexcept;
+[[nodiscard]] inline std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid,
+                                                                                         const Grid& block) noexcept {
+  std::array<std::uint64_t, capture::words::kKernelCount> words;
+  write_shape_words(words.data(), grid, block);
+  return words;
+}
 
 }  // namespace refrain::backends

@@ -20,7 +20,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "capture/operation.h"
@@ -47,6 +47,57 @@ struct GraphEnd {
   std::uint64_t epoch = 0;            ///< see StreamOrder::epoch()
 };
 
+/// What the newest work of a stream comes after, as far as it is remembered: up to which submission of which others.
+/// Asked several times for each graph over several streams, hence without a lock. Thread-safe.
+class ComesAfter {
+ public:
+  /// The newest work comes after submission `tail` of `other` (any address), as known in `epoch`.
+  void note(const void* other, std::uint64_t tail, std::uint64_t epoch) noexcept {
+    std::uint32_t before = version_.load(std::memory_order_relaxed);
+    while ((before & 1U) != 0 ||
+           !version_.compare_exchange_weak(before, before + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+      std::this_thread::yield();  // another thread is at the stores below
+      before = version_.load(std::memory_order_relaxed);
+    }
+    Entry* place = nullptr;
+    for (Entry& known : entries_) {
+      if (known.other.load(std::memory_order_relaxed) == other) {
+        place = &known;
+        break;
+      }
+    }
+    if (place == nullptr) {
+      place = &entries_[next_++ % entries_.size()];  // the oldest one
+    }
+    place->other.store(other, std::memory_order_release);
+    place->tail.store(tail, std::memory_order_release);
+    place->epoch.store(epoch, std::memory_order_release);
+    version_.store(before + 2, std::memory_order_release);
+  }
+  /// True if exactly that was noted. While it is being changed: false, which only means that nobody knows.
+  [[nodiscard]] bool knows(const void* other, std::uint64_t tail, std::uint64_t epoch) const noexcept {
+    const std::uint32_t before = version_.load(std::memory_order_acquire);
+    bool found = false;
+    for (const Entry& known : entries_) {
+      if (known.other.load(std::memory_order_acquire) == other) {
+        found =
+            known.tail.load(std::memory_order_acquire) == tail && known.epoch.load(std::memory_order_acquire) == epoch;
+        break;
+      }
+    }
+    return found && (before & 1U) == 0 && version_.load(std::memory_order_relaxed) == before;
+  }
+
+ private:
+  struct Entry {
+    std::atomic<const void*> other{nullptr};
+    std::atomic<std::uint64_t> tail{0}, epoch{0};
+  };
+  std::atomic<std::uint32_t> version_{0};  ///< odd while an entry is being changed
+  std::uint32_t next_ = 0;
+  std::array<Entry, 8> entries_;
+};
+
 /// Never freed, so that a graph that outlives its stream finds `id` changed, not freed memory.
 /// capture::QueueInfo::handle and OperationHeader::queue_handle are its address.
 template <class Api>
@@ -60,14 +111,7 @@ struct Stream {
 
   [[nodiscard]] static Stream& of(capture::Handle handle) noexcept { return *reinterpret_cast<Stream*>(handle); }
 
-  struct After {
-    const Stream* stream = nullptr;
-    std::uint64_t tail = 0;
-    std::uint64_t epoch = 0;
-  };
-  std::mutex after_mutex;
-  std::array<After, 8> after{};  ///< what the newest work of this stream comes after; oldest entry is replaced
-  std::uint32_t next_after = 0;
+  ComesAfter after;
 
   // See stream_links.h; guarded by its lock, except `linked`.
   std::atomic<bool> linked{false};  ///< behind another stream, or others are behind this one
@@ -109,31 +153,14 @@ void StreamOrder<Api>::waits_for(Stream<Api>& stream, const StreamPoint<Api>& po
   if (point.stream == nullptr || point.stream == &stream) {
     return;
   }
-  const std::lock_guard guard(stream.after_mutex);
-  typename Stream<Api>::After* place = nullptr;
-  for (auto& known : stream.after) {
-    if (known.stream == point.stream) {
-      place = &known;
-      break;
-    }
-  }
-  if (place == nullptr) {
-    place = &stream.after[stream.next_after++ % stream.after.size()];
-  }
-  *place = {point.stream, point.tail, epoch_.load(std::memory_order_relaxed)};
+  stream.after.note(point.stream, point.tail, epoch_.load(std::memory_order_relaxed));
 }
 
 template <class Api>
 bool StreamOrder<Api>::covers(Stream<Api>& stream, const Stream<Api>& other) noexcept {
   const std::uint64_t epoch = epoch_.load(std::memory_order_relaxed);
   const std::uint64_t tail = other.tail.load(std::memory_order_relaxed);
-  const std::lock_guard guard(stream.after_mutex);
-  for (const auto& known : stream.after) {
-    if (known.stream == &other) {
-      return known.tail == tail && known.epoch == epoch;
-    }
-  }
-  return false;
+  return stream.after.knows(&other, tail, epoch);
 }
 
 }  // namespace refrain::backends

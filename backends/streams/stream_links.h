@@ -73,6 +73,8 @@ class StreamLinks {
     const std::lock_guard guard(mutex_);
     return stream.behind == &main;
   }
+  /// The one of `others` to which all the rest and `home` are linked; `home` if there is none.
+  [[nodiscard]] const Stream<Api>* leader_of(const Stream<Api>& home, Streams others) noexcept;
   /// A stream is destroyed, or its context: nothing is to be done for it any more.
   void forget(Stream<Api>& stream) noexcept;
 
@@ -266,6 +268,18 @@ void StreamLinks<Api>::settle_for(Stream<Api>& main, Streams others) noexcept {
       unlink(*before, *other);
     }
   }
+}
+
+template <class Api>
+const Stream<Api>* StreamLinks<Api>::leader_of(const Stream<Api>& home, Streams others) noexcept {
+  if (!home.linked.load(std::memory_order_acquire)) {
+    return &home;
+  }
+  const std::lock_guard guard(mutex_);
+  const Stream<Api>* const leader = home.behind;
+  const auto suits = [leader](const Stream<Api>* other) { return other == leader || other->behind == leader; };
+  const bool member = leader != nullptr && std::find(others.begin(), others.end(), leader) != others.end();
+  return member && std::all_of(others.begin(), others.end(), suits) ? leader : &home;
 }
 
 template <class Api>

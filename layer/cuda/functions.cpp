@@ -104,10 +104,7 @@ constexpr std::uint64_t kCacheConfig = 1ULL << 32U;
 
 }  // namespace
 
-const FunctionState* find_function(CUfunction handle) noexcept {
-  if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) [[likely]] {
-    return known;
-  }
+const FunctionState* adopt_function(CUfunction handle) noexcept {
   FunctionState* made = objects.functions.make();
   if (made == nullptr) {
     return nullptr;

@@ -51,6 +51,7 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     }
     static auto& hooks = *new streams::Hooks<CudaLayer>;
     runtime.recorder = open_recorder(settings);
+    runtime.replays = env::replays(settings);
     runtime.backend = new backends::CudaBackend(runtime.driver);
     auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
     engine_pointer.store(made, std::memory_order_release);

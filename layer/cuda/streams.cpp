@@ -88,11 +88,10 @@ CUresult unload(const replay::EntryPoint& entry_point, Unload&& call) noexcept {
 
 }  // namespace
 
-StreamState* find_stream(CUstream handle, DefaultStream by_default) noexcept {
+StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexcept {
   const auto value = handle_of(handle);
-  if (value > 2) [[likely]] {
-    StreamState* known = objects.streams.find(value);
-    return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
+  if (value > 2) {
+    return Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
   CUcontext context = nullptr;
   if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {

@@ -78,6 +78,7 @@ replay::Engine* decide() noexcept {
     const env::Settings& settings = state().settings;
     static auto& hooks = *new streams::Hooks<HipLayer>;
     runtime.recorder = open_recorder(settings);
+    runtime.replays = env::replays(settings);
     runtime.backend = new backends::HipBackend(runtime.driver);
     auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
     engine_pointer.store(made, std::memory_order_release);

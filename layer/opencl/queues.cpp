@@ -99,7 +99,7 @@ DeviceEntry& device_entry(cl_device_id device) {
 
 /// The smallest well-formed record of a kind: what can be recorded depends on the kind.
 const char* why_not(OperationKind kind, const capture::QueueInfo& queue) {
-  std::vector<std::byte> storage;
+  capture::RecordBytes storage;
   capture::OperationWriter writer(storage);
   writer.begin(kind, 0);
   const int words = capture::word_count_of(kind);

@@ -46,6 +46,9 @@ class Hooks final : public replay::LayerHooks {
     record.set_point(backends::StreamOrder<Api>::now(stream));
   }
 
+  /// An event that is recorded several times in a graph is recorded once behind it.
+  [[nodiscard]] bool newest_first() const noexcept override { return true; }
+
   /// Nothing can be retained. The backend refuses to record what is gone, and whoever destroys something waits until
   /// nothing is being recorded.
   bool retain_objects(const capture::OperationView& /*operation*/) noexcept override { return true; }

@@ -46,8 +46,8 @@ inline std::span<const std::byte> buffer_of(void** extra, const void* end) noexc
   if (launch.unholdable != nullptr) {
     return launch.unholdable;
   }
-  if (launch.parameters == nullptr && !function->offsets.empty()) {
-    const std::size_t last = function->offsets.size() - 1;
+  if (launch.parameters == nullptr && !function->buffer_offsets.empty()) {
+    const std::size_t last = function->buffer_offsets.size() - 1;
     if (launch.buffer.size() < function->buffer_offsets[last] + function->descriptors[last].size) {
       return "its argument buffer does not fit the kernel";
     }
@@ -55,36 +55,65 @@ inline std::span<const std::byte> buffer_of(void** extra, const void* end) noexc
   return nullptr;
 }
 
-inline void describe_launch(const Launch& launch, const FunctionState* function, bool readable,
-                            capture::OperationWriter& writer, Token token) {
-  const auto words = backends::shape_words(launch.grid, launch.block);
+/// A parameter in the record: its bytes, and zeros up to the next multiple of eight. Returns the place of the next one.
+inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {
+  constexpr std::uint32_t kWord = sizeof(std::uint64_t);
+  if (size == kWord) [[likely]] {
+    std::memcpy(to, from, kWord);
+    return to + kWord;
+  }
+  if (size == sizeof(std::uint32_t)) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, from, sizeof(value));
+    const std::uint64_t padded = value;
+    std::memcpy(to, &padded, kWord);
+    return to + kWord;
+  }
+  if (size == 0) {
+    return to;
+  }
+  const std::uint32_t words = (size - 1) / kWord;
+  std::memset(to + words * kWord, 0, kWord);
+  std::memcpy(to, from, size);
+  return to + (words + 1) * kWord;
+}
+
+[[gnu::always_inline]] inline void describe_launch(const Launch& launch, const FunctionState* function, bool readable,
+                                                   capture::OperationWriter& writer, Token token) {
+  const std::size_t known = readable ? function->descriptors.size() : 0;
+  const std::size_t bytes = readable ? function->value_bytes : 0;
   capture::ArgumentDescriptor more;
   more.kind = capture::ArgumentKind::kValue;
   more.size = static_cast<std::uint32_t>(launch.more.size());
-  const std::span<const capture::ArgumentDescriptor> descriptors =
-      readable ? std::span<const capture::ArgumentDescriptor>(function->descriptors)
-               : std::span<const capture::ArgumentDescriptor>();
   const bool with_more = readable && !launch.more.empty();
-  const std::size_t bytes = readable ? function->value_bytes : 0;
-  const std::span<std::byte> values =
-      writer.begin_kernel_values(token, words, descriptors, {&more, with_more ? std::size_t{1} : std::size_t{0}},
-                                 bytes + (with_more ? more.stored_bytes() : 0));
-  capture::OperationHeader& header = writer.header();
-  header.function = function != nullptr ? function->id : 0;
-  header.function_handle = launch.function;
+  const auto sections =
+      writer.begin_kernel_sections(token, known + (with_more ? 1 : 0), bytes + (with_more ? more.stored_bytes() : 0));
+  sections.header.function = function != nullptr ? function->id : 0;
+  sections.header.function_handle = launch.function;
+  backends::write_shape_words(sections.words, launch.grid, launch.block);
   if (readable) {
-    for (std::size_t i = 0; i < function->offsets.size(); ++i) {
-      const void* from =
-          launch.parameters != nullptr ? launch.parameters[i] : launch.buffer.data() + function->buffer_offsets[i];
-      std::memcpy(values.data() + function->offsets[i], from, function->descriptors[i].size);
-    }
-    if (with_more) {
-      std::memcpy(values.data() + bytes, launch.more.data(), launch.more.size());
+    const capture::ArgumentDescriptor* const descriptors = function->descriptors.data();
+    const std::size_t count = known - 1;
+    std::byte* value = sections.values;
+    if (launch.parameters != nullptr) [[likely]] {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::memcpy(&sections.arguments[i], &descriptors[i], sizeof(more));
+        value = copy_parameter(value, launch.parameters[i], descriptors[i].size);
+      }
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::memcpy(&sections.arguments[i], &descriptors[i], sizeof(more));
+        value = copy_parameter(value, launch.buffer.data() + function->buffer_offsets[i], descriptors[i].size);
+      }
     }
     // The dynamic shared memory is the descriptor behind the parameters'.
-    auto* written = reinterpret_cast<capture::ArgumentDescriptor*>(
-        values.data() - (descriptors.size() + (with_more ? 1 : 0)) * sizeof(more));
-    written[descriptors.size() - 1].size = launch.shared_bytes;
+    std::memcpy(&sections.arguments[count], &descriptors[count], sizeof(more));
+    sections.arguments[count].size = launch.shared_bytes;
+    if (with_more) {
+      sections.arguments[known] = more;
+      std::memset(sections.values + bytes, 0, more.stored_bytes());
+      std::memcpy(sections.values + bytes, launch.more.data(), launch.more.size());
+    }
   }
   writer.finish();
 }

@@ -14,7 +14,6 @@ void FunctionState::add_parameter(std::uint32_t size, std::uint32_t buffer_offse
   descriptor.kind = capture::ArgumentKind::kValue;
   descriptor.size = size;
   descriptors.push_back(descriptor);
-  offsets.push_back(value_bytes);
   buffer_offsets.push_back(buffer_offset);
   value_bytes += static_cast<std::uint32_t>(descriptor.stored_bytes());
 }

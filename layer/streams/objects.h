@@ -48,6 +48,8 @@ struct StreamRuntime {
   typename Api::Driver driver;
   backends::StreamBackend<Api>* backend = nullptr;
   capture::Recorder* recorder = nullptr;  ///< in capture mode
+  /// Graphs may be launched: the order of streams counts.
+  bool replays = false;
   /// Stream captures of the application under way: nothing is looked at meanwhile.
   std::atomic<std::uint32_t> captures{0};
 };
@@ -115,7 +117,6 @@ struct FunctionState {
   std::string name;
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
-  std::vector<std::uint32_t> offsets;         ///< of each parameter among the record's values
   std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::uint32_t value_bytes = 0;
   const char* unholdable = nullptr;
@@ -123,7 +124,6 @@ struct FunctionState {
     handle.store(0, std::memory_order_relaxed);
     name.clear();
     descriptors.clear();
-    offsets.clear();
     buffer_offsets.clear();
     value_bytes = 0;
     unholdable = nullptr;

@@ -37,9 +37,9 @@ inline std::uint64_t per_thread_key(std::uint64_t context) noexcept {
 /// To be called before work is submitted to `stream` or waited for: what other threads hold and must come first
 /// is flushed.
 template <class Api>
-void settle(replay::Engine& running, StreamState<Api>& stream) noexcept {
+[[gnu::always_inline]] inline void settle(replay::Engine& running, StreamState<Api>& stream) noexcept {
   running.settle(stream.slot);
-  if (!running.anything_held()) {
+  if (!running.anything_held() || stream.slot.info.default_order == capture::DefaultOrder::kNone) {
     return;
   }
   switch (stream.slot.info.default_order) {

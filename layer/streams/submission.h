@@ -26,7 +26,7 @@ struct Call {
 
 /// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than doze().
 template <class L>
-replay::Lane* sleeping_lane() noexcept {
+[[gnu::always_inline]] inline replay::Lane* sleeping_lane() noexcept {
   replay::Lane* lane = replay::Lane::current;
   if (lane == nullptr || !lane->asleep()) [[likely]] {
     return nullptr;
@@ -48,7 +48,7 @@ StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
 /// True while nothing may be looked at: the engine is not at work, or the application captures a stream (asking
 /// the driver about a stream could then invalidate the capture).
 template <class L>
-[[nodiscard]] bool passing() noexcept {
+[[nodiscard, gnu::always_inline]] inline bool passing() noexcept {
   return L::runtime().captures.load(std::memory_order_relaxed) != 0 || L::engine() == nullptr;
 }
 
@@ -88,7 +88,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
   const auto issued = [&](StatusOf<L> status, std::uint32_t host_ns) {
-    backends::StreamOrder<typename L::Api>::submitted(stream->stream);
+    if (L::runtime().replays) {
+      backends::StreamOrder<typename L::Api>::submitted(stream->stream);
+    }
     const auto result = static_cast<StatusOf<L>>(lane.issued(status, host_ns));
     if (result != status) [[unlikely]] {
       L::on_held_error(result);

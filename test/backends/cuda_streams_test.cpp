@@ -132,6 +132,18 @@ TEST_CASE_METHOD(
   CHECK_FALSE(one.linked);
 }
 
+TEST_CASE_METHOD(Streams, "a graph whose streams are all linked to one of them is launched there, any other at home") {
+  const std::vector<CudaStream*> without_two{&one, &three};
+  const std::vector<CudaStream*> only_three{&three};
+  CHECK(links.leader_of(one, others) == &one);  // no links at all
+  links.link(one, others);
+  CHECK(links.leader_of(one, others) == &one);
+  CHECK(links.leader_of(two, without_two) == &one);
+  CHECK(links.leader_of(two, only_three) == &two);  // where they are linked to has no part in it
+  links.settle(three);
+  CHECK(links.leader_of(two, without_two) == &two);
+}
+
 TEST_CASE_METHOD(Streams, "nothing waits for a graph whose stream is idle") {
   links.link(one, others);
   query_result = CUDA_SUCCESS;
@@ -226,7 +238,7 @@ TEST_CASE_METHOD(Streams, "a stream that is destroyed leaves no link") {
 
 TEST_CASE_METHOD(Streams, "where the driver refuses a wait of held work, the host waits: more is held behind it") {
   CudaBackend backend(driver);
-  std::vector<std::byte> bytes;
+  capture::RecordBytes bytes;
   capture::OperationWriter writer(bytes);
   writer.begin(capture::OperationKind::kEventWait, 1).queue_handle = reinterpret_cast<std::uint64_t>(&two);
   writer.finish();

@@ -48,7 +48,7 @@ class RecordMaker {
  private:
   capture::QueueInfo queue_;
   std::uint64_t sequence_ = 0;
-  std::deque<std::vector<std::byte>> storage_;
+  std::deque<capture::RecordBytes> storage_;
 };
 
 /// Operations in order on one queue; `edges` by hand.

@@ -68,7 +68,7 @@ class TestRecord {
     writer.begin(kind, token);
     return writer;
   }
-  std::vector<std::byte> bytes_;
+  RecordBytes bytes_;
 };
 
 inline void describe_program(Recorder& recorder) {

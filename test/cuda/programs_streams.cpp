@@ -12,46 +12,6 @@ constexpr Word kCount = 32;
 constexpr int kRounds = 200;
 }  // namespace
 
-/// Four branches that come together.
-PROGRAM(fork_join) {
-  const Device gpu;
-  CUstream main_stream = make_stream();
-  CUstream branches[4];
-  CUevent done[4];
-  CUdeviceptr parts[4];
-  for (int i = 0; i < 4; ++i) {
-    branches[i] = make_stream();
-    done[i] = make_event();
-    parts[i] = filled(kCount, static_cast<Word>(i));
-  }
-  CUevent start = make_event();
-  const CUdeviceptr x = filled(kCount, 100);
-  CUfunction mix = gpu.function("mix_in");
-  for (int round = 0; round < kRounds; ++round) {
-    mix_in(main_stream, mix, x, parts[0], kCount, 1);
-    CHECK_CU(cuEventRecord(start, main_stream));
-    for (int i = 0; i < 4; ++i) {
-      CHECK_CU(cuStreamWaitEvent(branches[i], start, 0));
-      for (Word j = 0; j < 3; ++j) {
-        mix_in(branches[i], mix, parts[i], x, kCount, j);
-      }
-      CHECK_CU(cuEventRecord(done[i], branches[i]));
-    }
-    for (int i = 0; i < 4; ++i) {
-      CHECK_CU(cuStreamWaitEvent(main_stream, done[i], 0));
-    }
-    for (const CUdeviceptr part : parts) {
-      mix_in(main_stream, mix, x, part, kCount, 5);
-    }
-    CHECK_CU(cuStreamSynchronize(main_stream));
-  }
-  print("x", x, kCount);
-  for (const CUdeviceptr part : parts) {
-    print("part", part, kCount);
-  }
-  return 0;
-}
-
 /// Events with times: never held, and their order is that of the work.
 PROGRAM(timing) {
   const Device gpu;

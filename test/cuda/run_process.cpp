@@ -29,7 +29,8 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
   std::filesystem::remove(log);
   const std::string folder = std::filesystem::path(SIM_CUDA).parent_path();
   // Only what concerns CUDA is looked at: this machine may have AMD's runtime, too.
-  std::string line = "exec env -u LD_PRELOAD -u LD_AUDIT REFRAIN_HIP=off LD_LIBRARY_PATH=" + quoted(folder) + " SIM_LOG=" + quoted(log);
+  std::string line = "exec env -u LD_PRELOAD -u LD_AUDIT REFRAIN_HIP=off LD_LIBRARY_PATH=" + quoted(folder) +
+                     " SIM_LOG=" + quoted(log);
   for (const std::string& change : environment) {
     line += " " + quoted(change);
   }

@@ -22,9 +22,10 @@
 #include "layer/cuda/driver.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/driver_search.h"
-#include "layer/elf_exports.h"
 #include "layer/cuda/export_tables.h"
 #include "layer/cuda/wrappers.h"
+#include "layer/elf_exports.h"
+#include "layer/streams/launch.h"
 
 extern "C" CUresult cuProfilerStart();
 
@@ -82,6 +83,61 @@ double take_everything(long a, long b, long c, long d, long e, long f, long g, l
 }
 
 }  // namespace
+
+TEST_CASE("a launch's record holds every parameter, and zeros between them, whatever was there before") {
+  const std::uint32_t sizes[] = {1, 3, 4, 5, 8, 12, 0, 16, 2};
+  streams::FunctionState function;
+  std::vector<std::byte> buffer;
+  std::vector<void*> parameters;
+  for (const std::uint32_t size : sizes) {
+    function.add_parameter(size, static_cast<std::uint32_t>(buffer.size()));
+    for (std::uint32_t i = 0; i < size; ++i) {
+      buffer.push_back(static_cast<std::byte>(0x10 + buffer.size()));
+    }
+  }
+  function.end_parameters();
+  for (const std::uint32_t offset : function.buffer_offsets) {
+    parameters.push_back(buffer.data() + offset);
+  }
+  const std::uint64_t extra = 0x1122334455667788;
+  const bool in_buffer = GENERATE(false, true);
+  const bool with_more = GENERATE(false, true);
+  const streams::Launch launch{entry::cuLaunchKernel,
+                               77,
+                               {2, 3, 4},
+                               {32, 2, 1},
+                               48,
+                               in_buffer ? nullptr : parameters.data(),
+                               in_buffer ? std::span<const std::byte>(buffer) : std::span<const std::byte>(),
+                               nullptr,
+                               with_more ? std::as_bytes(std::span(&extra, 1)).first(6) : std::span<const std::byte>()};
+  CHECK(streams::reason_not_to_hold(launch, &function) == nullptr);
+  capture::RecordBytes storage(1024, std::byte{0xAB});
+  storage.clear();
+  capture::OperationWriter writer(storage);
+  streams::describe_launch(launch, &function, true, writer, 5);
+  REQUIRE(capture::OperationView::well_formed(storage));
+  const capture::OperationView view(storage.data());
+  CHECK(view.token() == 5);
+  CHECK(view.header().function_handle == 77);
+  CHECK(view.words()[capture::words::kGlobal] == 64);
+  CHECK(view.words()[capture::words::kOffset] == 0);
+  CHECK(view.words()[capture::words::kLocal + 1] == 2);
+  REQUIRE(view.arguments().size() == std::size(sizes) + (with_more ? 2 : 1));
+  CHECK(view.arguments()[std::size(sizes)].size == 48);
+  std::vector<std::byte> expected;
+  const auto add = [&](const std::byte* from, std::size_t size) {
+    expected.insert(expected.end(), from, from + size);
+    expected.resize((expected.size() + 7) / 8 * 8);
+  };
+  for (std::size_t i = 0; i < std::size(sizes); ++i) {
+    add(buffer.data() + function.buffer_offsets[i], sizes[i]);
+  }
+  if (with_more) {
+    add(reinterpret_cast<const std::byte*>(&extra), 6);
+  }
+  CHECK(std::equal(expected.begin(), expected.end(), view.values().begin(), view.values().end()));
+}
 
 TEST_CASE("the list has every function of cuda.h 13.0 once") {
   std::set<std::string> names;

@@ -75,6 +75,10 @@ class Arguments {
     return value;
   }
   int integer(const std::string& name, int otherwise) { return static_cast<int>(number(name, otherwise)); }
+  std::string text(const std::string& name, const std::string& otherwise) {
+    std::string value = take(name);
+    return value.empty() ? otherwise : value;
+  }
 
   /// To be called last.
   void nothing_left() const {

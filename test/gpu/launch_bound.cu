@@ -11,7 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--no-sync] [--graph | --compare]\n"
+    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--no-sync] [--graph | --compare | "
+    "--delays]\n"
     "             [--iterations N] [--warmup N] [--rounds N]\n"
     "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
     "  --scalar N    N kernels, one scalar changes with every launch\n"
@@ -19,7 +20,8 @@ constexpr const char* kUsage =
     "  --fork        400 kernels on four streams that fork and join\n"
     "  --host-us X   busy work of the host before every launch\n"
     "  --no-sync     wait only after every tenth iteration\n"
-    "  --compare     eager and graph in turn, in one process";
+    "  --compare     eager and graph in turn, in one process\n"
+    "  --delays      how long single launches take instead, from the first one on (with --kernels)";
 
 constexpr int kStreams = 4;
 constexpr int kPerStream = 100;
@@ -42,7 +44,7 @@ struct Options {
   enum class Kind { kKernels, kScalar, kOps3, kFork } kind = Kind::kKernels;
   int kernels = 1000;
   double host_us = 0;
-  bool sync = true, graph = false, compare = false;
+  bool sync = true, graph = false, compare = false, delays = false;
   int iterations = 200, warmup = 300, rounds = 5;
 
   int launches() const {
@@ -69,6 +71,7 @@ Options parse(int argc, char** argv) {
   options.sync = !arguments.flag("no-sync");
   options.graph = arguments.flag("graph");
   options.compare = arguments.flag("compare");
+  options.delays = arguments.flag("delays");
   options.iterations = std::max(1, arguments.integer("iterations", options.iterations));
   options.warmup = arguments.integer("warmup", options.warmup);
   options.rounds = std::max(1, arguments.integer("rounds", options.rounds));
@@ -86,6 +89,10 @@ class Bench {
     CHECK_CUDA(cudaMemset(cells_, 0, cells_count_ * sizeof *cells_));
     CHECK_CUDA(cudaMallocHost(&pinned_, sizeof *pinned_));
     *pinned_ = 0;
+    if (options_.delays) {
+      delays_.resize(static_cast<std::size_t>(options_.warmup + options_.iterations) * cells_count_);  // touched now
+      delays_.clear();
+    }
     if (options_.graph || options_.compare) make_graph();
     CHECK_CUDA(cudaDeviceSynchronize());
   }
@@ -120,7 +127,9 @@ class Bench {
   void submit_kernels() {
     for (int k = 0; k < options_.kernels; ++k) {
       work_on_host(options_.host_us);
+      const auto start = options_.delays ? Clock::now() : Clock::time_point();
       tiny<<<1, 32, 0, streams_[0]>>>(cells_ + k, static_cast<unsigned>(k));
+      if (options_.delays) delays_.push_back(std::chrono::duration<float, std::micro>(Clock::now() - start).count());
     }
   }
 
@@ -222,6 +231,28 @@ class Bench {
     CHECK_CUDA(cudaGetLastError());
   }
 
+  /// The first iteration loads the kernel and does not count.
+  void print_delays() {
+    const auto first =
+        static_cast<std::ptrdiff_t>(std::min(delays_.size(), static_cast<std::size_t>(options_.kernels)));
+    std::vector<float> delays(delays_.begin() + first, delays_.end());
+    std::string late;
+    for (std::size_t i = 0; i < delays.size(); ++i) {
+      if (delays[i] <= 200.0F) continue;
+      late += (late.empty() ? "[" : ", [") + std::to_string(1 + i / cells_count_) + ", " +
+              std::to_string(i % cells_count_) + ", " + std::to_string(static_cast<int>(delays[i])) + "]";
+    }
+    std::sort(delays.begin(), delays.end());
+    if (delays.empty()) return;
+    const auto part = [&](double share) {
+      return static_cast<double>(delays[static_cast<std::size_t>(share * static_cast<double>(delays.size() - 1))]);
+    };
+    std::printf(
+        ", \"delays_us\": {\"median\": %.2f, \"p99\": %.2f, \"p999\": %.2f, \"p9999\": %.2f, \"longest\": %.1f, "
+        "\"launches\": %zu, \"over_200\": [%s]}",  // each: iteration, launch, microseconds
+        part(0.5), part(0.99), part(0.999), part(0.9999), part(1), delays.size(), late.c_str());
+  }
+
   static void print_times(const char* name, const std::vector<double>& times) {
     if (times.empty()) return;
     std::printf(", \"%s_us\": {\"median\": %.3f, \"min\": %.3f, \"samples\": %zu}", name, gpu_test::median(times),
@@ -239,6 +270,7 @@ class Bench {
                 options_.sync ? "true" : "false", iteration_);
     print_times("eager", eager);
     print_times("graph", graph);
+    print_delays();
     std::printf(", \"total_s\": %.3f, \"checksum\": \"%016llx\"}\n", total,
                 static_cast<unsigned long long>(checksum.value()));
   }
@@ -255,6 +287,7 @@ class Bench {
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> nodes_;
   cudaKernelNodeParams node_parameters_{};
+  std::vector<float> delays_;  ///< microseconds
 };
 
 }  // namespace

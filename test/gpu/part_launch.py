@@ -25,7 +25,7 @@ def measure(results, name, arguments, settings):
         return None
     if settings is not None and not done.report:
         results.problem(f"launch_bound, {name}: no report: the layer was not in")
-    return lines[-1] | {"replayed": harness.share(done.report)}
+    return lines[-1] | {"replayed": harness.share(done.report), "report": done.report}
 
 
 def run_case(results, options, name, arguments, gain, against_graph):
@@ -52,9 +52,33 @@ def run_case(results, options, name, arguments, gain, against_graph):
     if gain is not None:
         results.row("launch", "  eager / Refrain", f"{eager / layered:.2f}", f">= {gain:.2f}", eager / layered >= gain)
     if against_graph is not None:
-        results.row("launch", "  Refrain / hand-made graph", f"{layered / beside:.3f}", f"<= {against_graph:.2f}",
-                    layered / beside <= against_graph)
+        # Both of one process: from one to the next the GPU's and the processor's clocks may differ.
+        ratio = harness.median([entry["eager_us"]["median"] / entry["graph_us"]["median"] for entry in runs[1]])
+        results.row("launch", "  Refrain / hand-made graph", f"{ratio:.3f}", f"<= {against_graph:.2f}",
+                    ratio <= against_graph)
     results.row("launch", "  own graph: Refrain / plain", f"{beside / graph:.3f}", "<= 1.02", beside / graph <= 1.02)
+
+
+def run_delays(results, options):
+    """How late single launches are, from the program's start on, while stretches are recorded and graphs are built."""
+    if not harness.LAYER.exists():
+        return
+
+    def delays(settings):
+        done = harness.run([BIN / "cuda" / "launch_bound", "--kernels", "1000", "--delays"], settings)
+        lines = done.lines()
+        if not lines:
+            results.problem(f"launch_bound --delays: {done.why()}")
+        return lines[-1]["delays_us"] | {"report": done.report} if lines else None
+
+    plain, layered = harness.interleaved(max(options.rounds, 3), lambda: delays(None), lambda: delays(DEFAULT))
+    if None in plain or None in layered:
+        return
+    results.figure("launch", "delays", {"plain": plain, "refrain": layered})
+    for name, key in [("99.99 % of launches within", "p9999"), ("longest launch", "longest")]:
+        before, after = (harness.median([entry[key] for entry in column]) for column in (plain, layered))
+        results.row("launch", f"{name}: plain, Refrain", f"{before:.0f}, {after:.0f} us", "<= plain + 200",
+                    after - before <= 200)
 
 
 def run_costs(results, options):
@@ -90,7 +114,8 @@ def run_costs(results, options):
                                       ("neutral call", "cuCtxGetCurrent_ns", 3, (plain, observe)),
                                       ("launch, observe", "cuLaunchKernel_ns", 60, (plain, observe)),
                                       ("no-op launch, observe", "cuLaunchKernel_ns", 60, (bare, observe_bare))]:
-        before, after = (harness.median([entry[call] for entry in column]) for column in columns)
+        # The least of all runs: some run on a processor that is slower by half for a while.
+        before, after = (min(entry[call] for entry in column) for column in columns)
         results.row("launch", f"{name}: {call.removesuffix('_ns')}", f"{before:.1f} -> {after:.1f} ns "
                     f"({after - before:+.1f})", f"<= +{most} ns", after - before <= most)
 
@@ -98,4 +123,5 @@ def run_costs(results, options):
 def run(results, options):
     for name, arguments, gain, against_graph in CASES[:7] if options.quick else CASES:
         run_case(results, options, name, arguments, gain, against_graph)
+    run_delays(results, options)
     run_costs(results, options)

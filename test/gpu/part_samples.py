@@ -92,7 +92,7 @@ def run_command(results, _options):
     if not hooked.startswith("yes"):
         results.problem(f"refrain doctor, CUDA: {hooked}")
     results.row("command", "refrain doctor", hooked[:38], "hooked: yes", hooked.startswith("yes"))
-    command = [program("heat"), "--iterations", "3000", "--report-every", "50"]
+    command = [program("heat"), "--iterations", "9950", "--report-every", "50"]
     plain = harness.run(command)
     layered = harness.run([refrain, "run", "--", *command])
     good = plain.status == layered.status == 0 and harness.comparable(plain) == harness.comparable(layered)

@@ -13,12 +13,13 @@ using random_test::Word;
 using random_test::Worker;
 
 constexpr const char* kUsage =
-    "random_program [--seed S] [--steps N] [--threads T] [--programs P] [--seconds X] [--careful]\n"
+    "random_program [--seed S] [--steps N] [--threads T] [--programs P] [--seconds X] [--parts] [--careful]\n"
     "  --seed S      the first program's seed; the next ones count up (default: 1)\n"
     "  --steps N     loops per thread in one program (default: 16)\n"
     "  --threads T   host threads (default: drawn per program, 1 to 4)\n"
     "  --programs P  so many programs (default: 1)\n"
     "  --seconds X   instead of a number: programs until X seconds have passed\n"
+    "  --parts       checksums of all buffers, in the order of random_worker.h, as well\n"
     "  --careful     wait before pageable memory is used again\n"
     "  --without M   leave out some kinds of operations: bit K of the mask is kind K (random_operations.h)\n"
     "  --settle M    wait for the device before and after operations of these kinds";
@@ -28,18 +29,25 @@ struct Shared {
   cudaEvent_t given = nullptr, taken = nullptr;
 };
 
+struct Options {
+  unsigned steps = 16;
+  bool careful = false, parts = false;
+};
+
 /// Runs one program and prints its checksums in the order of threads.
-void run_program(std::uint64_t seed, unsigned threads, unsigned steps, bool careful) {
+void run_program(std::uint64_t seed, unsigned threads, const Options& options) {
   std::vector<Shared> shared(threads);
   for (Shared& entry : shared) {
     CHECK_CUDA(cudaMalloc(&entry.words, random_test::kWords * sizeof(Word)));
     CHECK_CUDA(cudaEventCreateWithFlags(&entry.given, cudaEventDisableTiming));
     CHECK_CUDA(cudaEventCreateWithFlags(&entry.taken, cudaEventDisableTiming));
   }
+  const unsigned steps = options.steps;
   std::vector<std::vector<std::uint64_t>> checksums(threads);
+  std::vector<std::vector<std::vector<std::uint64_t>>> parts(threads);
   std::barrier meeting(static_cast<std::ptrdiff_t>(threads));
   const auto body = [&](unsigned number) {
-    Worker worker(seed, number, careful);
+    Worker worker(seed, number, options.careful);
     Shared& own = shared[number];
     Shared& neighbour = shared[(number + 1) % threads];
     for (unsigned step = 0; step < steps; ++step) {
@@ -48,7 +56,9 @@ void run_program(std::uint64_t seed, unsigned threads, unsigned steps, bool care
       meeting.arrive_and_wait();
       worker.take(neighbour.words, neighbour.given, neighbour.taken);
       meeting.arrive_and_wait();
-      if (step % 4 == 3 || step + 1 == steps) checksums[number].push_back(worker.checksum());
+      if (step % 4 == 3 || step + 1 == steps) {
+        checksums[number].push_back(worker.checksum(&parts[number].emplace_back()));
+      }
     }
     // Nobody takes memory away that a neighbour may still be reading.
     meeting.arrive_and_wait();
@@ -66,6 +76,11 @@ void run_program(std::uint64_t seed, unsigned threads, unsigned steps, bool care
     std::printf("seed %llu thread %u:", static_cast<unsigned long long>(seed), i);
     for (const std::uint64_t value : checksums[i]) std::printf(" %016llx", static_cast<unsigned long long>(value));
     std::printf("\n");
+    for (std::size_t k = 0; options.parts && k < parts[i].size(); ++k) {
+      std::printf("seed %llu thread %u checksum %zu:", static_cast<unsigned long long>(seed), i, k);
+      for (const std::uint64_t value : parts[i][k]) std::printf(" %016llx", static_cast<unsigned long long>(value));
+      std::printf("\n");
+    }
   }
   std::fflush(stdout);
 }
@@ -75,11 +90,13 @@ void run_program(std::uint64_t seed, unsigned threads, unsigned steps, bool care
 int main(int argc, char** argv) {
   gpu_test::Arguments arguments(argc, argv, kUsage);
   const auto seed = static_cast<std::uint64_t>(arguments.number("seed", 1));
-  const unsigned steps = static_cast<unsigned>(std::max(1, arguments.integer("steps", 16)));
+  Options options;
+  options.steps = static_cast<unsigned>(std::max(1, arguments.integer("steps", 16)));
   const unsigned threads = static_cast<unsigned>(arguments.integer("threads", 0));
   const unsigned programs = static_cast<unsigned>(arguments.integer("programs", 1));
   const double seconds = arguments.number("seconds", 0);
-  const bool careful = arguments.flag("careful");
+  options.careful = arguments.flag("careful");
+  options.parts = arguments.flag("parts");
   const auto without = static_cast<std::uint64_t>(arguments.number("without", 0));
   const auto settle = static_cast<std::uint64_t>(arguments.number("settle", 0));
   arguments.nothing_left();
@@ -96,7 +113,7 @@ int main(int argc, char** argv) {
   };
   for (unsigned i = 0; more(i); ++i) {
     random_test::Random random(seed + i);
-    run_program(seed + i, threads > 0 ? threads : 1 + random.below(4), steps, careful);
+    run_program(seed + i, threads > 0 ? threads : 1 + random.below(4), options);
   }
   return 0;
 }

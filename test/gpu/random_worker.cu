@@ -453,13 +453,23 @@ void Worker::take(const Word* shared, cudaEvent_t given, cudaEvent_t taken) {
   CHECK_CUDA(cudaEventRecord(taken, handle));
 }
 
-std::uint64_t Worker::checksum() {
+std::uint64_t Worker::checksum(std::vector<std::uint64_t>* parts) {
   const Device device(capture_lock);
   CHECK_CUDA(cudaDeviceSynchronize());
   streams().all_done();
   gpu_test::Checksum checksum = seen_;
-  for (const Buffer& buffer : buffers_) checksum.add_device(buffer.data, kWords);
-  for (const Buffer& buffer : pinned_) checksum.add(buffer.data, kBytes);
+  *parts = {seen_.value()};
+  for (const Buffer& buffer : buffers_) {
+    gpu_test::Checksum alone;
+    alone.add_device(buffer.data, kWords);
+    parts->push_back(alone.value());
+  }
+  for (const Buffer& buffer : pinned_) {
+    gpu_test::Checksum alone;
+    alone.add(buffer.data, kBytes);
+    parts->push_back(alone.value());
+  }
+  for (const std::uint64_t part : *parts) checksum.add(&part, sizeof part);
   return checksum.value();
 }
 

@@ -56,8 +56,9 @@ class Worker {
   void give(Word* shared, cudaEvent_t given, cudaEvent_t taken);
   void take(const Word* shared, cudaEvent_t given, cudaEvent_t taken);
 
-  /// Over all memory of this thread.
-  std::uint64_t checksum();
+  /// Over all memory of this thread. `parts`: of what the host has read on the way, of each buffer and of each piece of
+  /// pinned memory alone, to see where two runs differ.
+  std::uint64_t checksum(std::vector<std::uint64_t>* parts);
 
  private:
   using Device = std::shared_lock<std::shared_mutex>;  ///< held during calls that concern the whole device

@@ -6,10 +6,10 @@
 //
 //   figure                   H200            source
 //   eager_launch             3300            [D] 2.8–4.7 us; [P] 1000 kernels and a wait 3351 us, 100 kernels 329 us
-//   graph_launch             1.8–4.5 us      [P] graphs of 8, 32, 128, 256, 1000 nodes take 1.8, 1.9, 2.2, 3.0, 4.5 us
-//   instantiate              0.11–5.2 ms     [P] the same graphs: 112, 137, 1019, 912, 5177 us ([D] 4–18 us a node)
-//   update                   400 a node      [P] 0.35–0.4 us; [D] 0.5 us
-//   record, wait             200             [P] event without timing 0.2 us, stream wait 0.2 us
+//   graph_launch             1.2–3.3 us      [P] graph_costs: graphs of 8, 32, 128, 256, 1000 nodes
+//   instantiate              0.03–2 ms       [P] the same graphs, upload included: 28, 79, 280, 528, 2010 us
+//   update                   350 a node      [P] graph_costs: 0.33–0.36 us; [D] 0.5 us
+//   record, wait             150             [P] graph_costs: event without timing 0.145 us, stream wait 0.133 us
 //   sync + eager_latency     1600            [=] memset, kernel, 8-byte copy, sync: 12.3 us [D], 12.8 us [P]
 //   graph_latency            6000 / 12000    [=] hand-made graphs of 100 and 3 nodes: 76.1 and 10.1 us [P]; and the
 //                                            graph of 3 nodes that took 17.8 us [D]: a cost set of its own
@@ -57,11 +57,11 @@ struct Costs {
 
   // The driver, on the calling thread.
   Ns eager_launch = 3300;
-  ByNodes graph_launch{{1800, 1900, 2200, 3000, 4500}};
-  ByNodes instantiate{{112'000, 137'000, 1'019'000, 912'000, 5'177'000}};  ///< on the background thread
-  Ns update = 400;                                                         ///< per node
-  Ns record = 200, wait = 200;                                             ///< events, issued eagerly
-  std::size_t stall_from = 128;  ///< a launch while a graph of so many nodes is built …
+  ByNodes graph_launch{{1220, 1290, 1710, 2010, 3250}};
+  ByNodes instantiate{{28'000, 79'000, 280'000, 528'000, 2'010'000}};  ///< on the background thread
+  Ns update = 350;                                                     ///< per node
+  Ns record = 150, wait = 150;                                         ///< events, issued eagerly
+  std::size_t stall_from = 64;   ///< a launch while a graph of so many nodes is built …
   Ns longest_stall = 1'000'000;  ///< … is late by what is left of the building, up to this; once per graph
 
   // The device.
@@ -78,7 +78,7 @@ struct Costs {
   Ns asleep = 10;     ///< while the lane sleeps
   Ns host_call = 40;  ///< a wait
 
-  backends::ChunkSizes chunks{8, 2, 256, 8};
+  backends::ChunkSizes chunks{8, 2, 128, 8, 256};
   bool can_update = true;
   bool shares_queues = true;  ///< queues may be one graph
   bool may_sleep = false;

@@ -144,7 +144,7 @@ class Run {
 
   /// The application's call reaches the driver.
   void issue(const Call& call) {
-    std::vector<std::byte>& bytes = scratch_;
+    capture::RecordBytes& bytes = scratch_;
     bytes.clear();
     describe(capture::OperationWriter(bytes), call, 1, true);
     reinterpret_cast<capture::OperationHeader*>(bytes.data())->queue = queues_[call.queue].info.id;
@@ -172,7 +172,7 @@ class Run {
   std::array<replay::QueueSlot, kQueues> queues_;
   replay::Engine engine_;
   std::array<EventState, kQueues> events_;
-  std::vector<std::byte> scratch_;
+  capture::RecordBytes scratch_;
   std::uint64_t spans_ = 0;
 };
 
