@@ -139,6 +139,10 @@ TEST_CASE("streams, events and memory made anew all the time") {
   same_everywhere({"recreate"}, 0);
 }
 
+TEST_CASE("streams destroyed with work in them, done or not, and the default stream after them") {
+  same_everywhere({"left_behind"}, 0);
+}
+
 TEST_CASE("memory in stream order") {
   // Where addresses never come back, the memory may be gone before a graph with it is made.
   same_everywhere({"stream_memory"}, 0);

@@ -252,6 +252,30 @@ PROGRAM(leave) {
   std::exit(0);
 }
 
+/// Blocking streams that go with work in them, done or not; what is submitted to the default stream comes after it. Nobody
+/// asks the driver meanwhile whether it is done.
+PROGRAM(left_behind) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  for (Word round = 0; round < 40; ++round) {
+    CUstream stream = make_stream(CU_STREAM_DEFAULT);
+    for (Word i = 0; i < 6; ++i) {
+      scale(stream, kernel, x, kCount, 3, i);
+    }
+    if (round % 2 != 0) {
+      pause_briefly();
+    }
+    CHECK_CU(cuStreamDestroy(stream));
+    for (Word i = 0; i < 6; ++i) {
+      scale(nullptr, kernel, x, kCount, 5, i);
+    }
+    CHECK_CU(cuCtxSynchronize());
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
 /// Asks itself for a report, if anybody handles the signal, and then calls something that waits.
 PROGRAM(report) {
   const Device gpu;
