@@ -1,6 +1,7 @@
 // CUDA's side of what backends/streams needs; see streams/stream.h.
 #pragma once
 
+#include "backends/cuda/allocation.h"
 #include "backends/cuda/driver_api.h"
 #include "backends/cuda/graph_node.h"
 #include "backends/cuda/issue.h"
@@ -77,6 +78,10 @@ struct CudaApi {
   }
   static Status submit(const CudaDriver& driver, const capture::OperationView& operation, CUstream stream) noexcept {
     return backends::submit(driver, operation, stream);
+  }
+  /// False if the driver does not know the address.
+  static bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept {
+    return backends::find_allocation(driver, address, found);
   }
   static const char* error_name(const CudaDriver& driver, Status status) noexcept {
     const char* name = nullptr;

@@ -1,6 +1,7 @@
 // HIP's side of what backends/streams needs; see streams/stream.h. A "context" of HIP is a device, by its number.
 #pragma once
 
+#include "backends/hip/allocation.h"
 #include "backends/hip/driver_api.h"
 #include "backends/hip/graph_node.h"
 #include "backends/hip/issue.h"
@@ -82,6 +83,10 @@ struct HipApi {
   }
   static Status submit(const HipDriver& driver, const capture::OperationView& operation, hipStream_t stream) noexcept {
     return backends::submit(driver, operation, stream);
+  }
+  /// False if the runtime does not know the address.
+  static bool find_allocation(const HipDriver& driver, std::uint64_t address, Allocation* found) noexcept {
+    return backends::find_allocation(driver, address, found);
   }
   static const char* error_name(const HipDriver& driver, Status status) noexcept {
     const char* name = driver.hipGetErrorName == nullptr ? nullptr : driver.hipGetErrorName(status);

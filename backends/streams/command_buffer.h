@@ -12,6 +12,7 @@
 
 #include "backends/backend.h"
 #include "backends/streams/event_pool.h"
+#include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
 #include "backends/streams/stream_links.h"
@@ -56,6 +57,7 @@ struct StreamParts {
   StreamOrder<Api>& order;
   StreamLinks<Api>& links;
   LiveBuffers<Api>& live;
+  NamedMemory& memory;
 };
 
 /// Api::Node is one node with work: add(driver, graph, before, context, operation), change(driver, executable, context,
@@ -94,6 +96,8 @@ class StreamCommandBuffer final : public CommandBuffer {
   };
 
   Status_ add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  bool find_memory(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                   std::vector<Allocation>* all);
   void choose_main() noexcept;
   Status_ join_before();
   Status_ record_end(Event* done);
@@ -177,6 +181,10 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
   }
   others_ = companions_;
   parts_.live.add(this);
+  auto named = parts_.memory.record([&](std::vector<Allocation>* all) { return find_memory(graph, nodes, all); });
+  if (!named.good()) {
+    return Api::kInvalidHandle;
+  }
   Status_ status = Api::create_graph(parts_.driver, &graph_);
   if (status == Api::kSuccess) {
     status = add_nodes(graph, nodes);
@@ -193,7 +201,34 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
   let_others_in(nodes_.size());
   // The first launch would have to wait for this.
   status = Api::upload(parts_.driver, executable_, uploader);
+  named.end();
   return status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader);
+}
+
+/// What the copies and fills name. False if some of it is gone.
+template <class Api>
+bool StreamCommandBuffer<Api>::find_memory(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                                           std::vector<Allocation>* all) {
+  for (const capture::NodeIndex index : nodes) {
+    const capture::OperationView operation = graph.operation(index);
+    if (!moves_memory(operation) || operation.words()[0] == 0) {
+      continue;
+    }
+    const auto arguments = operation.arguments();
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i].kind != capture::ArgumentKind::kPointer) {
+        continue;
+      }
+      Allocation found;
+      if (!Api::find_allocation(parts_.driver, operation.handle_of(i), &found)) {
+        return false;
+      }
+      if (std::none_of(all->begin(), all->end(), [&](const Allocation& known) { return known.start == found.start; })) {
+        all->push_back(found);
+      }
+    }
+  }
+  return true;
 }
 
 /// Event records and waits become edges: what comes after one comes after all that it comes after.

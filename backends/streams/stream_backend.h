@@ -56,6 +56,7 @@ class StreamBackend : public Backend {
 
   [[nodiscard]] StreamOrder<Api>& order() noexcept { return order_; }
   [[nodiscard]] StreamLinks<Api>& links() noexcept { return links_; }
+  [[nodiscard]] NamedMemory& memory() noexcept { return memory_; }
 
   /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
   /// streams, modules, contexts. Recording one graph takes about a millisecond.
@@ -79,6 +80,7 @@ class StreamBackend : public Backend {
   LiveBuffers<Api> live_;
   StreamOrder<Api> order_;
   StreamLinks<Api> links_;
+  NamedMemory memory_;
   std::mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::StreamHandle> uploaders_;
   std::unordered_set<capture::FunctionId> gone_functions_;  ///< under recording_
@@ -175,7 +177,8 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
     if (const typename Api::Status status = uploader_for(stream.context, &uploader); status != Api::kSuccess) {
       return {status};
     }
-    auto made = std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, order_, links_, live_});
+    auto made =
+        std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, order_, links_, live_, memory_});
     const typename Api::Status status = made->record(graph, nodes, uploader);
     if (status == Api::kSuccess) {
       *result = std::move(made);
@@ -280,6 +283,7 @@ void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept 
 template <class Api>
 void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexcept {
   order_.forget();  // ends of graphs in it are never asked for again
+  memory_.changed();
   live_.context_gone(context);
   events_.context_gone(context);
   std::erase_if(uploaders_,

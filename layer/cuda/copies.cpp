@@ -1,48 +1,23 @@
-// Copies and fills, and other work on memory in stream order.
+// Copies and fills.
 
 #include <array>
-#include <cstring>
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
+#include "layer/streams/memory.h"
 
 namespace refrain::layer::cuda {
 namespace {
 
 using capture::ArgumentKind;
+using streams::Place;
 
 const char* const kPageable = "the copy names pageable host memory, which must not be read late";
 const char* const kArrays = "the copy names an array, or is described in a way that Refrain does not know";
-const char* const kMemoryOrder = "memory is allocated or freed in stream order";
-
-/// What an address belongs to.
-struct Place {
-  ArgumentKind kind = ArgumentKind::kHostPointer;
-  unsigned type = 0;          ///< CUmemorytype; 0: pageable
-  unsigned long long id = 0;  ///< of the allocation, never used again
-  int device = 0;
-};
+const char* const kUnknownFill = "the fill is of memory that is no allocation of the driver's, or more than one";
 
 Place place_of(CUdeviceptr address, std::size_t bytes) noexcept {
-  Place place;
-  CUdeviceptr start = 0;
-  std::size_t size = 0;
-  std::array<CUpointer_attribute, 5> wanted = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                               CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_BUFFER_ID,
-                                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  std::array<void*, 5> answers = {&place.type, &start, &size, &place.id, &place.device};
-  if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
-      CUDA_SUCCESS) {
-    place.type = 0;
-  }
-  // A copy that reaches beyond one allocation is left to the driver.
-  if ((place.type == CU_MEMORYTYPE_DEVICE || place.type == CU_MEMORYTYPE_HOST) && address >= start && bytes <= size &&
-      address - start <= size - bytes) {
-    place.kind = ArgumentKind::kPointer;
-  } else {
-    place.id = 0;
-  }
-  return place;
+  return streams::place_of<CudaLayer>(address, bytes);
 }
 
 const char* why_not(const Place& target, const Place& source) noexcept {
@@ -85,14 +60,16 @@ CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value
   if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
+  const std::uint64_t allocation = streams::filled_allocation<CudaLayer>(to, count * sizeof(value));
   const Call call{entry_point, OperationKind::kPointerFill,
-                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value))};
+                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
+                  allocation == 0 ? kUnknownFill : nullptr};
   return submit(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFill, whole);
         writer.word(count * sizeof(value));
-        writer.argument_handle(ArgumentKind::kPointer, 0, to);
+        writer.argument_handle(ArgumentKind::kPointer, allocation, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
       },
@@ -198,14 +175,17 @@ CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::s
     token = mix(token, word);
   }
   const bool odd = width == 0 || height == 0 || (height > 1 && pitch < words[0]);
-  const Call call{entry_point, OperationKind::kPointerFillRect, token,
-                  odd ? "a fill of no rows, or of rows that lie in each other" : nullptr};
+  const std::uint64_t allocation = odd ? 0 : streams::filled_allocation<CudaLayer>(to, (height - 1) * pitch + words[0]);
+  const char* const why = odd               ? "a fill of no rows, or of rows that lie in each other"
+                          : allocation == 0 ? kUnknownFill
+                                            : nullptr;
+  const Call call{entry_point, OperationKind::kPointerFillRect, token, why};
   return submit(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFillRect, whole);
         writer.words(words);
-        writer.argument_handle(ArgumentKind::kPointer, 0, to);
+        writer.argument_handle(ArgumentKind::kPointer, allocation, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
       },
@@ -280,11 +260,6 @@ UNHELD_TWICE(cuMemcpyPeerAsync, "copies between devices are not recorded",
              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
               CUstream stream),
              (to, to_context, from, from_context, bytes, stream))
-UNHELD_TWICE(cuMemAllocAsync, kMemoryOrder, (CUdeviceptr * address, size_t bytes, CUstream stream),
-             (address, bytes, stream))
-UNHELD_TWICE(cuMemAllocFromPoolAsync, kMemoryOrder,
-             (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream), (address, bytes, pool, stream))
-UNHELD_TWICE(cuMemFreeAsync, kMemoryOrder, (CUdeviceptr address, CUstream stream), (address, stream))
 UNHELD_TWICE(cuGraphLaunch, "it is a graph that the application made itself", (CUgraphExec graph, CUstream stream),
              (graph, stream))
 #undef UNHELD_TWICE

@@ -1,50 +1,22 @@
-// Copies and fills, and other work on memory in stream order.
+// Copies and fills.
 
 #include <array>
-#include <cstring>
 
 #include "layer/hip/submission.h"
+#include "layer/streams/memory.h"
 
 namespace refrain::layer::hip {
 namespace {
 
 using capture::ArgumentKind;
+using streams::Place;
 
 const char* const kPageable = "the copy names pageable host memory, which must not be read late";
 const char* const kManyDimensions = "copies and fills of rows are not recorded";
-const char* const kMemoryOrder = "memory is allocated or freed in stream order";
+const char* const kUnknownFill = "the fill is of memory that is no allocation of the runtime's, or more than one";
 
-/// What an address belongs to.
-struct Place {
-  ArgumentKind kind = ArgumentKind::kHostPointer;
-  std::uint32_t type = 0;  ///< as the runtime numbers it; what it means depends on the version
-  std::uint64_t id = 0;    ///< of the allocation
-  int device = 0;
-};
-
-/// The runtime leaves alone what it cannot answer, and reports no error.
 Place place_of(const void* address, std::size_t bytes) noexcept {
-  Place place;
-  std::uint64_t start = 0;
-  std::uint64_t size = 0;
-  std::array<hipPointer_attribute, 5> wanted = {
-      HIP_POINTER_ATTRIBUTE_MEMORY_TYPE, HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR, HIP_POINTER_ATTRIBUTE_RANGE_SIZE,
-      HIP_POINTER_ATTRIBUTE_BUFFER_ID, HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  std::array<void*, 5> answers = {&place.type, &start, &size, &place.id, &place.device};
-  const backends::HipDriver& driver = runtime.driver;
-  if (backends::quiet(driver, driver.hipDrvPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(),
-                                                                answers.data(), const_cast<void*>(address))) !=
-      hipSuccess) {
-    size = 0;
-  }
-  // A copy that reaches beyond one allocation is left to the runtime.
-  const auto at = reinterpret_cast<std::uint64_t>(address);
-  if (size != 0 && at >= start && bytes <= size && at - start <= size - bytes) {
-    place.kind = ArgumentKind::kPointer;
-  } else {
-    place.id = 0;
-  }
-  return place;
+  return streams::place_of<HipLayer>(handle_of(address), bytes);
 }
 
 template <class Issue>
@@ -81,14 +53,16 @@ hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value val
   if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
     return status;
   }
+  const std::uint64_t allocation = streams::filled_allocation<HipLayer>(handle_of(to), count * sizeof(value));
   const Call call{entry_point, OperationKind::kPointerFill,
-                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value))};
+                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
+                  allocation == 0 ? kUnknownFill : nullptr};
   return submit(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFill, whole);
         writer.word(count * sizeof(value));
-        writer.argument_handle(ArgumentKind::kPointer, 0, handle_of(to));
+        writer.argument_handle(ArgumentKind::kPointer, allocation, handle_of(to));
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
       },
@@ -149,7 +123,6 @@ UNHELD(hipMemset2DAsync, DefaultStream::kLegacy, kManyDimensions,
 UNHELD(hipMemcpyPeerAsync, DefaultStream::kLegacy, "copies between devices are not recorded",
        (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),
        (to, to_device, from, from_device, bytes, stream))
-UNHELD(hipFreeAsync, DefaultStream::kLegacy, kMemoryOrder, (void* address, hipStream_t stream), (address, stream))
 UNHELD(hipGraphLaunch, DefaultStream::kLegacy, "it is a graph that the application made itself",
        (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
 UNHELD(hipGraphLaunch_spt, DefaultStream::kPerThread, "it is a graph that the application made itself",

@@ -206,6 +206,7 @@ typename L::Api::Status unload(const replay::EntryPoint& entry_point, Unload&& c
   }
   L::forget_functions();
   const auto recording = L::runtime().backend->no_recording();
+  L::runtime().backend->memory().changed();  // its variables go with it
   return host_call.done(call(), false);
 }
 

@@ -9,6 +9,7 @@ namespace sim {
 void add_node(Graph& graph, Node& node, Task task, std::vector<Node*> before, Signals signals) {
   node.graph = &graph;
   node.task = std::move(task);
+  node.task.bind();
   node.signals = std::move(signals);
   node.before.clear();
   for (Node* each : before) {
@@ -56,6 +57,9 @@ bool copy_nodes(const Graph& graph, Exec& exec) {
         }
       }
       if (ready) {
+        if (!node->task.bound("is instantiated")) {
+          return false;
+        }
         places[node] = exec.nodes.size();
         exec.nodes.push_back(std::move(copy));
       } else {
@@ -109,6 +113,7 @@ OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span
   std::vector<OperationRef> all;
   all.reserve(exec.nodes.size() + 1);
   for (const ExecNode& node : exec.nodes) {
+    static_cast<void>(node.task.bound("is launched"));
     std::vector<OperationRef> before = {start};
     for (const std::size_t place : node.before) {
       before.push_back(all[place]);

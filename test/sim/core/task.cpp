@@ -79,6 +79,29 @@ Accesses Task::accesses() const {
   return found;
 }
 
+void Task::bind() {
+  const auto id_of = [](Address address, bool pageable) {
+    const Allocation* found = pageable ? nullptr : find_allocation(address);
+    return found == nullptr ? 0 : found->id;
+  };
+  const bool copy = kind == Kind::kCopy;
+  to_id = copy || kind == Kind::kFill ? id_of(to.start, to_pageable) : 0;
+  from_id = copy ? id_of(from.start, from_pageable || staged != nullptr) : 0;
+}
+
+bool Task::bound(const char* what) const {
+  const auto same = [](Address address, unsigned long long id) {
+    const Allocation* found = id == 0 ? nullptr : find_allocation(address);
+    return id == 0 || (found != nullptr && found->id == id);
+  };
+  if (same(to.start, to_id) && same(from.start, from_id)) {
+    return true;
+  }
+  violation("a graph %s whose %s names memory at %llx that was freed after the node got it", what,
+            kind == Kind::kCopy ? "copy" : "fill", same(to.start, to_id) ? from.start : to.start);
+  return false;
+}
+
 const char* Task::name() const noexcept {
   switch (kind) {
     case Kind::kKernel: return kernel->name;

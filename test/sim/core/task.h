@@ -30,6 +30,7 @@ struct Task {
   std::shared_ptr<const std::vector<std::byte>> staged;  ///< what is copied, rows without gaps, instead of `from`
   bool to_pageable = false, from_pageable = false;       ///< not the device's to check
   std::vector<std::byte> pattern;                        ///< of a fill; repeated, from the beginning in each row
+  unsigned long long to_id = 0, from_id = 0;             ///< see bind()
 
   // kFree: the allocation that starts at to.start
   // kEmpty: with `bytes`, an allocation at to.start that exists for what comes after it
@@ -42,6 +43,11 @@ struct Task {
   [[nodiscard]] Accesses accesses() const;
   /// False, and a violation, if some of that is not alive, or beyond its end. Under the lock.
   [[nodiscard]] bool usable(const Accesses& accesses, std::uint64_t number) const;
+  /// Notes which allocations a copy or fill names: as a node of a graph, it may name no others. Under the lock.
+  void bind();
+  /// False, and a violation, if one of them was freed since, whatever is at that address now. `what`: "is launched".
+  /// Under the lock.
+  [[nodiscard]] bool bound(const char* what) const;
   /// For messages: "kernel scale".
   [[nodiscard]] const char* name() const noexcept;
   /// Without the lock.

@@ -237,6 +237,7 @@ Status change_graph_node(const void* handle, Task task) {
     return Status::kInvalidHandle;
   }
   node->task = std::move(task);
+  node->task.bind();
   return Status::kOk;
 }
 
@@ -251,6 +252,7 @@ Status change_node(Exec& exec, const void* handle, Task task) {
     return Status::kInvalidValue;
   }
   found->task = std::move(task);
+  found->task.bind();
   spend_update();
   return Status::kOk;
 }

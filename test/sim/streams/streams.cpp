@@ -55,9 +55,9 @@ Status destroy_stream(Lock& lock, void* handle) {
     violation("a stream that is none is destroyed");
     return Status::kInvalidHandle;
   }
-  // The legacy stream's next work comes after this one's, too. Even if that is done: the race detector (core/races.h)
-  // does not know it unless somebody asked.
-  if (blocking(*stream) && stream->tail != nullptr) {
+  // The legacy stream's next work comes after this one's, too. If that is done, the race detector (core/races.h) has to be
+  // told: it knows only what somebody asked for.
+  if (blocking(*stream) && stream->tail != nullptr && !is_done(lock, stream->tail)) {
     const std::array<OperationRef, 2> both = {stream->tail, stream->context->legacy->tail};
     stream->context->legacy->tail = schedule(lock, stream->context->open, {}, both);
   }

@@ -1,0 +1,13 @@
+// What an address belongs to.
+#pragma once
+
+#include "backends/cuda/driver_api.h"
+#include "backends/streams/named_memory.h"
+
+namespace refrain::backends {
+
+/// False if it is no memory of the driver's: pageable, or freed. Source: cuPointerGetAttributes, whose buffer ids are
+/// unique in the process. Thread-safe.
+bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept;
+
+}  // namespace refrain::backends

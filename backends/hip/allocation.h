@@ -1,0 +1,12 @@
+// What an address belongs to.
+#pragma once
+
+#include "backends/hip/driver_api.h"
+#include "backends/streams/named_memory.h"
+
+namespace refrain::backends {
+
+/// False if it is no memory of the runtime's: pageable, or freed. Leaves the thread's last error alone. Thread-safe.
+bool find_allocation(const HipDriver& driver, std::uint64_t address, Allocation* found) noexcept;
+
+}  // namespace refrain::backends

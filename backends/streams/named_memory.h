@@ -1,0 +1,101 @@
+// Memory that copies and fills of graphs name, and when it goes.
+//
+// A node with a copy or a fill is made for the allocations that it names (CUDA's driver looks them up and refuses what
+// is freed). No program frees memory while it makes such a node; but here graphs are made in the background, from work
+// of a while ago. So a free waits for the recording that names the memory, and no graph is recorded with what is gone.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace refrain::backends {
+
+/// What an address belongs to, as the API tells it.
+struct Allocation {
+  std::uint64_t start = 0, bytes = 0;
+  std::uint64_t id = 0;    ///< never used again
+  std::uint32_t type = 0;  ///< as the API numbers it
+  int device = 0;
+};
+
+/// Allocations are known by their first address. Thread-safe.
+class NamedMemory {
+ public:
+  /// Any memory may be meant.
+  static constexpr std::uint64_t kAny = 0;
+
+  /// While it exists, no graph that names the memory is recorded.
+  class [[nodiscard]] Going {
+   public:
+    Going(Going&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)), start_(other.start_) {}
+    Going& operator=(Going&&) = delete;
+    ~Going();
+
+   private:
+    friend class NamedMemory;
+    Going(NamedMemory* owner, std::uint64_t start) noexcept : owner_(owner), start_(start) {}
+    NamedMemory* owner_;
+    std::uint64_t start_;
+  };
+  /// Before the program's call that frees the allocation at `start`, or kAny. Waits while a graph that names it is
+  /// being recorded (as long as adding and instantiating its nodes takes), but not for ever (20 ms): a driver may let
+  /// that wait for work that only ends when this thread goes on.
+  Going goes(std::uint64_t start) noexcept;
+  /// While it is going: it is freed in stream order. The driver may know it still, but no graph may name it.
+  void freed_in_order(const Allocation& allocation) noexcept;
+  /// Allocated again, perhaps with the same id (a pool's memory). Without this, what has the same id stays gone.
+  void allocated(std::uint64_t start) noexcept;
+  /// Counts what may have made an address mean another allocation. One relaxed load.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_.load(std::memory_order_relaxed); }
+  /// Something else than a free made addresses mean other allocations.
+  void changed() noexcept { changes_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// The recording thread's: what it names does not go until the end of this.
+  class [[nodiscard]] Recording {
+   public:
+    Recording() noexcept = default;
+    Recording(Recording&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+    Recording& operator=(Recording&&) = delete;
+    ~Recording() { end(); }
+    void end() noexcept;
+    /// False: some of the memory is gone.
+    [[nodiscard]] bool good() const noexcept { return owner_ != nullptr; }
+
+   private:
+    friend class NamedMemory;
+    explicit Recording(NamedMemory* owner) noexcept : owner_(owner) {}
+    NamedMemory* owner_ = nullptr;
+  };
+  /// `find(&allocations)` adds what the graph names, as the driver knows it at that moment, or returns false. One
+  /// recording at a time. May throw std::bad_alloc.
+  template <class Find>
+  Recording record(Find&& find) {
+    const std::lock_guard guard(mutex_);
+    std::vector<Allocation> allocations;
+    if (!find(&allocations) || is_gone(allocations)) {
+      return {};
+    }
+    named_ = std::move(allocations);
+    return Recording(this);
+  }
+
+ private:
+  static constexpr std::size_t kMostRemembered = 4096;  ///< of what was freed in stream order
+
+  [[nodiscard]] bool is_gone(const std::vector<Allocation>& allocations) const noexcept;
+  [[nodiscard]] bool is_named(std::uint64_t start) const noexcept;
+
+  std::atomic<std::uint64_t> changes_{1};
+  std::mutex mutex_;
+  std::condition_variable recorded_;
+  std::vector<Allocation> named_;     ///< by the graph that is being recorded
+  std::vector<std::uint64_t> going_;  ///< right now
+  std::uint32_t going_any_ = 0;
+  std::vector<Allocation> freed_in_order_;  ///< the newest last
+};
+
+}  // namespace refrain::backends

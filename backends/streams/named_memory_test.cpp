@@ -1,0 +1,94 @@
+#include "backends/streams/named_memory.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <thread>
+
+namespace refrain::backends {
+namespace {
+
+Allocation at(std::uint64_t start, std::uint64_t id = 1) {
+  Allocation made;
+  made.start = start;
+  made.id = id;
+  return made;
+}
+
+NamedMemory::Recording record(NamedMemory& memory, const std::vector<std::uint64_t>& named) {
+  return memory.record([&](std::vector<Allocation>* all) {
+    for (const std::uint64_t start : named) {
+      all->push_back(at(start));
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("named memory: a graph is recorded with what is there, and not with what is going") {
+  NamedMemory memory;
+  CHECK(record(memory, {1, 2}).good());
+  CHECK_FALSE(memory.record([](std::vector<Allocation>*) { return false; }).good());
+  {
+    const auto going = memory.goes(2);
+    CHECK_FALSE(record(memory, {1, 2}).good());
+    CHECK(record(memory, {1}).good());
+  }
+  CHECK(record(memory, {1, 2}).good());
+  {
+    const auto going = memory.goes(NamedMemory::kAny);
+    CHECK_FALSE(record(memory, {1}).good());
+    CHECK(record(memory, {}).good());  // kernels only
+  }
+  CHECK(record(memory, {1}).good());
+}
+
+TEST_CASE("named memory: what was freed in stream order is gone until it is allocated again") {
+  NamedMemory memory;
+  memory.freed_in_order(at(7, 2));
+  CHECK(record(memory, {7}).good());  // another one, at the same address
+  memory.freed_in_order(at(7));
+  CHECK_FALSE(record(memory, {7}).good());
+  memory.allocated(7);
+  CHECK(record(memory, {7}).good());
+  for (std::uint64_t start = 1; start < 20'000; ++start) {
+    memory.freed_in_order(at(start));
+  }
+  CHECK_FALSE(record(memory, {19'999}).good());
+}
+
+TEST_CASE("named memory: a free waits for the recording that names it, and for no other") {
+  NamedMemory memory;
+  auto recording = record(memory, {1, 2});
+  REQUIRE(recording.good());
+  static_cast<void>(memory.goes(3));  // would hang otherwise, or take as long as the patience
+  std::atomic<bool> gone{false};
+  std::thread other([&] {
+    const auto going = memory.goes(2);
+    gone = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const bool before = gone;
+  recording.end();
+  other.join();
+  CHECK_FALSE(before);
+  CHECK(gone);
+}
+
+TEST_CASE("named memory: a free does not wait for ever") {
+  NamedMemory memory;
+  const auto recording = record(memory, {1});
+  static_cast<void>(memory.goes(1));
+  static_cast<void>(memory.goes(NamedMemory::kAny));
+  SUCCEED("came back");
+}
+
+TEST_CASE("named memory: whatever frees counts") {
+  NamedMemory memory;
+  const std::uint64_t before = memory.changes();
+  static_cast<void>(memory.goes(1));
+  CHECK(memory.changes() != before);
+}
+
+}  // namespace refrain::backends

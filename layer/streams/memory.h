@@ -1,0 +1,121 @@
+// What addresses belong to, and calls that take memory away.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/streams/named_memory.h"
+#include "layer/streams/host_call.h"
+#include "layer/streams/submission.h"
+
+namespace refrain::layer::streams {
+
+/// One side of a copy, or the target of a fill.
+struct Place {
+  capture::ArgumentKind kind = capture::ArgumentKind::kHostPointer;  ///< kPointer: memory of the driver's, all of it
+  std::uint32_t type = 0;                                            ///< as the API numbers it; 0: pageable
+  std::uint64_t id = 0;                                              ///< of the allocation
+  int device = 0;
+};
+
+/// Asks the driver. What reaches beyond one allocation is left to the driver as well: not kPointer.
+template <class L>
+Place place_of(std::uint64_t address, std::size_t bytes) noexcept {
+  Place place;
+  backends::Allocation found;
+  if (L::Api::find_allocation(L::runtime().driver, address, &found)) {
+    place.type = found.type;
+    place.device = found.device;
+    if (address >= found.start && bytes <= found.bytes && address - found.start <= found.bytes - bytes) {
+      place.kind = capture::ArgumentKind::kPointer;
+      place.id = found.id;
+    }
+  }
+  return place;
+}
+
+/// Allocations of addresses that were asked for, until any memory goes. Fills need no more than that: should memory go
+/// in a way that nobody knows, the fill is the program's mistake. Thread-safe, without a lock.
+class KnownPlaces {
+ public:
+  /// 0: not known.
+  [[nodiscard]] std::uint64_t find(std::uint64_t address, std::size_t bytes, std::uint64_t changes) const noexcept {
+    const Entry& entry = entries_[index_of(address)];
+    const std::uint64_t id = entry.id.load(std::memory_order_relaxed);
+    return entry.check.load(std::memory_order_relaxed) == check_of(address, bytes, changes, id) ? id : 0;
+  }
+  void keep(std::uint64_t address, std::size_t bytes, std::uint64_t changes, std::uint64_t id) noexcept {
+    Entry& entry = entries_[index_of(address)];
+    entry.id.store(id, std::memory_order_relaxed);
+    entry.check.store(check_of(address, bytes, changes, id), std::memory_order_relaxed);
+  }
+
+ private:
+  /// Two threads may write at once: the check is of both numbers.
+  struct Entry {
+    std::atomic<std::uint64_t> id{0}, check{0};
+  };
+  static std::size_t index_of(std::uint64_t address) noexcept { return capture::mix(0, address) % kEntries; }
+  static std::uint64_t check_of(std::uint64_t address, std::size_t bytes, std::uint64_t changes,
+                                std::uint64_t id) noexcept {
+    return capture::mix(capture::mix(capture::mix(capture::mix(1, address), bytes), changes), id);
+  }
+
+  static constexpr std::size_t kEntries = 256;
+  std::array<Entry, kEntries> entries_;
+};
+
+/// The allocation that a fill writes; 0: not known, or more than one.
+template <class L>
+std::uint64_t filled_allocation(std::uint64_t address, std::size_t bytes) noexcept {
+  static KnownPlaces& known = *new KnownPlaces;  // never destroyed: threads submit while the process exits
+  const std::uint64_t changes = L::runtime().backend->memory().changes();
+  std::uint64_t id = known.find(address, bytes, changes);
+  if (id == 0) {
+    id = place_of<L>(address, bytes).id;
+    if (id != 0) {
+      known.keep(address, bytes, changes, id);
+    }
+  }
+  return id;
+}
+
+/// The host call that takes the allocation at `start` away (NamedMemory::kAny: whichever).
+template <class L, class Free>
+StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) noexcept {
+  HostCall<L> host_call(entry_point);
+  if (L::engine() == nullptr) {  // in a child, say, where locks may be taken for ever
+    return host_call.done(call(), false);
+  }
+  const auto going = L::runtime().backend->memory().goes(start);
+  return host_call.done(call(), false);
+}
+
+/// Around the driver's call of a free in stream order.
+template <class L, class Free>
+StatusOf<L> freeing_in_order(std::uint64_t start, Free&& call) noexcept {
+  if (L::engine() == nullptr) {
+    return call();
+  }
+  backends::NamedMemory& memory = L::runtime().backend->memory();
+  const auto going = memory.goes(start);
+  backends::Allocation freed;
+  const bool known = L::Api::find_allocation(L::runtime().driver, start, &freed);
+  const StatusOf<L> status = call();
+  if (known && status == L::Api::kSuccess) {
+    memory.freed_in_order(freed);
+  }
+  return status;
+}
+
+/// After an allocation in stream order.
+template <class L>
+void allocated_in_order(StatusOf<L> status, std::uint64_t start) noexcept {
+  if (status == L::Api::kSuccess && L::engine() != nullptr) {
+    L::runtime().backend->memory().allocated(start);
+  }
+}
+
+}  // namespace refrain::layer::streams
