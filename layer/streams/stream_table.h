@@ -74,6 +74,17 @@ class StreamTable {
   /// (kNoContext: any may be).
   void forget_all(typename Api::ContextHandle context) noexcept;
 
+  /// Streams of the context in which nothing is left but what Refrain put behind graphs that are done: afterwards that
+  /// is done, too. It takes as long as the driver needs to notice.
+  void finish_ends(typename Api::ContextHandle context) noexcept {
+    const std::lock_guard guard(mutex_);
+    for (State* stream : live_) {
+      if (stream->stream.context == context && L::runtime().backend->links().only_ends_left(stream->stream)) {
+        static_cast<void>(Api::synchronize(L::runtime().driver, stream->stream.handle));
+      }
+    }
+  }
+
   /// The call that destroys a stream.
   template <class Destroy>
   typename Api::Status destroy_stream(const replay::EntryPoint& entry_point, typename Api::StreamHandle handle,

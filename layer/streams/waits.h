@@ -6,6 +6,7 @@
 
 #include "layer/streams/events.h"
 #include "layer/streams/host_call.h"
+#include "layer/streams/stream_table.h"
 
 namespace refrain::layer::streams {
 
@@ -34,10 +35,20 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
 template <class L, class Find, class Query>
 StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
-  if (!passing<L>() && L::runtime().backend->links().any_end()) {
-    if (auto* known = stream(); known != nullptr && L::runtime().backend->links().only_ends_left(known->stream)) {
-      return host_call.done(L::Api::kSuccess, false);
+  if (passing<L>() || !L::runtime().backend->links().any_end()) {
+    return host_call.done(call(), false);
+  }
+  auto* known = stream();
+  if (known != nullptr && known->stream.kind == backends::StreamKind::kLegacy) {
+    StatusOf<L> status = call();
+    if (status == L::Api::kNotReady) {  // it waits for all blocking streams, and so for what Refrain put there
+      StreamTable<L>::all().finish_ends(known->stream.context);
+      status = call();
     }
+    return host_call.done(status, false);
+  }
+  if (known != nullptr && L::runtime().backend->links().only_ends_left(known->stream)) {
+    return host_call.done(L::Api::kSuccess, false);
   }
   return host_call.done(call(), false);
 }

@@ -257,14 +257,17 @@ TEST_CASE("virtual time and several workers: the same results") {
 
 TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is asked") {
   for (const int seed : {0, 1, 2}) {
-    const Result plain = run({"implied"}, "plain", seed, {{"SIM_LAZY", "1"}});
-    CHECK(plain.output.find("not ready") == std::string::npos);
-    for (const std::string mode : {"observe", "replay"}) {
-      CAPTURE(mode, seed);
-      const Result result = run({"implied"}, mode, seed, {{"SIM_LAZY", "1"}});
-      check_clean(result);
-      CHECK(result.output == plain.output);
-      CHECK((mode == "observe" || result.replayed > (kSanitized ? 50 : 500)));
+    for (const Words& program : {Words{"implied"}, Words{"implied", "blocking"}}) {
+      const Result plain = run(program, "plain", seed, {{"SIM_LAZY", "1"}});
+      CHECK(plain.output.find("not ready") == std::string::npos);
+      CHECK(plain.output.find("too early") == std::string::npos);
+      for (const std::string mode : {"observe", "replay"}) {
+        CAPTURE(program, mode, seed);
+        const Result result = run(program, mode, seed, {{"SIM_LAZY", "1"}});
+        check_clean(result);
+        CHECK(result.output == plain.output);
+        CHECK((mode == "observe" || result.replayed > (kSanitized ? 50 : 500)));
+      }
     }
   }
 }

@@ -252,8 +252,8 @@ PROGRAM(leave) {
   std::exit(0);
 }
 
-/// Blocking streams that go with work in them, done or not; what is submitted to the default stream comes after it. Nobody
-/// asks the driver meanwhile whether it is done.
+/// Blocking streams that go with work in them, done or not; what is submitted to the default stream comes after it.
+/// Nobody asks the driver meanwhile whether it is done.
 PROGRAM(left_behind) {
   const Device gpu;
   const CUdeviceptr x = filled(kCount, 1);

@@ -362,10 +362,16 @@ PROGRAM(short_events) {
   return 0;
 }
 
-/// Work of one stream is known to be done from another one alone; then each event and stream is asked.
+/// Work of one stream is known to be done from another one alone; then each event and stream is asked. With an argument
+/// the streams are blocking ones, and the default stream is asked as well: when all is known to be done, and when a
+/// kernel has only just been launched.
 PROGRAM(implied) {
   const Device gpu;
-  CUstream streams[] = {make_stream(), make_stream(), make_stream()};
+  const bool blocking = argc > 1;
+  const unsigned flags = blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
+  CUstream streams[] = {make_stream(flags), make_stream(flags), make_stream(flags)};
+  Word* told = pinned(1);
+  CUfunction store = gpu.function("store");
   CUevent events[] = {make_event(), make_event(), make_event(), make_event()};
   const CUdeviceptr x = filled(kCount, 1);
   const CUdeviceptr y = filled(kCount, 2);
@@ -413,6 +419,15 @@ PROGRAM(implied) {
     if (all) {
       ask(cuStreamQuery(streams[1]));
       ask(cuEventQuery(events[0]));
+    }
+    if (all && blocking) {
+      ask(cuStreamQuery(nullptr));
+      mix_in(nullptr, mix, x, y, kCount, 6);
+      mix_in(nullptr, mix, x, y, kCount, 7);
+      launch_on(streams[1], store, 1, reinterpret_cast<CUdeviceptr>(told), static_cast<Word>(round));
+      if (cuStreamQuery(nullptr) == CUDA_SUCCESS && *static_cast<volatile Word*>(told) != static_cast<Word>(round)) {
+        std::printf("done too early: round %d\n", round);
+      }
     }
     CHECK_CU(cuCtxSynchronize());
   }
