@@ -1,4 +1,6 @@
 """Random programs, plain against Refrain with the gate off; compute-sanitizer, which must find nothing new."""
+import os
+import pathlib
 import re
 import shutil
 
@@ -11,28 +13,63 @@ SIDE_BY_SIDE = 4  # processes
 # without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
 # allowed. Why is not known, so they are only run: they must end, and without an error.
 COMPARED = ["--without", str(1 << 14)]
+CRASH_TRIES = 3
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}
 
 
-def one_range(results, seed, seconds):
-    """Programs for `seconds` without Refrain, then the same number of them in every variant."""
-    plain = harness.run([PROGRAM, "--seed", seed, "--seconds", seconds, *COMPARED], timeout=seconds * 4 + 60)
+def by_program(done):
+    """What each program printed, by its seed."""
+    found = {}
+    for line in done.output.splitlines():
+        found.setdefault(line.split()[1], []).append(line)
+    return found
+
+
+def explain_crash(results, name, command, settings):
+    """Says where a program crashes, if it does again; the whole text goes to $OUT."""
+    debugger = shutil.which("cuda-gdb", path="/usr/local/cuda/bin") or shutil.which("gdb")
+    if debugger is None:
+        return
+    words = ["-batch", "-ex", "set startup-with-shell off", "-ex", f"set env LD_PRELOAD {harness.LAYER}", "-ex", "run",
+             "-ex", "thread apply all bt 40", "-ex", "info sharedlibrary", "--args", *command]
+    for attempt in range(CRASH_TRIES):
+        # Only the program gets the layer: the variables alone do nothing to the debugger.
+        variables = {f"REFRAIN_{key}": value for key, value in settings.items()}
+        done = harness.run([debugger, *words], timeout=90, **variables)
+        if "received signal" in done.output:
+            folder = os.environ.get("OUT")
+            if folder:
+                pathlib.Path(folder, f"crash-{os.getpid()}-{attempt}.txt").write_text(done.output)
+            frames = re.findall(r"^#\d+ .*", done.output, re.MULTILINE)[:6]
+            results.note(f"{name} under the debugger, try {attempt + 1}: " + "; ".join(frames))
+            return
+    results.note(f"{name}: no crash in {CRASH_TRIES} tries under the debugger")
+
+
+def one_range(results, seed, seconds, careful):
+    """Programs for `seconds` without Refrain, then the same number of them in every variant. `careful`: programs that wait
+    before they use pageable memory again, which a driver might read late where the device can reach all memory."""
+    words = [PROGRAM, "--seed", seed, *COMPARED, *(["--careful"] if careful else [])]
+    plain = harness.run([*words, "--seconds", seconds], timeout=seconds * 4 + 60)
     if plain.status != 0:
         results.problem(f"random programs from {seed} without Refrain: {plain.why()}")
         return 0, 0, 0
-    count = len({line.split()[1] for line in plain.output.splitlines()})
-    again = harness.run([PROGRAM, "--seed", seed, "--programs", count, *COMPARED], timeout=seconds * 4 + 60)
-    if again.output != plain.output:
-        results.problem(f"random programs from {seed}: two runs without Refrain differ: "
-                        + first_difference(plain, again))
-        return count, 0, 0
+    count = len(by_program(plain))
+    again = harness.run([*words, "--programs", count], timeout=seconds * 4 + 60)
+    first, second = by_program(plain), by_program(again)
+    stable = {program for program, lines in first.items() if second.get(program) == lines}
+    if len(stable) != count:
+        results.note(f"random programs from {seed}{', careful' if careful else ''}: {count - len(stable)} of {count} differ "
+                     f"in two runs without Refrain and are not compared: {first_difference(plain, again)}")
     submissions = replayed = 0
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
-        layered = harness.run([PROGRAM, "--seed", seed, "--programs", count, *COMPARED], settings,
-                              timeout=seconds * 8 + 120)
-        if not harness.same(results, f"random programs from {seed}", plain, layered, mode):
-            results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered)}")
+        layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120)
+        compared = lambda done: {seed: lines for seed, lines in by_program(done).items() if seed in stable}
+        if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
+            results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
+        if layered.status is not None and layered.status < 0:
+            explain_crash(results, f"random programs from {seed}, {mode}", [*words, "--programs", count], settings)
         submissions += layered.report.get("submissions", 0)
         replayed += layered.report.get("replayed", 0)
     if harness.LAYER.exists():
@@ -40,14 +77,17 @@ def one_range(results, seed, seconds):
                             timeout=seconds * 4 + 60)
         if whole.status != 0:
             results.problem(f"random programs from {seed} with stream-ordered allocation, gate off: {whole.why()}")
-    return count, submissions, replayed
+    return len(stable), submissions, replayed
 
 
-def first_difference(plain, layered):
-    """Repeat it with random_program --seed S."""
-    for a, b in zip(plain.output.splitlines(), layered.output.splitlines()):
-        if a != b:
-            return f"first difference: {a} | {b}"
+def first_difference(plain, layered, stable=None):
+    """Of the programs in `stable`. Repeat it with random_program --seed S."""
+    others = by_program(layered)
+    for program, lines in by_program(plain).items():
+        if stable is None or program in stable:
+            for a, b in zip(lines, others.get(program, [])):
+                if a != b:
+                    return f"first difference: {a} | {b}"
     return f"{len(layered.output.splitlines())} lines instead of {len(plain.output.splitlines())}"
 
 
@@ -55,8 +95,8 @@ def run(results, options):
     # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
     seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
     outcomes = harness.together(
-        [lambda seed=seed: one_range(results, seed, seconds)
-         for seed in range(options.seed, options.seed + SIDE_BY_SIDE * 100000, 100000)], SIDE_BY_SIDE)
+        [lambda number=number: one_range(results, options.seed + number * 100000, seconds, careful=number % 2 != 0)
+         for number in range(SIDE_BY_SIDE)], SIDE_BY_SIDE)
     programs, submissions, replayed = (sum(column) for column in zip(*outcomes))
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
                 f"{100 * replayed / max(submissions, 1):.0f} % of {submissions} submissions replayed",
