@@ -10,11 +10,12 @@ constexpr std::chrono::milliseconds kPatience{20};
 
 bool NamedMemory::is_gone(const std::vector<Allocation>& allocations) const noexcept {
   const auto gone = [this](const Allocation& allocation) {
-    const auto same = [&](const Allocation& freed) {
-      return freed.start == allocation.start && freed.id == allocation.id;
+    const auto among = [&](const auto& freed) {
+      const auto found = freed.find(allocation.start);
+      return found != freed.end() && (found->second == 0 || found->second == allocation.id);
     };
-    return std::find(going_.begin(), going_.end(), allocation.start) != going_.end() ||
-           std::any_of(freed_in_order_.begin(), freed_in_order_.end(), same);
+    return std::find(going_.begin(), going_.end(), allocation.start) != going_.end() || among(freed_) ||
+           among(freed_before_);
   };
   return (going_any_ != 0 && !allocations.empty()) || std::any_of(allocations.begin(), allocations.end(), gone);
 }
@@ -54,21 +55,27 @@ NamedMemory::Going::~Going() {
   }
 }
 
-void NamedMemory::freed_in_order(const Allocation& allocation) noexcept {
+void NamedMemory::freed_in_order(std::uint64_t start, std::uint64_t id) noexcept {
   const std::lock_guard guard(mutex_);
   try {
-    if (freed_in_order_.size() == kMostRemembered) {  // what was freed so long ago is in no graph still to be recorded
-      freed_in_order_.erase(freed_in_order_.begin(), freed_in_order_.begin() + kMostRemembered / 2);
+    if (freed_.size() == kRemembered) {  // what was freed longer ago is in no graph still to be recorded
+      freed_before_.swap(freed_);
+      freed_.clear();
     }
-    freed_in_order_.push_back(allocation);
+    freed_[start] = id;
+    any_freed_.store(true, std::memory_order_relaxed);
   } catch (...) {
     // Out of memory: the driver refuses what it can.
   }
 }
 
 void NamedMemory::allocated(std::uint64_t start) noexcept {
-  const std::lock_guard guard(mutex_);
-  std::erase_if(freed_in_order_, [start](const Allocation& freed) { return freed.start == start; });
+  // Whoever allocates it has seen the free: by its own thread, or by whatever told it.
+  if (any_freed_.load(std::memory_order_relaxed)) {
+    const std::lock_guard guard(mutex_);
+    freed_.erase(start);
+    freed_before_.erase(start);
+  }
 }
 
 void NamedMemory::Recording::end() noexcept {

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -45,9 +46,9 @@ class NamedMemory {
   /// being recorded (as long as adding and instantiating its nodes takes), but not for ever (20 ms): a driver may let
   /// that wait for work that only ends when this thread goes on.
   Going goes(std::uint64_t start) noexcept;
-  /// While it is going: it is freed in stream order. The driver may know it still, but no graph may name it.
-  void freed_in_order(const Allocation& allocation) noexcept;
-  /// Allocated again, perhaps with the same id (a pool's memory). Without this, what has the same id stays gone.
+  /// While it is going: it is freed in stream order. The driver may know it still, but no graph may name it, until it
+  /// is allocated() again. If nobody tells that, give the allocation's id: then another id is another allocation.
+  void freed_in_order(std::uint64_t start, std::uint64_t id = 0) noexcept;
   void allocated(std::uint64_t start) noexcept;
   /// Counts what may have made an address mean another allocation. One relaxed load.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_.load(std::memory_order_relaxed); }
@@ -84,7 +85,7 @@ class NamedMemory {
   }
 
  private:
-  static constexpr std::size_t kMostRemembered = 4096;  ///< of what was freed in stream order
+  static constexpr std::size_t kRemembered = 4096;  ///< of what was freed in stream order, at least
 
   [[nodiscard]] bool is_gone(const std::vector<Allocation>& allocations) const noexcept;
   [[nodiscard]] bool is_named(std::uint64_t start) const noexcept;
@@ -95,7 +96,9 @@ class NamedMemory {
   std::vector<Allocation> named_;     ///< by the graph that is being recorded
   std::vector<std::uint64_t> going_;  ///< right now
   std::uint32_t going_any_ = 0;
-  std::vector<Allocation> freed_in_order_;  ///< the newest last
+  /// Start to id of what was freed in stream order: the newest, and those before.
+  std::unordered_map<std::uint64_t, std::uint64_t> freed_, freed_before_;
+  std::atomic<bool> any_freed_{false};
 };
 
 }  // namespace refrain::backends

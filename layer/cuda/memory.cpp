@@ -65,11 +65,11 @@ ALLOCATE(cuMemAllocFromPoolAsync_ptsz, DefaultStream::kPerThread,
          (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream), (address, bytes, pool, stream))
 #undef ALLOCATE
 
-#define FREE_IN_ORDER(name, by_default)                                                                             \
-  CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                                              \
-    return submit_unheld(entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                \
-      return streams::freeing_in_order<CudaLayer>(start_of(address), [&] { return driver.name(address, stream); }); \
-    });                                                                                                             \
+#define FREE_IN_ORDER(name, by_default)                                                                                \
+  CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                                                 \
+    return submit_unheld(entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                   \
+      return streams::freeing_in_order<CudaLayer>(start_of(address), 0, [&] { return driver.name(address, stream); }); \
+    });                                                                                                                \
   }
 FREE_IN_ORDER(cuMemFreeAsync, DefaultStream::kLegacy)
 FREE_IN_ORDER(cuMemFreeAsync_ptsz, DefaultStream::kPerThread)

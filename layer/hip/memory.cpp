@@ -22,13 +22,14 @@ FREE(hipMemPoolTrimTo, backends::NamedMemory::kAny, (hipMemPool_t pool, size_t l
 FREE(hipDestroyExternalMemory, backends::NamedMemory::kAny, (hipExternalMemory_t memory), (memory))
 #undef FREE
 
-// What is allocated in stream order is not told from what was freed before it, where the runtime gives it the same id:
-// then no graph names it in copies and fills (the header's C++ overloads keep us from wrapping hipMallocAsync).
+// hipMallocAsync has C++ overloads in the header, which keep us from wrapping it: an allocation is told from one that
+// was freed at its address by its id. Where a runtime gives it the same one, no graph has copies or fills of it.
 hipError_t wrap::hipFreeAsync(void* memory, hipStream_t stream) noexcept {
   return submit_unheld(entry::hipFreeAsync, OperationKind::kOther, "memory is freed in stream order", stream,
                        DefaultStream::kLegacy, [&] {
                          return streams::freeing_in_order<HipLayer>(
-                             handle_of(memory), [&] { return library.hipFreeAsync(memory, stream); });
+                             handle_of(memory), streams::place_of<HipLayer>(handle_of(memory), 1).id,
+                             [&] { return library.hipFreeAsync(memory, stream); });
                        });
 }
 

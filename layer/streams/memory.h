@@ -93,19 +93,17 @@ StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t sta
   return host_call.done(call(), false);
 }
 
-/// Around the driver's call of a free in stream order.
+/// Around the driver's call of a free in stream order. `id` of the allocation: see NamedMemory::freed_in_order().
 template <class L, class Free>
-StatusOf<L> freeing_in_order(std::uint64_t start, Free&& call) noexcept {
+StatusOf<L> freeing_in_order(std::uint64_t start, std::uint64_t id, Free&& call) noexcept {
   if (L::engine() == nullptr) {
     return call();
   }
   backends::NamedMemory& memory = L::runtime().backend->memory();
   const auto going = memory.goes(start);
-  backends::Allocation freed;
-  const bool known = L::Api::find_allocation(L::runtime().driver, start, &freed);
   const StatusOf<L> status = call();
-  if (known && status == L::Api::kSuccess) {
-    memory.freed_in_order(freed);
+  if (status == L::Api::kSuccess) {
+    memory.freed_in_order(start, id);
   }
   return status;
 }
