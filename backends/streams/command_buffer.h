@@ -39,16 +39,6 @@ class LiveBuffers {
   std::unordered_set<StreamCommandBuffer<Api>*> all_;
 };
 
-/// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a
-/// thread that waits for them is woken too late to get them before the next call, and would wait for both.
-/// Not worth it for a few nodes: a program may have thousands of short stretches.
-inline void let_others_in(std::size_t nodes) {
-  constexpr std::size_t kMany = 48;
-  if (nodes >= kMany) {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-}
-
 /// What a command buffer needs of its backend.
 template <class Api>
 struct StreamParts {
@@ -96,6 +86,7 @@ class StreamCommandBuffer final : public CommandBuffer {
   };
 
   Status_ add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  void let_others_in() const;
   bool find_memory(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                    std::vector<Allocation>* all);
   void choose_main() noexcept;
@@ -192,17 +183,28 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
   if (status != Api::kSuccess || nodes_.empty()) {
     return status;
   }
-  let_others_in(nodes_.size());
+  let_others_in();
   status = Api::instantiate(parts_.driver, &executable_, graph_);
   if (status != Api::kSuccess) {
     executable_ = nullptr;
     return status;
   }
-  let_others_in(nodes_.size());
+  let_others_in();
   // The first launch would have to wait for this.
   status = Api::upload(parts_.driver, executable_, uploader);
   named.end();
   return status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader);
+}
+
+/// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a
+/// thread that waits for them is woken too late to get them before the next call, and would wait for both.
+/// Not worth it for a few nodes: a program may have thousands of short stretches.
+template <class Api>
+void StreamCommandBuffer<Api>::let_others_in() const {
+  constexpr std::size_t kMany = 48;
+  if (nodes_.size() >= kMany && !parts_.memory.awaited()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 /// What the copies and fills name. False if some of it is gone.

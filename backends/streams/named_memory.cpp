@@ -37,6 +37,7 @@ NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
   }
   going_any_ += start == kAny ? 1 : 0;
   if (is_named(start)) {
+    const Waiting waiting(*this);
     recorded_.wait_for(lock, kPatience, [&] { return !is_named(start); });
   }
   return {this, start};

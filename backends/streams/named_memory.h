@@ -55,6 +55,19 @@ class NamedMemory {
   /// Something else than a free made addresses mean other allocations.
   void changed() noexcept { changes_.fetch_add(1, std::memory_order_relaxed); }
 
+  /// While it exists, a thread of the program waits for the end of a recording: no pauses in it, then.
+  class [[nodiscard]] Waiting {
+   public:
+    explicit Waiting(NamedMemory& owner) noexcept : owner_(owner) { ++owner_.awaited_; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting() { --owner_.awaited_; }
+
+   private:
+    NamedMemory& owner_;
+  };
+  [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed) != 0; }
+
   /// The recording thread's: what it names does not go until the end of this.
   class [[nodiscard]] Recording {
    public:
@@ -91,6 +104,7 @@ class NamedMemory {
   [[nodiscard]] bool is_named(std::uint64_t start) const noexcept;
 
   std::atomic<std::uint64_t> changes_{1};
+  std::atomic<std::uint32_t> awaited_{0};
   std::mutex mutex_;
   std::condition_variable recorded_;
   std::vector<Allocation> named_;     ///< by the graph that is being recorded

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <thread>
 
 namespace refrain::backends {
@@ -68,12 +67,15 @@ TEST_CASE("named memory: a free waits for the recording that names it, and for n
     const auto going = memory.goes(2);
     gone = true;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!memory.awaited() && !gone) {
+    std::this_thread::yield();
+  }
   const bool before = gone;
   recording.end();
   other.join();
   CHECK_FALSE(before);
   CHECK(gone);
+  CHECK_FALSE(memory.awaited());
 }
 
 TEST_CASE("named memory: a free does not wait for ever") {

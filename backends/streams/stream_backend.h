@@ -60,7 +60,10 @@ class StreamBackend : public Backend {
 
   /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
   /// streams, modules, contexts. Recording one graph takes about a millisecond.
-  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept { return std::unique_lock(recording_); }
+  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept {
+    const NamedMemory::Waiting waiting(memory_);
+    return std::unique_lock(recording_);
+  }
   /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes. The caller holds
   /// no_recording().
   void context_gone(typename Api::ContextHandle context) noexcept;
