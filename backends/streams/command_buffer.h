@@ -172,7 +172,14 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
   }
   others_ = companions_;
   parts_.live.add(this);
-  auto named = parts_.memory.record([&](std::vector<Allocation>* all) { return find_memory(graph, nodes, all); });
+  // A program that allocates for each round of a loop has the memory at the same place again soon.
+  constexpr int kTries = 20;
+  const auto find = [&](std::vector<Allocation>* all) { return find_memory(graph, nodes, all); };
+  NamedMemory::Recording named = parts_.memory.record(find);
+  for (int i = 1; i < kTries && !named.good() && !parts_.memory.awaited(); ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    named = parts_.memory.record(find);
+  }
   if (!named.good()) {
     return Api::kInvalidHandle;
   }

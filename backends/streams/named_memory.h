@@ -73,7 +73,11 @@ class NamedMemory {
    public:
     Recording() noexcept = default;
     Recording(Recording&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
-    Recording& operator=(Recording&&) = delete;
+    Recording& operator=(Recording&& other) noexcept {
+      end();
+      owner_ = std::exchange(other.owner_, nullptr);
+      return *this;
+    }
     ~Recording() { end(); }
     void end() noexcept;
     /// False: some of the memory is gone.
