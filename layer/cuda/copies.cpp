@@ -60,16 +60,16 @@ CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value
   if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
-  const std::uint64_t allocation = streams::filled_allocation<CudaLayer>(to, count * sizeof(value));
+  const Place target = streams::filled_place<CudaLayer>(to, count * sizeof(value));
   const Call call{entry_point, OperationKind::kPointerFill,
                   mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
-                  allocation == 0 ? kUnknownFill : nullptr};
+                  target.kind != ArgumentKind::kPointer ? kUnknownFill : nullptr};
   return submit(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFill, whole);
         writer.word(count * sizeof(value));
-        writer.argument_handle(ArgumentKind::kPointer, allocation, to);
+        writer.argument_handle(ArgumentKind::kPointer, target.id, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
       },
@@ -175,17 +175,17 @@ CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::s
     token = mix(token, word);
   }
   const bool odd = width == 0 || height == 0 || (height > 1 && pitch < words[0]);
-  const std::uint64_t allocation = odd ? 0 : streams::filled_allocation<CudaLayer>(to, (height - 1) * pitch + words[0]);
-  const char* const why = odd               ? "a fill of no rows, or of rows that lie in each other"
-                          : allocation == 0 ? kUnknownFill
-                                            : nullptr;
+  const Place target = odd ? Place{} : streams::filled_place<CudaLayer>(to, (height - 1) * pitch + words[0]);
+  const char* const why = odd ? "a fill of no rows, or of rows that lie in each other"
+                          : target.kind != ArgumentKind::kPointer ? kUnknownFill
+                                                                  : nullptr;
   const Call call{entry_point, OperationKind::kPointerFillRect, token, why};
   return submit(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFillRect, whole);
         writer.words(words);
-        writer.argument_handle(ArgumentKind::kPointer, allocation, to);
+        writer.argument_handle(ArgumentKind::kPointer, target.id, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
       },

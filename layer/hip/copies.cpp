@@ -53,16 +53,16 @@ hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value val
   if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
     return status;
   }
-  const std::uint64_t allocation = streams::filled_allocation<HipLayer>(handle_of(to), count * sizeof(value));
+  const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));
   const Call call{entry_point, OperationKind::kPointerFill,
                   mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
-                  allocation == 0 ? kUnknownFill : nullptr};
+                  target.kind != ArgumentKind::kPointer ? kUnknownFill : nullptr};
   return submit(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFill, whole);
         writer.word(count * sizeof(value));
-        writer.argument_handle(ArgumentKind::kPointer, allocation, handle_of(to));
+        writer.argument_handle(ArgumentKind::kPointer, target.id, handle_of(to));
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
       },

@@ -67,19 +67,22 @@ class KnownPlaces {
   std::array<Entry, kEntries> entries_;
 };
 
-/// The allocation that a fill writes; 0: not known, or more than one.
+/// What a fill writes. Only `kind` and `id` are told.
 template <class L>
-std::uint64_t filled_allocation(std::uint64_t address, std::size_t bytes) noexcept {
+Place filled_place(std::uint64_t address, std::size_t bytes) noexcept {
   static KnownPlaces& known = *new KnownPlaces;  // never destroyed: threads submit while the process exits
   const std::uint64_t changes = L::runtime().backend->memory().changes();
-  std::uint64_t id = known.find(address, bytes, changes);
-  if (id == 0) {
-    id = place_of<L>(address, bytes).id;
-    if (id != 0) {
-      known.keep(address, bytes, changes, id);
-    }
+  Place place;
+  place.id = known.find(address, bytes, changes);
+  if (place.id != 0) {
+    place.kind = capture::ArgumentKind::kPointer;
+    return place;
   }
-  return id;
+  place = place_of<L>(address, bytes);
+  if (place.id != 0) {
+    known.keep(address, bytes, changes, place.id);
+  }
+  return place;
 }
 
 /// The host call that takes the allocation at `start` away (NamedMemory::kAny: whichever).
