@@ -55,7 +55,7 @@ struct StreamParts {
 template <class Api>
 class StreamCommandBuffer final : public CommandBuffer {
  public:
-  using Status_ = typename Api::Status;
+  using DriverStatus = typename Api::Status;
 
   explicit StreamCommandBuffer(const StreamParts<Api>& parts) noexcept : parts_(parts) {}
   ~StreamCommandBuffer() override { parts_.live.remove(this); }
@@ -64,8 +64,8 @@ class StreamCommandBuffer final : public CommandBuffer {
 
   /// Makes the graph; `uploader` is a stream of ours in the same context, which must be current. May throw
   /// std::bad_alloc.
-  Status_ record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                 typename Api::StreamHandle uploader);
+  DriverStatus record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                      typename Api::StreamHandle uploader);
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
@@ -85,13 +85,13 @@ class StreamCommandBuffer final : public CommandBuffer {
     typename Api::Node node;
   };
 
-  Status_ add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  DriverStatus add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
   void let_others_in() const;
   bool find_memory(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                    std::vector<Allocation>* all);
   void choose_main() noexcept;
-  Status_ join_before();
-  Status_ record_end(Event* done);
+  DriverStatus join_before();
+  DriverStatus record_end(Event* done);
   [[nodiscard]] bool before_launch(Stream<Api>* other) noexcept {
     return parts_.order.covers(*main_.stream, *other) ||
            Api::query_stream(parts_.driver, other->handle) == Api::kSuccess;
@@ -157,7 +157,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 
 template <class Api>
 auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                                      typename Api::StreamHandle uploader) -> Status_ {
+                                      typename Api::StreamHandle uploader) -> DriverStatus {
   for (const capture::NodeIndex node : nodes) {
     Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(node).handle);
     if (std::none_of(members_.begin(), members_.end(), [&](const Member& member) { return member.stream == stream; })) {
@@ -183,7 +183,7 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
   if (!named.good()) {
     return Api::kInvalidHandle;
   }
-  Status_ status = Api::create_graph(parts_.driver, &graph_);
+  DriverStatus status = Api::create_graph(parts_.driver, &graph_);
   if (status == Api::kSuccess) {
     status = add_nodes(graph, nodes);
   }
@@ -243,7 +243,7 @@ bool StreamCommandBuffer<Api>::find_memory(const capture::Graph& graph, std::spa
 /// Event records and waits become edges: what comes after one comes after all that it comes after.
 template <class Api>
 auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes)
-    -> Status_ {
+    -> DriverStatus {
   std::vector<std::vector<typename Api::NodeHandle>> made(graph.size());
   std::vector<bool> inside(graph.size(), false);
   std::vector<bool> after_home(graph.size(), false);
@@ -269,7 +269,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     Node node;
     node.index = index;
     if (has_work(operation)) {
-      const Status_ status = node.node.add(parts_.driver, graph_, before, home_.stream->context, operation);
+      const DriverStatus status = node.node.add(parts_.driver, graph_, before, home_.stream->context, operation);
       if (status != Api::kSuccess) {
         return status;
       }
@@ -328,12 +328,12 @@ bool StreamCommandBuffer<Api>::ready() noexcept {
 
 /// Work of other streams that is not known to come before the launch is waited for.
 template <class Api>
-auto StreamCommandBuffer<Api>::join_before() -> Status_ {
+auto StreamCommandBuffer<Api>::join_before() -> DriverStatus {
   for (Stream<Api>* other : others_) {
     if (before_launch(other)) {
       continue;
     }
-    Status_ status = Api::kSuccess;
+    DriverStatus status = Api::kSuccess;
     NativeEvent<Api>* event = parts_.events.take(home_.stream->context, &status);
     if (event == nullptr) {
       return status;
@@ -352,8 +352,8 @@ auto StreamCommandBuffer<Api>::join_before() -> Status_ {
 
 /// An event for the end of the graph just launched.
 template <class Api>
-auto StreamCommandBuffer<Api>::record_end(Event* done) -> Status_ {
-  Status_ status = Api::kSuccess;
+auto StreamCommandBuffer<Api>::record_end(Event* done) -> DriverStatus {
+  DriverStatus status = Api::kSuccess;
   NativeEvent<Api>* event = parts_.events.take(home_.stream->context, &status);
   if (event == nullptr) {
     return status;
@@ -380,16 +380,18 @@ Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* do
   }
   parts_.links.settle_for(*main_.stream, others_);
   for (const Event wait : waits) {
-    if (const Status_ status = Api::wait_event(parts_.driver, main_.stream->handle, NativeEvent<Api>::of(wait).handle);
+    if (const DriverStatus status =
+            Api::wait_event(parts_.driver, main_.stream->handle, NativeEvent<Api>::of(wait).handle);
         status != Api::kSuccess) {
       return {status};
     }
   }
-  if (const Status_ status = join_before(); status != Api::kSuccess) {
+  if (const DriverStatus status = join_before(); status != Api::kSuccess) {
     return {status};
   }
   if (executable_ != nullptr) {
-    if (const Status_ status = Api::launch(parts_.driver, executable_, main_.stream->handle); status != Api::kSuccess) {
+    if (const DriverStatus status = Api::launch(parts_.driver, executable_, main_.stream->handle);
+        status != Api::kSuccess) {
       return {status};
     }
   }
@@ -417,7 +419,7 @@ Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noe
     node = found != nodes_.end() ? found : std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& each) {
       return each.index == wanted.node;
     });
-    Status_ status = Api::kSuccess;  // no node: an operation without work
+    DriverStatus status = Api::kSuccess;  // no node: an operation without work
     if (node != nodes_.end()) {
       try {
         status = node->node.change(parts_.driver, executable_, home_.stream->context, wanted.operation);

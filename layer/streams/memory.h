@@ -70,7 +70,7 @@ class KnownPlaces {
 /// What a fill writes. Only `kind` and `id` are told.
 template <class L>
 Place filled_place(std::uint64_t address, std::size_t bytes) noexcept {
-  static KnownPlaces& known = *new KnownPlaces;  // never destroyed: threads submit while the process exits
+  static constinit KnownPlaces known;  // nothing to destroy: threads submit while the process exits
   const std::uint64_t changes = L::runtime().backend->memory().changes();
   Place place;
   place.id = known.find(address, bytes, changes);
