@@ -247,4 +247,45 @@ TEST_CASE("sim graphs: an instance for each launch, which updates do not reach")
   }
 }
 
+TEST_CASE("sim graphs: copies and fills name allocations, not addresses") {
+  TestDevice device(with_seed(2));  // addresses come back
+  Word* x = device.words(16);
+  const Word pattern = 3;
+  const auto fill = [&](Word* to) { return fill_task(address_of(to), &pattern, sizeof(pattern), 16 * sizeof(Word)); };
+  const auto launch_now = [&](Exec& exec) {
+    {
+      const Lock lock;
+      launch(lock, device.open(), exec, {});
+    }
+    device.finish();
+  };
+  Graph graph;
+  Node node;
+  Exec exec;
+  Exec late;
+  {
+    const Lock lock;
+    add_node(graph, node, fill(x), {});
+    REQUIRE(instantiate(graph, exec));
+  }
+  launch_now(exec);
+  check_no_violations();
+  device.free(x);
+  Word* again = device.words(16);
+  REQUIRE(again == x);
+  launch_now(exec);
+  CHECK(violations("a graph is launched whose fill names memory") == 1);
+  {
+    const Lock lock;
+    CHECK_FALSE(instantiate(graph, late));
+    CHECK(violations("a graph is instantiated whose fill names memory") == 1);
+    Task& changed = find_copy(exec, &node)->task;
+    changed = fill(again);
+    changed.bind();
+  }
+  launch_now(exec);
+  CHECK(again[15] == pattern);
+  check_no_violations();
+}
+
 }  // namespace sim
