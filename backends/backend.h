@@ -21,6 +21,7 @@ namespace refrain::backends {
 /// The driver's error code; 0 is success in every API Refrain knows.
 struct [[nodiscard]] Status {
   int code = 0;
+  const char* why = nullptr;  ///< where the code alone would say little: for users, with static lifetime
   [[nodiscard]] bool ok() const noexcept { return code == 0; }
 };
 

@@ -64,8 +64,8 @@ class StreamCommandBuffer final : public CommandBuffer {
 
   /// Makes the graph; `uploader` is a stream of ours in the same context, which must be current. May throw
   /// std::bad_alloc.
-  DriverStatus record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                      typename Api::StreamHandle uploader);
+  Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                typename Api::StreamHandle uploader);
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
@@ -156,8 +156,8 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 }
 
 template <class Api>
-auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                                      typename Api::StreamHandle uploader) -> DriverStatus {
+Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
+                                        typename Api::StreamHandle uploader) {
   for (const capture::NodeIndex node : nodes) {
     Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(node).handle);
     if (std::none_of(members_.begin(), members_.end(), [&](const Member& member) { return member.stream == stream; })) {
@@ -181,26 +181,26 @@ auto StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<con
     named = parts_.memory.record(find);
   }
   if (!named.good()) {
-    return Api::kInvalidHandle;
+    return {Api::kInvalidHandle, "memory that it copies or fills was freed before the graph was made"};
   }
   DriverStatus status = Api::create_graph(parts_.driver, &graph_);
   if (status == Api::kSuccess) {
     status = add_nodes(graph, nodes);
   }
   if (status != Api::kSuccess || nodes_.empty()) {
-    return status;
+    return {status};
   }
   let_others_in();
   status = Api::instantiate(parts_.driver, &executable_, graph_);
   if (status != Api::kSuccess) {
     executable_ = nullptr;
-    return status;
+    return {status};
   }
   let_others_in();
   // The first launch would have to wait for this.
   status = Api::upload(parts_.driver, executable_, uploader);
   named.end();
-  return status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader);
+  return {status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader)};
 }
 
 /// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a

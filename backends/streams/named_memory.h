@@ -26,8 +26,8 @@ struct Allocation {
 /// Allocations are known by their first address. Thread-safe.
 class NamedMemory {
  public:
-  /// Any memory may be meant.
-  static constexpr std::uint64_t kAny = 0;
+  /// Any memory may be meant. (0 is none: freeing a null pointer is allowed.)
+  static constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
   /// While it exists, no graph that names the memory is recorded.
   class [[nodiscard]] Going {

@@ -167,7 +167,7 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
       const capture::QueueInfo& queue = graph.queue_of(node);
       if (Stream<Api>::of(queue.handle).id.load(std::memory_order_acquire) != queue.id ||
           gone_functions_.contains(graph.operation(node).header().function)) {
-        return {Api::kInvalidHandle};  // destroyed while the graph was waiting to be built
+        return {Api::kInvalidHandle, "a stream or kernel of it was destroyed before the graph was made"};
       }
     }
     const Stream<Api>& stream = Stream<Api>::of(graph.queue_of(nodes.front()).handle);
@@ -182,11 +182,11 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
     }
     auto made =
         std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, order_, links_, live_, memory_});
-    const typename Api::Status status = made->record(graph, nodes, uploader);
-    if (status == Api::kSuccess) {
+    const Status status = made->record(graph, nodes, uploader);
+    if (status.ok()) {
       *result = std::move(made);
     }
-    return {status};
+    return status;
   } catch (...) {
     return {Api::kOutOfMemory};
   }
