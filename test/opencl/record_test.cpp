@@ -109,6 +109,8 @@ struct Fixture {
     kernel = ready_kernel(program);
   }
   ~Fixture() {
+    // PoCL compiles kernels in a thread of its own when they run: not while the process ends.
+    static_cast<void>(::clFinish(queue));
     wrap::clReleaseKernel(kernel);
     wrap::clReleaseMemObject(x);
     wrap::clReleaseMemObject(y);
@@ -245,11 +247,13 @@ TEST_CASE_METHOD(Fixture, "tokens: shape and queue role count, handles do not") 
   const capture::Token other = launch(kernel, 16, {}, nullptr, second).token();
   CHECK(other != token);
   const ObjectId id = recorder().last().header().queue;
+  CHECK(::clFinish(second) == CL_SUCCESS);
   CHECK(wrap::clReleaseCommandQueue(second) == CL_SUCCESS);
   // A queue made anew plays the same role, and is a different object.
   second = wrap::clCreateCommandQueue(context, device, 0, nullptr);
   CHECK(launch(kernel, 16, {}, nullptr, second).token() == other);
   CHECK(recorder().last().header().queue != id);
+  CHECK(::clFinish(second) == CL_SUCCESS);
   CHECK(wrap::clReleaseCommandQueue(second) == CL_SUCCESS);
   REQUIRE(wrap::clEnqueueCopyBuffer(queue, x, y, 0, 64, 64, 0, nullptr, nullptr) == CL_SUCCESS);
   REQUIRE(wrap::clEnqueueCopyBuffer(queue, y, x, 64, 0, 64, 0, nullptr, nullptr) == CL_SUCCESS);
