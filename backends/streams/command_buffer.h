@@ -220,12 +220,9 @@ bool StreamCommandBuffer<Api>::find_memory(const capture::Graph& graph, std::spa
                                            std::vector<Allocation>* all) {
   for (const capture::NodeIndex index : nodes) {
     const capture::OperationView operation = graph.operation(index);
-    if (!moves_memory(operation) || operation.words()[0] == 0) {
-      continue;
-    }
     const auto arguments = operation.arguments();
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].kind != capture::ArgumentKind::kPointer) {
+      if (arguments[i].kind != capture::ArgumentKind::kPointer || capture::bytes_named(operation, i) == 0) {
         continue;
       }
       Allocation found;

@@ -17,14 +17,6 @@ namespace refrain::backends {
          operation.kind() != capture::OperationKind::kEventWait;
 }
 
-/// True for copies and fills, whose arguments are memory.
-[[nodiscard]] inline bool moves_memory(const capture::OperationView& operation) noexcept {
-  using capture::OperationKind;
-  const OperationKind kind = operation.kind();
-  return kind == OperationKind::kPointerCopy || kind == OperationKind::kPointerCopyRect ||
-         kind == OperationKind::kPointerFill || kind == OperationKind::kPointerFillRect;
-}
-
 struct Grid {
   unsigned x = 1, y = 1, z = 1;
 };

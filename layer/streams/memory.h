@@ -104,9 +104,11 @@ StatusOf<L> freeing_in_order(std::uint64_t start, std::uint64_t id, Free&& call)
   }
   backends::NamedMemory& memory = L::runtime().backend->memory();
   const auto going = memory.goes(start);
+  // Before the call: once the driver has it, another thread may get the address at once.
+  memory.freed_in_order(start, id);
   const StatusOf<L> status = call();
-  if (status == L::Api::kSuccess) {
-    memory.freed_in_order(start, id);
+  if (status != L::Api::kSuccess) {
+    memory.allocated(start);  // it still is
   }
   return status;
 }

@@ -1,9 +1,11 @@
 // Streams by their handles, and what ends them.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "layer/streams/host_call.h"
@@ -74,13 +76,21 @@ class StreamTable {
   /// (kNoContext: any may be).
   void forget_all(typename Api::ContextHandle context) noexcept;
 
-  /// Streams of the context in which nothing is left but what Refrain put behind graphs that are done: afterwards that
-  /// is done, too. It takes as long as the driver needs to notice.
+  /// The context's default stream is not ready: lets the driver notice that what Refrain put behind graphs that are
+  /// done is done, too, in the streams that it waits for and in itself. Takes microseconds if nothing else is left in
+  /// any of them, and no time if something is.
   void finish_ends(typename Api::ContextHandle context) noexcept {
     const std::lock_guard guard(mutex_);
-    for (State* stream : live_) {
-      if (stream->stream.context == context && L::runtime().backend->links().only_ends_left(stream->stream)) {
-        static_cast<void>(Api::synchronize(L::runtime().driver, stream->stream.handle));
+    for (State* state : live_) {
+      backends::Stream<Api>& stream = state->stream;
+      if (stream.context == context && order_of(stream.kind) == capture::DefaultOrder::kWithDefault &&
+          !finish_end(stream)) {
+        return;
+      }
+    }
+    for (State* state : live_) {
+      if (state->stream.context == context && state->stream.kind == backends::StreamKind::kLegacy) {
+        static_cast<void>(finish_end(state->stream));
       }
     }
   }
@@ -117,6 +127,24 @@ class StreamTable {
   }
 
  private:
+  /// Whether the stream is done, after what Refrain put there, if nothing else is left.
+  [[nodiscard]] static bool finish_end(backends::Stream<Api>& stream) noexcept {
+    // Asked for and not waited for: what another thread submits there meanwhile may never end. A device that is so
+    // late has stopped; the question may be answered with "not ready" then.
+    constexpr auto kPatience = std::chrono::milliseconds(20);
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    while (true) {
+      const bool only_ends = L::runtime().backend->links().only_ends_left(stream);
+      if (Api::query_stream(L::runtime().driver, stream.handle) != Api::kNotReady) {
+        return true;
+      }
+      if (!only_ends || std::chrono::steady_clock::now() > until) {
+        return false;
+      }
+      std::this_thread::yield();
+    }
+  }
+
   void forget(State* stream) noexcept;
 
   std::mutex mutex_;

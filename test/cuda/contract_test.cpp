@@ -143,6 +143,10 @@ TEST_CASE("streams destroyed with work in them, done or not, and the default str
   same_everywhere({"left_behind"}, 0);
 }
 
+TEST_CASE("memory freed and allocated again between stretches: the same address is not the same memory") {
+  same_everywhere({"new_memory"}, 500);
+}
+
 TEST_CASE("memory in stream order") {
   // Where addresses never come back, the memory may be gone before a graph with it is made.
   same_everywhere({"stream_memory"}, 0);

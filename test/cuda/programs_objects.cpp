@@ -78,6 +78,28 @@ PROGRAM(recreate) {
   return 0;
 }
 
+/// Memory that is freed between two stretches, and allocated again: perhaps at the same address, but another
+/// allocation.
+PROGRAM(new_memory) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction mix = gpu.function("mix_in");
+  CUstream stream = make_stream();
+  for (int stretch = 0; stretch < 8; ++stretch) {
+    const CUdeviceptr y = allocate(kCount);
+    for (int round = 0; round < kRounds; ++round) {
+      CHECK_CU(cuMemsetD32Async(y, 3, kCount, stream));
+      for (Word i = 0; i < 4; ++i) {
+        mix_in(stream, mix, x, y, kCount, i);
+      }
+      CHECK_CU(cuStreamSynchronize(stream));
+    }
+    CHECK_CU(cuMemFree(y));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
 /// Memory in stream order.
 PROGRAM(stream_memory) {
   const Device gpu;

@@ -62,10 +62,13 @@ def one_range(results, seed, seconds, careful):
     if len(stable) != count:
         results.note(f"random programs from {seed}{', careful' if careful else ''}: {count - len(stable)} of {count} differ "
                      f"in two runs without Refrain and are not compared: {first_difference(plain, again)}")
+
+    def compared(done):
+        return {program: lines for program, lines in by_program(done).items() if program in stable}
+
     submissions = replayed = 0
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
         layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120)
-        compared = lambda done: {seed: lines for seed, lines in by_program(done).items() if seed in stable}
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
             results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
         if layered.status is not None and layered.status < 0:
