@@ -111,6 +111,7 @@ void Engine::close_lane() noexcept {
     return;
   }
   lane->flush(false);
+  lane->look_at_unseen();
   {
     const std::lock_guard lock(shared_->lanes_mutex);
     std::erase(shared_->lanes, lane);
@@ -217,6 +218,9 @@ void Engine::fail(const char* what) noexcept {
 }
 
 ReportData Engine::report_data() const {
+  if (Lane* mine = Lane::current; mine != nullptr && &mine->engine_ == this) {
+    mine->look_at_unseen();  // of other lanes up to a few dozen submissions may be missing
+  }
   ReportData data;
   data.mode = mode_name(settings_.mode);
   data.backend = shared_->backend.name();
@@ -289,6 +293,9 @@ void Engine::write_report() const noexcept {
 void Engine::shut_down() noexcept {
   if (forked_.load(std::memory_order_relaxed) || shut_.exchange(true)) {
     return;
+  }
+  if (Lane* mine = Lane::current; mine != nullptr && &mine->engine_ == this) {
+    mine->look_at_unseen();
   }
   {
     const std::lock_guard lock(shared_->lanes_mutex);

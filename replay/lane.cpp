@@ -44,6 +44,8 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   start_lengths();
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
+  } else if (settings.mode == env::Mode::kObserve) {
+    unseen_ = std::make_unique<Unseen[]>(kUnseen);
   }
 }
 
@@ -55,7 +57,29 @@ Lane::~Lane() {
   }
 }
 
-[[gnu::flatten]] Verdict Lane::submit(const Submission& submission) noexcept {
+void Lane::look_at_unseen() noexcept {
+  State& state = *state_;
+  const std::uint32_t count = unseen_count_.exchange(0, std::memory_order_relaxed);
+  if (count == 0 || !engine_.active()) {
+    return;
+  }
+  state.counters.submissions.add(count);
+  state.stretch_open = true;
+  try {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto [token, unholdable] = unseen_[i];
+      if (unholdable != nullptr) {
+        state.unholdable.add(unholdable);
+        state.counters.unholdable.add();
+      }
+      static_cast<void>(decide(token, unholdable == nullptr));
+    }
+  } catch (const std::exception& error) {
+    engine_.fail(error.what());
+  }
+}
+
+[[gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
   if (asleep_ != 0 && !inside_lane && engine_.active()) {
     doze();
     return Verdict::kIssue;
@@ -340,8 +364,9 @@ void Lane::stamp(std::byte* record) noexcept {
   header.queue_handle = state_->queue->info.handle;
 }
 
-int Lane::issued(int status, std::uint32_t host_ns) noexcept {
+int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
   State& state = *state_;
+  look_at_unseen();
   if (state.entered) {
     state.entered = false;
     state.standstill->leave();
@@ -370,6 +395,7 @@ int Lane::issued(int status, std::uint32_t host_ns) noexcept {
 
 int Lane::host_call(const EntryPoint& entry_point) noexcept {
   State& state = *state_;
+  look_at_unseen();
   if (inside_lane || !engine_.active() || !state.stretch_open) {
     return 0;
   }

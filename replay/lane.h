@@ -93,7 +93,19 @@ class Lane {
   [[nodiscard]] bool asleep() const noexcept { return asleep_ != 0; }
   std::uint64_t doze() noexcept;
 
-  Verdict submit(const Submission& submission) noexcept;
+  Verdict submit(const Submission& submission) noexcept {
+    if (unseen_ == nullptr) {
+      return look_at(submission);
+    }
+    ++sequence_;
+    const std::uint32_t count = unseen_count_.load(std::memory_order_relaxed);
+    unseen_[count] = {submission.token, submission.unholdable};
+    unseen_count_.store(count + 1, std::memory_order_relaxed);
+    if (count + 1 == kUnseen) [[unlikely]] {
+      look_at_unseen();
+    }
+    return Verdict::kIssue;
+  }
   /// For kDescribeAndIssue and kHold: where the record goes. begin() … finish() exactly one record;
   /// `sequence`, `time_ns`, `queue` and `queue_handle` are filled in by the lane.
   [[nodiscard]] capture::OperationWriter writer() noexcept;
@@ -109,7 +121,11 @@ class Lane {
   /// that the driver refused is a cut and is never part of a graph.
   /// Returns what the application is to be told: `status`, or if that is 0 the error of older held work
   /// that this submission flushed.
-  int issued(int status, std::uint32_t host_ns = 0) noexcept;
+  int issued(int status, std::uint32_t host_ns = 0) noexcept {
+    return unseen_ != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
+  }
+  /// What was only counted so far is looked at. For reports.
+  void look_at_unseen() noexcept;
 
   /// Flushes what this lane holds. Returns the first error of the held work.
   int host_call(const EntryPoint& entry_point) noexcept;
@@ -129,6 +145,8 @@ class Lane {
  private:
   friend class Engine;
   friend struct ClosedLanes;
+  Verdict look_at(const Submission& submission) noexcept;
+  int issued_now(int status, std::uint32_t host_ns) noexcept;
   void issue_all_held();
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
@@ -157,9 +175,20 @@ class Lane {
   void stay_awake() noexcept;
   void consider_sleep() noexcept;
 
+  /// A submission as far as observing needs it.
+  struct Unseen {
+    capture::Token token;
+    const char* unholdable;
+  };
+  // Where nothing is ever held, submissions are looked at together: each alone, between two calls of a driver that
+  // leaves nothing of this in the processor's caches, would cost several times as much.
+  static constexpr std::uint32_t kUnseen = 32;
+
+  std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
+  std::atomic<std::uint32_t> unseen_count_{0};
+  std::uint64_t sequence_ = 0;
   Engine& engine_;
   std::uint64_t number_;
-  std::uint64_t sequence_ = 0;
   std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
   bool wants_time_ = false;
   std::atomic<std::uint32_t> held_count_{0};

@@ -82,13 +82,16 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     return pass_through<L>(call.entry_point, issue);
   }
   replay::Lane& lane = running->lane();
-  settle(*running, *stream);
+  const bool replays = L::runtime().replays;  // if not, nothing is ever held, or linked
+  if (replays) {
+    settle(*running, *stream);
+  }
   const char* unholdable = call.unholdable != nullptr ? call.unholdable : stream->unholdable;
   const Token token = mix(call.token, stream->token_seed);
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
   const auto issued = [&](StatusOf<L> status, std::uint32_t host_ns) {
-    if (L::runtime().replays) {
+    if (replays) {
       backends::StreamOrder<typename L::Api>::submitted(stream->stream);
     }
     const auto result = static_cast<StatusOf<L>>(lane.issued(status, host_ns));
@@ -104,7 +107,7 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     return result;
   };
   const bool hold = verdict == replay::Verdict::kHold;
-  if (!hold) {
+  if (!hold && replays) {
     L::runtime().backend->links().settle(stream->stream);
   }
   if (verdict == replay::Verdict::kIssue) [[likely]] {
