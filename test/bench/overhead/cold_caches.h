@@ -43,7 +43,7 @@ class ColdCaches {
     data_.resize(lines * kLine);
     auto* line = static_cast<unsigned char*>(memory);
     for (std::size_t i = 0; i < lines; ++i, line += kLine) {
-      constexpr unsigned char kLoad[] = {0x48, 0x8b, 0x87};        // mov rax, [rdi + 32 bits]
+      constexpr unsigned char kLoad[] = {0x48, 0x8b, 0x87};         // mov rax, [rdi + 32 bits]
       constexpr unsigned char kNext[] = {0xeb, kLine - 3 - 4 - 2};  // jmp to the next line
       const auto displacement = static_cast<std::uint32_t>(i * kLine);
       std::memcpy(line, kLoad, sizeof(kLoad));
