@@ -85,9 +85,6 @@ class Backend {
  public:
   virtual ~Backend() = default;
   [[nodiscard]] virtual ChunkSizes chunk_sizes() const noexcept { return {}; }
-  /// False where a submission costs so much that looking at each one never matters: then lanes do not fall asleep
-  /// when nothing pays for long, and find what pays later at once.
-  [[nodiscard]] virtual bool lanes_may_sleep() const noexcept { return true; }
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
   [[nodiscard]] virtual Capabilities capabilities(const capture::QueueInfo& queue) noexcept = 0;

@@ -21,10 +21,18 @@ namespace {
 // ones of a loop's body.
 constexpr std::uint64_t kTimedEach = 13, kTimedLater = 37;
 
-// A lane in which nothing pays looks at this many submissions, then sleeps, longer and longer.
+// A lane in which nothing pays looks at this many submissions, then sleeps for so many times as many, longer and
+// longer.
 constexpr std::uint64_t kAwake = 4096;
-constexpr std::uint64_t kShortestSleep = 4 * kAwake;
-constexpr std::uint64_t kLongestSleep = 64 * kAwake;
+constexpr std::uint64_t kShortestSleep = 4, kLongestSleep = 64;
+
+/// 0: lanes never sleep.
+std::uint64_t awake_for(const env::Settings& settings) {
+  if (settings.mode != env::Mode::kReplay) {
+    return 0;
+  }
+  return settings.awake != 0 ? settings.awake : settings.gate ? kAwake : 0;
+}
 
 }  // namespace
 
@@ -39,8 +47,9 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->standstill = engine.shared().standstill.get();
   state_->next_timed = kTimedEach;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kChunkWays : 1);
-  state_->may_sleep = settings.gate && settings.mode == env::Mode::kReplay && engine.shared().backend.lanes_may_sleep();
-  state_->sleep_length = kShortestSleep;
+  state_->awake_for = awake_for(settings);
+  state_->one_is_too_few = settings.min_graph > 1;
+  state_->sleep_length = kShortestSleep * state_->awake_for;
   start_lengths();
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
@@ -100,6 +109,9 @@ void Lane::look_at_unseen() noexcept {
   state.queue = submission.queue;
   state.first_of_stretch = !state.stretch_open;
   state.stretch_open = true;
+  if (state.first_of_stretch) {
+    state.stretch_begins(sequence_);
+  }
   const bool replaying = state.replaying;
   const char* unholdable = submission.unholdable;
   if (replaying) {
@@ -176,29 +188,28 @@ void Lane::stay_awake() noexcept {
   State& state = *state_;
   state.awake_since = sequence_;
   state.replayed_before = state.counters.replayed.get();
-  state.hopeless_before = state.counters.followed.get() + state.counters.unholdable.get();
+  state.hopeless_before = state.hopeless();
 }
 
 /// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
 void Lane::consider_sleep() noexcept {
   State& state = *state_;
   const std::uint64_t seen = sequence_ - state.awake_since;
-  if (!state.may_sleep || seen < kAwake || held_count_.load(std::memory_order_relaxed) != 0) {
+  if (state.awake_for == 0 || seen < state.awake_for || held_count_.load(std::memory_order_relaxed) != 0) {
     return;
   }
   if ((state.counters.replayed.get() - state.replayed_before) * 10 >= seen) {
-    state.sleep_length = kShortestSleep;
+    state.sleep_length = kShortestSleep * state.awake_for;
     stay_awake();
     return;
   }
   // What repeats is known and does not pay; or nothing repeats, over more than the history can compare.
-  const std::uint64_t hopeless =
-      state.counters.followed.get() + state.counters.unholdable.get() - state.hopeless_before;
+  const std::uint64_t hopeless = state.hopeless() - state.hopeless_before;
   if (hopeless * 10 < seen * 9 && seen < 4 * static_cast<std::uint64_t>(engine_.settings().history)) {
     return;
   }
   asleep_ = state.sleep_length;
-  state.sleep_length = std::min(state.sleep_length * 2, kLongestSleep);
+  state.sleep_length = std::min(state.sleep_length * 2, kLongestSleep * state.awake_for);
   state.spans.abandon();
 }
 
@@ -400,6 +411,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
     return 0;
   }
   state.stretch_open = false;
+  state.stretch_ends(sequence_);
   state.left_ns = 0;
   state.counters.cuts.add();
   state.tracked_chunk = kNoChunk;

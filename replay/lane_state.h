@@ -176,11 +176,15 @@ struct Lane::State {
   std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
   std::vector<capture::OperationView> views;         ///< reused
 
-  bool may_sleep = false;  ///< only with the gate on
-  std::uint64_t sleep_length = 0;
+  std::uint64_t awake_for = 0;        ///< submissions that are looked at before a sleep; 0: it never sleeps
+  std::uint64_t sleep_length = 0;     ///< submissions
   std::uint64_t awake_since = 0;      ///< sequence number
   std::uint64_t replayed_before = 0;  ///< counter when it woke up
-  std::uint64_t hopeless_before = 0;  ///< the same of those followed without replay or unholdable
+  std::uint64_t hopeless_before = 0;  ///< hopeless() when it woke up
+  bool one_is_too_few = true;         ///< for a graph
+  std::uint64_t alone = 0;            ///< submissions that had no other one beside them between two cuts
+  std::uint64_t stretch_first = 0;    ///< sequence number of the first submission since the last cut
+  std::uint64_t hopeless_then = 0;    ///< hopeless() when it came
 
   SpanGate spans;
   capture::Stream* stream = nullptr;
@@ -188,6 +192,20 @@ struct Lane::State {
   LaneCounters counters;
   NamedCounts unholdable;
   NamedCounts cut_by;
+
+  /// Submissions that no graph will make faster: of stretches that are known and do not pay, of a kind that is never
+  /// held, or with none beside them.
+  [[nodiscard]] std::uint64_t hopeless() const noexcept {
+    return counters.followed.get() + counters.unholdable.get() + alone;
+  }
+  /// Before the first submission since a cut is looked at, and at the next cut.
+  void stretch_begins(std::uint64_t sequence) noexcept {
+    stretch_first = sequence;
+    hopeless_then = hopeless();
+  }
+  void stretch_ends(std::uint64_t sequence) noexcept {
+    alone += one_is_too_few && sequence == stretch_first && hopeless() == hopeless_then ? 1 : 0;
+  }
 };
 
 /// Totals of lanes whose threads ended.

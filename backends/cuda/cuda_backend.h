@@ -19,8 +19,6 @@ class CudaBackend final : public StreamBackend<CudaApi> {
   /// device about 1 us, or 3 us where a graph forks. While a graph is built, launches of other threads wait for about 1
   /// us a node.
   [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 128, 8, 256}; }
-  /// A launch costs some 3.5 us (H200), looking at it about a hundredth of that (docs/performance.md).
-  [[nodiscard]] bool lanes_may_sleep() const noexcept override { return false; }
 };
 
 }  // namespace refrain::backends

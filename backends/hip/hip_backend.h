@@ -16,7 +16,6 @@ class HipBackend final : public StreamBackend<HipApi> {
   [[nodiscard]] std::string_view name() const noexcept override { return "hip"; }
   /// As for CUDA, whose figures were measured; nothing was measured on a GPU of AMD's yet.
   [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256}; }
-  [[nodiscard]] bool lanes_may_sleep() const noexcept override { return false; }
 };
 
 }  // namespace refrain::backends

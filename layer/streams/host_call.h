@@ -24,7 +24,7 @@ class HostCall {
 
   /// `unknown`: the call may itself submit work.
   explicit HostCall(const replay::EntryPoint& entry_point, bool unknown = true) noexcept
-      : entry_point_(entry_point), engine_(L::engine()) {
+      : entry_point_(entry_point), engine_(L::engine()), unknown_(unknown) {
     if (engine_ != nullptr) {
       held_error_ = engine_->flush_all(entry_point);
       print_wanted_report(*engine_);
@@ -44,6 +44,9 @@ class HostCall {
     if (engine_ == nullptr) {
       return status;
     }
+    if (unknown_) {  // again: another thread may have learnt something of the order of streams during the call
+      L::runtime().backend->order().forget();
+    }
     engine_->lane().host_call_done(entry_point_, waited);
     const int pending = std::exchange(PendingError<L>::value, 0);
     const int held = held_error_ != 0 ? held_error_ : pending;
@@ -57,6 +60,7 @@ class HostCall {
  private:
   const replay::EntryPoint& entry_point_;
   replay::Engine* engine_;
+  bool unknown_;
   int held_error_ = 0;
 };
 

@@ -36,13 +36,15 @@ template <class L>
 }
 
 /// Calls the driver without looking at the submission. Its stream is not counted, so nothing is known of the
-/// order of streams any more.
+/// order of streams any more: not what another thread learnt during the call either.
 template <class L, class Issue>
 StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
   lane.doze();
   L::runtime().backend->links().settle_all();
   L::runtime().backend->order().forget();
-  return issue();
+  const StatusOf<L> status = issue();
+  L::runtime().backend->order().forget();
+  return status;
 }
 
 /// True while nothing may be looked at: the engine is not at work, or the application captures a stream (asking

@@ -1,5 +1,8 @@
 // Streams that fork and join.
 
+#include <atomic>
+#include <thread>
+
 #include "test/cuda/program.h"
 
 using namespace program;
@@ -32,6 +35,25 @@ struct Branches {
   }
 };
 
+/// A round of kernels in all branches, after what `main_stream` has and before its next work.
+void fork_and_join(const Branches& branches, CUfunction mix, CUstream main_stream, CUevent start, Word length) {
+  mix_in(main_stream, mix, branches.x, branches.parts[0], kCount, 1);
+  CHECK_CU(cuEventRecord(start, main_stream));
+  for (int i = 0; i < kBranches; ++i) {
+    CHECK_CU(cuStreamWaitEvent(branches.streams[i], start, 0));
+    for (Word j = 0; j < length; ++j) {
+      mix_in(branches.streams[i], mix, branches.parts[i], branches.x, kCount, j);
+    }
+    CHECK_CU(cuEventRecord(branches.done[i], branches.streams[i]));
+  }
+  for (CUevent done : branches.done) {
+    CHECK_CU(cuStreamWaitEvent(main_stream, done, 0));
+  }
+  for (const CUdeviceptr part : branches.parts) {
+    mix_in(main_stream, mix, branches.x, part, kCount, 5);
+  }
+}
+
 }  // namespace
 
 /// Four branches that come together.
@@ -42,21 +64,7 @@ PROGRAM(fork_join) {
   const Branches branches;
   CUfunction mix = gpu.function("mix_in");
   for (int round = 0; round < kRounds; ++round) {
-    mix_in(main_stream, mix, branches.x, branches.parts[0], kCount, 1);
-    CHECK_CU(cuEventRecord(start, main_stream));
-    for (int i = 0; i < kBranches; ++i) {
-      CHECK_CU(cuStreamWaitEvent(branches.streams[i], start, 0));
-      for (Word j = 0; j < 3; ++j) {
-        mix_in(branches.streams[i], mix, branches.parts[i], branches.x, kCount, j);
-      }
-      CHECK_CU(cuEventRecord(branches.done[i], branches.streams[i]));
-    }
-    for (CUevent done : branches.done) {
-      CHECK_CU(cuStreamWaitEvent(main_stream, done, 0));
-    }
-    for (const CUdeviceptr part : branches.parts) {
-      mix_in(main_stream, mix, branches.x, part, kCount, 5);
-    }
+    fork_and_join(branches, mix, main_stream, start, 3);
     CHECK_CU(cuStreamSynchronize(main_stream));
   }
   return branches.print_all();
@@ -83,6 +91,81 @@ PROGRAM(turns) {
       CHECK_CU(cuStreamWaitEvent(branches.streams[0], branches.done[i], 0));
     }
     CHECK_CU(cuStreamSynchronize(branches.streams[0]));
+  }
+  return branches.print_all();
+}
+
+/// Long stretches of kernels that stand alone, which no graph makes faster: Refrain may stop looking. Between and after
+/// them, work in streams that another thread, whose work repeats, has a part in as well, in turns.
+PROGRAM(lonely) {
+  constexpr int kAlone = 6000;
+  constexpr int kTurns = 150;
+  constexpr Word kLength = 16;
+  const Device gpu;
+  const Branches branches;
+  CUstream main_stream = make_stream();
+  CUstream alone = make_stream();
+  CUevent start = make_event();
+  CUevent between = make_event();
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction kernel = gpu.function("scale");
+  const CUdeviceptr z = filled(kCount, 7);
+  CUdeviceptr own[kBranches];
+  for (CUdeviceptr& each : own) {
+    each = filled(kCount, 8);
+  }
+  std::atomic<int> turn{0};  // odd: the other thread's
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (int i = 0; i < 2 * kTurns; ++i) {
+      while (turn.load() != 2 * i + 1) {
+        std::this_thread::yield();
+      }
+      for (int round = 0; round < 2; ++round) {
+        fork_and_join(branches, mix, main_stream, start, kLength);
+        for (int branch = 0; branch < kBranches;
+             ++branch) {  // what nothing but the streams themselves brings into order
+          scale(branches.streams[branch], kernel, own[branch], kCount, 5, 1);
+        }
+      }
+      if (i % 3 == 0) {
+        CHECK_CU(cuStreamSynchronize(main_stream));
+      }
+      turn.store(2 * i + 2);
+    }
+  });
+  for (int part = 0; part < 2; ++part) {
+    for (int i = 0; i < kAlone; ++i) {
+      scale(alone, kernel, z, kCount, 3, static_cast<Word>(i));
+      CHECK_CU(cuStreamSynchronize(alone));
+    }
+    for (int i = part * kTurns; i < (part + 1) * kTurns; ++i) {
+      CUstream branch = branches.streams[i % kBranches];
+      for (int k = 0; k < kBranches; ++k) {
+        scale(branches.streams[k], kernel, own[k], kCount, 3, 2);
+      }
+      CHECK_CU(cuEventRecord(between, main_stream));
+      CHECK_CU(cuStreamWaitEvent(branch, between, 0));
+      mix_in(branch, mix, branches.parts[i % kBranches], branches.x, kCount, 9);
+      CHECK_CU(cuEventRecord(between, branch));
+      CHECK_CU(cuStreamWaitEvent(main_stream, between, 0));
+      mix_in(main_stream, mix, branches.x, branches.parts[i % kBranches], kCount, 2);
+      turn.store(2 * i + 1);
+      while (turn.load() != 2 * i + 2) {
+        std::this_thread::yield();
+      }
+    }
+  }
+  other.join();
+  // Much that repeats: it is noticed some time.
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    fork_and_join(branches, mix, main_stream, start, kLength);
+    CHECK_CU(cuStreamSynchronize(main_stream));
+  }
+  print("z", z, kCount);
+  for (int i = 0; i < kBranches; ++i) {
+    CHECK_CU(cuStreamSynchronize(branches.streams[i]));
+    print("own", own[i], kCount);
   }
   return branches.print_all();
 }

@@ -26,7 +26,6 @@ class VirtualBackend : public backends::Backend {
   }
 
   [[nodiscard]] backends::ChunkSizes chunk_sizes() const noexcept override { return costs_.chunks; }
-  [[nodiscard]] bool lanes_may_sleep() const noexcept override { return costs_.may_sleep; }
   [[nodiscard]] std::string_view name() const noexcept override { return "virtual"; }
   backends::Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   backends::Recordable can_record(const capture::OperationView&, const capture::QueueInfo&) noexcept override {
