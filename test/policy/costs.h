@@ -14,12 +14,10 @@
 //   graph_latency            6000 / 12000    [=] hand-made graphs of 100 and 3 nodes: 76.1 and 10.1 us [P]; and the
 //                                            graph of 3 nodes that took 17.8 us [D]: a cost set of its own
 //   graph_gap                1000            [=] 1000 kernels in 8 growing chunks 672.5 us, as one graph 664.2 us [P];
-//   [A] the
-//                                            same between a graph and a launch
+//                                            [A] the same between a graph and a launch
 //   stall                    1 ms            [D] launches of other threads while a large graph is built
-//   observe, hold            150, 200        [P] over the real driver 60 to 153 ns (24 over one that does nothing); 0.2
-//   us to hold a call of the
-//                                            fork-join on the H200. OpenCL: 47 and 213 [O]
+//   observe, hold            150, 200        [P] over the real driver 60 to 153 ns (24 over one that does nothing);
+//                                            0.2 us to hold a call of the fork-join. OpenCL: 47 and 213 [O]
 //   device time of a node    the grid's      [A] the same eagerly and in a graph. In truth graphs save a little there,
 //                                            so this leans against replay
 #pragma once
