@@ -198,6 +198,10 @@ void Lane::consider_sleep() noexcept {
   if (state.awake_for == 0 || seen < state.awake_for || held_count_.load(std::memory_order_relaxed) != 0) {
     return;
   }
+  if (state.spans.comparing()) {  // a long span without graphs would put it to sleep before it was measured
+    stay_awake();
+    return;
+  }
   if ((state.counters.replayed.get() - state.replayed_before) * 10 >= seen) {
     state.sleep_length = kShortestSleep * state.awake_for;
     stay_awake();

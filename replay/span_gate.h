@@ -86,6 +86,9 @@ class SpanGate {
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
   /// True while it is being found out whether graphs pay in the current span.
   [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
+  /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
+  /// graph.
+  [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.resting; }
   /// True if the current span is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
   /// The way in which the current span is to be divided.

@@ -62,6 +62,18 @@ TEST_CASE("the bounds can be missed: without the gate, graphs that lose are repl
   CHECK(ungated.steady > 1.5 * static_cast<double>(eager_span(program, pocl())));
 }
 
+TEST_CASE("a lane does not sleep while it finds out what long spans are worth") {
+  env::Settings settings;
+  settings.report = false;
+  const Program program = make_program(Kind::kConstant, 1000, 660, 6000);
+  for (const Costs& costs : {h200(), opencl()}) {
+    INFO(costs.name);
+    const RunResult run = run_engine(program, costs, settings, 600'000, 0);
+    CHECK(run.replayed > 0.7);
+    CHECK(run.steady < 0.4 * static_cast<double>(eager_span(program, costs)));
+  }
+}
+
 TEST_CASE("the same run takes the same time") {
   env::Settings settings;
   settings.report = false;
