@@ -198,9 +198,8 @@ void Lane::consider_sleep() noexcept {
   if (state.awake_for == 0 || seen < state.awake_for || held_count_.load(std::memory_order_relaxed) != 0) {
     return;
   }
-  if (state.spans.comparing()) {  // a long span without graphs would put it to sleep before it was measured
-    stay_awake();
-    return;
+  if (state.spans.comparing() && state.spans.submissions() * 2 >= state.awake_for) {
+    return;  // one long span without graphs would be enough for a sleep, before it was measured
   }
   if ((state.counters.replayed.get() - state.replayed_before) * 10 >= seen) {
     state.sleep_length = kShortestSleep * state.awake_for;

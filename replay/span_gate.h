@@ -68,6 +68,8 @@ class SpanGate {
     hash_ = capture::mix(hash_, token);
   }
   [[nodiscard]] bool open() const noexcept { return open_; }
+  /// Of the newest span, so far.
+  [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
   /// The program is about to wait, perhaps: everything before is submitted.
   void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
   void launched(const std::shared_ptr<GraphEntry>& entry);
