@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "env/log.h"
 #include "replay/clock.h"
@@ -68,7 +69,7 @@ Lane::~Lane() {
 
 void Lane::look_at_unseen() noexcept {
   State& state = *state_;
-  const std::uint32_t count = unseen_count_.exchange(0, std::memory_order_relaxed);
+  const std::uint32_t count = std::exchange(unseen_count_, 0);
   if (count == 0 || !engine_.active()) {
     return;
   }

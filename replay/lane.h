@@ -98,10 +98,8 @@ class Lane {
       return look_at(submission);
     }
     ++sequence_;
-    const std::uint32_t count = unseen_count_.load(std::memory_order_relaxed);
-    unseen_[count] = {submission.token, submission.unholdable};
-    unseen_count_.store(count + 1, std::memory_order_relaxed);
-    if (count + 1 == kUnseen) [[unlikely]] {
+    unseen_[unseen_count_++] = {submission.token, submission.unholdable};
+    if (unseen_count_ == kUnseen) [[unlikely]] {
       look_at_unseen();
     }
     return Verdict::kIssue;
@@ -185,7 +183,7 @@ class Lane {
   static constexpr std::uint32_t kUnseen = 32;
 
   std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
-  std::atomic<std::uint32_t> unseen_count_{0};
+  std::uint32_t unseen_count_ = 0;
   std::uint64_t sequence_ = 0;
   Engine& engine_;
   std::uint64_t number_;

@@ -123,8 +123,8 @@ PROGRAM(lonely) {
       }
       for (int round = 0; round < 2; ++round) {
         fork_and_join(branches, mix, main_stream, start, kLength);
-        for (int branch = 0; branch < kBranches;
-             ++branch) {  // what nothing but the streams themselves brings into order
+        // What nothing but the streams themselves brings into order.
+        for (int branch = 0; branch < kBranches; ++branch) {
           scale(branches.streams[branch], kernel, own[branch], kCount, 5, 1);
         }
       }
