@@ -3,8 +3,10 @@ import argparse
 import hashlib
 import json
 import statistics
+import sys
 import time
 
+SETTLE = 20  # iterations in front of those measured in a turn
 BATCH = 10  # iterations between two waits when not every iteration is waited for
 
 
@@ -53,6 +55,22 @@ def run(case, name, wait, options):
                           "sha256": digest.text()}), flush=True)
 
 
+def in_turns(case, name, wait, options):
+    """For a program that compares several processes: each works only when it is its turn. A line of standard input, "sync 0.25"
+    or "batch 0.25", asks for that many seconds of iterations; each is answered by a line of JSON. What is not measured
+    goes first: the other processes have had the caches meanwhile."""
+    for synchronous in (True, False):
+        measure(case.step, wait, options.warmup, synchronous)
+    print(json.dumps({"case": name, "ready": True}), flush=True)
+    for line in sys.stdin:
+        kind, seconds = line.split()
+        synchronous = kind == "sync"
+        settle = measure(case.step, wait, SETTLE, synchronous)
+        count = max(SETTLE, int(float(seconds) * 1e6 / statistics.median(settle)))
+        times = measure(case.step, wait, count, synchronous)
+        print(json.dumps({"median_us": statistics.median(times), "mean_us": statistics.fmean(times)}), flush=True)
+
+
 def main(description, cases, wait, extra=None):
     """`cases`: name → function that makes the case. `extra` adds options of its own, and gets to see them."""
     parser = argparse.ArgumentParser(description=description)
@@ -62,10 +80,15 @@ def main(description, cases, wait, extra=None):
     parser.add_argument("--sync", choices=["yes", "no", "both"], default="both",
                         help="wait after every iteration, after every tenth, or first the one and then the other")
     parser.add_argument("--no-check", action="store_true", help="outputs are of no interest")
+    parser.add_argument("--turns", action="store_true", help="measure when told to on standard input (one --case)")
     if extra:
         extra(parser, None)
     options = parser.parse_args()
     if extra:
         extra(None, options)
+    if options.turns:
+        name, = options.case
+        in_turns(cases[name](), name, wait, options)
+        return
     for name in options.case or cases:
         run(cases[name](), name, wait, options)

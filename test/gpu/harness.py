@@ -14,6 +14,7 @@ PREFIX = pathlib.Path(__file__).resolve().parents[2] / "build" / "gpu"
 BIN = PREFIX / "bin"
 HERE = pathlib.Path(__file__).resolve().parent
 LAYER = PREFIX / "lib" / "librefrain_cuda.so"
+CRASH_TRACE = PREFIX / "lib" / "libcrash_trace.so"
 NOOP = PREFIX / "lib" / "libnoop_launches.so"
 DEFAULT = {}  # Refrain as a user switches it on
 MODES = {"observe": {"MODE": "observe"}, "replay": {"MODE": "replay", "GATE": "0"}, "verify": {"MODE": "verify"}}
@@ -109,26 +110,32 @@ def environment(toolkit=False, **more):
     return result | more
 
 
-def run(command, settings=None, toolkit=False, timeout=120, preload=None, opencl=False, **more):
-    """Runs `command`; with Refrain if `settings` (names without REFRAIN_) are given."""
-    variables = environment(toolkit, **more)
-    with tempfile.TemporaryDirectory() as folder:
+def variables(folder, settings=None, toolkit=False, preload=None, opencl=False, **more):
+    """The environment of a program: plain, or with Refrain, reporting into `folder`, if `settings` (names without REFRAIN_)
+    are given."""
+    result = environment(toolkit, **more)
+    if opencl:
+        result["OCL_ICD_VENDORS"] = str(PREFIX / "icd")
+    if settings is not None:
         if opencl:
-            variables["OCL_ICD_VENDORS"] = str(PREFIX / "icd")
-        if settings is not None:
-            if opencl:
-                variables["OPENCL_LAYERS"] = str(PREFIX / "lib" / "librefrain_opencl.so")
-            else:
-                preload = str(LAYER)
-            # Processes that the program starts report, too.
-            variables["REFRAIN_REPORT_FILE"] = f"{folder}/report.%p.json"
-            variables |= {"REFRAIN_" + name: value for name, value in settings.items()}
-        if preload:
-            variables["LD_PRELOAD"] = preload
+            result["OPENCL_LAYERS"] = str(PREFIX / "lib" / "librefrain_opencl.so")
+        else:
+            preload = f"{LAYER}:{preload}" if preload else str(LAYER)
+        # Processes that the program starts report, too.
+        result["REFRAIN_REPORT_FILE"] = f"{folder}/report.%p.json"
+        result |= {"REFRAIN_" + name: value for name, value in settings.items()}
+    if preload:
+        result["LD_PRELOAD"] = str(preload)
+    return result
+
+
+def run(command, settings=None, timeout=120, **more):
+    """Runs `command` to its end; with Refrain if `settings` are given. `more`: see variables()."""
+    with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         try:
-            done = subprocess.run([str(word) for word in command], env=variables, capture_output=True, text=True,
-                                  errors="replace", timeout=timeout)
+            done = subprocess.run([str(word) for word in command], env=variables(folder, settings, **more),
+                                  capture_output=True, text=True, errors="replace", timeout=timeout)
         except subprocess.TimeoutExpired as error:
             errors = error.stderr or ""
             errors = errors.decode(errors="replace") if isinstance(errors, bytes) else errors

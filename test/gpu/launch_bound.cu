@@ -223,6 +223,9 @@ class Bench {
         graph ? submit_graph() : submit_eager();
         ++iteration_;
       }
+      const auto submitted = Clock::now();
+      if (!graph && times != nullptr)
+        submit_times_.push_back(std::chrono::duration<double, std::micro>(submitted - start).count() / batch);
       CHECK_CUDA(cudaStreamSynchronize(streams_[0]));
       const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
       if (times != nullptr) times->push_back(us / batch);
@@ -270,6 +273,7 @@ class Bench {
                 options_.sync ? "true" : "false", iteration_);
     print_times("eager", eager);
     print_times("graph", graph);
+    print_times("submit", submit_times_);
     print_delays();
     std::printf(", \"total_s\": %.3f, \"checksum\": \"%016llx\"}\n", total,
                 static_cast<unsigned long long>(checksum.value()));
@@ -287,7 +291,8 @@ class Bench {
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> nodes_;
   cudaKernelNodeParams node_parameters_{};
-  std::vector<float> delays_;  ///< microseconds
+  std::vector<float> delays_;         ///< microseconds
+  std::vector<double> submit_times_;  ///< microseconds of the host until an eager iteration is submitted
 };
 
 }  // namespace

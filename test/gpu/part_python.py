@@ -2,9 +2,13 @@
 import sys
 
 import harness
+import turns
 from harness import DEFAULT, HERE, MODES
 
 GATE_OFF = MODES["replay"]
+TORCH_CASES = ("encoder", "mlp", "elementwise", "adam")
+TURN_SECONDS = 0.2
+LEAST_GAIN = 0.02  # of plain: less than that cannot be told from nothing
 
 
 def cases(script, settings=None, arguments=(), **more):
@@ -13,10 +17,6 @@ def cases(script, settings=None, arguments=(), **more):
 
 def hashes(done):
     return {(line["case"], line["sync"]): line["sha256"] for line in done.lines()}
-
-
-def times(done):
-    return {(line["case"], line["sync"]): line["median_us"] for line in done.lines()}
 
 
 def identical(results, name, script, arguments, modes):
@@ -44,54 +44,87 @@ def identical(results, name, script, arguments, modes):
 
 def run_torch(results, options):
     identical(results, "torch", "torch_cases.py", [],
-              {"gate off": GATE_OFF} if options.quick else {"gate off": GATE_OFF, "verify": MODES["verify"]})
+              {"gate off": GATE_OFF, "default": DEFAULT} |
+              ({} if options.quick else {"verify": MODES["verify"]}))
     driver = harness.driver_path()
     if driver is None:
         results.problem("torch: the driver was not found")
         return
-    arguments = ["--iterations", "100" if options.quick else "200"]
-    actions = [lambda: cases("torch_cases.py", None, arguments)]
+    # "again" is plain once more: what it differs by from plain is what cannot be told apart.
+    kinds = {"plain": {}, "again": {}, "no-op": {"preload": harness.NOOP, "NOOP_LAUNCHES_DRIVER": driver},
+             "graph": {"arguments": ["--graph"]}}
     if harness.LAYER.exists():
-        actions.append(lambda: cases("torch_cases.py", DEFAULT, arguments))
-    rounds = harness.interleaved(options.torch_rounds, *actions)
-    bare = cases("torch_cases.py", None, [*arguments, "--no-check"], preload=str(harness.NOOP),
-                 NOOP_LAUNCHES_DRIVER=driver)
-    graph = cases("torch_cases.py", None, [*arguments, "--no-check", "--graph"])
-    for name, done in [("with launches as no-ops", bare), ("as graphs", graph)]:
-        if done.status != 0:
-            results.problem(f"torch {name}: {done.why()}")
-    plain = rounds[0]
-    for done in plain:
-        if done.status != 0:
-            results.problem(f"torch without Refrain: {done.why()}")
-            return
-    layered = rounds[1] if len(rounds) > 1 else []
-    for done in layered:
-        harness.same(results, "torch", plain[0], done, "default", hashes)
-    for key in times(plain[0]):
-        show_gain(results, key, [times(done).get(key) for done in plain], [times(done).get(key) for done in layered],
-                  times(bare).get(key), times(graph).get(key))
+        kinds |= {"refrain": {"settings": DEFAULT}, "observe": {"settings": {"MODE": "observe"}}}
+    keys = [(case, kind) for case in TORCH_CASES for kind in kinds]
+    processes = dict(zip(keys, [start_torch(case, **kinds[kind]) for case, kind in keys]))
+    ready = {key: process.answer(timeout=240) for key, process in processes.items()}
+    for (case, kind), answer in ready.items():
+        if answer is None:
+            results.problem(f"torch {case}, {kind}: {processes[case, kind].why()}")
+    if None not in ready.values():
+        for case in TORCH_CASES:
+            for synchronous in (True, False):
+                found = take_turns({kind: processes[case, kind] for kind in kinds}, synchronous, options.torch_rounds)
+                if None in found.values():
+                    results.problem(f"torch {case}: a process ended: "
+                                    f"{[kind for kind, times in found.items() if times is None]}")
+                else:
+                    show_gain(results, case, synchronous, found)
+    for process in processes.values():
+        process.close()
+    results.figure("torch", "reports", {f"{case}, {kind}": process.report for (case, kind), process in processes.items()
+                                        if process.report})
 
 
-def show_gain(results, key, plain_times, layered_times, limit, graph):
-    case, synchronous = key
+def start_torch(case, settings=None, arguments=(), **more):
+    return turns.Turns([sys.executable, HERE / "torch_cases.py", "--turns", "--case", case, *arguments], settings, **more)
+
+
+def take_turns(processes, synchronous, rounds):
+    """Medians of each turn, in microseconds per iteration, for each of `processes`; None where one ended."""
+    found = {kind: [] for kind in processes}
+    for number in range(rounds):
+        kinds = list(processes)
+        # Nobody always follows the same one.
+        kinds = kinds[number % len(kinds):] + kinds[:number % len(kinds)]
+        for kind in kinds if number % 2 == 0 else reversed(kinds):
+            answer = processes[kind].measure(synchronous, TURN_SECONDS)
+            if answer is None:
+                return found | {kind: None}
+            found[kind].append(answer["median_us"])
+    return found
+
+
+def show_gain(results, case, synchronous, times):
+    """Ratios are medians over the rounds, in each of which everybody had a turn."""
     name = f"{case}, {'sync' if synchronous else 'no sync'}"
-    plain, layered = harness.median(plain_times), harness.median(layered_times)
-    results.figure("torch", name, {"plain_us": plain_times, "refrain_us": layered_times, "noop_us": limit,
-                                   "graph_us": graph})
-    values = (plain, layered, limit, graph)
-    shown = [f"{value:.0f}" if value is not None and value == value else "-" for value in values]
-    results.row("torch", f"{name}: plain, Refrain, no-op, graph", f"{', '.join(shown)} us")
-    if not layered_times or layered != layered or limit is None:
+    results.figure("torch", name, {f"{kind}_us": [round(value, 1) for value in column] for kind, column in times.items()})
+    kinds = [kind for kind in ("plain", "refrain", "observe", "no-op", "graph") if kind in times]
+    results.row("torch", f"{name}: {', '.join(kinds)}",
+                f"{', '.join(f'{harness.median(times[kind]):.0f}' for kind in kinds)} us")
+
+    def ratio(kind):
+        return harness.median([value / plain for value, plain in zip(times[kind], times["plain"])])
+
+    if "refrain" not in times:
         return
+    shares = [(plain - layered) / (plain - limit)
+              for plain, layered, limit in zip(times["plain"], times["refrain"], times["no-op"]) if plain > limit]
+    saved = 1 - ratio("no-op")
+    if saved < LEAST_GAIN:
+        results.row("torch", "  share of (plain - no-op)", f"nothing to gain ({100 * saved:.1f} % of plain)")
+    else:
+        results.row("torch", "  share of (plain - no-op)", f"{100 * harness.median(shares):.0f} % of {100 * saved:.0f} %",
+                    ">= 80 %", harness.median(shares) >= 0.8)
     # No way of submitting beats the host's own time, nor the device's.
-    reachable = max(limit, graph) if graph is not None else limit
-    gain = (plain - layered) / (plain - limit) if plain > limit else float("nan")
-    results.row("torch", "  share of (plain - no-op)", f"{100 * gain:.0f} %", ">= 80 %", gain >= 0.8)
-    if reachable > limit and plain > reachable:
-        results.row("torch", "  share of (plain - larger of both)",
-                    f"{100 * (plain - layered) / (plain - reachable):.0f} %")
-    results.row("torch", "  Refrain / plain", f"{layered / plain:.3f}", "<= 1.01", layered / plain <= 1.01)
+    reachable = [max(both) for both in zip(times["no-op"], times["graph"])]
+    if harness.median(reachable) > harness.median(times["no-op"]):
+        shares = [(plain - layered) / (plain - limit)
+                  for plain, layered, limit in zip(times["plain"], times["refrain"], reachable) if plain > limit]
+        results.row("torch", "  share of (plain - larger of no-op and graph)", f"{100 * harness.median(shares):.0f} %")
+    results.row("torch", "  Refrain / plain (again / plain, observe / plain)",
+                f"{ratio('refrain'):.3f} ({ratio('again'):.3f}, {ratio('observe'):.3f})", "<= 1.01",
+                ratio("refrain") <= 1.01)
 
 
 def run_cupy(results, options):

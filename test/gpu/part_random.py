@@ -26,8 +26,13 @@ def by_program(done):
     return found
 
 
-def explain_crash(results, name, command, settings):
-    """Says where a program crashes, if it does again; the whole text goes to $OUT."""
+def explain_crash(results, name, command, settings, done):
+    """Says where a program crashed (crash_trace.cpp), and under a debugger, if it does again; whole texts go to $OUT."""
+    folder = os.environ.get("OUT")
+    if folder:
+        pathlib.Path(folder, f"crash-{os.getpid()}-{abs(hash(name)) % 10000}.txt").write_text(done.errors)
+    frames = re.findall(r"^crash_trace: .*|^\S+\([^)]*\) ?\[0x.*", done.errors, re.MULTILINE)[:12]
+    results.note(f"{name}: " + "; ".join(frames))
     debugger = shutil.which("cuda-gdb", path="/usr/local/cuda/bin") or shutil.which("gdb")
     if debugger is None:
         return
@@ -38,9 +43,8 @@ def explain_crash(results, name, command, settings):
         variables = {f"REFRAIN_{key}": value for key, value in settings.items()}
         done = harness.run([debugger, *words], timeout=90, **variables)
         if "received signal" in done.output:
-            folder = os.environ.get("OUT")
             if folder:
-                pathlib.Path(folder, f"crash-{os.getpid()}-{attempt}.txt").write_text(done.output)
+                pathlib.Path(folder, f"debugger-{os.getpid()}-{attempt}.txt").write_text(done.output)
             frames = re.findall(r"^#\d+ .*", done.output, re.MULTILINE)[:6]
             results.note(f"{name} under the debugger, try {attempt + 1}: " + "; ".join(frames))
             return
@@ -68,11 +72,12 @@ def one_range(results, seed, seconds, careful):
 
     submissions = replayed = 0
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
-        layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120)
+        layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120,
+                              preload=harness.CRASH_TRACE)
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
             results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
         if layered.status is not None and layered.status < 0:
-            explain_crash(results, f"random programs from {seed}, {mode}", [*words, "--programs", count], settings)
+            explain_crash(results, f"random programs from {seed}, {mode}", [*words, "--programs", count], settings, layered)
         submissions += layered.report.get("submissions", 0)
         replayed += layered.report.get("replayed", 0)
     if harness.LAYER.exists():

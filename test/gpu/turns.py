@@ -1,0 +1,59 @@
+"""Processes that are measured in turn: a machine that is slower for some seconds is so for all of them."""
+import json
+import queue
+import subprocess
+import tempfile
+import threading
+
+import harness
+
+
+class Turns:
+    """A program of case_runner.py with --turns, started at once and waiting for its turn afterwards. To be closed."""
+
+    def __init__(self, command, settings=None, **more):
+        self._folder = tempfile.TemporaryDirectory()
+        self._errors = tempfile.TemporaryFile("w+")
+        self.report = {}
+        self._process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=self._errors, text=True,
+                                         env=harness.variables(self._folder.name, settings, **more))
+        self._lines = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            if line.startswith("{"):
+                self._lines.put(json.loads(line))
+        self._lines.put(None)
+
+    def answer(self, timeout):
+        """The next line of JSON; None if the program ended, or said nothing in time."""
+        try:
+            return self._lines.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def measure(self, synchronous, seconds):
+        try:
+            self._process.stdin.write(f"{'sync' if synchronous else 'batch'} {seconds}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        return self.answer(timeout=60 + 10 * seconds)
+
+    def why(self):
+        """What it said last on standard error."""
+        self._errors.seek(0)
+        said = [line for line in self._errors.read().splitlines() if line.strip()]
+        return f"exit status {self._process.poll()}" + (f": {said[-1][:200]}" if said else "")
+
+    def close(self):
+        try:
+            self._process.stdin.close()
+            self._process.wait(timeout=60)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
+        self.report = harness.read_reports(self._folder.name)
+        self._folder.cleanup()
