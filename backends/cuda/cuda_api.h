@@ -46,11 +46,17 @@ struct CudaApi {
   static Status wait_event(const CudaDriver& driver, CUstream stream, CUevent event) noexcept {
     return driver.cuStreamWaitEvent(stream, event, 0);
   }
-  static Status query_event(const CudaDriver& driver, CUevent event) noexcept { return driver.cuEventQuery(event); }
+  // A program may capture a stream in this or another thread, where nobody else may ask or wait for anything.
+  static Status query_event(const CudaDriver& driver, CUevent event) noexcept {
+    const RelaxedCapture relaxed(driver);
+    return driver.cuEventQuery(event);
+  }
   static Status query_stream(const CudaDriver& driver, CUstream stream) noexcept {
+    const RelaxedCapture relaxed(driver);
     return driver.cuStreamQuery(stream);
   }
   static Status synchronize(const CudaDriver& driver, CUstream stream) noexcept {
+    const RelaxedCapture relaxed(driver);
     return driver.cuStreamSynchronize(stream);
   }
   static Status create_stream(const CudaDriver& driver, CUstream* stream) noexcept {

@@ -46,13 +46,17 @@ struct HipApi {
   static Status wait_event(const HipDriver& driver, hipStream_t stream, hipEvent_t event) noexcept {
     return quiet(driver, driver.hipStreamWaitEvent(stream, event, 0));
   }
+  // A program may capture a stream in this or another thread, where nobody else may ask or wait for anything.
   static Status query_event(const HipDriver& driver, hipEvent_t event) noexcept {
+    const RelaxedCapture relaxed(driver);
     return quiet(driver, driver.hipEventQuery(event));
   }
   static Status query_stream(const HipDriver& driver, hipStream_t stream) noexcept {
+    const RelaxedCapture relaxed(driver);
     return quiet(driver, driver.hipStreamQuery(stream));
   }
   static Status synchronize(const HipDriver& driver, hipStream_t stream) noexcept {
+    const RelaxedCapture relaxed(driver);
     return quiet(driver, driver.hipStreamSynchronize(stream));
   }
   static Status create_stream(const HipDriver& driver, hipStream_t* stream) noexcept {

@@ -82,6 +82,8 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
   if (replay::Engine* running = L::engine(); running != nullptr) {
     running->flush_all(entry_point);
+    // What other threads held may have been launched only now.
+    L::runtime().backend->links().settle_all();
   }
   const typename L::Api::Status status = begin();
   try {

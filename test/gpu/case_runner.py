@@ -1,12 +1,14 @@
 """Runs the cases of torch_cases.py, cupy_cases.py and jax_cases.py and prints a line of JSON for each."""
 import argparse
+import ctypes
 import hashlib
 import json
+import os
 import statistics
 import sys
 import time
 
-SETTLE = 20  # iterations in front of those measured in a turn
+SETTLE = 5  # iterations in front of those measured in a turn
 BATCH = 10  # iterations between two waits when not every iteration is waited for
 
 
@@ -56,16 +58,21 @@ def run(case, name, wait, options):
 
 
 def in_turns(case, name, wait, options):
-    """For a program that compares several processes: each works only when it is its turn. A line of standard input, "sync 0.25"
-    or "batch 0.25", asks for that many seconds of iterations; each is answered by a line of JSON. What is not measured
-    goes first: the other processes have had the caches meanwhile."""
+    """For a program that compares ways of submitting: a line of standard input, such as "layer sync 0.1", asks for that many
+    seconds of iterations by that route (routes.cpp), "sync" or "batch"; each is answered by a line of JSON. What is not
+    measured goes first: the caches have seen something else meanwhile. With --cpu the thread stays on one processor."""
     for synchronous in (True, False):
         measure(case.step, wait, options.warmup, synchronous)
+    if options.cpu is not None:
+        os.sched_setaffinity(0, {options.cpu})  # this thread's: the others were started before
+    routes = getattr(ctypes.CDLL(None), "routes_use", None)
     print(json.dumps({"case": name, "ready": True}), flush=True)
     for line in sys.stdin:
-        kind, seconds = line.split()
+        route, kind, seconds = line.split()
+        if routes is not None and routes(route.encode()) != 0:
+            sys.exit(f"no route {route}")
         synchronous = kind == "sync"
-        settle = measure(case.step, wait, SETTLE, synchronous)
+        settle = measure(case.step, wait, SETTLE if synchronous else BATCH, synchronous)
         count = max(SETTLE, int(float(seconds) * 1e6 / statistics.median(settle)))
         times = measure(case.step, wait, count, synchronous)
         print(json.dumps({"median_us": statistics.median(times), "mean_us": statistics.fmean(times)}), flush=True)
@@ -81,6 +88,7 @@ def main(description, cases, wait, extra=None):
                         help="wait after every iteration, after every tenth, or first the one and then the other")
     parser.add_argument("--no-check", action="store_true", help="outputs are of no interest")
     parser.add_argument("--turns", action="store_true", help="measure when told to on standard input (one --case)")
+    parser.add_argument("--cpu", type=int, help="with --turns: the processor to stay on")
     if extra:
         extra(parser, None)
     options = parser.parse_args()

@@ -90,11 +90,11 @@ def run_costs(results, options):
     def costs(settings, bare=False):
         more = {}
         if bare:
-            more["NOOP_LAUNCHES_DRIVER"] = driver
+            more |= {"ROUTES_DRIVER": driver, "ROUTES_FIRST": "noop"}
             if settings is None:
-                more["preload"] = str(harness.NOOP)
+                more["preload"] = str(harness.ROUTES)
             else:
-                settings = settings | {"CUDA_DRIVER": str(harness.NOOP)}
+                settings = settings | {"CUDA_DRIVER": str(harness.ROUTES)}
         words = [] if bare else ["--driver", driver]
         done = harness.run([BIN / "cuda" / "call_cost", *words], settings, **more)
         lines = done.lines()

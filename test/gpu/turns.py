@@ -1,4 +1,4 @@
-"""Processes that are measured in turn: a machine that is slower for some seconds is so for all of them."""
+"""Processes that are measured in turn, by one route after the other: a machine that is slower for a while is so for all."""
 import json
 import queue
 import subprocess
@@ -34,9 +34,9 @@ class Turns:
         except queue.Empty:
             return None
 
-    def measure(self, synchronous, seconds):
+    def measure(self, route, synchronous, seconds):
         try:
-            self._process.stdin.write(f"{'sync' if synchronous else 'batch'} {seconds}\n")
+            self._process.stdin.write(f"{route} {'sync' if synchronous else 'batch'} {seconds}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             return None
