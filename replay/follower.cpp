@@ -385,6 +385,11 @@ void Follower::period_seen(std::uint64_t period) {
   if (period == promoted_period_ && size <= promoted_until_) {
     return;  // being built
   }
+  if (window_.held() != 0) {
+    // The stream is where it is believed to be, for once. To leave now would mean to issue all that is held in this call.
+    postponed_period_ = period;
+    return;
+  }
   if (last_miss_ + period > size) {
     promote(period);  // what is known does not predict it
   } else if (!on_it && detector_.length() >= kTimesToPromote * period) {
@@ -399,6 +404,14 @@ void Follower::period_seen(std::uint64_t period) {
       guess_.pending = 0;
       go(place);
     }
+  }
+}
+
+/// Nothing is held any more.
+void Follower::postponed_period() {
+  const std::uint64_t period = std::exchange(postponed_period_, 0);
+  if (detector_.distance() == period) {
+    period_seen(period);
   }
 }
 

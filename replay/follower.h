@@ -87,6 +87,9 @@ class Follower {
         detected(step);
       }
     }
+    if (postponed_period_ != 0 && window_.held() == 0) [[unlikely]] {
+      postponed_period();
+    }
   }
   void detected(Detector::Step step);
   /// Before anything else is done in a call: what the last call launched is still known until then.
@@ -101,6 +104,7 @@ class Follower {
   bool forget_disturbance(std::uint64_t matched);
   void match_ended(std::uint64_t length);
   void period_seen(std::uint64_t period);
+  void postponed_period();
   void promote(std::uint64_t period);
 
   MatcherOptions options_;
@@ -134,6 +138,7 @@ class Follower {
   };
   std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
   std::uint64_t promoted_period_ = 0, promoted_until_ = 0;
+  std::uint64_t postponed_period_ = 0;  ///< seen while something was held
   std::uint64_t last_cut_ = 0;  // position
   MatcherStats stats_;
 };
