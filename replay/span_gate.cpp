@@ -16,12 +16,19 @@ constexpr std::uint64_t kMany = 128;               ///< one submission in so man
 constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
 constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
 constexpr std::uint64_t kManySubmissions = 64;
-constexpr std::uint32_t kMostTries = 64;  ///< spans in which a way can show what it is worth
+constexpr std::uint64_t kHostBound = 8;    ///< see host_bound()
+constexpr std::uint32_t kFewLaunches = 1;  ///< the way with the longest chunks
+constexpr std::uint32_t kMostTries = 64;   ///< spans in which a way can show what it is worth
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
 constexpr std::uint64_t kLongestCheck = 32768;
 
+/// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
+/// launches are what can be saved. Decided in the first way.
+bool host_bound(const RecentCosts& waits, const RecentCosts& spans) noexcept {
+  return spans.count() != 0 && waits.median() * kHostBound < spans.median();
+}
 /// Not one disturbed sample can be the reason.
 bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
   return a.greatest() * 10 < b.least() * 9;
@@ -178,14 +185,24 @@ bool SpanGate::way_known(const Known& span) const noexcept {
     return (mine.count() >= kWanted && span.eager.count() >= kWanted) || clearly_less(mine, span.eager) ||
            clearly_less(span.eager, mine);
   }
-  // A further way is given up as soon as it does not look better, and is taken only if it surely is.
+  // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
+  // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
+  if (span.way == kFewLaunches && host_bound(span.waits, span.replay[0])) {
+    return mine.count() >= kWanted;
+  }
   return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
 }
 
 /// The fastest way. A later one must be better by more than its samples may be wrong.
 void SpanGate::choose(Known& span) const noexcept {
   span.way = 0;
-  for (std::uint32_t way = 1; way < ways_; ++way) {
+  const RecentCosts& few = span.replay[kFewLaunches];
+  if (ways_ > kFewLaunches && few.count() >= kWanted &&
+      span.in_graphs[kFewLaunches] + span.submissions / kFew >= span.in_graphs[0] &&
+      host_bound(span.waits, span.replay[0]) && !surely_less(span.replay[0], few)) {
+    span.way = kFewLaunches;
+  }
+  for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     if (span.replay[way].count() >= kWanted && (known.count() == 0 || better(span.replay[way].low(), known.low()))) {
       span.way = way;
