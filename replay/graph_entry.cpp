@@ -370,9 +370,10 @@ void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_n
   totals_.span_eager_ns = eager_ns;
   totals_.span_replay_ns = replay_ns;
   backoff_ = std::min(backoff_ * 8, kLongestBackoff);
-  pass(Decline::kSpan, fmt::format("measured from the first submission to the end of the wait: {:.1f} us eagerly, "
-                                   "{:.1f} us with graphs",
-                                   static_cast<double>(eager_ns) / 1000.0, static_cast<double>(replay_ns) / 1000.0));
+  pass(Decline::kSpan,
+       fmt::format("measured in submissions and the wait behind them: {:.1f} us eagerly, {:.1f} us with "
+                   "graphs",
+                   static_cast<double>(eager_ns) / 1000.0, static_cast<double>(replay_ns) / 1000.0));
 }
 
 void GraphEntry::retire(Decline why, const std::string& text) {

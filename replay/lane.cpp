@@ -116,6 +116,7 @@ void Lane::look_at_unseen() noexcept {
   const bool replaying = state.replaying;
   const char* unholdable = submission.unholdable;
   if (replaying) {
+    state.came_back();
     if (!state.spans.open()) {
       state.spans.submitted(submission.token, now_ns());
     } else {
@@ -361,6 +362,7 @@ capture::OperationWriter Lane::writer() noexcept {
   }
   state.locked_by_owner = false;
   state.mutex.unlock();
+  state.leaves();
   return error;
 }
 
@@ -405,6 +407,7 @@ int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
     state.left_ns = now_ns();
     state.left_holding = false;
   }
+  state.leaves();
   return status != 0 ? status : held_error;
 }
 
@@ -417,6 +420,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
   state.stretch_open = false;
   state.stretch_ends(sequence_);
   state.left_ns = 0;
+  state.came_back();
   state.counters.cuts.add();
   state.tracked_chunk = kNoChunk;
   const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;

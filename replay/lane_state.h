@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "capture/recorder.h"
+#include "replay/clock.h"
 #include "replay/engine.h"
 #include "replay/executable.h"
 #include "replay/graph_store.h"
@@ -143,6 +145,7 @@ struct Lane::State {
   Action pending;  ///< launch to be done when the newest operation is described
   bool has_pending = false;
   std::uint64_t left_ns = 0;     ///< when the layer was left after a sampled submission; 0: not now
+  std::uint64_t away_ns = 0;     ///< when it was left after any submission of a span on trial; 0: not now
   bool left_holding = false;     ///< that submission was held
   CallTimes program_times;       ///< the program's own, between two submissions …
   bool program_holding = false;  ///< … of which the first was held (once there were enough of them)
@@ -197,6 +200,18 @@ struct Lane::State {
   /// held, or with none beside them.
   [[nodiscard]] std::uint64_t hopeless() const noexcept {
     return counters.followed.get() + counters.unholdable.get() + alone;
+  }
+  // What the program does between one submission and the next, or the host call behind them. Behind a host call it may
+  // be waiting in a way of its own, and what that takes depends on how the work was submitted.
+  void leaves() noexcept {
+    if (spans.wants_outside()) [[unlikely]] {
+      away_ns = now_ns();
+    }
+  }
+  void came_back() noexcept {
+    if (away_ns != 0) [[unlikely]] {
+      spans.outside(now_ns() - std::exchange(away_ns, 0));
+    }
   }
   /// Before the first submission since a cut is looked at, and at the next cut.
   void stretch_begins(std::uint64_t sequence) noexcept {

@@ -63,7 +63,10 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   }
   const std::lock_guard guard(mutex_);
   std::uint64_t lost = 0;
-  const std::uint64_t cost = now - start_ns_;
+  Costs costs;
+  costs.whole = now - start_ns_;
+  costs.busy = costs.whole - std::min(outside_ns_, costs.whole);
+  costs.wait = now - std::clamp(waiting_since_ns_, start_ns_, now);
   const Turn turn = std::exchange(turn_, {});
   successor_of(previous_) = {previous_, hash_};
   previous_ = hash_;
@@ -75,11 +78,14 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   if (found != known_.end()) {
     found->second.submissions = submissions_;
     ++found->second.seen;
-    sample(found->second, cost, now - std::clamp(waiting_since_ns_, start_ns_, now), turn);
-    lost = found->second.settled ? 0 : loss(found->second, cost);
+    sample(found->second, costs, turn);
+    lost = found->second.settled ? 0 : loss(found->second, costs, turn);
     if (!found->second.settled && settle(found->second)) {
       for (const auto& entry : found->second.graphs) {
-        entry->declined_by_span(found->second.eager.low(), found->second.replay[found->second.way].low());
+        const Known& span = found->second;
+        const bool known = span.eager.count() != 0 && span.replay[span.way].count() != 0;
+        entry->declined_by_span((known ? span.eager : span.whole_eager).low(),
+                                (known ? span.replay : span.whole)[span.way].low());
       }
       if (declined_.size() < kMostDeclined) {
         declined_.push_back(summary_of(found->second));
@@ -97,7 +103,7 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.trial = !span.settled;
     // Not for ever, if eager turns are never fair.
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
-                  span.replay[span.way].count() > span.eager.count();
+                  span.whole[span.way].count() > span.whole_eager.count();
     turn_.resting = !span.settled && !turn_.eager && !may_lose;
     turn_.eager = turn_.eager || turn_.resting;
   } else {
@@ -106,22 +112,26 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   return lost;
 }
 
-/// After sample(): what the span lost if it had graphs, and what earlier ones did if it tells.
-std::uint64_t SpanGate::loss(Known& span, std::uint64_t cost) const noexcept {
-  const std::uint64_t eager = span.eager.median();
-  if (in_graphs_ != 0) {
-    span.unpaid += cost;
-    ++span.unpaid_spans;
-  }
-  if (eager == 0) {
-    return 0;
-  }
-  const std::uint64_t without = std::exchange(span.unpaid_spans, 0) * eager;
-  const std::uint64_t with = std::exchange(span.unpaid, 0);
+std::uint64_t SpanGate::Known::Unpaid::loss(std::uint64_t each) noexcept {
+  const std::uint64_t with = std::exchange(ns, 0);
+  const std::uint64_t without = std::exchange(spans, 0) * each;
   return with > without ? with - without : 0;
 }
 
-void SpanGate::sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn turn) {
+/// After sample(): what the span lost if it had graphs, and what earlier ones did if it tells.
+std::uint64_t SpanGate::loss(Known& span, const Costs& costs, Turn turn) const noexcept {
+  if (in_graphs_ != 0) {
+    Known::Unpaid& unpaid = turn.trial ? span.unpaid : span.unpaid_whole;
+    unpaid.ns += turn.trial ? costs.busy : costs.whole;
+    ++unpaid.spans;
+  }
+  if (span.eager.count() == 0) {
+    return 0;
+  }
+  return span.unpaid.loss(span.eager.median()) + span.unpaid_whole.loss(span.whole_eager.median());
+}
+
+void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a way
   // is not known before its graphs are there.
   // (The same of a short span may leave an odd one out.)
@@ -134,6 +144,7 @@ void SpanGate::sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn 
   if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / kMany) {
     span.in_graphs[turn.way] = in_graphs_;
     span.replay[turn.way].clear();
+    span.whole[turn.way].clear();
     if (turn.way == 0) {
       span.waits.clear();
     }
@@ -142,9 +153,12 @@ void SpanGate::sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn 
     span.tries = 0;
   }
   if (fair) {
-    (turn.eager ? span.eager : span.replay[turn.way]).add(cost);
+    (turn.eager ? span.whole_eager : span.whole[turn.way]).add(costs.whole);
+    if (turn.trial) {
+      (turn.eager ? span.eager : span.replay[turn.way]).add(costs.busy);
+    }
     if (!turn.eager && turn.way == 0) {
-      span.waits.add(wait);
+      span.waits.add(costs.wait);
     }
   }
   if (!span.settled) {
@@ -157,15 +171,17 @@ void SpanGate::sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn 
     return;
   }
   // All of the last ones were slower than eager spans usually were: something has changed.
-  const RecentCosts& mine = span.replay[span.way];
-  const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > span.eager.median();
+  const RecentCosts& mine = span.whole[span.way];
+  const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > span.whole_eager.median();
   if (++span.replays >= span.next_check || regret) {
     ++span.checks;
     span.settled = false;
     span.way = span.tries = 0;
     span.eager.clear();
-    for (RecentCosts& costs : span.replay) {
-      costs.clear();
+    span.whole_eager.clear();
+    for (std::uint32_t way = 0; way < kChunkWays; ++way) {
+      span.replay[way].clear();
+      span.whole[way].clear();
     }
     span.in_graphs = {};
     span.waits.clear();
@@ -187,7 +203,7 @@ bool SpanGate::way_known(const Known& span) const noexcept {
   }
   // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
   // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
-  if (span.way == kFewLaunches && host_bound(span.waits, span.replay[0])) {
+  if (span.way == kFewLaunches && host_bound(span.waits, span.whole[0])) {
     return mine.count() >= kWanted;
   }
   return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
@@ -199,7 +215,7 @@ void SpanGate::choose(Known& span) const noexcept {
   const RecentCosts& few = span.replay[kFewLaunches];
   if (ways_ > kFewLaunches && few.count() >= kWanted &&
       span.in_graphs[kFewLaunches] + span.submissions / kFew >= span.in_graphs[0] &&
-      host_bound(span.waits, span.replay[0]) && !surely_less(span.replay[0], few)) {
+      host_bound(span.waits, span.whole[0]) && !surely_less(span.replay[0], few)) {
     span.way = kFewLaunches;
   }
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
@@ -215,9 +231,11 @@ void SpanGate::choose(Known& span) const noexcept {
 bool SpanGate::settle(Known& span) {
   const RecentCosts& first = span.replay[0];
   // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
-  const std::uint64_t needed = span.eager.median() >= kLongSpanNs ? 1 : kClearWanted;
-  if (span.way == 0 && first.count() >= needed && span.eager.count() >= needed &&
-      first.least() * 2 > span.eager.greatest() * 3) {
+  const std::uint64_t needed = span.whole_eager.median() >= kLongSpanNs ? 1 : kClearWanted;
+  const auto half_as_long_again = [needed](const RecentCosts& with, const RecentCosts& without) {
+    return with.count() >= needed && without.count() >= needed && with.least() * 2 > without.greatest() * 3;
+  };
+  if (span.way == 0 && (half_as_long_again(first, span.eager) || half_as_long_again(span.whole[0], span.whole_eager))) {
     return true;
   }
   if (!way_known(span)) {
@@ -228,7 +246,7 @@ bool SpanGate::settle(Known& span) {
   // it, and dividing it otherwise would only cost more launches. (In a short span waiting is mostly the way to the
   // device and back, which says nothing.)
   const bool device_bound =
-      first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > first.median();
+      first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > span.whole[0].median();
   if (!device_bound && ++span.way < ways_) {
     return false;
   }
@@ -237,11 +255,17 @@ bool SpanGate::settle(Known& span) {
   if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && surely_less(span.eager, chosen)) {
     return true;
   }
+  // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
+  const RecentCosts& whole = span.whole[span.way];
+  if (whole.count() >= kWanted && span.whole_eager.count() >= kWanted && clearly_less(span.whole_eager, whole)) {
+    return true;
+  }
   span.settled = true;
   span.graphs = {};
   span.replays = 0;
   const std::uint64_t wait =
-      kFirstCheck * std::max<std::uint64_t>(span.eager.low() / std::max<std::uint64_t>(chosen.low(), 1), 1);
+      kFirstCheck *
+      std::max<std::uint64_t>(span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1), 1);
   span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
   return false;
 }
@@ -251,10 +275,10 @@ SpanSummary SpanGate::summary_of(const Known& span) const {
   summary.state = span.settled ? SpanSummary::State::kReplaying : SpanSummary::State::kTrial;
   summary.submissions = span.submissions;
   summary.seen = span.seen;
-  summary.eager_ns = span.eager.low();
-  summary.eager_samples = span.eager.count();
+  summary.eager_ns = span.whole_eager.low();
+  summary.eager_samples = span.whole_eager.count();
   for (std::uint32_t way = 0; way < ways_; ++way) {
-    summary.ways[way] = {span.replay[way].low(), span.replay[way].count(), span.in_graphs[way]};
+    summary.ways[way] = {span.whole[way].low(), span.whole[way].count(), span.in_graphs[way]};
   }
   summary.way = std::min(span.way, ways_ - 1);
   return summary;

@@ -1,8 +1,9 @@
 // Second half of the cost gate: compares whole spans, from the first submission after a wait to the
 // end of the next wait. A graph can be cheaper to submit and still make the program slower (on an
 // H200, memset + kernel + 8-byte copy + sync: 12.3 us eagerly, 17.8 us as a graph); only the span shows it.
-// It shows as well which way of dividing a span into chunks is the fastest, which nobody can know beforehand: that
-// depends on how long the device takes.
+// What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
+// where it is most of the time its noise would hide the rest. It shows as well which way of dividing a span into chunks
+// is the fastest, which nobody can know beforehand: that depends on how long the device takes.
 #pragma once
 
 #include <array>
@@ -62,6 +63,7 @@ class SpanGate {
       launched_.clear();
       in_graphs_ = 0;
       disturbed_ = false;
+      outside_ns_ = 0;
       submissions_ = looked_at_ = 0;
     }
     ++submissions_;
@@ -70,6 +72,10 @@ class SpanGate {
   [[nodiscard]] bool open() const noexcept { return open_; }
   /// Of the newest span, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
+  /// True while outside() is wanted.
+  [[nodiscard]] bool wants_outside() const noexcept { return turn_.trial && open_; }
+  /// So long the program did something else, between two calls.
+  void outside(std::uint64_t ns) noexcept { outside_ns_ += ns; }
   /// The program is about to wait, perhaps: everything before is submitted.
   void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
   void launched(const std::shared_ptr<GraphEntry>& entry);
@@ -105,17 +111,24 @@ class SpanGate {
     std::uint32_t way = 0;
   };
   struct Known {
-    RecentCosts eager;
+    RecentCosts eager;  ///< without what the program does by itself
     std::array<RecentCosts, kChunkWays> replay;
+    RecentCosts whole_eager;  ///< with it
+    std::array<RecentCosts, kChunkWays> whole;
     std::array<std::uint64_t, kChunkWays> in_graphs{};  ///< submissions that were launched in graphs in these samples
     RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
     std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
     bool settled = false;
-    std::uint64_t unpaid = 0;        ///< time of spans with graphs …
-    std::uint64_t unpaid_spans = 0;  ///< … of which it is not known yet what they would have cost without
-    bool eager_unfair = false;       ///< the last eager turn was no fair sample
-    std::uint64_t replays = 0;       ///< since it was settled
+    /// Spans with graphs of which it is not known yet what they would have cost without.
+    struct Unpaid {
+      std::uint64_t ns = 0, spans = 0;
+      /// What they cost more than so much each. Forgets them.
+      std::uint64_t loss(std::uint64_t each) noexcept;
+    };
+    Unpaid unpaid, unpaid_whole;  ///< the latter: of which only the whole was measured
+    bool eager_unfair = false;    ///< the last eager turn was no fair sample
+    std::uint64_t replays = 0;    ///< since it was settled
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
     std::uint64_t submissions = 0, seen = 0;
@@ -126,8 +139,13 @@ class SpanGate {
   };
 
   [[nodiscard]] Successor& successor_of(std::uint64_t span) noexcept { return successors_[span % successors_.size()]; }
-  void sample(Known& span, std::uint64_t cost, std::uint64_t wait, Turn turn);
-  [[nodiscard]] std::uint64_t loss(Known& span, std::uint64_t cost) const noexcept;
+  /// What was measured of one span.
+  struct Costs {
+    std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself
+    std::uint64_t wait = 0;
+  };
+  void sample(Known& span, const Costs& costs, Turn turn);
+  [[nodiscard]] std::uint64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
   bool settle(Known& span);
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
@@ -139,7 +157,7 @@ class SpanGate {
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
   Turn turn_;
-  std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0;
+  std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t previous_ = 0;
   std::vector<std::shared_ptr<GraphEntry>> launched_;

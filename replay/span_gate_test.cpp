@@ -1,6 +1,8 @@
 #include "replay/span_gate.h"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <random>
 
 #include "replay/graph_entry.h"
 
@@ -137,8 +139,8 @@ TEST_CASE("a span that loses in every way but one is not declined") {
 TEST_CASE("what spans on trial lose is told, and without leave for more they rest") {
   Spans spans(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
-  spans.run_fairly(cost, 2);  // one with graphs, one without
-  CHECK(spans.lost == 50);
+  spans.run_fairly(cost, 3);  // two with graphs, one without
+  CHECK(spans.lost == 100);
   spans.may_lose = false;
   spans.run_fairly(cost, 2);
   const int before = spans.replayed;
@@ -149,6 +151,53 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
   spans.run_fairly(cost, 30);
   CHECK(spans.entry->state() == GraphEntry::State::kPassing);
   CHECK(spans.lost == 50 * static_cast<std::uint64_t>(spans.replayed));
+}
+
+/// Spans whose program does a lot by itself, with noise, between the submissions.
+struct NoisySpans {
+  NoisySpans() { gate.configure(true, kChunkWays); }
+
+  /// `with`: what submitting costs with graphs; 400 without. The program's own time varies between 10000 and 15000, and
+  /// is the longer one in `slow` turns.
+  void run(std::uint64_t with, bool slow) {
+    const bool has_graphs = entry->state() != GraphEntry::State::kPassing && !gate.eager_turn();
+    for (capture::Token token = 1; token <= 100; ++token) {
+      gate.submitted(token, now);
+    }
+    const std::uint64_t own = slow ? 15000 : 10000;
+    if (gate.wants_outside()) {
+      gate.outside(own);
+    }
+    if (has_graphs) {
+      gate.launched(entry);
+      ways[gate.way()] += 1;
+    }
+    now += own + (has_graphs ? with : 400) + 100;
+    gate.waiting(now - 100);
+    gate.waited(now, true);
+    now += 100;
+  }
+
+  SpanGate gate;
+  std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
+  std::uint64_t now = 1000;
+  std::array<int, kChunkWays> ways{};
+};
+
+TEST_CASE("what the program does by itself does not hide what submitting costs") {
+  for (int seed = 1; seed < 40; ++seed) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    NoisySpans gains, loses;
+    for (int i = 0; i < 100; ++i) {
+      gains.run(200, random() % 2 == 0);
+      loses.run(500, random() % 2 == 0);
+    }
+    CHECK(gains.entry->state() != GraphEntry::State::kPassing);
+    CHECK(loses.entry->state() == GraphEntry::State::kPassing);
+    // It hardly waits: few launches are what it needs.
+    CHECK(gains.gate.way() == 1);
+    CHECK(gains.ways[1] >= 60);
+  }
 }
 
 TEST_CASE("more graphs in a span than when it was settled are a new trial") {

@@ -15,9 +15,11 @@ class Turns:
         self._folder = tempfile.TemporaryDirectory()
         self._errors = tempfile.TemporaryFile("w+")
         self.report = {}
+        report = f"{self._folder.name}/report.%p.json"  # of whatever way Refrain is in by
         self._process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=self._errors, text=True,
-                                         env=harness.variables(self._folder.name, settings, **more))
+                                         env=harness.variables(self._folder.name, settings, REFRAIN_REPORT_FILE=report,
+                                                               **more))
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
