@@ -1,6 +1,7 @@
 // How long the chunks of a lane are: what settings and backend want, and what suits the time that the program takes
 // from one submission to the next.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -29,6 +30,8 @@ constexpr std::uint64_t kLastFilled = 6'000;
 // Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
+constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
+constexpr std::uint64_t kRarely = 512;  ///< submissions between two times that the limit for holding came
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
 
 }  // namespace
@@ -75,6 +78,10 @@ void Lane::note_program_time() noexcept {
   if (held != 0) {
     const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
     state.left_ns = 0;
+    const bool rare = sequence_ - std::exchange(state.expired_at, sequence_) > kRarely;
+    if (rare && state.chunks_for_ns.load(std::memory_order_relaxed) != 0) {
+      return;  // some program pauses now and then
+    }
     state.expired_ns = std::max(state.expired_ns, std::min(limit / held, kNoProgramTime));
     suit_lengths();
     return;
@@ -102,7 +109,8 @@ void Lane::suit_lengths() noexcept {
   const std::uint64_t each = std::max(state.program_times.usual(), state.expired_ns) + state.hold_cost_ns + 1;
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t chosen_for = state.chunks_for_ns.load(std::memory_order_relaxed);
-  if (chosen_for == 0 || state.queues != state.chunks_for_queues || each > chosen_for * 2 || each * 2 < chosen_for) {
+  if (chosen_for == 0 || state.queues != state.chunks_for_queues || each > chosen_for * kOther ||
+      each * kOther < chosen_for) {
     state.chunks_for_ns.store(each, std::memory_order_relaxed);
     state.chunks_for_queues = state.queues;
     choose_lengths(each);
@@ -131,18 +139,26 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
   };
+  std::array<ChunkLengths, kChunkWays> ways;
   ChunkLengths lengths = state.lengths;
   lengths.first *= state.queues;
   const std::uint32_t longest = longest_chunk();
   lengths.most = std::bit_floor(filled(kLongestFilled, kShortestMost, longest));
   lengths.last = 0;
-  state.matcher.set_lengths(0, lengths);
+  ways[0] = lengths;
   const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
   lengths.most = std::bit_floor(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest));
   lengths.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
-  state.matcher.set_lengths(1, lengths);
+  ways[1] = lengths;
   const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, longest));
-  state.matcher.set_lengths(2, {even, 1, even, 0});
+  ways[2] = {even, 1, even, 0};
+  if (ways == state.ways) {
+    return;
+  }
+  state.ways = ways;
+  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
+    state.matcher.set_lengths(way, ways[way]);
+  }
   state.spans.ways_changed();
 }
 

