@@ -118,6 +118,8 @@ def run_costs(results, options):
         control, more = (harness.median([entry[f"{call}_more_ns"] for entry in column]) for column in (plain, observe))
         results.row("launch", f"{name}: {call}, without Refrain, with", f"{control:+.1f}, {more:+.1f} ns",
                     f"<= +{most} ns", more <= most)
+    control, more = (harness.median([entry["each_cuLaunchKernel_more_ns"] for entry in column]) for column in (plain, observe))
+    results.row("launch", "launch, observe: median of single calls", f"{control:+.1f}, {more:+.1f} ns", "<= +60 ns", more <= 60)
     # The least of all runs: some run on a processor that is slower by half for a while.
     before, after = (min(entry["cuLaunchKernel_ns"] for entry in column) for column in (bare, observe_bare))
     results.row("launch", "no-op launch, observe: cuLaunchKernel",
