@@ -14,6 +14,7 @@
 #include "env/log.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
+#include "layer/streams/waits.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -87,7 +88,14 @@ bool find_allocation(std::uint64_t address, Allocation* found) noexcept {
 /// next.
 bool done(CUstream stream, std::chrono::steady_clock::time_point end) {
   for (;;) {
-    const CUresult status = driver.cuStreamQuery(stream);
+    CUresult status = CUDA_ERROR_NOT_READY;
+    {
+      // A stream that the program captures may not even be asked: none begins to be captured meanwhile.
+      const std::lock_guard guard(streams::Captures<CudaLayer>::all().mutex);
+      if (runtime.captures.load(std::memory_order_relaxed) == 0) {
+        status = driver.cuStreamQuery(stream);
+      }
+    }
     if (status != CUDA_ERROR_NOT_READY) {
       return status == CUDA_SUCCESS;
     }

@@ -64,7 +64,7 @@ typename L::Api::Status copy_now(const replay::EntryPoint& entry_point, Copy&& c
 /// Streams that the application captures.
 template <class L>
 struct Captures {
-  std::mutex mutex;
+  std::mutex mutex;  ///< while it is held none begins
   std::set<typename L::Api::StreamHandle> streams;
 
   /// Never destroyed.
@@ -78,8 +78,11 @@ template <class L, class Begin>
 typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
                                       Begin&& begin) noexcept {
   HostCall<L> host_call(entry_point);
-  // Counted before it begins: whatever any thread submits from now on may belong to it.
-  L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
+  {
+    // Counted before it begins: whatever any thread submits from now on may belong to it.
+    const std::lock_guard guard(Captures<L>::all().mutex);
+    L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
+  }
   if (replay::Engine* running = L::engine(); running != nullptr) {
     running->flush_all(entry_point);
     // What other threads held may have been launched only now.

@@ -1,6 +1,8 @@
 // Streams that fork and join.
 
 #include <atomic>
+#include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 #include "test/cuda/program.h"
@@ -168,4 +170,88 @@ PROGRAM(lonely) {
     print("own", own[i], kCount);
   }
   return branches.print_all();
+}
+
+/// One thread captures its own streams again and again, while others fork and join. Nothing but what the API allows is
+/// called during a capture: launches, records and waits in other streams. Whoever asks or waits takes the lock. The
+/// argument is the number of captures.
+PROGRAM(captures_beside) {
+  constexpr int kWorkers = 2;
+  constexpr int kPerCapture = 4;  // rounds of each worker: what is captured beside goes on all the time
+  const int captures = argc > 1 ? std::atoi(argv[1]) : 400;
+  const Device gpu;
+  CUfunction mix = gpu.function("mix_in");
+  CUstream stream = make_stream();
+  CUstream side = make_stream();
+  CUevent fork_event = make_event();
+  CUevent join_event = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  std::shared_mutex capturing;
+  std::atomic<int> captured{0};
+  std::atomic<int> rounds[kWorkers] = {};
+  struct Worker {
+    Branches branches;
+    CUstream main_stream = make_stream();
+    CUevent start = make_event();
+  };
+  const Worker workers[kWorkers];
+  std::vector<std::thread> all;
+  for (int self = 0; self < kWorkers; ++self) {
+    all.emplace_back([&, self] {
+      CHECK_CU(cuCtxSetCurrent(gpu.context));
+      const Worker& worker = workers[self];
+      for (int round = 0; round < captures * kPerCapture; ++round) {
+        while (captured.load() < round / kPerCapture - 1) {
+          std::this_thread::yield();
+        }
+        fork_and_join(worker.branches, mix, worker.main_stream, worker.start, 3);
+        rounds[self].store(round + 1);
+        if (round % 8 == 7) {
+          const std::shared_lock nobody_captures(capturing);
+          while (round % 16 == 7 && cuStreamQuery(worker.main_stream) == CUDA_ERROR_NOT_READY) {
+            std::this_thread::yield();
+          }
+          CHECK_CU(cuStreamSynchronize(worker.main_stream));
+        }
+      }
+    });
+  }
+  constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                            CU_STREAM_CAPTURE_MODE_RELAXED};
+  for (int i = 0; i < captures; ++i) {
+    for (const std::atomic<int>& done : rounds) {
+      while (done.load() < i * kPerCapture) {
+        std::this_thread::yield();
+      }
+    }
+    CUgraph graph = nullptr;
+    {
+      const std::unique_lock alone(capturing);
+      CHECK_CU(cuStreamBeginCapture(stream, kModes[i % 3]));
+      mix_in(stream, mix, x, y, kCount, static_cast<Word>(i));
+      CHECK_CU(cuEventRecord(fork_event, stream));
+      CHECK_CU(cuStreamWaitEvent(side, fork_event, 0));
+      mix_in(side, mix, y, x, kCount, 7);
+      CHECK_CU(cuEventRecord(join_event, side));
+      CHECK_CU(cuStreamWaitEvent(stream, join_event, 0));
+      CHECK_CU(cuStreamEndCapture(stream, &graph));
+    }
+    CUgraphExec exec = nullptr;
+    CHECK_CU(cuGraphInstantiate(&exec, graph, 0));
+    CHECK_CU(cuGraphLaunch(exec, stream));
+    CHECK_CU(cuStreamSynchronize(stream));
+    CHECK_CU(cuGraphExecDestroy(exec));
+    CHECK_CU(cuGraphDestroy(graph));
+    captured.store(i + 1);
+  }
+  for (std::thread& worker : all) {
+    worker.join();
+  }
+  print("x", x, kCount);
+  print("y", y, kCount);
+  for (const Worker& worker : workers) {
+    worker.branches.print_all();
+  }
+  return 0;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <barrier>
+#include <functional>
 #include <thread>
 
 #include "test/cuda/program.h"
@@ -213,6 +214,75 @@ PROGRAM(own_graphs) {
   std::printf("forbidden %d ended %d\n", static_cast<int>(forbidden), static_cast<int>(ended));
   print("x", x, kCount);
   print("y", y, kCount);
+  return 0;
+}
+
+/// Calls that end a capture, or do not: by the thread that captures and by another one, in modes that forbid them and
+/// in modes that do not.
+PROGRAM(forbidden_calls) {
+  const Device gpu;
+  CUstream captured = make_stream();
+  CUstream other = make_stream();
+  CUevent event = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  const auto capture = [&](CUstreamCaptureMode mode) {
+    CHECK_CU(cuStreamBeginCapture(captured, mode));
+    scale(captured, kernel, x, kCount, 3, 1);
+  };
+  CUgraph graph = nullptr;
+  capture(CU_STREAM_CAPTURE_MODE_RELAXED);
+  CHECK_CU(cuStreamEndCapture(captured, &graph));
+  const std::pair<const char*, std::function<CUresult()>> calls[] = {
+      {"query stream", [&] { return cuStreamQuery(other); }},
+      {"query event", [&] { return cuEventQuery(event); }},
+      {"wait for stream", [&] { return cuStreamSynchronize(other); }},
+      {"wait for event", [&] { return cuEventSynchronize(event); }},
+      {"instantiate",
+       [&] {
+         CUgraphExec made = nullptr;
+         return cuGraphInstantiate(&made, graph, 0);
+       }},
+      {"allocate",
+       [&] {
+         CUdeviceptr made = 0;
+         return cuMemAlloc(&made, 64);
+       }},
+      {"record", [&] { return cuEventRecord(event, other); }},
+      {"query captured stream", [&] { return cuStreamQuery(captured); }},
+  };
+  for (const auto& [name, call] : calls) {
+    for (const CUstreamCaptureMode mode :
+         {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+      for (const bool other_thread : {false, true}) {
+        for (CUstreamCaptureMode own : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
+          for (Word i = 0; i < 6; ++i) {
+            scale(other, kernel, x, kCount, 3, i);
+          }
+          CHECK_CU(cuEventRecord(event, other));
+          CHECK_CU(cuStreamSynchronize(other));
+          capture(mode);
+          CUresult result = CUDA_SUCCESS;
+          const auto work = [&] {
+            CHECK_CU(cuCtxSetCurrent(gpu.context));
+            CHECK_CU(cuThreadExchangeStreamCaptureMode(&own));
+            result = call();
+            CHECK_CU(cuThreadExchangeStreamCaptureMode(&own));
+          };
+          if (other_thread) {
+            std::thread(work).join();
+          } else {
+            work();
+          }
+          CUgraph made = nullptr;
+          const CUresult ended = cuStreamEndCapture(captured, &made);
+          std::printf("%s%s, modes %d and %d: %d, ended %d\n", name, other_thread ? " in another thread" : "",
+                      static_cast<int>(mode), static_cast<int>(own), static_cast<int>(result), static_cast<int>(ended));
+        }
+      }
+    }
+  }
+  print("x", x, kCount);
   return 0;
 }
 

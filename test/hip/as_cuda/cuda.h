@@ -115,6 +115,9 @@ inline CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) 
 inline CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) noexcept {
   return hipStreamEndCapture(stream, graph);
 }
+inline CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) noexcept {
+  return hipThreadExchangeStreamCaptureMode(mode);
+}
 inline CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) noexcept {
   return hipStreamIsCapturing(stream, status);
 }

@@ -80,6 +80,9 @@ Status look_at_event(const void* handle, bool wait) {
     event->capture->invalid = true;
     return Status::kCapturedEvent;
   }
+  if (const Status status = forbidden_in_captures(); status != Status::kOk) {
+    return status;
+  }
   const OperationRef last = event->last;
   if (wait) {
     check_recorded(*event, "the host");

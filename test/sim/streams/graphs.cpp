@@ -61,7 +61,11 @@ Status destroy_exec(void* handle) {
 Status instantiate_graph(const void* handle, Exec** exec) {
   const Lock lock;
   Graph* graph = nullptr;
-  if (const Status status = find_graph(handle, &graph); status != Status::kOk) {
+  Status status = find_graph(handle, &graph);
+  if (status == Status::kOk) {
+    status = forbidden_in_captures();
+  }
+  if (status != Status::kOk) {
     return status;
   }
   Exec* made = state().execs.make();

@@ -133,7 +133,8 @@ Status begin_capture(const void* stream, bool per_thread, CaptureMode mode);
 Status end_capture(const void* stream, bool per_thread, Graph** graph);
 /// 0: none; 1: active; 2: invalid.
 Status capture_status(const void* stream, bool per_thread, int* result);
-/// For calls that may not be made while somebody captures in a mode that forbids it. Ends such captures.
+/// For calls that may not be made while somebody captures in a mode that forbids it (which: ../README.md). Ends such
+/// captures.
 Status forbidden_in_captures();
 /// The same for a call that waits for a whole context.
 Status forbidden_in_captures_of(const Context& context);

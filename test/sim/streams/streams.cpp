@@ -11,6 +11,18 @@ bool blocking(const Stream& stream) noexcept {
   return !stream.legacy && (stream.flags & kNonBlocking) == 0;
 }
 
+/// What names the legacy stream names all blocking ones, also those that capture.
+Status forbidden_in_legacy(const Stream& legacy) {
+  Status status = Status::kOk;
+  for (Capture* capture : state().captures) {
+    if (capture->origin->context == legacy.context && blocking(*capture->origin)) {
+      capture->invalid = true;
+      status = Status::kCaptureImplicit;
+    }
+  }
+  return status;
+}
+
 Stream* per_thread_stream(Context& context) {
   Stream*& known = context.per_thread[std::this_thread::get_id()];
   if (known == nullptr) {
@@ -20,13 +32,15 @@ Stream* per_thread_stream(Context& context) {
   return known;
 }
 
-/// A stream that captures can't be waited for.
+/// Whether a call that asks about the stream, or waits for it, is refused. A stream that captures can never be asked
+/// about, whatever the thread's mode, nor can the legacy stream while it would have to wait for one.
 Status forbidden_of(const Stream& stream) {
-  if (stream.capture == nullptr) {
-    return Status::kOk;
+  if (stream.capture != nullptr) {
+    stream.capture->invalid = true;
+    return Status::kCaptureUnsupported;
   }
-  stream.capture->invalid = true;
-  return Status::kCaptureUnsupported;
+  const Status status = stream.legacy ? forbidden_in_legacy(stream) : Status::kOk;
+  return status == Status::kOk ? forbidden_in_captures() : status;
 }
 
 /// What is to be done when the stream is.
@@ -55,8 +69,8 @@ Status destroy_stream(Lock& lock, void* handle) {
     violation("a stream that is none is destroyed");
     return Status::kInvalidHandle;
   }
-  // The legacy stream's next work comes after this one's, too. If that is done, the race detector (core/races.h) has to be
-  // told: it knows only what somebody asked for.
+  // The legacy stream's next work comes after this one's, too. If that is done, the race detector (core/races.h) has to
+  // be told: it knows only what somebody asked for.
   if (blocking(*stream) && stream->tail != nullptr && !is_done(lock, stream->tail)) {
     const std::array<OperationRef, 2> both = {stream->tail, stream->context->legacy->tail};
     stream->context->legacy->tail = schedule(lock, stream->context->open, {}, both);
@@ -184,11 +198,8 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
     return Status::kOk;
   }
   if (stream.legacy) {
-    for (Capture* capture : state().captures) {
-      if (capture->origin->context == stream.context && blocking(*capture->origin)) {
-        capture->invalid = true;
-        return Status::kCaptureImplicit;
-      }
+    if (const Status status = forbidden_in_legacy(stream); status != Status::kOk) {
+      return status;
     }
   }
   std::vector<OperationRef> before = before_next(stream);
