@@ -15,6 +15,7 @@ constexpr std::uint64_t kClearWanted = 2;          ///< if all of one kind diffe
 constexpr std::uint64_t kMany = 128;               ///< one submission in so many more in graphs is something else
 constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
 constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
+constexpr std::uint64_t kShortSpanNs = 100'000;
 constexpr std::uint64_t kManySubmissions = 64;
 constexpr std::uint64_t kHostBound = 8;    ///< see host_bound()
 constexpr std::uint32_t kFewLaunches = 1;  ///< the way with the longest chunks
@@ -194,7 +195,9 @@ bool SpanGate::way_known(const Known& span) const noexcept {
   if (span.tries >= kMostTries) {
     return true;
   }
-  if (mine.count() < kClearWanted || (span.way == 0 && span.eager.count() < kClearWanted)) {
+  // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
+  const std::uint64_t needed = span.whole_eager.median() < kShortSpanNs ? kWanted : kClearWanted;
+  if (mine.count() < kClearWanted || (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
     return false;
   }
   if (span.way == 0) {

@@ -14,6 +14,7 @@ SIDE_BY_SIDE = 4  # processes
 # allowed. Why is not known, so they are only run: they must end, and without an error.
 COMPARED = ["--without", str(1 << 14)]
 CRASH_TRIES = 3
+PLAIN_AGAIN = 12  # runs of a program that differs with Refrain
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}
 
@@ -74,6 +75,11 @@ def one_range(results, seed, seconds, careful):
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
         layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120,
                               preload=harness.CRASH_TRACE)
+        if layered.status == plain.status:
+            unsure = differ_without_too(by_program(plain), by_program(layered), stable, careful)
+            for program in unsure:
+                results.note(f"random program {program}, {mode}: differs as plain runs of it do when they are repeated")
+            stable -= unsure
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
             results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
         if layered.status is not None and layered.status < 0:
@@ -86,6 +92,31 @@ def one_range(results, seed, seconds, careful):
         if whole.status != 0:
             results.problem(f"random programs from {seed} with stream-ordered allocation, gate off: {whole.why()}")
     return len(stable), submissions, replayed
+
+
+def fields(lines):
+    """What a program printed, by thread and place."""
+    return {(line.split(":")[0], place): value
+            for line in lines for place, value in enumerate(line.split(":")[1].split())}
+
+
+def differ_without_too(plain, layered, stable, careful):
+    """Of the programs that differ with Refrain, those of which each differing value comes without it, too, now and then: with
+    several processes on the GPU, some programs compute one of several things (seed 600002: always the same alone, four
+    different outputs in twelve plain runs, four at a time)."""
+    unsure = set()
+    for program in sorted(stable):
+        if layered.get(program) == plain[program]:
+            continue
+        words = [PROGRAM, "--seed", program, *COMPARED, *(["--careful"] if careful else [])]
+        seen = {}
+        for lines in [plain[program]] + [harness.run(words).output.splitlines() for _ in range(PLAIN_AGAIN)]:
+            for place, value in fields(lines).items():
+                seen.setdefault(place, set()).add(value)
+        found = fields(layered.get(program, []))
+        if found.keys() == fields(plain[program]).keys() and all(value in seen[place] for place, value in found.items()):
+            unsure.add(program)
+    return unsure
 
 
 def first_difference(plain, layered, stable=None):
