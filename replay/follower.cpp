@@ -386,7 +386,8 @@ void Follower::period_seen(std::uint64_t period) {
     return;  // being built
   }
   if (window_.held() != 0) {
-    // The stream is where it is believed to be, for once. To leave now would mean to issue all that is held in this call.
+    // The stream is where it is believed to be, for once. To leave now would mean to issue all that is held in this
+    // call.
     postponed_period_ = period;
     return;
   }

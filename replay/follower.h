@@ -139,7 +139,7 @@ class Follower {
   std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
   std::uint64_t promoted_period_ = 0, promoted_until_ = 0;
   std::uint64_t postponed_period_ = 0;  ///< seen while something was held
-  std::uint64_t last_cut_ = 0;  // position
+  std::uint64_t last_cut_ = 0;          // position
   MatcherStats stats_;
 };
 
