@@ -1,4 +1,5 @@
 """Random programs, plain against Refrain with the gate off; compute-sanitizer, which must find nothing new."""
+import json
 import os
 import pathlib
 import re
@@ -17,6 +18,20 @@ CRASH_TRIES = 3
 PLAIN_AGAIN = 12  # runs of a program that differs with Refrain
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}
+
+
+def wrong_programs(results, expected, name, done):
+    """How many of the programs that the simulated device computed, too (test/gpu/prepare), give something else here."""
+    printed = {program: lines for program, lines in by_program(done).items() if program in expected}
+    wrong = sorted(program for program, lines in printed.items() if lines != expected[program])
+    for program in wrong:
+        results.note(f"random program {program}, {name}: not what the simulated device computes")
+    return len(wrong), len(printed)
+
+
+def read_expected():
+    file = harness.PREFIX / "random_expected.json"
+    return json.loads(file.read_text()) if file.exists() else {}
 
 
 def by_program(done):
@@ -59,7 +74,7 @@ def one_range(results, seed, seconds, careful):
     plain = harness.run([*words, "--seconds", seconds], timeout=seconds * 4 + 60)
     if plain.status != 0:
         results.problem(f"random programs from {seed} without Refrain: {plain.why()}")
-        return 0, 0, 0
+        return 0, 0, 0, {}
     count = len(by_program(plain))
     again = harness.run([*words, "--programs", count], timeout=seconds * 4 + 60)
     first, second = by_program(plain), by_program(again)
@@ -72,9 +87,11 @@ def one_range(results, seed, seconds, careful):
         return {program: lines for program, lines in by_program(done).items() if program in stable}
 
     submissions = replayed = 0
+    told = [("plain", plain), ("plain again", again)]
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
         layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120,
                               preload=harness.CRASH_TRACE)
+        told.append((mode, layered))
         if layered.status == plain.status:
             unsure = differ_without_too(by_program(plain), by_program(layered), stable, careful)
             for program in unsure:
@@ -91,7 +108,8 @@ def one_range(results, seed, seconds, careful):
                             timeout=seconds * 4 + 60)
         if whole.status != 0:
             results.problem(f"random programs from {seed} with stream-ordered allocation, gate off: {whole.why()}")
-    return len(stable), submissions, replayed
+    expected = read_expected()
+    return len(stable), submissions, replayed, {name: wrong_programs(results, expected, name, done) for name, done in told}
 
 
 def fields(lines):
@@ -136,10 +154,15 @@ def run(results, options):
     outcomes = harness.together(
         [lambda number=number: one_range(results, options.seed + number * 100000, seconds, careful=number % 2 != 0)
          for number in range(SIDE_BY_SIDE)], SIDE_BY_SIDE)
-    programs, submissions, replayed = (sum(column) for column in zip(*outcomes))
+    programs, submissions, replayed = (sum(column) for column in list(zip(*outcomes))[:3])
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
                 f"{100 * replayed / max(submissions, 1):.0f} % of {submissions} submissions replayed",
                 "outputs identical", not any(text.startswith("random") for text in results.problems))
+    names = list(outcomes[0][3])
+    if read_expected():
+        wrong = [f"{sum(outcome[3].get(name, (0, 0))[0] for outcome in outcomes)} of "
+                 f"{sum(outcome[3].get(name, (0, 0))[1] for outcome in outcomes)}" for name in names]
+        results.row("random", f"not as simulated: {', '.join(names)}", ", ".join(wrong), "as plain")
 
 
 def run_sanitizer(results, options):

@@ -30,6 +30,14 @@ CUresult reset_primary(Lock& lock) {
   return CUDA_SUCCESS;
 }
 
+Status synchronize(Lock& lock, Context& context) {
+  const Status status = sim::forbidden_in_captures_of(context);
+  if (status != Status::kOk) {
+    return status;
+  }
+  return sim::wait_for_all(lock, context.open) ? Status::kOk : Status::kTimeout;
+}
+
 }  // namespace
 
 FACE cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
@@ -131,12 +139,12 @@ FACE cuCtxSynchronize() {
   ENTER(cuCtxSynchronize);
   Lock lock;
   Context* context = nullptr;
-  Status status = sim::current(&context);
-  if (status == Status::kOk) {
-    status = sim::forbidden_in_captures_of(*context);
-  }
-  if (status == Status::kOk && !sim::wait_for_all(lock, context->open)) {
-    status = Status::kTimeout;
-  }
-  return sim::cuda::result(status);
+  const Status status = sim::current(&context);
+  return sim::cuda::result(status == Status::kOk ? synchronize(lock, *context) : status);
+}
+FACE cuCtxSynchronize_v2(CUcontext handle) {
+  ENTER(cuCtxSynchronize_v2);
+  Lock lock;
+  Context* context = sim::find_context(handle);
+  return sim::cuda::result(context == nullptr ? Status::kInvalidContext : synchronize(lock, *context));
 }

@@ -127,7 +127,16 @@ cudaError_t cudaSetDevice(int device) {
   return note(device == 0 ? cudart::ready() : CUDA_ERROR_INVALID_DEVICE);
 }
 cudaError_t cudaDeviceSynchronize() {
-  return CALL(cuCtxSynchronize);
+  CUcontext context = nullptr;
+  if (const CUresult status = cudart::ready(); status != CUDA_SUCCESS) {
+    return cudart::note(status);
+  }
+  const cudart::Driver& driver = cudart::driver();
+  driver.call_cuCtxGetCurrent(&context);
+  // Asked for by the name without a version, this is what a program of CUDA 13 gets.
+  const auto synchronize =
+      reinterpret_cast<decltype(&::cuCtxSynchronize_v2)>(reinterpret_cast<void*>(driver.call_cuCtxSynchronize));
+  return cudart::note(synchronize(context));
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return CALL(cuDeviceGetAttribute, value, static_cast<CUdevice_attribute>(attribute), device);

@@ -136,3 +136,27 @@ cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void**
              ? note(status)
              : __cudaLaunchKernel(reinterpret_cast<cudaKernel_t>(kernel), grid, block, arguments, shared, stream);
 }
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* wanted, const void* function, void** arguments) {
+  CUkernel kernel = nullptr;
+  if (const CUresult status = cudart::kernel_of(function, &kernel); status != CUDA_SUCCESS) {
+    return note(status);
+  }
+  CUlaunchConfig config{};
+  config.gridDimX = wanted->gridDim.x;
+  config.gridDimY = wanted->gridDim.y;
+  config.gridDimZ = wanted->gridDim.z;
+  config.blockDimX = wanted->blockDim.x;
+  config.blockDimY = wanted->blockDim.y;
+  config.blockDimZ = wanted->blockDim.z;
+  config.sharedMemBytes = static_cast<unsigned>(wanted->dynamicSmemBytes);
+  config.hStream = wanted->stream;
+  config.attrs = reinterpret_cast<CUlaunchAttribute*>(wanted->attrs);  // the runtime's type is made like the driver's
+  config.numAttrs = wanted->numAttrs;
+  return CALL(cuLaunchKernelEx, &config, reinterpret_cast<CUfunction>(kernel), arguments, nullptr);
+}
+/// Of what there is to know, nothing: programs call it to load their code.
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  CUkernel kernel = nullptr;
+  *attributes = {};
+  return note(cudart::kernel_of(function, &kernel));
+}

@@ -19,28 +19,23 @@
 namespace cudart {
 
 /// The driver's functions, by the names of cuda.h, whose macros choose the versions of their types.
-#define CUDART_DRIVER_FUNCTIONS(F)                                                                                    \
-  F(cuInit)                                                                                                           \
-  F(cuDeviceGetCount)                                                                                                 \
-  F(cuDeviceGetAttribute)                                                                                             \
-  F(cuDeviceGetName)                                                                                                  \
-  F(cuDeviceTotalMem)                                                                                                 \
-  F(cuDriverGetVersion) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxSynchronize)         \
-      F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost) F(cuMemAllocManaged) F(cuMemAllocAsync)           \
-          F(cuMemFreeAsync) F(cuMemHostRegister) F(cuMemHostUnregister) F(cuMemHostGetDevicePointer) F(cuMemGetInfo)  \
-              F(cuMemcpy) F(cuMemcpyAsync) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemcpyDtoD) F(cuMemcpyHtoDAsync)       \
-                  F(cuMemcpyDtoHAsync) F(cuMemcpyDtoDAsync) F(cuMemcpy2D) F(cuMemcpy2DAsync) F(cuMemsetD8)            \
-                      F(cuMemsetD8Async) F(cuMemsetD2D8Async) F(cuStreamCreate) F(cuStreamCreateWithPriority)         \
-                          F(cuStreamDestroy) F(cuStreamSynchronize) F(cuStreamQuery) F(cuStreamWaitEvent)             \
-                              F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuStreamIsCapturing) F(cuEventCreate)   \
-                                  F(cuEventDestroy) F(cuEventRecord) F(cuEventRecordWithFlags) F(cuEventQuery) F(     \
-                                      cuEventSynchronize) F(cuEventElapsedTime) F(cuLaunchKernel) F(cuLaunchHostFunc) \
-                                      F(cuLibraryLoadData) F(cuLibraryUnload) F(cuLibraryGetKernel) F(cuGraphCreate)  \
-                                          F(cuGraphDestroy) F(cuGraphAddKernelNode) F(cuGraphAddMemcpyNode)           \
-                                              F(cuGraphAddMemsetNode) F(cuGraphAddHostNode) F(cuGraphAddEmptyNode)    \
-                                                  F(cuGraphAddDependencies) F(cuGraphInstantiateWithFlags)            \
-                                                      F(cuGraphExecDestroy) F(cuGraphLaunch) F(cuGraphUpload)         \
-                                                          F(cuGraphExecKernelNodeSetParams) F(cuGraphExecUpdate)
+// clang-format off
+#define CUDART_DRIVER_FUNCTIONS(F) \
+  F(cuInit) F(cuDeviceGetCount) F(cuDeviceGetAttribute) F(cuDeviceGetName) F(cuDeviceTotalMem) \
+  F(cuDriverGetVersion) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxSynchronize) \
+  F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost) F(cuMemAllocManaged) F(cuMemAllocAsync) \
+  F(cuMemFreeAsync) F(cuMemHostRegister) F(cuMemHostUnregister) F(cuMemHostGetDevicePointer) F(cuMemGetInfo) \
+  F(cuMemcpy) F(cuMemcpyAsync) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemcpyDtoD) F(cuMemcpyHtoDAsync) \
+  F(cuMemcpyDtoHAsync) F(cuMemcpyDtoDAsync) F(cuMemcpy2D) F(cuMemcpy2DAsync) F(cuMemsetD8) F(cuMemsetD8Async) \
+  F(cuMemsetD2D8Async) F(cuStreamCreate) F(cuStreamCreateWithPriority) F(cuStreamDestroy) F(cuStreamSynchronize) \
+  F(cuStreamQuery) F(cuStreamWaitEvent) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuStreamIsCapturing) \
+  F(cuEventCreate) F(cuEventDestroy) F(cuEventRecord) F(cuEventRecordWithFlags) F(cuEventQuery) \
+  F(cuEventSynchronize) F(cuEventElapsedTime) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuLaunchHostFunc) \
+  F(cuLibraryLoadData) F(cuLibraryUnload) F(cuLibraryGetKernel) F(cuGraphCreate) F(cuGraphDestroy) \
+  F(cuGraphAddKernelNode) F(cuGraphAddMemcpyNode) F(cuGraphAddMemsetNode) F(cuGraphAddHostNode) \
+  F(cuGraphAddEmptyNode) F(cuGraphAddDependencies) F(cuGraphInstantiateWithFlags) F(cuGraphExecDestroy) \
+  F(cuGraphLaunch) F(cuGraphUpload) F(cuGraphExecKernelNodeSetParams) F(cuGraphExecUpdate)
+// clang-format on
 
 struct Driver {
   CUresult status = CUDA_ERROR_NOT_INITIALIZED;  ///< of opening it; the functions are there if it is success

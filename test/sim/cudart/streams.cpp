@@ -10,6 +10,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   return CALL(cuStreamCreateWithPriority, stream, flags, priority);
 }
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;  // as on an H200; the device has no priorities
+  return cudart::note(cudart::ready());
+}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return CALL(cuStreamDestroy, stream);
 }
