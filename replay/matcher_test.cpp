@@ -129,6 +129,30 @@ TEST_CASE("a chunk is followed once, built, and then held; never reported comple
   CHECK(lane.coverage(1000) > 0.99);
 }
 
+TEST_CASE("a longer stretch that is noticed in the middle of a chunk does not make one call issue what is held") {
+  // One kernel again and again, a wait after 1000: first short periods are seen, then the long one.
+  Matcher matcher({.chunk_first = 8, .chunk_growth = 2, .chunk_cap = 128});
+  matcher.set_initial_mode(ChunkMode::kTrack);
+  std::uint32_t most = 0, held = 0;
+  for (int iteration = 0; iteration < 12; ++iteration) {
+    for (int i = 0; i < 1000; ++i) {
+      std::uint32_t issued = 0;
+      for (const Action& action : matcher.feed(1, true)) {
+        issued += action.kind == Action::Kind::kIssue ? action.count : 0;
+      }
+      most = std::max(most, issued);
+      held = std::max(held, matcher.held());
+      const Following& following = matcher.following();
+      if (following.chunk != kNoChunk && following.complete) {
+        matcher.set_mode(following.chunk, ChunkMode::kHold);  // followed once, and built
+      }
+    }
+    static_cast<void>(matcher.cut(refrain::capture::kHostCallToken));
+  }
+  CHECK(held > 64);
+  CHECK(most <= 2);
+}
+
 TEST_CASE("chunks that are declined are followed, and those after them are held") {
   MatcherOptions options;
   TestLane lane(options);
@@ -304,7 +328,7 @@ TEST_CASE("chunks are no longer than was said last, and never longer than allowe
           most = action.kind == Action::Kind::kLaunch ? std::max(most, action.count) : most;
         }
       }
-      static_cast<void>(matcher.cut());
+      static_cast<void>(matcher.cut(refrain::capture::kHostCallToken));
     }
     CHECK(matcher.stats().launched_operations > before + 3000);
     return most;

@@ -79,10 +79,10 @@ def run_torch(results, options):
                 results.figure("torch", f"report, {case}, {kind}", process.report)
 
 
-def routed(driver, settings, **more):
+def routed(driver, settings):
     """For start_torch(): a program that can go by three routes."""
     return {"preload": harness.ROUTES, "ROUTES_DRIVER": driver, "ROUTES_LAYER": str(harness.LAYER),
-            "REFRAIN_CUDA_DRIVER": driver, **{f"REFRAIN_{name}": value for name, value in settings.items()}, **more}
+            "REFRAIN_CUDA_DRIVER": driver, **{f"REFRAIN_{name}": value for name, value in settings.items()}}
 
 
 def start_torch(case, arguments=(), **more):

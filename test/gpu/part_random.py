@@ -9,7 +9,8 @@ import harness
 from harness import BIN, DEFAULT, MODES
 
 PROGRAM = BIN / "cuda" / "random_program"
-SIDE_BY_SIDE = 4  # processes
+SIDE_BY_SIDE = 4  # processes, each with a range of programs; every other range is careful
+APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
 # without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
 # allowed. Why is not known, so they are only run: they must end, and without an error.
@@ -152,7 +153,7 @@ def run(results, options):
     # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
     seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
     outcomes = harness.together(
-        [lambda number=number: one_range(results, options.seed + number * 100000, seconds, careful=number % 2 != 0)
+        [lambda number=number: one_range(results, options.seed + number * APART, seconds, careful=number % 2 != 0)
          for number in range(SIDE_BY_SIDE)], SIDE_BY_SIDE)
     programs, submissions, replayed = (sum(column) for column in list(zip(*outcomes))[:3])
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",

@@ -11,15 +11,14 @@ import harness
 class Turns:
     """A program of case_runner.py with --turns, started at once and waiting for its turn afterwards. To be closed."""
 
-    def __init__(self, command, settings=None, **more):
+    def __init__(self, command, **more):
         self._folder = tempfile.TemporaryDirectory()
         self._errors = tempfile.TemporaryFile("w+")
         self.report = {}
         report = f"{self._folder.name}/report.%p.json"  # of whatever way Refrain is in by
         self._process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=self._errors, text=True,
-                                         env=harness.variables(self._folder.name, settings, REFRAIN_REPORT_FILE=report,
-                                                               **more))
+                                         env=harness.variables(self._folder.name, REFRAIN_REPORT_FILE=report, **more))
         self._lines = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
