@@ -90,6 +90,7 @@ class Worker {
     CUdeviceptr address = 0;
     CUevent event = nullptr;
     CUstream stream = nullptr;
+    bool work = false;  ///< by something that the device executes
   };
 
   Word below(Word limit) { return static_cast<Word>(random_() % limit); }
@@ -106,7 +107,8 @@ class Worker {
 
   CUstream make_any_stream() { return make_stream(below(2) == 0 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT); }
 
-  /// The default stream orders blocking streams around itself.
+  /// The default stream orders what the device does in blocking streams around what it does in itself. Host functions
+  /// are not counted, and neither are waits alone.
   static bool ordered(CUstream first, CUstream second) {
     CUstream other = first == CU_STREAM_LEGACY ? second : second == CU_STREAM_LEGACY ? first : nullptr;
     unsigned flags = CU_STREAM_NON_BLOCKING;
@@ -116,14 +118,16 @@ class Worker {
     return (flags & CU_STREAM_NON_BLOCKING) == 0;
   }
 
-  void take(Buffer& buffer, CUstream stream) {
-    if (buffer.stream != nullptr && buffer.stream != stream && !ordered(buffer.stream, stream)) {
+  void take(Buffer& buffer, CUstream stream, bool work) {
+    const bool implicitly = work && buffer.work && buffer.stream != nullptr && ordered(buffer.stream, stream);
+    if (buffer.stream != nullptr && buffer.stream != stream && !implicitly) {
       CHECK_CU(cuStreamWaitEvent(stream, buffer.event, 0));
     }
   }
-  void give(Buffer& buffer, CUstream stream) {
+  void give(Buffer& buffer, CUstream stream, bool work) {
     CHECK_CU(cuEventRecord(buffer.event, stream));
     buffer.stream = stream;
+    buffer.work = work;
   }
 
   void run(const Step& step, Word change) {
@@ -132,9 +136,10 @@ class Worker {
     Buffer& from = buffers_[step.from];
     const Word value = step.value + change;
     const bool staged = step.kind == Kind::kRead || step.kind == Kind::kWrite || step.kind == Kind::kHost;
-    take(to, stream);
+    const bool work = step.kind != Kind::kHost;
+    take(to, stream, work);
     if (&from != &to) {
-      take(from, stream);
+      take(from, stream, work);
     }
     if (staged) {
       CHECK_CU(cuStreamWaitEvent(stream, staging_event_, 0));
@@ -171,9 +176,9 @@ class Worker {
     if (staged) {
       CHECK_CU(cuEventRecord(staging_event_, stream));
     }
-    give(to, stream);
+    give(to, stream, work);
     if (&from != &to) {
-      give(from, stream);
+      give(from, stream, work);
     }
   }
 

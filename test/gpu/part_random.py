@@ -9,7 +9,7 @@ import harness
 from harness import BIN, DEFAULT, MODES
 
 PROGRAM = BIN / "cuda" / "random_program"
-SIDE_BY_SIDE = 4  # processes, each with a range of programs; every other range is careful
+RANGES = 4  # of programs; every other one is careful
 APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
 # without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
@@ -151,10 +151,11 @@ def first_difference(plain, layered, stable=None):
 
 def run(results, options):
     # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
-    seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
+    together = options.random_processes
+    seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS)) * together / RANGES))
     outcomes = harness.together(
         [lambda number=number: one_range(results, options.seed + number * APART, seconds, careful=number % 2 != 0)
-         for number in range(SIDE_BY_SIDE)], SIDE_BY_SIDE)
+         for number in range(RANGES)], together)
     programs, submissions, replayed = (sum(column) for column in list(zip(*outcomes))[:3])
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
                 f"{100 * replayed / max(submissions, 1):.0f} % of {submissions} submissions replayed",

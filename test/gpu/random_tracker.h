@@ -77,8 +77,9 @@ class Tracker {
   void replace(int stream, cudaStream_t handle) { streams_[static_cast<std::size_t>(stream)].handle = handle; }
   int count() const { return static_cast<int>(streams_.size()); }
 
-  /// To be called right before an operation is submitted to `stream`. `work`: something that a stream executes.
-  /// Allocating and freeing in a stream's order is not, and does not wait for the legacy stream as work does.
+  /// To be called right before an operation is submitted to `stream`. `work`: something that the device executes.
+  /// Allocating and freeing in a stream's order is not, and does not wait for the legacy stream as work does; nor is a
+  /// host function: an H200 begins what is in a blocking stream before one in front of it in the legacy stream has run.
   void begin(int stream, std::initializer_list<Resource*> reads, std::initializer_list<Resource*> writes,
              bool work = true) {
     const std::size_t s = static_cast<std::size_t>(stream);

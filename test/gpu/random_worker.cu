@@ -272,7 +272,7 @@ void Worker::use_host_memory(const Operation& operation, Buffer& to, Buffer& fro
                                  cudaMemcpyDeviceToHost, handle));
       break;
     case Kind::kHostFunction:
-      streams().begin(stream, {}, {&pinned.uses});
+      streams().begin(stream, {}, {&pinned.uses}, false);
       CHECK_CUDA(cudaLaunchHostFunc(handle, host_work, &host_works_[operation.pinned]));
       break;
     case Kind::kHostTouch:

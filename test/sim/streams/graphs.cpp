@@ -200,11 +200,12 @@ Status launch_graph(const void* exec_handle, const void* stream_handle, bool per
   if (stream->capture != nullptr) {
     return Status::kCaptureUnsupported;
   }
-  const std::array<OperationRef, 1> previous = {exec->last};
-  status = put(lock, *stream, {}, previous);
+  std::vector<OperationRef> before = implicitly_before(*stream);
+  before.push_back(exec->last);
+  status = put(lock, *stream, {}, before);
   if (status == Status::kOk) {
     const std::array<OperationRef, 1> start = {stream->tail};
-    stream->tail = launch(lock, stream->context->open, *exec, start);
+    stream->tail = stream->work = launch(lock, stream->context->open, *exec, start);
   }
   return status;
 }
