@@ -56,10 +56,10 @@ void add_counters(Totals& totals, const Counters& counters) {
 /// Threads may come and go for ever.
 constexpr std::size_t kMostClosedSpans = 1024;
 
-void add_call_time(std::vector<std::uint64_t>* times, Lane& lane) {
+void add_times(std::vector<LaneTimes>* times, Lane& lane) {
   const std::uint64_t each = lane.state().chunks_for_ns.load(std::memory_order_relaxed);
   if (each != 0 && times->size() < kMostClosedSpans) {
-    times->push_back(each);
+    times->push_back({each, lane.state().hold_cost_ns.load(std::memory_order_relaxed)});
   }
 }
 
@@ -70,7 +70,7 @@ void ClosedLanes::add(Lane& lane) {
   add_counters(*this, lane.state().counters);
   lane.state().unholdable.collect(unholdable);
   lane.state().cut_by.collect(cut_by);
-  add_call_time(&call_ns, lane);
+  add_times(&times, lane);
   for (const SpanSummary& span : lane.state().spans.summaries()) {
     if (spans.size() < kMostClosedSpans) {
       spans.push_back(span);
@@ -243,14 +243,14 @@ ReportData Engine::report_data() const {
   data.unholdable = closed.unholdable;
   data.cut_by = closed.cut_by;
   data.spans = closed.spans;
-  data.call_ns = closed.call_ns;
+  data.times = closed.times;
   for (Lane* lane : shared_->lanes) {
     add_counters(data, lane->state().counters);
     lane->state().unholdable.collect(data.unholdable);
     lane->state().cut_by.collect(data.cut_by);
     const auto spans = lane->state().spans.summaries();
     data.spans.insert(data.spans.end(), spans.begin(), spans.end());
-    add_call_time(&data.call_ns, *lane);
+    add_times(&data.times, *lane);
   }
   data.graphs = shared_->store.summaries();
   data.trial_ms = static_cast<double>(shared_->store.spent_ns()) / 1e6;

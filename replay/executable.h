@@ -72,10 +72,6 @@ class Executable {
   [[nodiscard]] const std::vector<capture::ObjectId>& objects() const noexcept { return objects_; }
   /// Rough memory use of records and command buffers, in bytes.
   [[nodiscard]] std::size_t memory() const noexcept;
-  // The owner's business:
-  std::uint64_t last_used = 0;       ///< see now_ns; for eviction
-  std::uint64_t hits = 0;            ///< launches with exactly these arguments since it got them by an update
-  const Executable* next = nullptr;  ///< the one that was launched after it last time; may be gone
 
  private:
   struct Part {

@@ -24,6 +24,8 @@ constexpr std::uint32_t kMissesToTrackAgain = 4;
 constexpr std::uint64_t kHeavyUpdates = 4;
 constexpr std::uint32_t kUpdatesToTry = 3;
 constexpr std::size_t kChangesRemembered = 64;
+constexpr std::uint64_t kUnusedNs = 1'000'000'000;  ///< an instance that may go for another one
+constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
@@ -72,11 +74,6 @@ void GraphEntry::pass(Decline why, std::string text) {
   reason_ = std::move(text);
   passed_in_round_ = 0;
   change_state(State::kPassing);
-}
-
-bool GraphEntry::known(std::uint64_t hash) const {
-  return std::any_of(variants_.begin(), variants_.end(),
-                     [hash](const auto& variant) { return variant->hash() == hash; });
 }
 
 bool GraphEntry::can_update() const noexcept {
@@ -140,12 +137,12 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
   const std::uint64_t hash = arguments_hash(operations);
   const std::size_t kept = std::min<std::uint64_t>(hash_count_, hashes_.size());
   const bool seen = std::find(hashes_.begin(), hashes_.begin() + kept, hash) != hashes_.begin() + kept;
-  const bool previous_known = hash_count_ != 0 && known(hashes_[(hash_count_ - 1) % hashes_.size()]);
+  const bool previous_known = hash_count_ != 0 && variants_.known(hashes_[(hash_count_ - 1) % hashes_.size()]);
   hashes_[hash_count_++ % hashes_.size()] = hash;
   note_changes(operations);
 
   const bool gate_wants_eager = gate_.verdict() == CostGate::Verdict::kNeedEager;
-  if (known(hash)) {
+  if (variants_.known(hash)) {
     // Two in a row that could have been launched: the arguments come back.
     if ((previous_known || variants_.size() > 1 || can_update()) && !gate_wants_eager) {
       decline_ = Decline::kNone;
@@ -206,17 +203,7 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
   }
   totals_.parts = executable->part_count();
   totals_.native_nodes = executable->native_nodes();
-  executable->last_used = now_ns();
-  executable->hits = variants_.empty() ? 0 : 1;  // of several, not the first to be changed
-  std::unique_ptr<Executable> evicted;
-  if (variants_.size() >= limits_.variants) {
-    const auto oldest = std::min_element(variants_.begin(), variants_.end(),
-                                         [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
-    evicted = std::move(*oldest);
-    variants_.erase(oldest);
-  }
-  variants_.push_back(std::move(executable));
-  return evicted;
+  return variants_.add(std::move(executable), limits_.variants, now_ns());
 }
 
 void GraphEntry::build_cancelled() {
@@ -228,38 +215,36 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
                                             std::uint64_t hold_ns, bool proven) {
   const std::lock_guard guard(mutex_);
   LaunchResult result;
-  Executable* fitting = nullptr;
+  std::size_t fitting = GraphVariants::kNone;
   std::uint64_t update_ns = 0;
   bool deserves_own = false;
   if (state_ == State::kReady && !retired_) {
     std::uint64_t hash = 0;
-    fitting = find(operations, &hash);
-    if (fitting != nullptr) {
-      ++fitting->hits;
+    fitting = variants_.find(operations, &hash);
+    if (fitting != GraphVariants::kNone) {
+      variants_.hit(fitting);
     } else if (can_update() && !variants_.empty()) {
-      Executable* changed = changeable();
-      if (changed == nullptr) {
+      const std::size_t changeable = variants_.changeable();
+      if (changeable == GraphVariants::kNone) {
         return result;  // all still run and cannot be changed: eager this time
       }
       const std::uint64_t start = now_ns();
-      if (changed->update(operations)) {
-        fitting = changed;
-        changed->hits = 0;
+      if (variants_[changeable].update(operations)) {
+        fitting = changeable;
         failed_updates_ = 0;
-        if (hash != 0) {
-          changed->remember_hash(hash);
-        }
         // What comes back is worth an instance of its own: changing one costs more than launching it.
-        deserves_own = come_back(changed->hash());
+        deserves_own = come_back(variants_.changed(changeable, hash));
       } else if (++failed_updates_ == kUpdatesToTry) {
         hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
         change_state(State::kTracking);
       }
       update_ns = now_ns() - start;
-      std::erase_if(variants_, [](const auto& variant) { return variant->dead(); });
+      if (fitting == GraphVariants::kNone) {
+        variants_.remove_dead();
+      }
     }
   }
-  if (fitting == nullptr) {
+  if (fitting == GraphVariants::kNone) {
     ++totals_.mismatched;
     if (state_ == State::kReady && ++misses_ >= kMissesToTrackAgain) {
       misses_ = 0;
@@ -274,19 +259,14 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     }
     return result;
   }
-  if (!fitting->available()) {
+  Executable& executable = variants_[fitting];
+  if (!executable.available()) {
     return result;  // still running and cannot be used twice at once: eager this time
   }
   const std::uint64_t start = now_ns();
-  fitting->last_used = start;
-  for (const auto& variant : variants_) {
-    if (variant.get() == launched_) {
-      variant->next = fitting;
-    }
-  }
-  launched_ = fitting;
+  variants_.launched(fitting, start);
   bool failed = false;
-  result.error = fitting->launch(context, operations, &failed);
+  result.error = executable.launch(context, operations, &failed);
   result.replay_ns = now_ns() - start + update_ns;
   result.launch = Launch::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;
@@ -321,6 +301,18 @@ std::uint64_t GraphEntry::next_check() const noexcept {
   const std::uint64_t worth =
       std::max<std::uint64_t>(gate_.eager_ns() / std::max<std::uint64_t>(gate_.replay_ns(), 1), 1);
   return std::min((kFirstCheck * worth) << (3 * checks_), kLongestCheck);
+}
+
+bool GraphEntry::come_back(std::uint64_t hash) noexcept {
+  const std::size_t kept = std::min<std::uint64_t>(updated_count_, updated_to_.size());
+  const bool seen = std::find(updated_to_.begin(), updated_to_.begin() + kept, hash) != updated_to_.begin() + kept;
+  updated_to_[updated_count_++ % updated_to_.size()] = hash;
+  return seen;
+}
+
+bool GraphEntry::room_for_variant() const noexcept {
+  return building_ == 0 && failed_variants_ < kBuildsToTry &&
+         (variants_.size() < limits_.variants || variants_.unused_for(kUnusedNs, now_ns()));
 }
 
 void GraphEntry::measured(bool proven) {
@@ -385,9 +377,7 @@ void GraphEntry::retire(Decline why, const std::string& text) {
 
 std::size_t GraphEntry::drop_object(capture::ObjectId object) {
   const std::lock_guard guard(mutex_);
-  const std::size_t dropped = std::erase_if(variants_, [object](const auto& variant) {
-    return std::binary_search(variant->objects().begin(), variant->objects().end(), object);
-  });
+  const std::size_t dropped = variants_.remove(object);
   if (dropped != 0 && variants_.empty() && state_ == State::kReady) {
     change_state(State::kTracking);
   }
@@ -398,9 +388,7 @@ std::size_t GraphEntry::drop_all() {
   const std::lock_guard guard(mutex_);
   std::size_t bytes = previous_.storage.size();
   previous_ = {};  // gives its memory back, which clear() would not
-  for (const auto& variant : variants_) {
-    bytes += variant->memory();
-  }
+  bytes += variants_.memory();
   variants_.clear();
   if (state_ == State::kReady) {
     change_state(State::kTracking);
@@ -426,11 +414,7 @@ GraphEntry::Summary GraphEntry::summary() const {
 
 std::size_t GraphEntry::memory() const {
   const std::lock_guard guard(mutex_);
-  std::size_t bytes = previous_.storage.size();
-  for (const auto& variant : variants_) {
-    bytes += variant->memory();
-  }
-  return bytes;
+  return previous_.storage.size() + variants_.memory();
 }
 
 GraphEntry::State GraphEntry::state() const {
@@ -440,11 +424,7 @@ GraphEntry::State GraphEntry::state() const {
 
 std::uint64_t GraphEntry::last_used() const {
   const std::lock_guard guard(mutex_);
-  std::uint64_t newest = 0;
-  for (const auto& variant : variants_) {
-    newest = std::max(newest, variant->last_used);
-  }
-  return newest;
+  return variants_.last_used();
 }
 
 }  // namespace refrain::replay

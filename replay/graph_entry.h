@@ -18,6 +18,7 @@
 
 #include "replay/cost_gate.h"
 #include "replay/executable.h"
+#include "replay/graph_variants.h"
 #include "replay/matcher.h"
 
 namespace refrain::replay {
@@ -82,13 +83,12 @@ class GraphEntry {
   template <class Use>
   bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
     const std::lock_guard guard(mutex_);
-    for (auto& variant : variants_) {
-      if (variant->matches(operations)) {
-        use(*variant);
-        return true;
-      }
+    std::uint64_t hash = 0;
+    const std::size_t fitting = variants_.find(operations, &hash);
+    if (fitting != GraphVariants::kNone) {
+      use(variants_[fitting]);
     }
-    return false;
+    return fitting != GraphVariants::kNone;
   }
   /// Whole spans with this graph (submission to the end of the wait) were slower than eager ones.
   void declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns);
@@ -123,11 +123,7 @@ class GraphEntry {
   void change_state(State state);
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);
-  [[nodiscard]] bool known(std::uint64_t hash) const;
   [[nodiscard]] bool can_update() const noexcept;
-  [[nodiscard]] Executable* expected() const noexcept;
-  [[nodiscard]] Executable* find(std::span<const capture::OperationView> operations, std::uint64_t* hash) noexcept;
-  [[nodiscard]] Executable* changeable() noexcept;
   [[nodiscard]] bool come_back(std::uint64_t hash) noexcept;
   [[nodiscard]] bool room_for_variant() const noexcept;
   [[nodiscard]] std::string argument_text() const;
@@ -144,8 +140,7 @@ class GraphEntry {
   std::string reason_;
   bool retired_ = false;
   std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
-  std::vector<std::unique_ptr<Executable>> variants_;
-  Executable* launched_ = nullptr;  ///< last; may be gone
+  GraphVariants variants_;
   std::size_t building_ = 0;
   std::array<std::uint64_t, 128> updated_to_{};  ///< argument hashes of the last launches that needed an update
   std::uint64_t updated_count_ = 0;

@@ -1,81 +1,131 @@
-// Which instance of a graph is launched, which one is changed for new arguments, and when there is to be another one.
+#include "replay/graph_variants.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "replay/clock.h"
-#include "replay/graph_entry.h"
 
 namespace refrain::replay {
 
 using capture::OperationView;
 
-namespace {
-constexpr std::uint64_t kUnusedNs = 1'000'000'000;  ///< an instance that may go for another one
-constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
-}  // namespace
-
-/// Where arguments take turns, instances do. Null if none was launched before.
-Executable* GraphEntry::expected() const noexcept {
-  const Executable* next = nullptr;
-  for (const auto& variant : variants_) {
-    next = variant.get() == launched_ ? variant->next : next;
-  }
-  for (const auto& variant : variants_) {
-    if (variant.get() == next) {
-      return variant.get();
-    }
-  }
-  return variants_.size() == 1 ? variants_.front().get() : nullptr;
-}
-
 /// Comparing is dear: arguments may have kilobytes, and those of two instances may differ in the last byte only. So
-/// only the one that is expected is compared without further ado. `hash`: of the arguments, once it was needed, else 0.
-Executable* GraphEntry::find(std::span<const OperationView> operations, std::uint64_t* hash) noexcept {
-  Executable* const likely = expected();
-  if (likely != nullptr && likely->matches(operations)) {
+/// only the one that is expected is compared without further ado: where arguments take turns, instances do.
+std::size_t GraphVariants::find(std::span<const OperationView> operations, std::uint64_t* hash) {
+  const std::size_t likely = variants_.size() == 1 ? 0 : launched_ == kNone ? kNone : variants_[launched_].next;
+  if (likely != kNone && variants_[likely].executable->matches(operations)) {
     return likely;
   }
-  if (variants_.size() > (likely != nullptr ? 1U : 0U)) {
-    *hash = arguments_hash(operations);
-    for (const auto& variant : variants_) {
-      if (variant.get() != likely && variant->hash() == *hash && variant->matches(operations)) {
-        return variant.get();
-      }
+  if (variants_.size() <= (likely != kNone ? 1U : 0U)) {
+    return kNone;
+  }
+  *hash = arguments_hash(operations);
+  for (std::size_t index = 0; index < variants_.size(); ++index) {
+    const Variant& variant = variants_[index];
+    if (variant.hash == *hash && index != likely && variant.executable->matches(operations)) {
+      return index;
     }
   }
-  return nullptr;
+  return kNone;
 }
 
-/// The instance to change: rather one whose arguments have not come back since it got them, and the one that was used
-/// longest ago. Null if all of them still run and cannot be changed meanwhile.
-Executable* GraphEntry::changeable() noexcept {
-  Executable* best = nullptr;
-  for (const auto& variant : variants_) {
-    const auto order = [](const Executable& each) { return std::pair(each.hits != 0, each.last_used); };
-    if ((best == nullptr || order(*variant) < order(*best)) && variant->available()) {
-      best = variant.get();
+bool GraphVariants::known(std::uint64_t hash) const noexcept {
+  return std::any_of(variants_.begin(), variants_.end(),
+                     [hash](const Variant& variant) { return variant.hash == hash; });
+}
+
+std::size_t GraphVariants::changeable() const noexcept {
+  const auto order = [](const Variant& each) { return std::pair(each.hits != 0, each.last_used); };
+  std::size_t best = kNone;
+  for (std::size_t index = 0; index < variants_.size(); ++index) {
+    if ((best == kNone || order(variants_[index]) < order(variants_[best])) &&
+        variants_[index].executable->available()) {
+      best = index;
     }
   }
   return best;
 }
 
-bool GraphEntry::come_back(std::uint64_t hash) noexcept {
-  const std::size_t kept = std::min<std::uint64_t>(updated_count_, updated_to_.size());
-  const bool seen = std::find(updated_to_.begin(), updated_to_.begin() + kept, hash) != updated_to_.begin() + kept;
-  updated_to_[updated_count_++ % updated_to_.size()] = hash;
-  return seen;
+std::uint64_t GraphVariants::changed(std::size_t index, std::uint64_t hash) noexcept {
+  Variant& variant = variants_[index];
+  if (hash != 0) {
+    variant.executable->remember_hash(hash);
+  }
+  variant.hash = variant.executable->hash();
+  variant.hits = 0;
+  return variant.hash;
 }
 
-bool GraphEntry::room_for_variant() const noexcept {
-  if (building_ != 0 || failed_variants_ >= kBuildsToTry) {
-    return false;
+void GraphVariants::launched(std::size_t index, std::uint64_t now) noexcept {
+  variants_[index].last_used = now;
+  if (launched_ != kNone) {
+    variants_[launched_].next = index;
   }
-  if (variants_.size() < limits_.variants) {
-    return true;
+  launched_ = index;
+}
+
+std::unique_ptr<Executable> GraphVariants::add(std::unique_ptr<Executable> executable, std::size_t most,
+                                               std::uint64_t now) {
+  Variant added;
+  added.hash = executable->hash();
+  added.last_used = now;
+  added.hits = variants_.empty() ? 0 : 1;  // of several, not the first to be changed
+  added.executable = std::move(executable);
+  if (variants_.size() < most) {
+    variants_.push_back(std::move(added));
+    return nullptr;
   }
-  const std::uint64_t now = now_ns();
+  const auto oldest = std::min_element(variants_.begin(), variants_.end(),
+                                       [](const auto& a, const auto& b) { return a.last_used < b.last_used; });
+  std::swap(*oldest, added);  // its place in the turns is the new one's: a wrong guess at the most
+  return std::move(added.executable);
+}
+
+template <class Predicate>
+std::size_t GraphVariants::remove_if(Predicate predicate) {
+  const std::size_t removed =
+      std::erase_if(variants_, [&](const Variant& each) { return predicate(*each.executable); });
+  if (removed != 0) {  // others have these numbers now
+    launched_ = kNone;
+    for (Variant& variant : variants_) {
+      variant.next = kNone;
+    }
+  }
+  return removed;
+}
+
+void GraphVariants::remove_dead() {
+  remove_if([](const Executable& executable) { return executable.dead(); });
+}
+
+std::size_t GraphVariants::remove(capture::ObjectId object) {
+  return remove_if([object](const Executable& executable) {
+    return std::binary_search(executable.objects().begin(), executable.objects().end(), object);
+  });
+}
+
+void GraphVariants::clear() noexcept {
+  variants_.clear();
+  launched_ = kNone;
+}
+
+bool GraphVariants::unused_for(std::uint64_t ns, std::uint64_t now) const noexcept {
   return std::any_of(variants_.begin(), variants_.end(),
-                     [now](const auto& variant) { return now > variant->last_used + kUnusedNs; });
+                     [&](const Variant& variant) { return now > variant.last_used + ns; });
+}
+
+std::uint64_t GraphVariants::last_used() const noexcept {
+  std::uint64_t newest = 0;
+  for (const Variant& variant : variants_) {
+    newest = std::max(newest, variant.last_used);
+  }
+  return newest;
+}
+
+std::size_t GraphVariants::memory() const noexcept {
+  std::size_t bytes = 0;
+  for (const Variant& variant : variants_) {
+    bytes += variant.executable->memory();
+  }
+  return bytes;
 }
 
 }  // namespace refrain::replay

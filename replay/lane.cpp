@@ -90,6 +90,9 @@ void Lane::look_at_unseen() noexcept {
 }
 
 [[gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
+  if (state_->replaying && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
+    take_over(*submission.queue);
+  }
   if (asleep_ != 0 && !inside_lane && engine_.active()) {
     doze();
     return Verdict::kIssue;
@@ -191,6 +194,8 @@ void Lane::stay_awake() noexcept {
   state.awake_since = sequence_;
   state.replayed_before = state.counters.replayed.get();
   state.hopeless_before = state.hopeless();
+  state.taken_over = 0;
+  state.all_replayed_before = engine_.shared().replayed.load(std::memory_order_relaxed);
 }
 
 /// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
@@ -211,6 +216,9 @@ void Lane::consider_sleep() noexcept {
   // What repeats is known and does not pay; or nothing repeats, over more than the history can compare.
   const std::uint64_t hopeless = state.hopeless() - state.hopeless_before;
   if (hopeless * 10 < seen * 9 && seen < 4 * static_cast<std::uint64_t>(engine_.settings().history)) {
+    return;
+  }
+  if (others_replay()) {
     return;
   }
   asleep_ = state.sleep_length;

@@ -56,6 +56,8 @@ struct QueueSlot {
   capture::QueueInfo info;
   backends::Capabilities capabilities;  ///< filled by Engine::adopt_queue
   std::atomic<Lane*> holder{nullptr};   ///< the lane that holds work for this queue
+  /// The lane that submitted to it last, as far as lanes look at what they submit. Only to be compared: it may be gone.
+  std::atomic<const Lane*> newest{nullptr};
 };
 
 enum class Verdict : std::uint8_t { kIssue, kDescribeAndIssue, kHold };
@@ -144,6 +146,7 @@ class Lane {
   friend class Engine;
   friend struct ClosedLanes;
   Verdict look_at(const Submission& submission) noexcept;
+  void take_over(QueueSlot& queue) noexcept;
   int issued_now(int status, std::uint32_t host_ns) noexcept;
   void issue_all_held();
   Verdict decide(capture::Token token, bool holdable);
@@ -172,6 +175,7 @@ class Lane {
   void wake_up() noexcept;
   void stay_awake() noexcept;
   void consider_sleep() noexcept;
+  [[nodiscard]] bool others_replay() const noexcept;
 
   /// A submission as far as observing needs it.
   struct Unseen {

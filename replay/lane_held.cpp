@@ -76,6 +76,7 @@ int Lane::launch(const SubmitContext& context, const Action& action, bool* launc
   }
   state.counters.replayed.add(action.count);
   state.counters.launches.add();
+  engine_.shared().replayed.fetch_add(action.count, std::memory_order_relaxed);
   state.spans.launched(entry);
   engine_.shared().store.spend(result.excess_ns);
   if (!state.spans.on_trial()) {  // what is cheap to submit may be late to finish

@@ -106,7 +106,7 @@ void Lane::note_program_time() noexcept {
 
 void Lane::suit_lengths() noexcept {
   State& state = *state_;
-  const std::uint64_t each = std::max(state.program_times.usual(), state.expired_ns) + state.hold_cost_ns + 1;
+  const std::uint64_t each = std::max(state.program_times.usual(), state.expired_ns) + state.hold_cost_ns.load(std::memory_order_relaxed) + 1;
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t chosen_for = state.chunks_for_ns.load(std::memory_order_relaxed);
   if (chosen_for == 0 || state.queues != state.chunks_for_queues || each > chosen_for * kOther ||
@@ -147,7 +147,7 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   lengths.last = 0;
   ways[0] = lengths;
   const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
-  lengths.most = std::bit_floor(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest));
+  lengths.most = filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest);
   lengths.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
   ways[1] = lengths;
   const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, longest));

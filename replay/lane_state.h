@@ -19,6 +19,7 @@
 #include "replay/lane.h"
 #include "replay/lane_lock.h"
 #include "replay/matcher.h"
+#include "replay/report.h"
 #include "replay/span_gate.h"
 #include "replay/standstill.h"
 #include "replay/submit.h"
@@ -161,7 +162,7 @@ struct Lane::State {
   std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
   std::uint32_t way = 0;                        ///< in which spans are divided now
   CallTimes hold_times;                         ///< what holding one operation took
-  std::uint64_t hold_cost_ns = 80;              ///< the usual one of these
+  std::atomic<std::uint64_t> hold_cost_ns{80};  ///< the usual one of these
   std::uint64_t submit_started_ns = 0;
   std::uint64_t next_timed = 0;  ///< number of the next submission that is timed
 
@@ -181,15 +182,17 @@ struct Lane::State {
   std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
   std::vector<capture::OperationView> views;         ///< reused
 
-  std::uint64_t awake_for = 0;        ///< submissions that are looked at before a sleep; 0: it never sleeps
-  std::uint64_t sleep_length = 0;     ///< submissions
-  std::uint64_t awake_since = 0;      ///< sequence number
-  std::uint64_t replayed_before = 0;  ///< counter when it woke up
-  std::uint64_t hopeless_before = 0;  ///< hopeless() when it woke up
-  bool one_is_too_few = true;         ///< for a graph
-  std::uint64_t alone = 0;            ///< submissions that had no other one beside them between two cuts
-  std::uint64_t stretch_first = 0;    ///< sequence number of the first submission since the last cut
-  std::uint64_t hopeless_then = 0;    ///< hopeless() when it came
+  std::uint64_t awake_for = 0;            ///< submissions that are looked at before a sleep; 0: it never sleeps
+  std::uint64_t sleep_length = 0;         ///< submissions
+  std::uint64_t awake_since = 0;          ///< sequence number
+  std::uint64_t replayed_before = 0;      ///< counter when it woke up
+  std::uint64_t hopeless_before = 0;      ///< hopeless() when it woke up
+  std::uint64_t taken_over = 0;           ///< queues from other lanes since then
+  std::uint64_t all_replayed_before = 0;  ///< Shared::replayed then
+  bool one_is_too_few = true;             ///< for a graph
+  std::uint64_t alone = 0;                ///< submissions that had no other one beside them between two cuts
+  std::uint64_t stretch_first = 0;        ///< sequence number of the first submission since the last cut
+  std::uint64_t hopeless_then = 0;        ///< hopeless() when it came
 
   SpanGate spans;
   capture::Stream* stream = nullptr;
@@ -232,7 +235,7 @@ struct ClosedLanes {
   std::map<std::string, std::uint64_t> unholdable;
   std::map<std::string, std::uint64_t> cut_by;
   std::vector<SpanSummary> spans;
-  std::vector<std::uint64_t> call_ns;
+  std::vector<LaneTimes> times;
   void add(Lane& lane);
 };
 
@@ -255,6 +258,8 @@ struct Engine::Shared {
   GraphStore store;
   Watchdog watchdog;
   std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
+
+  std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
 
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;

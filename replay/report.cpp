@@ -190,7 +190,10 @@ std::string report_json(const ReportData& data) {
   root["trial_ms"] = data.trial_ms;
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
-  root["call_ns"] = data.call_ns;
+  auto& times = root["times"] = nlohmann::json::array();
+  for (const LaneTimes& lane : data.times) {
+    times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
+  }
   auto& spans = root["spans"] = nlohmann::json::array();
   for (const SpanSummary& span : data.spans) {
     nlohmann::json entry;

@@ -11,6 +11,12 @@
 
 namespace refrain::replay {
 
+/// What a submission of a lane takes.
+struct LaneTimes {
+  std::uint64_t call_ns = 0;  ///< program's and layer's time together, for which the lengths of chunks were chosen
+  std::uint64_t hold_ns = 0;  ///< of that, the layer's for one that is held
+};
+
 struct ReportData {
   std::string mode;
   std::string backend;
@@ -21,8 +27,8 @@ struct ReportData {
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
   std::vector<GraphEntry::Summary> graphs;
   std::vector<SpanSummary> spans;
-  std::vector<std::uint64_t> call_ns;  ///< of each lane: program's and layer's time per submission, for chunk lengths
-  double trial_ms = 0;                 ///< spent on building and trying graphs
+  std::vector<LaneTimes> times;  ///< of each lane that knows them
+  double trial_ms = 0;           ///< spent on building and trying graphs
 };
 
 [[nodiscard]] std::string report_text(const ReportData& data);

@@ -90,7 +90,6 @@ class Worker {
     CUdeviceptr address = 0;
     CUevent event = nullptr;
     CUstream stream = nullptr;
-    bool work = false;  ///< by something that the device executes
   };
 
   Word below(Word limit) { return static_cast<Word>(random_() % limit); }
@@ -107,8 +106,7 @@ class Worker {
 
   CUstream make_any_stream() { return make_stream(below(2) == 0 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT); }
 
-  /// The default stream orders what the device does in blocking streams around what it does in itself. Host functions
-  /// are not counted, and neither are waits alone.
+  /// The default stream orders blocking streams around itself.
   static bool ordered(CUstream first, CUstream second) {
     CUstream other = first == CU_STREAM_LEGACY ? second : second == CU_STREAM_LEGACY ? first : nullptr;
     unsigned flags = CU_STREAM_NON_BLOCKING;
@@ -118,16 +116,14 @@ class Worker {
     return (flags & CU_STREAM_NON_BLOCKING) == 0;
   }
 
-  void take(Buffer& buffer, CUstream stream, bool work) {
-    const bool implicitly = work && buffer.work && buffer.stream != nullptr && ordered(buffer.stream, stream);
-    if (buffer.stream != nullptr && buffer.stream != stream && !implicitly) {
+  void take(Buffer& buffer, CUstream stream) {
+    if (buffer.stream != nullptr && buffer.stream != stream && !ordered(buffer.stream, stream)) {
       CHECK_CU(cuStreamWaitEvent(stream, buffer.event, 0));
     }
   }
-  void give(Buffer& buffer, CUstream stream, bool work) {
+  void give(Buffer& buffer, CUstream stream) {
     CHECK_CU(cuEventRecord(buffer.event, stream));
     buffer.stream = stream;
-    buffer.work = work;
   }
 
   void run(const Step& step, Word change) {
@@ -136,10 +132,9 @@ class Worker {
     Buffer& from = buffers_[step.from];
     const Word value = step.value + change;
     const bool staged = step.kind == Kind::kRead || step.kind == Kind::kWrite || step.kind == Kind::kHost;
-    const bool work = step.kind != Kind::kHost;
-    take(to, stream, work);
+    take(to, stream);
     if (&from != &to) {
-      take(from, stream, work);
+      take(from, stream);
     }
     if (staged) {
       CHECK_CU(cuStreamWaitEvent(stream, staging_event_, 0));
@@ -176,9 +171,9 @@ class Worker {
     if (staged) {
       CHECK_CU(cuEventRecord(staging_event_, stream));
     }
-    give(to, stream, work);
+    give(to, stream);
     if (&from != &to) {
-      give(from, stream, work);
+      give(from, stream);
     }
   }
 

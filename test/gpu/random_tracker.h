@@ -77,9 +77,8 @@ class Tracker {
   void replace(int stream, cudaStream_t handle) { streams_[static_cast<std::size_t>(stream)].handle = handle; }
   int count() const { return static_cast<int>(streams_.size()); }
 
-  /// To be called right before an operation is submitted to `stream`. `work`: something that the device executes.
-  /// Allocating and freeing in a stream's order is not, and does not wait for the legacy stream as work does; nor is a
-  /// host function: an H200 begins what is in a blocking stream before one in front of it in the legacy stream has run.
+  /// To be called right before an operation is submitted to `stream`. `work`: something that a stream executes.
+  /// Allocating and freeing in a stream's order is not, and does not wait for the legacy stream as work does.
   void begin(int stream, std::initializer_list<Resource*> reads, std::initializer_list<Resource*> writes,
              bool work = true) {
     const std::size_t s = static_cast<std::size_t>(stream);
@@ -109,6 +108,15 @@ class Tracker {
       resource->writer = stream;
       resource->written = number;
       resource->read.assign(streams_.size(), 0);
+    }
+  }
+
+  /// To be called before begin() for what the driver may read at the call itself, where it knows of nothing that the
+  /// stream waits for: small copies from pinned memory. The legacy stream's implicit order does not count for them
+  /// (order_rules.cu).
+  void order_after_writer(int stream, const Resource& resource) {
+    if (resource.writer >= 0 && host_[static_cast<std::size_t>(resource.writer)] < resource.written) {
+      order_after(stream, resource.writer);
     }
   }
 

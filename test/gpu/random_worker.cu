@@ -262,6 +262,7 @@ void Worker::use_host_memory(const Operation& operation, Buffer& to, Buffer& fro
   const std::size_t bytes = operation.count * sizeof(Word);
   switch (operation.kind) {
     case Kind::kCopyIn:
+      streams().order_after_writer(stream, pinned.uses);
       streams().begin(stream, {&pinned.uses}, {&to.uses});
       CHECK_CUDA(cudaMemcpyAsync(to.data + operation.offset, pinned.data + operation.offset, bytes,
                                  cudaMemcpyHostToDevice, handle));
@@ -272,7 +273,7 @@ void Worker::use_host_memory(const Operation& operation, Buffer& to, Buffer& fro
                                  cudaMemcpyDeviceToHost, handle));
       break;
     case Kind::kHostFunction:
-      streams().begin(stream, {}, {&pinned.uses}, false);
+      streams().begin(stream, {}, {&pinned.uses});
       CHECK_CUDA(cudaLaunchHostFunc(handle, host_work, &host_works_[operation.pinned]));
       break;
     case Kind::kHostTouch:

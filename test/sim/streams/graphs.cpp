@@ -200,12 +200,11 @@ Status launch_graph(const void* exec_handle, const void* stream_handle, bool per
   if (stream->capture != nullptr) {
     return Status::kCaptureUnsupported;
   }
-  std::vector<OperationRef> before = implicitly_before(*stream);
-  before.push_back(exec->last);
-  status = put(lock, *stream, {}, before);
+  const std::array<OperationRef, 1> previous = {exec->last};
+  status = put(lock, *stream, {}, previous);
   if (status == Status::kOk) {
     const std::array<OperationRef, 1> start = {stream->tail};
-    stream->tail = stream->work = launch(lock, stream->context->open, *exec, start);
+    stream->tail = launch(lock, stream->context->open, *exec, start);
   }
   return status;
 }

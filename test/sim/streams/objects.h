@@ -45,10 +45,6 @@ struct Stream {
   int priority = 0;
   bool legacy = false;
   OperationRef tail;
-  /// What the legacy stream and the blocking ones wait for in each other: the newest that the device itself does. Host
-  /// functions do not count, an H200 begins work in a blocking stream before one in front of it in the legacy stream
-  /// has run (docs/cuda-calls.md); and neither do waits and events, of which nobody promises it.
-  OperationRef work;
   Capture* capture = nullptr;
   std::vector<Node*> captured_tail;
 };
@@ -112,8 +108,8 @@ Status make_stream(unsigned flags, int priority, Stream** stream);
 Status destroy_stream(Lock& lock, void* handle);
 /// Puts work into a stream, or into the graph that it captures. `more`: what it comes after, too.
 Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> more = {});
-/// What other streams have got that the next work of this one waits for, without being told to.
-std::vector<OperationRef> implicitly_before(const Stream& stream);
+/// What the next work of the stream comes after.
+std::vector<OperationRef> before_next(const Stream& stream);
 Status synchronize_stream(const void* handle, bool per_thread);
 Status query_stream(const void* handle, bool per_thread);
 Status wait_event(const void* handle, bool per_thread, const void* event);

@@ -32,19 +32,6 @@ Stream* per_thread_stream(Context& context) {
   return known;
 }
 
-std::vector<const Stream*> blocking_streams(const Context& context) {
-  std::vector<const Stream*> found;
-  for (const Stream* stream : state().streams.all()) {
-    if (stream->context == &context && blocking(*stream)) {
-      found.push_back(stream);
-    }
-  }
-  for (const auto& [thread, stream] : context.per_thread) {
-    found.push_back(stream);
-  }
-  return found;
-}
-
 /// Whether a call that asks about the stream, or waits for it, is refused. A stream that captures can never be asked
 /// about, whatever the thread's mode, nor can the legacy stream while it would have to wait for one.
 Status forbidden_of(const Stream& stream) {
@@ -58,13 +45,7 @@ Status forbidden_of(const Stream& stream) {
 
 /// What is to be done when the stream is.
 std::vector<OperationRef> all_of(const Stream& stream) {
-  std::vector<OperationRef> all = {stream.tail};
-  if (stream.legacy) {
-    for (const Stream* other : blocking_streams(*stream.context)) {
-      all.push_back(other->tail);
-    }
-  }
-  return all;
+  return stream.legacy ? before_next(stream) : std::vector<OperationRef>{stream.tail};
 }
 
 }  // namespace
@@ -90,10 +71,9 @@ Status destroy_stream(Lock& lock, void* handle) {
   }
   // The legacy stream's next work comes after this one's, too. If that is done, the race detector (core/races.h) has to
   // be told: it knows only what somebody asked for.
-  if (blocking(*stream) && stream->work != nullptr && !is_done(lock, stream->work)) {
-    Stream& legacy = *stream->context->legacy;
-    const std::array<OperationRef, 2> both = {stream->work, legacy.tail};
-    legacy.tail = legacy.work = schedule(lock, stream->context->open, {}, both);
+  if (blocking(*stream) && stream->tail != nullptr && !is_done(lock, stream->tail)) {
+    const std::array<OperationRef, 2> both = {stream->tail, stream->context->legacy->tail};
+    stream->context->legacy->tail = schedule(lock, stream->context->open, {}, both);
   }
   state().streams.destroy(stream);
   return Status::kOk;
@@ -185,14 +165,19 @@ Status find_stream(const void* handle, bool per_thread, Stream** stream) {
   return Status::kOk;
 }
 
-std::vector<OperationRef> implicitly_before(const Stream& stream) {
-  std::vector<OperationRef> before;
+std::vector<OperationRef> before_next(const Stream& stream) {
+  std::vector<OperationRef> before = {stream.tail};
   if (stream.legacy) {
-    for (const Stream* other : blocking_streams(*stream.context)) {
-      before.push_back(other->work);
+    for (const Stream* other : state().streams.all()) {
+      if (other->context == stream.context && blocking(*other)) {
+        before.push_back(other->tail);
+      }
+    }
+    for (const auto& [thread, other] : stream.context->per_thread) {
+      before.push_back(other->tail);
     }
   } else if (blocking(stream)) {
-    before.push_back(stream.context->legacy->work);
+    before.push_back(stream.context->legacy->tail);
   }
   return before;
 }
@@ -217,14 +202,9 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
       return status;
     }
   }
-  const bool work = task.kind != Task::Kind::kHost && task.kind != Task::Kind::kEmpty;
-  std::vector<OperationRef> before = work ? implicitly_before(stream) : std::vector<OperationRef>{};
-  before.push_back(stream.tail);
+  std::vector<OperationRef> before = before_next(stream);
   before.insert(before.end(), more.begin(), more.end());
   stream.tail = schedule(lock, stream.context->open, std::move(task), before, {}, &stream);
-  if (work) {
-    stream.work = stream.tail;
-  }
   return Status::kOk;
 }
 

@@ -1,0 +1,65 @@
+// Threads that take turns with a queue.
+#include <exception>
+
+#include "replay/lane.h"
+#include "replay/lane_state.h"
+
+namespace refrain::replay {
+
+namespace {
+
+/// Like a host call in the history.
+constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;
+
+}  // namespace
+
+/// The newest work in this queue is another thread's. Threads that take turns do so at the same places again and again
+/// (PyTorch goes forward in one, and backward in another), and such a place divides what is held as a host call does:
+/// work that was held across it would be flushed by the other thread each time.
+void Lane::take_over(QueueSlot& queue) noexcept {
+  State& state = *state_;
+  if (inside_lane || !engine_.active() || queue.newest.exchange(this, std::memory_order_relaxed) == nullptr) {
+    return;
+  }
+  ++state.taken_over;
+  if (asleep_ != 0) {  // the other one is not, or nothing would be held anywhere
+    asleep_ = 0;
+    wake_up();
+    return;
+  }
+  if (!state.stretch_open) {
+    return;
+  }
+  state.stretch_open = false;
+  state.stretch_ends(sequence_);
+  state.left_ns = 0;
+  state.counters.cuts.add();
+  state.tracked_chunk = kNoChunk;
+  const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;
+  try {
+    std::unique_lock lock(state.mutex, std::defer_lock);
+    if (was_holding) {
+      lock.lock();
+    }
+    state.cut_by.add("another thread's work in the same queue");
+    for (const Action& action : state.matcher.cut(kHandover)) {
+      note_error(apply(action));
+    }
+    if (was_holding) {
+      publish();
+    }
+  } catch (const std::exception& failure) {
+    engine_.fail(failure.what());
+  }
+}
+
+/// Whether graphs are launched by lanes with which this one takes turns. They divide their work where this one's
+/// begins, so that it has to go on looking.
+bool Lane::others_replay() const noexcept {
+  const State& state = *state_;
+  const std::uint64_t mine = state.counters.replayed.get() - state.replayed_before;
+  return state.taken_over != 0 &&
+         engine_.shared().replayed.load(std::memory_order_relaxed) - state.all_replayed_before > mine;
+}
+
+}  // namespace refrain::replay
