@@ -120,17 +120,20 @@ void Engine::close_lane() noexcept {
   delete lane;
 }
 
-bool Engine::flush_older(std::uint64_t oldest_ns) noexcept {
+/// Returns since when anything is held still (0: nothing is).
+std::uint64_t Engine::flush_older(std::uint64_t oldest_ns) noexcept {
   const std::lock_guard lock(shared_->lanes_mutex);
-  bool held = false;
+  std::uint64_t held = 0;
   for (Lane* lane : shared_->lanes) {
     if (lane->held_count_.load(std::memory_order_seq_cst) == 0) {
       continue;
     }
-    held = true;
-    if (lane->state_->held_since_ns.load(std::memory_order_relaxed) <= oldest_ns) {
+    const std::uint64_t since = lane->state_->held_since_ns.load(std::memory_order_relaxed);
+    if (since <= oldest_ns) {
       lane->flush(true);
+      continue;
     }
+    held = held == 0 ? since : std::min(held, since);
   }
   return held;
 }

@@ -109,7 +109,7 @@ class Engine {
   friend class Lane;
   Lane& open_lane() noexcept;
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
-  bool flush_older(std::uint64_t oldest_ns) noexcept;
+  std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;
 
   env::Settings settings_;

@@ -26,6 +26,9 @@ constexpr std::uint32_t kUpdatesToTry = 3;
 constexpr std::size_t kChangesRemembered = 64;
 constexpr std::uint64_t kUnusedNs = 1'000'000'000;  ///< an instance that may go for another one
 constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
+// Building an instance costs as much as changing one many times. So many are free, and one more for so many launches:
+// where hardly any arguments come back, most of them would be built in vain.
+constexpr std::uint64_t kFreeBuilds = 16, kLaunchesForBuild = 24;
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
@@ -312,6 +315,7 @@ bool GraphEntry::come_back(std::uint64_t hash) noexcept {
 
 bool GraphEntry::room_for_variant() const noexcept {
   return building_ == 0 && failed_variants_ < kBuildsToTry &&
+         totals_.builds < kFreeBuilds + totals_.launched / kLaunchesForBuild &&
          (variants_.size() < limits_.variants || variants_.unused_for(kUnusedNs, now_ns()));
 }
 

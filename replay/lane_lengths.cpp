@@ -32,6 +32,9 @@ constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
 constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
 constexpr std::uint64_t kRarely = 512;  ///< submissions between two times that the limit for holding came
+/// Fewer than so many were held when the limit came: a pause, if it does not come at nearly every submission.
+constexpr std::uint32_t kHardlyAny = 4;
+constexpr std::uint64_t kNearlyEvery = 8;
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
 
 }  // namespace
@@ -78,9 +81,16 @@ void Lane::note_program_time() noexcept {
   if (held != 0) {
     const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
     state.left_ns = 0;
-    const bool rare = sequence_ - std::exchange(state.expired_at, sequence_) > kRarely;
-    if (rare && state.chunks_for_ns.load(std::memory_order_relaxed) != 0) {
+    const std::uint64_t since = sequence_ - std::exchange(state.expired_at, sequence_);
+    const std::uint64_t chosen_for = state.chunks_for_ns.load(std::memory_order_relaxed);
+    if (chosen_for != 0 && since > (held < kHardlyAny ? kNearlyEvery : kRarely)) {
       return;  // some program pauses now and then
+    }
+    if (chosen_for != 0 && held >= kHardlyAny) {
+      // The program does not take the same time everywhere. Never more again: lengths that change are new graphs.
+      state.fitting = std::min(state.fitting, held * 3 / 4);
+      choose_lengths(chosen_for);
+      return;
     }
     state.expired_ns = std::max(state.expired_ns, std::min(limit / held, kNoProgramTime));
     suit_lengths();
@@ -106,7 +116,8 @@ void Lane::note_program_time() noexcept {
 
 void Lane::suit_lengths() noexcept {
   State& state = *state_;
-  const std::uint64_t each = std::max(state.program_times.usual(), state.expired_ns) + state.hold_cost_ns.load(std::memory_order_relaxed) + 1;
+  const std::uint64_t each =
+      std::max(state.program_times.usual(), state.expired_ns) + state.hold_cost_ns.load(std::memory_order_relaxed) + 1;
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t chosen_for = state.chunks_for_ns.load(std::memory_order_relaxed);
   if (chosen_for == 0 || state.queues != state.chunks_for_queues || each > chosen_for * kOther ||
@@ -147,7 +158,8 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   lengths.last = 0;
   ways[0] = lengths;
   const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
-  lengths.most = filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest);
+  lengths.most = std::clamp(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest), kShortestMost,
+                            std::max(state.fitting, kShortestMost));
   lengths.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
   ways[1] = lengths;
   const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, longest));

@@ -153,7 +153,8 @@ struct Lane::State {
   std::uint64_t expired_ns = 0;  ///< the program's time between two submissions when a hold expired; fades
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
   std::uint64_t expired_at = 0;                ///< sequence number when that was last noticed
-  std::uint32_t queues = 1;                    ///< of which something was held at once, as far as it matters
+  std::uint32_t fitting = ~0U;  ///< longest chunk that the limit for holding leaves time for, as far as it is known
+  std::uint32_t queues = 1;     ///< of which something was held at once, as far as it matters
   std::uint32_t chunks_for_queues = 1;
   ChunkLengths lengths;                         ///< what settings and backend want
   bool lengths_free;                            ///< neither the first length nor the growth was set by the user
@@ -241,7 +242,7 @@ struct ClosedLanes {
 
 struct Engine::Shared {
   Shared(const env::Settings& settings, backends::Backend& backend_, LayerHooks& hooks_, capture::Recorder* recorder_,
-         std::function<bool(std::uint64_t)> check)
+         std::function<std::uint64_t(std::uint64_t)> check)
       : backend(backend_),
         hooks(hooks_),
         recorder(recorder_),

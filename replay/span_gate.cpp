@@ -212,7 +212,8 @@ bool SpanGate::way_known(const Known& span) const noexcept {
   return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
 }
 
-/// The fastest way. A later one must be better by more than its samples may be wrong.
+/// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
+/// by more than a phase of the machine's might make it.
 void SpanGate::choose(Known& span) const noexcept {
   span.way = 0;
   const RecentCosts& few = span.replay[kFewLaunches];
@@ -221,9 +222,12 @@ void SpanGate::choose(Known& span) const noexcept {
       host_bound(span.waits, span.whole[0]) && !surely_less(span.replay[0], few)) {
     span.way = kFewLaunches;
   }
+  const bool fewest = span.way == kFewLaunches;
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
-    if (span.replay[way].count() >= kWanted && (known.count() == 0 || better(span.replay[way].low(), known.low()))) {
+    const RecentCosts& other = span.replay[way];
+    if (other.count() >= kWanted &&
+        (known.count() == 0 || (fewest ? clearly_less(other, known) : better(other.low(), known.low())))) {
       span.way = way;
     }
   }

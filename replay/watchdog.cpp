@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "replay/clock.h"
@@ -12,11 +13,11 @@ namespace refrain::replay {
 
 namespace {
 // Looks without anything held before the thread goes to sleep: waking it again costs microseconds.
-constexpr int kIdleLooks = 40;
+constexpr int kIdleLooks = 14;
 }  // namespace
 
-Watchdog::Watchdog(std::uint64_t limit_ns, std::function<bool(std::uint64_t)> check)
-    : limit_ns_(limit_ns), check_(std::move(check)) {}
+Watchdog::Watchdog(std::uint64_t limit_ns, std::function<std::uint64_t(std::uint64_t)> check)
+    : due_ns_(limit_ns / 4 * 3), check_(std::move(check)) {}
 
 Watchdog::~Watchdog() {
   stop();
@@ -41,7 +42,7 @@ void Watchdog::wake() noexcept {
 
 void Watchdog::run() noexcept {
   pthread_setname_np(pthread_self(), "refrain-watch");
-  const auto tick = std::chrono::nanoseconds(limit_ns_ / 4);
+  std::uint64_t sleep_ns = due_ns_;  // what begins to be held meanwhile is not due before
   int idle = 0;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -49,17 +50,20 @@ void Watchdog::run() noexcept {
       changed_.wait(lock);
       continue;
     }
-    changed_.wait_for(lock, tick);
+    changed_.wait_for(lock, std::chrono::nanoseconds(sleep_ns));
     lock.unlock();
-    const bool held = look();
+    const std::uint64_t since = look();
+    const std::uint64_t now = now_ns();
+    sleep_ns =
+        since == 0 ? due_ns_ : std::clamp(since + due_ns_ - std::min(now, since + due_ns_), due_ns_ / 16, due_ns_);
     lock.lock();
-    idle = held ? 0 : idle + 1;
+    idle = since != 0 ? 0 : idle + 1;
     if (idle >= kIdleLooks) {
       idle = 0;
       awake_.store(false, std::memory_order_seq_cst);
       // Whoever began to hold before it could see that we sleep is seen here.
       lock.unlock();
-      const bool again = look();
+      const bool again = look() != 0;
       lock.lock();
       if (again) {
         awake_.store(true, std::memory_order_seq_cst);
@@ -68,8 +72,8 @@ void Watchdog::run() noexcept {
   }
 }
 
-bool Watchdog::look() noexcept {
-  return check_(now_ns() - limit_ns_ / 2);
+std::uint64_t Watchdog::look() noexcept {
+  return check_(now_ns() - due_ns_);
 }
 
 void Watchdog::stop() noexcept {

@@ -10,13 +10,14 @@
 
 namespace refrain::replay {
 
-/// A thread that sleeps while nothing is held, and otherwise looks four times per hold limit. Costs
-/// the submitting thread one relaxed load when it begins to hold.
+/// A thread that sleeps while nothing is held, and otherwise until the oldest that is held is due: after three quarters
+/// of the hold limit, so that it is submitted in time even if this thread comes late. Costs the submitting thread one
+/// relaxed load when it begins to hold.
 class Watchdog {
  public:
   /// `check` is called from the watchdog's thread; it flushes lanes that held since before
-  /// `oldest_ns` (see now_ns) and returns whether anything is held still.
-  Watchdog(std::uint64_t limit_ns, std::function<bool(std::uint64_t oldest_ns)> check);
+  /// `oldest_ns` (see now_ns) and returns since when anything is held still (0: nothing is).
+  Watchdog(std::uint64_t limit_ns, std::function<std::uint64_t(std::uint64_t oldest_ns)> check);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -28,9 +29,9 @@ class Watchdog {
     }
   }
   void stop() noexcept;
-  /// What the thread does four times per hold limit while something is held; for where it does not run (see
-  /// machine.h). Returns whether anything is held still.
-  bool look() noexcept;
+  /// What the thread does when it wakes; for where it does not run (see machine.h). Returns since when anything is held
+  /// still (0: nothing is).
+  std::uint64_t look() noexcept;
   /// In a forked child the thread does not exist.
   void abandon_thread() noexcept;
 
@@ -38,8 +39,8 @@ class Watchdog {
   void wake() noexcept;
   void run() noexcept;
 
-  const std::uint64_t limit_ns_;
-  const std::function<bool(std::uint64_t)> check_;
+  const std::uint64_t due_ns_;  ///< after so long work that is held is submitted
+  const std::function<std::uint64_t(std::uint64_t)> check_;
   std::atomic<bool> awake_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -31,6 +31,7 @@ __global__ void read(Word* to, const volatile Word* from) {
 struct Memory {
   Word *pinned = nullptr, *device = nullptr, *source = nullptr;
   Word value = 0, seen = 0;
+  std::size_t small_words = 1;  ///< of a small copy
   bool slow = false;
 };
 
@@ -55,7 +56,7 @@ struct Streams {
 enum class Writer { kHost, kSlowHost, kKernel, kCopyOut };
 enum class Reader { kCopyIn, kLargeCopyIn, kKernel, kHost };
 const char* const kWriters[] = {"host function", "slow host function", "kernel", "copy out"};
-const char* const kReaders[] = {"4-byte copy in", "4 MiB copy in", "kernel", "host function"};
+const char* const kReaders[] = {"small copy in", "4 MiB copy in", "kernel", "host function"};
 
 void submit(Writer writer, Memory& memory, cudaStream_t stream) {
   switch (writer) {
@@ -76,7 +77,7 @@ void submit(Reader reader, Memory& memory, cudaStream_t stream) {
     case Reader::kCopyIn:
     case Reader::kLargeCopyIn:
       CHECK_CUDA(cudaMemcpyAsync(memory.device, memory.pinned,
-                                 reader == Reader::kCopyIn ? sizeof(Word) : kLarge * sizeof(Word),
+                                 (reader == Reader::kCopyIn ? memory.small_words : kLarge) * sizeof(Word),
                                  cudaMemcpyHostToDevice, stream));
       break;
     case Reader::kKernel: read<<<1, 1, 0, stream>>>(memory.device, memory.pinned); break;
@@ -155,5 +156,10 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("%d cases not kept\n", broken);
+  for (memory.small_words = 1; memory.small_words <= kLarge; memory.small_words *= 2) {
+    const bool good = kept(streams, kLinks[5], Writer::kKernel, Reader::kCopyIn, memory);
+    std::printf("%s, copy in of %zu bytes: %s\n", kLinks[5].name, memory.small_words * sizeof(Word),
+                good ? "kept" : "NOT KEPT");
+  }
   return 0;
 }
