@@ -469,6 +469,7 @@ void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexce
     return;
   }
   try {
+    state.waited = true;
     const bool was_eager = state.spans.eager_turn();
     GraphStore& store = engine_.shared().store;
     store.lose(state.spans.waited(now_ns(), store.losses_allow()));

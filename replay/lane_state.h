@@ -172,6 +172,7 @@ struct Lane::State {
   bool bypass = false;
   bool entered = false;            ///< the standstill, for the driver call of the submission in progress
   bool stretch_open = false;       ///< a submission since the last cut
+  bool waited = false;             ///< at the end of a span, ever
   bool first_of_stretch = false;   ///< the submission in progress is the first since the last cut
   std::uint64_t last_time_ns = 0;  ///< of the last operation whose time was taken
   int flush_error = 0;             ///< of held work, not reported yet

@@ -15,11 +15,10 @@ constexpr std::uint64_t kClearWanted = 2;          ///< if all of one kind diffe
 constexpr std::uint64_t kMany = 128;               ///< one submission in so many more in graphs is something else
 constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
 constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
-constexpr std::uint64_t kShortSpanNs = 100'000;
+constexpr std::uint64_t kShortSpanNs = 3'000'000;
 constexpr std::uint64_t kManySubmissions = 64;
-constexpr std::uint64_t kHostBound = 8;    ///< see host_bound()
-constexpr std::uint32_t kFewLaunches = 1;  ///< the way with the longest chunks
-constexpr std::uint32_t kMostTries = 64;   ///< spans in which a way can show what it is worth
+constexpr std::uint64_t kHostBound = 8;   ///< see host_bound()
+constexpr std::uint32_t kMostTries = 64;  ///< spans in which a way can show what it is worth
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;

@@ -21,6 +21,9 @@ namespace refrain::replay {
 
 class GraphEntry;
 
+/// The way of dividing with the longest chunks, and so the fewest launches.
+inline constexpr std::uint32_t kFewLaunches = 1;
+
 /// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
 struct SpanSummary {
   enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
