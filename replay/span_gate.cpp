@@ -15,7 +15,6 @@ constexpr std::uint64_t kClearWanted = 2;          ///< if all of one kind diffe
 constexpr std::uint64_t kMany = 128;               ///< one submission in so many more in graphs is something else
 constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
 constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
-constexpr std::uint64_t kShortSpanNs = 3'000'000;
 constexpr std::uint64_t kManySubmissions = 64;
 constexpr std::uint64_t kHostBound = 8;   ///< see host_bound()
 constexpr std::uint32_t kMostTries = 64;  ///< spans in which a way can show what it is worth
@@ -28,6 +27,10 @@ constexpr std::uint64_t kLongestCheck = 32768;
 /// launches are what can be saved. Decided in the first way.
 bool host_bound(const RecentCosts& waits, const RecentCosts& spans) noexcept {
   return spans.count() != 0 && waits.median() * kHostBound < spans.median();
+}
+/// Whether the program spends most of a span with something else than submitting and waiting.
+bool mostly_by_itself(const RecentCosts& busy, const RecentCosts& whole) noexcept {
+  return busy.count() != 0 && busy.median() * 2 < whole.median();
 }
 /// Not one disturbed sample can be the reason.
 bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
@@ -195,7 +198,7 @@ bool SpanGate::way_known(const Known& span) const noexcept {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
-  const std::uint64_t needed = span.whole_eager.median() < kShortSpanNs ? kWanted : kClearWanted;
+  const std::uint64_t needed = span.whole_eager.median() < kLongSpanNs ? kWanted : kClearWanted;
   if (mine.count() < kClearWanted || (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
     return false;
   }
@@ -253,7 +256,9 @@ bool SpanGate::settle(Known& span) {
   // device and back, which says nothing.)
   const bool device_bound =
       first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > span.whole[0].median();
-  if (!device_bound && ++span.way < ways_) {
+  // Where the program is busy with itself, more launches can only cost more, and to try them takes many long spans.
+  const bool enough = span.way >= kFewLaunches && mostly_by_itself(first, span.whole[0]);
+  if (!device_bound && !enough && ++span.way < ways_) {
     return false;
   }
   choose(span);

@@ -203,6 +203,7 @@ TEST_CASE("what the program does by itself does not hide what submitting costs")
     // It hardly waits: few launches are what it needs.
     CHECK(gains.gate.way() == 1);
     CHECK(gains.ways[1] >= 60);
+    CHECK(gains.ways[2] == 0);
   }
 }
 
