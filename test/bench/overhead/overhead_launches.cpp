@@ -162,7 +162,12 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(4, 10000000));
   app.add_option("--only", only, "The one row to measure");
+  bool where = false;
+  app.add_flag("--where", where, "Also print the address of the cuLaunchKernel that is called, on standard error");
   CLI11_PARSE(app, argc, argv);
+  if (where) {
+    std::fprintf(stderr, "cuLaunchKernel %p\n", reinterpret_cast<void*>(&cuLaunchKernel));
+  }
   try {
     const Setup setup = make_setup();
     const nlohmann::json result = Bench(setup, batches, only).measure();
