@@ -129,6 +129,23 @@ TEST_CASE("arguments that never come back are changed in one instance") {
   }
 }
 
+TEST_CASE("where arguments hardly come back, few instances are built, and the others are changed") {
+  Rig rig(quiet(false), true);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  std::mt19937 random(1);
+  std::uint64_t drawn = 0;
+  loop(rig, program, 600, 12, [&](int /*iteration*/, int k) {
+    drawn = k == 0 ? random() % 200 : drawn;
+    return drawn * 1000 + static_cast<std::uint64_t>(k);
+  });
+  REQUIRE(rig.backend.log() == program.submitted);
+  const auto report = rig.report();
+  CHECK(report["replayed"].get<int>() > 600 * 12 * 3 / 4);
+  for (const auto& graph : report["graphs"]) {
+    CHECK(graph["builds"].get<int>() <= 16 + graph["launched"].get<int>() / 24 + 1);
+  }
+}
+
 TEST_CASE("arguments that change each time are never replayed with old values") {
   for (const bool can_update : {false, true}) {
     env::Settings settings = quiet(false);
