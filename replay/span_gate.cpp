@@ -262,8 +262,12 @@ bool SpanGate::settle(Known& span) {
     return false;
   }
   choose(span);
+  // What eager spans cost on trial contains what looking at them costs; if graphs are declined, the lane sleeps. So
+  // graphs have to gain something, but where the program is busy with itself, which hides what is that little.
   const RecentCosts& chosen = span.replay[span.way];
-  if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && surely_less(span.eager, chosen)) {
+  const bool declined = mostly_by_itself(first, span.whole[0]) ? surely_less(span.eager, chosen)
+                                                               : !better(chosen.low(), span.eager.low());
+  if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && declined) {
     return true;
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
