@@ -59,8 +59,8 @@ void Lane::take_over(QueueSlot& queue) noexcept {
   }
 }
 
-/// Whether graphs are launched by lanes with which this one takes turns. They divide their work where this one's
-/// begins, so that it has to go on looking.
+/// Whether this lane takes turns with others, and graphs are launched by others (any: with which it takes turns is not
+/// kept). They divide their work where this one's begins, so that it has to go on looking.
 bool Lane::others_replay() const noexcept {
   const State& state = *state_;
   const std::uint64_t mine = state.counters.replayed.get() - state.replayed_before;

@@ -36,8 +36,7 @@ bool mostly_by_itself(const RecentCosts& busy, const RecentCosts& whole) noexcep
 bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
   return a.greatest() * 10 < b.least() * 9;
 }
-/// By more than samples of one kind differ among each other. Where that cannot be told, graphs stay: each of them is
-/// known to be cheaper to submit.
+/// By more than samples of one kind differ among each other.
 bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
   const bool enough = a.count() >= kWanted && b.count() >= kWanted;
   const std::uint64_t noise = enough ? std::min({a.median() - a.low(), b.median() - b.low(), a.low() / 32}) : 0;
@@ -257,16 +256,17 @@ bool SpanGate::settle(Known& span) {
   const bool device_bound =
       first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > span.whole[0].median();
   // Where the program is busy with itself, more launches can only cost more, and to try them takes many long spans.
-  const bool enough = span.way >= kFewLaunches && mostly_by_itself(first, span.whole[0]);
+  const bool by_itself = mostly_by_itself(first, span.whole[0]);
+  const bool enough = span.way >= kFewLaunches && by_itself;
   if (!device_bound && !enough && ++span.way < ways_) {
     return false;
   }
   choose(span);
-  // What eager spans cost on trial contains what looking at them costs; if graphs are declined, the lane sleeps. So
-  // graphs have to gain something, but where the program is busy with itself, which hides what is that little.
+  // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
+  // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
+  // unless they surely lose: each of them is known to be cheaper to submit.
   const RecentCosts& chosen = span.replay[span.way];
-  const bool declined = mostly_by_itself(first, span.whole[0]) ? surely_less(span.eager, chosen)
-                                                               : !better(chosen.low(), span.eager.low());
+  const bool declined = by_itself ? surely_less(span.eager, chosen) : !better(chosen.low(), span.eager.low());
   if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && declined) {
     return true;
   }

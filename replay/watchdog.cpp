@@ -53,9 +53,8 @@ void Watchdog::run() noexcept {
     changed_.wait_for(lock, std::chrono::nanoseconds(sleep_ns));
     lock.unlock();
     const std::uint64_t since = look();
-    const std::uint64_t now = now_ns();
-    sleep_ns =
-        since == 0 ? due_ns_ : std::clamp(since + due_ns_ - std::min(now, since + due_ns_), due_ns_ / 16, due_ns_);
+    const std::uint64_t age = since == 0 ? 0 : now_ns() - since;
+    sleep_ns = std::max(due_ns_ - std::min(age, due_ns_), due_ns_ / 16);
     lock.lock();
     idle = since != 0 ? 0 : idle + 1;
     if (idle >= kIdleLooks) {

@@ -16,7 +16,6 @@ APART = 100000  # seeds between two ranges
 # allowed. Why is not known, so they are only run: they must end, and without an error.
 COMPARED = ["--without", str(1 << 14)]
 CRASH_TRIES = 3
-PLAIN_AGAIN = 12  # runs of a program that differs with Refrain
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}
 
@@ -93,11 +92,6 @@ def one_range(results, seed, seconds, careful):
         layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120,
                               preload=harness.CRASH_TRACE)
         told.append((mode, layered))
-        if layered.status == plain.status:
-            unsure = differ_without_too(by_program(plain), by_program(layered), stable, careful)
-            for program in unsure:
-                results.note(f"random program {program}, {mode}: differs as plain runs of it do when they are repeated")
-            stable -= unsure
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
             results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
         if layered.status is not None and layered.status < 0:
@@ -113,31 +107,6 @@ def one_range(results, seed, seconds, careful):
     return len(stable), submissions, replayed, {name: wrong_programs(results, expected, name, done) for name, done in told}
 
 
-def fields(lines):
-    """What a program printed, by thread and place."""
-    return {(line.split(":")[0], place): value
-            for line in lines for place, value in enumerate(line.split(":")[1].split())}
-
-
-def differ_without_too(plain, layered, stable, careful):
-    """Of the programs that differ with Refrain, those of which each differing value comes without it, too, now and then: with
-    several processes on the GPU, some programs compute one of several things (seed 600002: always the same alone, four
-    different outputs in twelve plain runs, four at a time)."""
-    unsure = set()
-    for program in sorted(stable):
-        if layered.get(program) == plain[program]:
-            continue
-        words = [PROGRAM, "--seed", program, *COMPARED, *(["--careful"] if careful else [])]
-        seen = {}
-        for lines in [plain[program]] + [harness.run(words).output.splitlines() for _ in range(PLAIN_AGAIN)]:
-            for place, value in fields(lines).items():
-                seen.setdefault(place, set()).add(value)
-        found = fields(layered.get(program, []))
-        if found.keys() == fields(plain[program]).keys() and all(value in seen[place] for place, value in found.items()):
-            unsure.add(program)
-    return unsure
-
-
 def first_difference(plain, layered, stable=None):
     """Of the programs in `stable`. Repeat it with random_program --seed S."""
     others = by_program(layered)
@@ -151,11 +120,10 @@ def first_difference(plain, layered, stable=None):
 
 def run(results, options):
     # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
-    together = options.random_processes
-    seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS)) * together / RANGES))
+    seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
     outcomes = harness.together(
         [lambda number=number: one_range(results, options.seed + number * APART, seconds, careful=number % 2 != 0)
-         for number in range(RANGES)], together)
+         for number in range(RANGES)], RANGES)
     programs, submissions, replayed = (sum(column) for column in list(zip(*outcomes))[:3])
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
                 f"{100 * replayed / max(submissions, 1):.0f} % of {submissions} submissions replayed",
