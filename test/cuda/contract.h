@@ -15,9 +15,6 @@ using run_program::run;
 
 using Words = std::vector<std::string>;
 
-/// Graphs are built in the background: on a busy machine a short program may end before.
-inline constexpr int kTries = 5;
-
 inline void check_clean(const Result& result) {
   INFO("output: " << result.output.substr(0, 2000));
   INFO("errors: " << result.errors.substr(0, 4000));
@@ -40,11 +37,8 @@ inline void same_everywhere(const Words& program, long least) {
     }
     for (const std::string mode : {"observe", "capture", "replay", "gate"}) {
       CAPTURE(mode);
-      Result result = run(program, mode, seed);
-      for (int i = 1; i < kTries && mode == "replay" && result.replayed < least; ++i) {
-        CHECK(result.output == plain.output);
-        result = run(program, mode, seed);
-      }
+      const Result result = child::run_until_replayed(mode == "replay" ? least : 0, plain.output,
+                                                      [&] { return run(program, mode, seed); });
       check_clean(result);
       CHECK(result.output == plain.output);
       REQUIRE(result.reported);  // the proof that the layer was in

@@ -9,7 +9,6 @@
 #include <vector>
 
 using contract::check_clean;
-using contract::kTries;
 using contract::same_everywhere;
 using contract::Words;
 using run_program::kSanitized;
@@ -185,7 +184,9 @@ TEST_CASE("a thread whose work is not looked at for a while, beside one whose wo
     check_clean(gated);
     CHECK(gated.output == plain.output);
     CHECK(gated.asleep > 1000);
-    const Result result = run({"lonely"}, "replay", seed, {{"REFRAIN_AWAKE", "1000"}});
+    const Result result = child::run_until_replayed(1001, plain.output, [&] {
+      return run({"lonely"}, "replay", seed, {{"REFRAIN_AWAKE", "1000"}});
+    });
     check_clean(result);
     CHECK(result.output == plain.output);
     CHECK(result.asleep > 1000);
@@ -196,11 +197,8 @@ TEST_CASE("a thread whose work is not looked at for a while, beside one whose wo
 TEST_CASE("memory in stream order") {
   // Where addresses never come back, the memory may be gone before a graph with it is made.
   same_everywhere({"stream_memory"}, 0);
-  Result result;
-  for (int i = 0; i < kTries && result.replayed < 100; ++i) {
-    result = run({"stream_memory"}, "replay", 0);
-  }
-  CHECK(result.replayed >= 100);
+  const std::string output = run({"stream_memory"}, "plain").output;
+  CHECK(child::run_until_replayed(100, output, [] { return run({"stream_memory"}, "replay"); }).replayed >= 100);
 }
 
 /// The device does nothing that nobody waits for: a graph that would have to wait for the one in front of it by an
@@ -211,13 +209,12 @@ TEST_CASE("graphs follow each other whichever of their streams comes first in th
   const std::map<std::string, std::string> odd{
       {"REFRAIN_CHUNK_FIRST", "7"}, {"REFRAIN_CHUNK_MAX", "7"}, {"REFRAIN_CHUNK_GROWTH", "1"}, {"SIM_LAZY", "1"}};
   const Result plain = run({"turns"}, "plain", 1);
-  Result result = run({"turns"}, "replay", 1, odd);
-  for (int i = 1; i < kTries && result.replayed * 10 < result.submissions * kMost; ++i) {
-    result = run({"turns"}, "replay", 1, odd);
-  }
+  const long least = run({"turns"}, "observe", 1).submissions * kMost / 10;
+  const Result result =
+      child::run_until_replayed(least, plain.output, [&] { return run({"turns"}, "replay", 1, odd); });
   check_clean(result);
   CHECK(result.output == plain.output);
-  CHECK(result.replayed * 10 >= result.submissions * kMost);
+  CHECK(result.replayed >= least);
 }
 
 #ifndef PROGRAMS_ON_HIP
@@ -257,10 +254,11 @@ TEST_CASE("random programs") {
       CAPTURE(seed);
       for (const std::string mode : {"replay", "gate"}) {
         CAPTURE(mode);
-        const Result result = run(program, mode, seed);
+        const long least = mode == "gate" ? 0 : kSanitized ? 1 : 101;
+        const Result result = child::run_until_replayed(least, plain.output, [&] { return run(program, mode, seed); });
         check_clean(result);
         CHECK(result.output == plain.output);
-        CHECK((mode == "gate" || result.replayed > (kSanitized ? 0 : 100)));
+        CHECK(result.replayed >= least);
       }
     }
   }
@@ -314,10 +312,13 @@ TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is
       CHECK(plain.output.find("too early") == std::string::npos);
       for (const std::string mode : {"observe", "replay"}) {
         CAPTURE(program, mode, seed);
-        const Result result = run(program, mode, seed, {{"SIM_LAZY", "1"}});
+        const long least = mode == "observe" ? 0 : kSanitized ? 50 : 500;
+        const Result result = child::run_until_replayed(least, plain.output, [&] {
+          return run(program, mode, seed, {{"SIM_LAZY", "1"}});
+        });
         check_clean(result);
         CHECK(result.output == plain.output);
-        CHECK((mode == "observe" || result.replayed > (kSanitized ? 50 : 500)));
+        CHECK(result.replayed >= least);
       }
     }
   }

@@ -4,13 +4,6 @@
 
 namespace run_program {
 
-namespace {
-
-/// Graphs are built in the background: on a busy machine a short program may end before.
-constexpr int kTries = 5;
-
-}  // namespace
-
 void check_clean(const Result& result) {
   INFO("output: " << result.output.substr(0, 2000));
   INFO("errors: " << result.errors.substr(0, 4000));
@@ -31,11 +24,8 @@ void same_everywhere(const Words& program, long least, const Variables& more) {
     }
     for (const std::string mode : {"observe", "capture", "replay", "gate"}) {
       CAPTURE(mode);
-      Result result = run(program, mode, seed, more);
-      for (int i = 1; i < kTries && mode == "replay" && result.replayed < least; ++i) {
-        CHECK(result.output == plain.output);
-        result = run(program, mode, seed, more);
-      }
+      const Result result = child::run_until_replayed(mode == "replay" ? least : 0, plain.output,
+                                                      [&] { return run(program, mode, seed, more); });
       check_clean(result);
       CHECK(result.output == plain.output);
       REQUIRE(result.reported);  // the proof that the layer was in

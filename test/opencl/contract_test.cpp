@@ -18,7 +18,6 @@ constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
-constexpr int kTries = 5;
 
 void show(const Result& result) {
   INFO("output: " << result.output.substr(0, 2000));
@@ -33,11 +32,8 @@ void same_everywhere(const std::vector<std::string>& program, long least, double
   REQUIRE(plain.output.find("end 0") != std::string::npos);
   for (const char* mode : {"observe", "capture", "replay", "verify"}) {
     INFO("mode " << mode);
-    Result result = run_mode(program, mode, {}, seconds);
-    // Graphs are built in the background: on a busy machine a short program may end before.
-    for (int i = 0; i < kTries && std::string(mode) == "replay" && result.replayed < least; ++i) {
-      result = run_mode(program, mode, {}, seconds);
-    }
+    const Result result = child::run_until_replayed(std::string(mode) == "replay" ? least : 0, plain.output,
+                                                    [&] { return run_mode(program, mode, {}, seconds); });
     show(result);
     CHECK(result.output == plain.output);
     REQUIRE(result.reported);  // the proof that the layer was in
@@ -180,10 +176,12 @@ TEST_CASE("random calls of 8 threads, in every mode") {
 TEST_CASE("random calls of 8 threads for about 10 seconds, replayed") {
   const std::vector<std::string> program = {"random_calls", "21", "8", kSanitized ? "100" : "6000"};
   const Result plain = run_plain(program, 300);
-  const Result result = run_mode(program, "replay", {}, 300);
+  const long least = kSanitized ? 1 : 1'001;
+  const Result result =
+      child::run_until_replayed(least, plain.output, [&] { return run_mode(program, "replay", {}, 300); });
   show(result);
   CHECK(result.output == plain.output);
-  CHECK(result.replayed > (kSanitized ? 0 : 1'000));
+  CHECK(result.replayed >= least);
 }
 
 TEST_CASE("promise 6, never slower: threads in which nothing pays are not looked at, and compute the same") {
@@ -219,10 +217,7 @@ TEST_CASE("stacking: above and below another layer, which may have a shorter tab
       if (*entries != '\0') {
         options.environment["COUNTING_LAYER_ENTRIES"] = entries;
       }
-      Result result = run_program::run(options);
-      for (int i = 0; i < kTries && result.replayed <= 100; ++i) {
-        result = run_program::run(options);
-      }
+      const Result result = child::run_until_replayed(101, plain.output, [&] { return run_program::run(options); });
       show(result);
       CHECK(result.output == plain.output);
       REQUIRE(result.reported);

@@ -1,6 +1,7 @@
 // Runs a program as a process of its own, with a limit of time, and reads Refrain's report of it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,11 @@ struct Result {
 /// The whole environment is `environment`, and REFRAIN_REPORT_FILE. Throws std::runtime_error if it could not even be
 /// started.
 Result run(std::vector<std::string> command, std::vector<std::string> environment, double seconds);
+
+/// Graphs are built in the background, so that on a busy machine a short program may end before one is used: calls
+/// `run` until `least` operations were replayed, a few times at most, and returns the last result. A result that is
+/// wrong in itself (another output than `output`, an exit code) is returned at once: trying again hides nothing.
+Result run_until_replayed(long least, const std::string& output, const std::function<Result()>& run);
 
 /// A file name in a folder of this process, removed at its end.
 std::string scratch(const std::string& name);

@@ -1,6 +1,7 @@
 // One process of the CUDA part of the overhead benchmark: makes the calls and prints what each took as JSON. Meant to
 // run over the swallowing driver, with or without Refrain above it; `run` beside this file starts both in turn.
 #include <cuda.h>
+#include <link.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -163,10 +164,18 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(4, 10000000));
   app.add_option("--only", only, "The one row to measure");
   bool where = false;
-  app.add_flag("--where", where, "Also print the address of the cuLaunchKernel that is called, on standard error");
+  app.add_flag(
+      "--where", where,
+      "Also print the address of the cuLaunchKernel that is called, and where libraries lie, on standard error");
   CLI11_PARSE(app, argc, argv);
   if (where) {
     std::fprintf(stderr, "cuLaunchKernel %p\n", reinterpret_cast<void*>(&cuLaunchKernel));
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) {
+          std::fprintf(stderr, "library %lx %s\n", static_cast<unsigned long>(info->dlpi_addr), info->dlpi_name);
+          return 0;
+        },
+        nullptr);
   }
   try {
     const Setup setup = make_setup();
