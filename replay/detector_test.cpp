@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+using refrain::replay::Cut;
 using refrain::replay::Detector;
 using refrain::replay::History;
 
@@ -12,7 +13,7 @@ namespace {
 struct Rig {
   explicit Rig(std::uint32_t capacity) : history(capacity), detector(history) {}
   Detector::Step push(std::uint64_t value) {
-    history.push(value, false);
+    history.push(value, Cut::kNone);
     return detector.step();
   }
   History history;
@@ -105,16 +106,16 @@ TEST_CASE("the hash of the newest six is the same however they got there") {
   History one(64);
   History other(64);
   for (int i = 0; i < 500; ++i) {
-    one.push(random(), false);
+    one.push(random(), Cut::kNone);
   }
   for (std::uint64_t value = 1; value <= 6; ++value) {
-    one.push(value, false);
-    other.push(value, false);
+    one.push(value, Cut::kNone);
+    other.push(value, Cut::kNone);
   }
   CHECK(one.gram() == other.gram());
-  one.push(50, false);
-  one.push(51, true);
-  CHECK(one.cut_at(one.size() - 1));
+  one.push(50, Cut::kNone);
+  one.push(51, Cut::kWait);
+  CHECK(one.cut_at(one.size() - 1) == Cut::kWait);
   one.truncate(one.size() - 2);
   CHECK(one.gram() == other.gram());
   CHECK(one.at(one.size() - 1) == 6);

@@ -55,7 +55,7 @@ void Follower::use_lengths(std::uint32_t way) noexcept {
   options_.chunk_growth = lengths.growth;
   options_.chunk_last = lengths.last;
   store_.use_lengths(ways_[way].number);
-  if (cursor_.track != nullptr && history_.size() != 0 && history_.cut_at(history_.size() - 1)) {
+  if (cursor_.track != nullptr && history_.size() != 0 && history_.is_cut(history_.size() - 1)) {
     store_.run_begins(*cursor_.track, cursor_.offset);  // the stretch that comes next is divided in this way already
   }
 }
@@ -72,13 +72,13 @@ Follower::Follower(const MatcherOptions& options)
   ways_.fill({{options_.chunk_first, options_.chunk_growth, options_.chunk_cap, options_.chunk_last}, 0});
 }
 
-void Follower::cut(Token identity, bool operation) {
+void Follower::cut(Token identity, Cut kind, bool operation) {
   background();
   const Token value = capture::mix(identity, kCutSalt);
   ++stats_.cuts;
   window_.begin(stats_.operations += operation ? 1 : 0);
   last_cut_ = history_.size();
-  history_.push(value, true);
+  history_.push(value, kind);
   if (expected(value)) {
     window_.leave(cursor_.track, true);
     accept(true);
@@ -340,7 +340,7 @@ bool Follower::forget_disturbance(std::uint64_t matched) {
   if (other_too) {
     return false;
   }
-  std::array<std::pair<Token, bool>, kGuessConfirmed + 1> later;
+  std::array<std::pair<Token, Cut>, kGuessConfirmed + 1> later;
   for (std::uint32_t i = 0; i < count; ++i) {
     later[i] = {history_.at(guess_.position + i), history_.cut_at(guess_.position + i)};
   }
@@ -349,11 +349,11 @@ bool Follower::forget_disturbance(std::uint64_t matched) {
   last_miss_ = miss_before_;
   last_cut_ = std::min(last_cut_, left_at);
   if (guess_.skip != 0) {
-    history_.push(*skipped, false);
+    history_.push(*skipped, Cut::kNone);
     static_cast<void>(detector_.step());
   }
   for (std::uint32_t i = 0; i < count; ++i) {
-    last_cut_ = later[i].second ? history_.size() : last_cut_;
+    last_cut_ = later[i].second != Cut::kNone ? history_.size() : last_cut_;
     history_.push(later[i].first, later[i].second);
     if (i + 1 < count) {  // the last step is made as always
       static_cast<void>(detector_.step());
@@ -427,7 +427,7 @@ void Follower::promote(std::uint64_t period) {
   // A new version of the loop that one is on is divided at the same places, so that most chunks stay.
   if (cursor_.track != nullptr && cursor_.track->period == period && cursor_.offset % period != 0) {
     const std::uint64_t aligned = size - cursor_.offset % period - period;
-    if (!cuts || history_.cut_at(aligned + period - 1)) {
+    if (!cuts || history_.is_cut(aligned + period - 1)) {
       source = aligned;
     }
   }

@@ -27,7 +27,7 @@ class Follower {
   void feed(Token token) {
     background();
     window_.begin(++stats_.operations);
-    history_.push(token, false);
+    history_.push(token, Cut::kNone);
     if (expected(token)) [[likely]] {
       window_.advance(cursor_);
     } else {
@@ -35,7 +35,7 @@ class Follower {
     }
     after();
   }
-  void cut(Token identity, bool operation);
+  void cut(Token identity, Cut kind, bool operation);
   void expire();
   void set_detecting(bool on) noexcept;
 

@@ -49,6 +49,13 @@ inline constexpr std::uint64_t kHashBase = 0x9E3779B97F4A7C15ULL;
   return power;
 }
 
+/// What stands in the history for an operation's token, or between two stretches.
+enum class Cut : std::uint8_t {
+  kNone,   ///< an operation that may be held
+  kQuiet,  ///< nobody waits for what came before
+  kWait,   ///< the program may wait for what came before
+};
+
 class History {
  public:
   /// Length of the sequences by which earlier occurrences are found.
@@ -58,11 +65,11 @@ class History {
   explicit History(std::uint32_t capacity)
       : mask_(std::bit_ceil(capacity < 64 ? 64U : capacity) - 1), values_(mask_ + 1), cuts_(mask_ + 1) {}
 
-  void push(Token value, bool cut) noexcept {
+  void push(Token value, Cut cut) noexcept {
     constexpr std::uint64_t kOldest = hash_base_power(kGram);
     gram_ = gram_ * kHashBase + value - values_[(size_ - kGram) & mask_] * kOldest;
     values_[size_ & mask_] = value;
-    cuts_[size_ & mask_] = cut ? 1 : 0;
+    cuts_[size_ & mask_] = cut;
     highest_ = ++size_ > highest_ ? size_ : highest_;
   }
 
@@ -81,7 +88,8 @@ class History {
   /// First position still remembered.
   [[nodiscard]] std::uint64_t oldest() const noexcept { return highest_ > mask_ ? highest_ - mask_ - 1 : 0; }
   [[nodiscard]] Token at(std::uint64_t position) const noexcept { return values_[position & mask_]; }
-  [[nodiscard]] bool cut_at(std::uint64_t position) const noexcept { return cuts_[position & mask_] != 0; }
+  [[nodiscard]] Cut cut_at(std::uint64_t position) const noexcept { return cuts_[position & mask_]; }
+  [[nodiscard]] bool is_cut(std::uint64_t position) const noexcept { return cut_at(position) != Cut::kNone; }
   /// Hash of the newest kGram values.
   [[nodiscard]] std::uint64_t gram() const noexcept { return gram_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return values_.bytes() + cuts_.bytes(); }
@@ -92,7 +100,7 @@ class History {
   std::uint64_t highest_ = 0;  // what was overwritten stays so when values are taken back
   std::uint64_t gram_ = 0;
   LazyArray<Token> values_;
-  LazyArray<std::uint8_t> cuts_;
+  LazyArray<Cut> cuts_;
 };
 
 }  // namespace refrain::replay

@@ -48,7 +48,7 @@ void Lane::take_over(QueueSlot& queue) noexcept {
       lock.lock();
     }
     state.cut_by.add("another thread's work in the same queue");
-    for (const Action& action : state.matcher.cut(kHandover)) {
+    for (const Action& action : state.matcher.cut(kHandover, false)) {
       note_error(apply(action));
     }
     if (was_holding) {

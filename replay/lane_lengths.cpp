@@ -20,6 +20,9 @@ namespace {
 // Way 0: growing; the longest takes this time to fill.
 constexpr std::uint64_t kLongestFilled = 80'000;
 constexpr std::uint32_t kShortestMost = 4;
+// What a launch costs should be little beside what it saves: a chunk of so many is worth it however long it takes to
+// fill, as long as it may be held.
+constexpr std::uint32_t kWorthIt = 16;
 // The first is so many times as long where it is divided among several queues: a graph over several is several short
 // ones, and the next one begins when the last of them is done.
 constexpr std::size_t kMostQueues = 4;
@@ -30,6 +33,11 @@ constexpr std::uint64_t kLastFilled = 6'000;
 // Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
+// A program that takes so long from one submission to the next (PyTorch takes 7 to 60 us) mostly runs code of its own,
+// behind which a launch costs three times as much; and the device is early. Nothing has to start small then, way 0
+// shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several queues.
+constexpr std::uint64_t kSlow = 6'000;
+constexpr std::uint32_t kSlowGrowth = 4;
 constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
 constexpr std::uint64_t kRarely = 512;  ///< submissions between two times that the limit for holding came
 /// Fewer than so many were held when the limit came: a pause, if it does not come at nearly every submission.
@@ -150,19 +158,26 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
   };
+  const std::uint32_t longest = longest_chunk();
+  const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
+  const bool slow = each >= kSlow;
+  const std::uint32_t last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
   std::array<ChunkLengths, kChunkWays> ways;
   ChunkLengths lengths = state.lengths;
   lengths.first *= state.queues;
-  const std::uint32_t longest = longest_chunk();
-  lengths.most = std::bit_floor(filled(kLongestFilled, kShortestMost, longest));
+  const std::uint32_t worth_it = filled(limit / 2, kShortestMost, std::min(kWorthIt, longest));
+  lengths.most = std::bit_floor(filled(kLongestFilled, worth_it, longest));
   lengths.last = 0;
+  if (slow) {  // first, growth, most, last
+    lengths = {lengths.most, std::max(lengths.growth, kSlowGrowth), lengths.most, last};
+  }
   ways[0] = lengths;
-  const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
   lengths.most = std::clamp(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest), kShortestMost,
                             std::max(state.fitting, kShortestMost));
-  lengths.last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
+  lengths.last = last;
   ways[1] = lengths;
-  const std::uint32_t even = filled(kEvenFilled, 2, std::min<std::uint64_t>(kLongestEven, longest));
+  const std::uint32_t least_even = !slow ? 2 : state.queues > 1 ? 2 * kShortestMost : kShortestMost;
+  const std::uint32_t even = filled(kEvenFilled, least_even, std::min<std::uint64_t>(kLongestEven, longest));
   ways[2] = {even, 1, even, 0};
   if (ways == state.ways) {
     return;

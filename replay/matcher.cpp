@@ -16,13 +16,13 @@ Matcher::~Matcher() = default;
   if (holdable) {
     impl_->follower.feed(token);
   } else {
-    impl_->follower.cut(token, true);
+    impl_->follower.cut(token, Cut::kWait, true);
   }
   return impl_->follower.window().actions();
 }
 
-std::span<const Action> Matcher::cut(Token identity) {
-  impl_->follower.cut(identity, false);
+std::span<const Action> Matcher::cut(Token identity, bool waits) {
+  impl_->follower.cut(identity, waits ? Cut::kWait : Cut::kQuiet, false);
   return impl_->follower.window().actions();
 }
 

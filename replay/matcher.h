@@ -63,7 +63,7 @@ struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut
   std::uint32_t chunk_growth = 4;       ///< each following chunk is this much longer …
   std::uint32_t chunk_cap = 128;        ///< … up to this; nothing is ever held beyond it
-  std::uint32_t chunk_last = 0;         ///< operations in the last chunk before a cut; 0: what is left over
+  std::uint32_t chunk_last = 0;         ///< operations in the last chunk before a wait; 0: what is left over
   std::uint32_t history = 1U << 16U;    ///< tokens remembered (bounds the longest period found)
   std::uint32_t max_nodes = 1U << 17U;  ///< bound on the trie; the least used chunks go first
   std::uint32_t min_chunk = 2;          ///< shorter stretches between cuts are not worth a chunk
@@ -92,8 +92,9 @@ class Matcher {
   /// first, then it is issued itself. The span is valid until the next call.
   std::span<const Action> feed(Token token, bool holdable);
   /// A host call: everything held leaves. Part of the history, like a submission with token
-  /// `identity` (give each entry point its own value; kHostCallToken if it does not matter).
-  std::span<const Action> cut(Token identity = capture::kHostCallToken);
+  /// `identity` (give each entry point its own value; kHostCallToken if it does not matter). `waits`: the program may
+  /// wait for what came before, so that chunks shrink towards it; always the same for one identity.
+  std::span<const Action> cut(Token identity = capture::kHostCallToken, bool waits = true);
   /// Everything held was already submitted by somebody else (the watchdog, another lane), as if a
   /// host call had come, but without being part of the program: the history is not cut.
   /// What to do with the held operations is returned as for cut().

@@ -342,7 +342,7 @@ TEST_CASE("chunks are no longer than was said last, and never longer than allowe
   CHECK(again <= 64);
 }
 
-TEST_CASE("chunks become shorter again before a cut, and what is known is divided anew in another way") {
+TEST_CASE("chunks become shorter again before a wait, and what is known is divided anew in another way") {
   MatcherOptions options;
   options.chunk_first = 8;
   options.chunk_growth = 2;
@@ -381,6 +381,34 @@ TEST_CASE("chunks become shorter again before a cut, and what is known is divide
   CHECK(round(100) == shorter);
   matcher.use_lengths(1);
   CHECK(round(100) == Lengths(10, 10));
+}
+
+TEST_CASE("chunks do not become shorter before a cut at which nobody waits") {
+  MatcherOptions options;
+  options.chunk_first = 8;
+  options.chunk_growth = 2;
+  options.chunk_cap = 64;
+  options.chunk_last = 4;
+  Matcher matcher(options);
+  matcher.set_initial_mode(ChunkMode::kHold);
+  std::vector<std::uint32_t> launched;
+  const auto note = [&](std::span<const Action> actions) {
+    for (const Action& action : actions) {
+      launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
+    }
+  };
+  constexpr Token kQuiet = 5;
+  for (int round = 0; round < 6; ++round) {
+    launched.clear();
+    for (Token token = 1; token <= 200; ++token) {
+      note(matcher.feed(token * 7919, true));
+      if (token == 100) {
+        note(matcher.cut(kQuiet, false));
+      }
+    }
+    note(matcher.cut());
+  }
+  CHECK(launched == std::vector<std::uint32_t>{8, 16, 32, 44, 8, 16, 32, 16, 16, 8, 4});
 }
 
 TEST_CASE("every length of a stretch is divided into chunks without a gap, in every way") {

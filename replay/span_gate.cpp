@@ -16,8 +16,9 @@ constexpr std::uint64_t kMany = 128;               ///< one submission in so man
 constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
 constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
 constexpr std::uint64_t kManySubmissions = 64;
-constexpr std::uint64_t kHostBound = 8;   ///< see host_bound()
-constexpr std::uint32_t kMostTries = 64;  ///< spans in which a way can show what it is worth
+constexpr std::uint64_t kHostBound = 8;         ///< see host_bound()
+constexpr std::uint64_t kSurelyHostBound = 16;  ///< the same, where nothing else is tried
+constexpr std::uint32_t kMostTries = 64;        ///< spans in which a way can show what it is worth
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
@@ -25,8 +26,8 @@ constexpr std::uint64_t kLongestCheck = 32768;
 
 /// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
 /// launches are what can be saved. Decided in the first way.
-bool host_bound(const RecentCosts& waits, const RecentCosts& spans) noexcept {
-  return spans.count() != 0 && waits.median() * kHostBound < spans.median();
+bool host_bound(const RecentCosts& waits, const RecentCosts& spans, std::uint64_t times = kHostBound) noexcept {
+  return spans.count() != 0 && waits.median() * times < spans.median();
 }
 /// Whether the program spends most of a span with something else than submitting and waiting.
 bool mostly_by_itself(const RecentCosts& busy, const RecentCosts& whole) noexcept {
@@ -255,9 +256,10 @@ bool SpanGate::settle(Known& span) {
   // device and back, which says nothing.)
   const bool device_bound =
       first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > span.whole[0].median();
-  // Where the program is busy with itself, more launches can only cost more, and to try them takes many long spans.
+  // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
+  // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
-  const bool enough = span.way >= kFewLaunches && by_itself;
+  const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
   if (!device_bound && !enough && ++span.way < ways_) {
     return false;
   }

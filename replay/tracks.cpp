@@ -142,7 +142,7 @@ Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t
   track->source = source;
   track->source_end = history_.size();
   track->lengths = lengths_;
-  const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.cut_at(source - 1));
+  const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.is_cut(source - 1));
   track->after_cut = after_cut;
   track->run_target = after_cut ? options_.chunk_first : options_.chunk_cap;
   nodes_ += length;
@@ -190,7 +190,7 @@ void TrackStore::work(const Track* keep) {
 void TrackStore::build(Track& track, std::uint32_t count) {
   for (; count != 0 && !track.complete(); --count) {
     if (track.unit != 0 && track.built >= track.unit) {
-      append(track, track.tokens[track.built - track.unit], false);
+      append(track, track.tokens[track.built - track.unit], Cut::kNone);
       continue;
     }
     std::uint64_t position = track.source + track.built;
@@ -203,12 +203,12 @@ void TrackStore::build(Track& track, std::uint32_t count) {
     append(track, history_.at(position), history_.cut_at(position));
   }
   if (track.complete()) {
-    finish_run(track, track.length, false);
+    finish_run(track, track.length, Cut::kNone);
     anchor_wrap(track);
   }
 }
 
-void TrackStore::append(Track& track, Token token, bool cut) {
+void TrackStore::append(Track& track, Token token, Cut cut) {
   const std::uint32_t offset = track.built++;
   track.tokens[offset] = token;
   track.prefix[offset + 1] = track.prefix[offset] * kHashBase + token;
@@ -217,8 +217,8 @@ void TrackStore::append(Track& track, Token token, bool cut) {
   if (next >= History::kGram && (track.unit == 0 || next < History::kGram + track.unit)) {
     anchor(track, track.prefix[next] - track.prefix[next - History::kGram] * kGramPower, next);
   }
-  if (cut) {
-    finish_run(track, offset, true);
+  if (cut != Cut::kNone) {
+    finish_run(track, offset, cut);
     track.spots[offset].main = {offset, next};
     track.run_begin = track.run_start = track.planned = next;
     track.run_target = options_.chunk_first;
@@ -234,11 +234,11 @@ void TrackStore::emit_main(Track& track, std::uint32_t end) {
   track.run_start = track.planned = end;
 }
 
-void TrackStore::finish_run(Track& track, std::uint32_t end, bool before_cut) {
+void TrackStore::finish_run(Track& track, std::uint32_t end, Cut cut) {
   const std::uint32_t begin = track.run_begin;
-  emit_rest(track, begin, end, before_cut);
+  emit_rest(track, begin, end, cut == Cut::kWait);
   if (begin != end) {
-    track.runs.push_back({begin, end, lengths_, begin != 0 || track.after_cut, before_cut});
+    track.runs.push_back({begin, end, lengths_, begin != 0 || track.after_cut, cut == Cut::kWait});
     if (track.lengths != lengths_) {
       track.lengths = kNone;
     }
@@ -246,8 +246,8 @@ void TrackStore::finish_run(Track& track, std::uint32_t end, bool before_cut) {
 }
 
 /// The end of a run is reached; it began at `begin`.
-void TrackStore::emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_cut) {
-  if (before_cut && options_.chunk_last != 0) {
+void TrackStore::emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_wait) {
+  if (before_wait && options_.chunk_last != 0) {
     shrink_towards(track, begin, end);
   }
   // What is left is at most min_chunk - 1 more than the next chunk would be: no tail too short to be one, if it can be
@@ -259,8 +259,8 @@ void TrackStore::emit_rest(Track& track, std::uint32_t begin, std::uint32_t end,
   }
 }
 
-/// Before a cut chunks become shorter again, as they became longer behind the last one: when the program waits, it
-/// waits for what was held last. Only the end of the run is divided anew: from where a chunk begins already, at or
+/// Before a wait chunks become shorter again, as they became longer behind the last cut: the program waits for what was
+/// held last. Only the end of the run is divided anew: from where a chunk begins already, at or
 /// before the place where the shrinking begins.
 void TrackStore::shrink_towards(Track& track, std::uint32_t begin, std::uint32_t end) {
   const std::uint32_t growth = std::max(options_.chunk_growth, 2U);
@@ -319,7 +319,7 @@ void TrackStore::divide_anew(Track& track, std::uint32_t offset) noexcept {
     target = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(std::uint64_t{target} * options_.chunk_growth, options_.chunk_cap));
   }
-  emit_rest(track, run->start, run->end, run->before_cut);
+  emit_rest(track, run->start, run->end, run->before_wait);
   track.run_begin = saved[0];
   track.run_start = saved[1];
   track.planned = saved[2];

@@ -36,7 +36,7 @@ Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint
 struct Run {
   std::uint32_t start = 0, end = 0;
   std::uint32_t lengths = 0;  ///< number of the lengths, see TrackStore::use_lengths()
-  bool after_cut = false, before_cut = false;
+  bool after_cut = false, before_wait = false;
 };
 
 struct Track {
@@ -166,10 +166,10 @@ class TrackStore {
   bool make_room(std::uint32_t nodes, const Track* keep);
   void evict(Track& track);
   void build(Track& track, std::uint32_t count);
-  void append(Track& track, Token token, bool cut);
+  void append(Track& track, Token token, Cut cut);
   void emit_main(Track& track, std::uint32_t end);
-  void finish_run(Track& track, std::uint32_t end, bool before_cut);
-  void emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_cut);
+  void finish_run(Track& track, std::uint32_t end, Cut cut);
+  void emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_wait);
   void shrink_towards(Track& track, std::uint32_t begin, std::uint32_t end);
   void divide_anew(Track& track, std::uint32_t offset) noexcept;
   void anchor(const Track& track, std::uint64_t gram, std::uint32_t offset);

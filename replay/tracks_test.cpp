@@ -8,14 +8,16 @@ using namespace refrain::replay;
 
 namespace {
 
+constexpr Token kQuiet = ~Token{0};
+
 struct Rig {
   explicit Rig(const MatcherOptions& given = {})
       : options(given), history(options.history), chunks(1024), store(options, history, chunks) {}
 
-  /// 0 is a cut.
+  /// 0 is a wait, kQuiet a cut at which nobody waits.
   void push(const std::vector<Token>& values) {
     for (const Token value : values) {
-      history.push(value, value == 0);
+      history.push(value, value == 0 ? Cut::kWait : value == kQuiet ? Cut::kQuiet : Cut::kNone);
     }
   }
   std::vector<std::uint32_t> main_lengths(const Track& track) const {
@@ -188,14 +190,14 @@ TEST_CASE("places are found by their last six values, in a loop also across its 
   Track* track = rig.store.add(40, 40, 40, false, nullptr);
   REQUIRE(track != nullptr);
   for (std::uint32_t i = 0; i < 80; ++i) {
-    rig.history.push(i % 40 + 1, false);
+    rig.history.push(i % 40 + 1, Cut::kNone);
     if (i >= 6) {
       const Place place = rig.store.look_up();
       REQUIRE(place.track == track);
       CHECK(place.offset == (i + 1) % 40);
     }
   }
-  rig.history.push(77, false);
+  rig.history.push(77, Cut::kNone);
   CHECK(rig.store.look_up().track == nullptr);
 }
 

@@ -18,6 +18,9 @@
 //   stall                    1 ms            [D] launches of other threads while a large graph is built
 //   observe, hold            150, 200        [P] over the real driver 60 to 153 ns (24 over one that does nothing);
 //                                            0.2 us to hold a call of the fork-join. OpenCL: 47 and 213 [O]
+//   h200-cold                a framework between the calls, whose code and data push the driver's out of the caches
+//                            (PyTorch, the layer's own reports, 2026-11-22): 5 us a launch, 5.3 to 7.3 us a graph of 2
+//                            to 16 nodes, holding 0.13 to 0.5 us
 //   device time of a node    the grid's      [A] the same eagerly and in a graph. In truth graphs save a little there,
 //                                            so this leans against replay
 #pragma once
@@ -94,6 +97,19 @@ inline constexpr Costs h200_late() noexcept {
   Costs costs;
   costs.name = "h200-late";
   costs.graph_latency = 12'000;
+  return costs;
+}
+
+/// The H200 below a framework.
+inline constexpr Costs h200_cold() noexcept {
+  Costs costs;
+  costs.name = "h200-cold";
+  costs.eager_launch = 5000;
+  costs.graph_launch = {{5800, 7500, 10'000, 12'000, 20'000}};
+  costs.observe = 300;
+  costs.describe = 200;
+  costs.hold = 400;
+  costs.host_call = 200;
   return costs;
 }
 

@@ -57,11 +57,14 @@ class Run {
 
   Ns span() {
     const Ns start = time_.now();
-    for (const Call& call : program_.calls) {
-      if (call.type == Call::Type::kKernel) {
-        time_.pass(program_.before_call);
+    for (std::size_t i = 0; i < program_.calls.size(); ++i) {
+      time_.pass(program_.own_time(spans_, i));
+      const Call& call = program_.calls[i];
+      if (call.type == Call::Type::kHandover) {
+        queues_[call.queue].newest = another_;
+      } else {
+        submit(call);
       }
-      submit(call);
     }
     time_.pass(program_.before_wait);
     wait();
@@ -117,6 +120,7 @@ class Run {
       case Call::Type::kKernel: return OperationKind::kKernel;
       case Call::Type::kRecord: return OperationKind::kEventRecord;
       case Call::Type::kWait: return OperationKind::kEventWait;
+      case Call::Type::kHandover: break;
     }
     return OperationKind::kUnknown;
   }
@@ -164,6 +168,8 @@ class Run {
     lane.host_call_done(entry, true);
   }
 
+  /// Whoever it is, it is not this thread's.
+  const replay::Lane* const another_ = reinterpret_cast<const replay::Lane*>(this);
   const Program& program_;
   const Costs& costs_;
   VirtualTime time_;

@@ -12,7 +12,7 @@
 namespace refrain::policy {
 
 Costs costs_named(const std::string& name) {
-  for (const Costs& costs : {h200(), h200_late(), opencl(), pocl()}) {
+  for (const Costs& costs : {h200(), h200_late(), h200_cold(), opencl(), pocl()}) {
     if (costs.name == name) {
       return costs;
     }

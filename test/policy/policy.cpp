@@ -11,8 +11,8 @@ int main(int argc, char** argv) {
   CLI::App app("Replay against eager and the best fixed plan, in virtual time.");
   GridChoice choice;
   std::string json;
-  app.add_option("--costs", choice.costs, "cost sets: h200, h200-late, opencl, pocl");
-  app.add_option("--kinds", choice.kinds, "programs: constant, scalar, forkjoin, gap, inner");
+  app.add_option("--costs", choice.costs, "cost sets: h200, h200-late, h200-cold, opencl, pocl");
+  app.add_option("--kinds", choice.kinds, "programs: constant, scalar, forkjoin, gap, inner, framework");
   app.add_option("--host-us", choice.host_us, "host time per launch");
   app.add_option("--device-us", choice.device_us, "device time per launch");
   app.add_option("--launches", choice.launches, "launches between two waits");

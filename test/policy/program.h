@@ -20,11 +20,14 @@ enum class Kind : std::uint8_t {
   kForkJoin,  ///< four queues: an event in the first, waits in the others; launches in turn; and back
   kGap,       ///< as kConstant, but all of the host's own time comes between the last launch and the wait
   kInner,     ///< as kConstant, but only 20 different launches: a loop inside the loop
+  /// A framework in an interpreted language: the host's own time differs from call to call and from span to span, and
+  /// after every 11 launches another thread had a turn with the queue.
+  kFramework,
 };
-inline constexpr std::string_view kKindNames[] = {"constant", "scalar", "forkjoin", "gap", "inner"};
+inline constexpr std::string_view kKindNames[] = {"constant", "scalar", "forkjoin", "gap", "inner", "framework"};
 
 struct Call {
-  enum class Type : std::uint8_t { kKernel, kRecord, kWait };
+  enum class Type : std::uint8_t { kKernel, kRecord, kWait, kHandover };
   Type type = Type::kKernel;
   std::uint8_t queue = 0;
   std::uint8_t event = 0;
@@ -39,10 +42,15 @@ struct Program {
   std::vector<Call> calls;   ///< of one span, events included
   Ns before_call = 0;        ///< own time before each call …
   Ns before_wait = 0;        ///< … and before the wait
+
+  /// Own time before the call with this index of the span with this number. The same mean over all kNoisySpans.
+  [[nodiscard]] Ns own_time(std::uint64_t span, std::size_t call) const noexcept;
 };
+/// After so many spans the noise of kFramework comes again.
+inline constexpr std::uint64_t kNoisySpans = 256;
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches);
 
-/// One span as the program would run by itself.
+/// One span as the program would run by itself; the mean over all kinds of spans.
 Ns eager_span(const Program& program, const Costs& costs);
 
 /// Lengths of the pieces of a span that are submitted at once; 1: issued as it comes.
