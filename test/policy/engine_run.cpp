@@ -44,6 +44,9 @@ class Run {
         hooks_(costs, time_),
         engine_(settings, backend_, hooks_, nullptr) {
     time_.attach(&engine_, static_cast<Ns>(settings.hold_limit_us) * 1000);
+    if (program.kind == Kind::kFramework) {
+      time_.make_noisy();
+    }
     for (std::size_t i = 0; i < kQueues; ++i) {
       queues_[i].info.id = i + 1;
       queues_[i].info.handle = i + 1;
@@ -134,7 +137,7 @@ class Run {
       const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, program_.device, 1, 1, 0, 0, 0};
       writer.words(words);
       const std::uint64_t buffer = 1;
-      const std::uint64_t scalar = program_.kind == Kind::kScalar ? spans_ : 0;
+      const std::uint64_t scalar = program_.argument(spans_, call);
       writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
       writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
     } else if (call.type == Call::Type::kRecord) {

@@ -73,6 +73,22 @@ TEST_CASE("where graphs and eager execution cannot be told apart on trial, graph
   check("h200-late", 3, 30);
 }
 
+TEST_CASE("below a framework, nearly all of what the best plan gains is gained") {
+  GridChoice choice;
+  choice.costs = {"h200-cold"};
+  choice.kinds = {"framework"};
+  choice.host_us = {7, 20, 40};
+  choice.device_us = {1, 3};
+  choice.launches = {22, 55, 220};
+  choice.calls = 120'000;
+  std::ostringstream nowhere;
+  for (const Point& point : run_grid(choice, nowhere).points) {
+    INFO(words(point));
+    const auto eager = static_cast<double>(point.eager);
+    CHECK((eager - point.run.steady) / (eager - static_cast<double>(point.best.span)) >= 0.85);
+  }
+}
+
 TEST_CASE("the bounds can be missed: without the gate, graphs that lose are replayed") {
   const Program program = make_program(Kind::kConstant, 50, 500, 100);
   env::Settings settings;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "test/policy/virtual_time.h"
+
 namespace refrain::policy {
 
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches) {
@@ -53,6 +55,14 @@ Ns Program::own_time(std::uint64_t span, std::size_t call) const noexcept {
   return before_call * each / 1000 * (900 + phase) / 1000;
 }
 
+std::uint64_t Program::argument(std::uint64_t span, const Call& call) const noexcept {
+  switch (kind) {
+    case Kind::kScalar: return span;
+    case Kind::kFramework: return call.function % 5 == 0 ? span % 3 : 0;
+    default: return 0;
+  }
+}
+
 namespace {
 
 /// A span in the making, on an idle device.
@@ -66,15 +76,15 @@ class Span {
     switch (call.type) {
       case Call::Type::kHandover: break;
       case Call::Type::kKernel:
-        now_ += costs_.eager_launch;
+        busy(costs_.eager_launch);
         device_.kernel(call.queue, program_.device, now_);
         break;
       case Call::Type::kRecord:
-        now_ += costs_.record;
+        busy(costs_.record);
         events_[call.event] = device_.record(call.queue);
         break;
       case Call::Type::kWait:
-        now_ += costs_.wait;
+        busy(costs_.wait);
         device_.wait(call.queue, events_[call.event]);
         break;
     }
@@ -88,7 +98,8 @@ class Span {
     graph.main = calls.front().queue;
     std::uint32_t node = 0;
     for (const Call& call : calls) {
-      now_ += own_time(call) + costs_.hold;
+      now_ += own_time(call);
+      busy(costs_.hold);
       graph.uses[call.queue] = true;
       std::array<std::uint32_t, 2> before{};
       std::size_t count = 0;
@@ -104,10 +115,10 @@ class Span {
       if (call.type == Call::Type::kRecord) {
         recorded[call.event] = node;
       }
-      changes += work && program_.kind == Kind::kScalar ? 1 : 0;
+      changes += work && program_.argument(number_, call) != program_.argument(number_ + 1, call) ? 1 : 0;
     }
     graph.length = length.length();
-    now_ += changes * costs_.update + costs_.graph_launch.of(calls.size());
+    busy(changes * costs_.update + costs_.graph_launch.of(calls.size()));
     const Ns end = device_.launch(graph, now_);
     for (const Call& call : calls) {
       if (call.type == Call::Type::kRecord) {
@@ -124,6 +135,7 @@ class Span {
   [[nodiscard]] Ns own_time(const Call& call) const noexcept {
     return program_.own_time(number_, static_cast<std::size_t>(&call - program_.calls.data()));
   }
+  void busy(Ns ns) noexcept { now_ += program_.kind == Kind::kFramework ? noisy(ns, number_ * 65536 + ++done_) : ns; }
 
   const Program& program_;
   const Costs& costs_;
@@ -131,6 +143,7 @@ class Span {
   VirtualDevice device_;
   std::array<Ns, kQueues> events_{};
   Ns now_ = 0;
+  std::uint64_t done_ = 0;
 };
 
 /// first, first * growth, … up to `most`; then, if `shrink`, pieces get shorter in the same way towards the end.

@@ -20,8 +20,8 @@ enum class Kind : std::uint8_t {
   kForkJoin,  ///< four queues: an event in the first, waits in the others; launches in turn; and back
   kGap,       ///< as kConstant, but all of the host's own time comes between the last launch and the wait
   kInner,     ///< as kConstant, but only 20 different launches: a loop inside the loop
-  /// A framework in an interpreted language: the host's own time differs from call to call and from span to span, and
-  /// after every 11 launches another thread had a turn with the queue.
+  /// A framework in an interpreted language: all that the host does takes another time at each call, whole phases are
+  /// slower, every fifth launch has other arguments in turn, and after every 11 another thread had the queue.
   kFramework,
 };
 inline constexpr std::string_view kKindNames[] = {"constant", "scalar", "forkjoin", "gap", "inner", "framework"};
@@ -45,6 +45,8 @@ struct Program {
 
   /// Own time before the call with this index of the span with this number. The same mean over all kNoisySpans.
   [[nodiscard]] Ns own_time(std::uint64_t span, std::size_t call) const noexcept;
+  /// The scalar argument of a launch.
+  [[nodiscard]] std::uint64_t argument(std::uint64_t span, const Call& call) const noexcept;
 };
 /// After so many spans the noise of kFramework comes again.
 inline constexpr std::uint64_t kNoisySpans = 256;
