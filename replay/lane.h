@@ -53,11 +53,11 @@ struct EntryPoint {
 
 /// The replay state of a queue; a member of the layer's own queue state. Must not move.
 struct QueueSlot {
-  capture::QueueInfo info;
-  backends::Capabilities capabilities;  ///< filled by Engine::adopt_queue
-  std::atomic<Lane*> holder{nullptr};   ///< the lane that holds work for this queue
+  std::atomic<Lane*> holder{nullptr};  ///< the lane that holds work for this queue
   /// The lane that submitted to it last, as far as lanes look at what they submit. Only to be compared: it may be gone.
   std::atomic<const Lane*> newest{nullptr};
+  capture::QueueInfo info;
+  backends::Capabilities capabilities;  ///< filled by Engine::adopt_queue
 };
 
 enum class Verdict : std::uint8_t { kIssue, kDescribeAndIssue, kHold };

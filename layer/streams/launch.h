@@ -122,13 +122,13 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
 template <class L, class Issue>
 StatusOf<L> launch_kernel(const Launch& launch, StreamState<typename L::Api>* stream, const FunctionState* function,
                           Issue&& issue) noexcept {
-  // Two chains, so that the processor can work on both at once.
-  const Token first = mix(mix(static_cast<Token>(OperationKind::kKernel), function == nullptr ? 0 : function->id),
+  // As few steps as can be that wait for each other.
+  constexpr Token kKernel = 0x8F2C1B7D5A3E6409ULL, kOdd = 0xA0761D6478BD642FULL;
+  const Token first = mix(kKernel + (function == nullptr ? 0 : function->id),
                           std::uint64_t{launch.grid.x} << 32U | launch.grid.y);
-  const Token second = mix(
-      mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z),
-      launch.shared_bytes);
-  const Token token = mix(first, second);
+  const Token second =
+      mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
+  const Token token = mix(first + launch.shared_bytes * kOdd, second);
   const char* why_not = reason_not_to_hold(launch, function);
   const Call call{launch.entry_point, OperationKind::kKernel,
                   launch.more.empty() ? token : mix(token, launch.more_token), why_not};

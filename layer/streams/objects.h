@@ -66,15 +66,16 @@ struct ContextState {
   std::uint32_t roles = 0;                         ///< streams seen in it
 };
 
+/// What every submission needs comes first: one cache line.
 template <class Api>
-struct StreamState {
+struct alignas(64) StreamState {
   std::atomic<std::uint64_t> handle{0};
-  StreamState* next_free = nullptr;
+  Token token_seed = 0;
+  const char* unholdable = nullptr;  ///< nothing of this stream is ever held, and why
   replay::QueueSlot slot;
   backends::Stream<Api> stream;
-  Token token_seed = 0;
   ContextState<Api>* context = nullptr;
-  const char* unholdable = nullptr;  ///< nothing of this stream is ever held, and why
+  StreamState* next_free = nullptr;
   void reset() noexcept {}           // records of streams are never used again: see backends::Stream
 };
 
@@ -110,16 +111,17 @@ struct EventState {
   }
 };
 
-struct FunctionState {
+/// What every launch needs comes first: one cache line.
+struct alignas(64) FunctionState {
   std::atomic<std::uint64_t> handle{0};
-  FunctionState* next_free = nullptr;
   capture::FunctionId id = 0;
-  std::string name;
+  const char* unholdable = nullptr;
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
-  std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::uint32_t value_bytes = 0;
-  const char* unholdable = nullptr;
+  std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
+  std::string name;
+  FunctionState* next_free = nullptr;
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     name.clear();

@@ -122,14 +122,19 @@ class Bench {
   }
 
  private:
-  static constexpr int kSettle = 3;  // iterations after a change of the way of submission that are not counted
+  static constexpr float kLate = 200;  // microseconds
+  static constexpr int kSettle = 3;    // iterations after a change of the way of submission that are not counted
 
   void submit_kernels() {
     for (int k = 0; k < options_.kernels; ++k) {
       work_on_host(options_.host_us);
       const auto start = options_.delays ? Clock::now() : Clock::time_point();
       tiny<<<1, 32, 0, streams_[0]>>>(cells_ + k, static_cast<unsigned>(k));
-      if (options_.delays) delays_.push_back(std::chrono::duration<float, std::micro>(Clock::now() - start).count());
+      if (options_.delays) {
+        const auto end = Clock::now();
+        delays_.push_back(std::chrono::duration<float, std::micro>(end - start).count());
+        if (delays_.back() > kLate) late_ends_.push_back(end);
+      }
     }
   }
 
@@ -236,14 +241,19 @@ class Bench {
 
   /// The first iteration loads the kernel and does not count.
   void print_delays() {
+    std::size_t late_before = 0;  // of the first iteration
     const auto first =
         static_cast<std::ptrdiff_t>(std::min(delays_.size(), static_cast<std::size_t>(options_.kernels)));
     std::vector<float> delays(delays_.begin() + first, delays_.end());
+    for (std::ptrdiff_t i = 0; i < first; ++i) late_before += delays_[static_cast<std::size_t>(i)] > kLate ? 1 : 0;
     std::string late;
+    auto end = late_ends_.begin() + static_cast<std::ptrdiff_t>(late_before);
     for (std::size_t i = 0; i < delays.size(); ++i) {
-      if (delays[i] <= 200.0F) continue;
+      if (delays[i] <= kLate) continue;
+      const auto since = std::chrono::duration_cast<std::chrono::microseconds>((end++)->time_since_epoch()).count();
       late += (late.empty() ? "[" : ", [") + std::to_string(1 + i / cells_count_) + ", " +
-              std::to_string(i % cells_count_) + ", " + std::to_string(static_cast<int>(delays[i])) + "]";
+              std::to_string(i % cells_count_) + ", " + std::to_string(static_cast<int>(delays[i])) + ", " +
+              std::to_string(since) + "]";
     }
     std::sort(delays.begin(), delays.end());
     if (delays.empty()) return;
@@ -252,7 +262,7 @@ class Bench {
     };
     std::printf(
         ", \"delays_us\": {\"median\": %.2f, \"p99\": %.2f, \"p999\": %.2f, \"p9999\": %.2f, \"longest\": %.1f, "
-        "\"launches\": %zu, \"over_200\": [%s]}",  // each: iteration, launch, microseconds
+        "\"launches\": %zu, \"over_200\": [%s]}",  // each: iteration, launch, microseconds, monotonic time of the end
         part(0.5), part(0.99), part(0.999), part(0.9999), part(1), delays.size(), late.c_str());
   }
 
@@ -291,8 +301,9 @@ class Bench {
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> nodes_;
   cudaKernelNodeParams node_parameters_{};
-  std::vector<float> delays_;         ///< microseconds
-  std::vector<double> submit_times_;  ///< microseconds of the host until an eager iteration is submitted
+  std::vector<float> delays_;                 ///< microseconds
+  std::vector<Clock::time_point> late_ends_;  ///< of those over kLate
+  std::vector<double> submit_times_;          ///< microseconds of the host until an eager iteration is submitted
 };
 
 }  // namespace
