@@ -7,13 +7,26 @@
 
 namespace refrain::replay {
 
-/// The last few samples of a cost, in nanoseconds.
+/// The last few samples of a cost, in nanoseconds. Asked more often than told: they are kept in order.
 class RecentCosts {
  public:
   static constexpr std::size_t kKept = 7;
   void add(std::uint64_t ns) noexcept {
-    samples_[count_ % samples_.size()] = ns;
+    std::size_t place = kept();
+    std::uint64_t& oldest = samples_[count_ % kKept];
+    if (place == kKept) {
+      place = static_cast<std::size_t>(std::find(sorted_.begin(), sorted_.end(), oldest) - sorted_.begin());
+    }
+    oldest = ns;
     ++count_;
+    // The place of the one that goes moves to where the new one belongs.
+    for (; place != 0 && sorted_[place - 1] > ns; --place) {
+      sorted_[place] = sorted_[place - 1];
+    }
+    for (; place + 1 < kept() && sorted_[place + 1] < ns; ++place) {
+      sorted_[place] = sorted_[place + 1];
+    }
+    sorted_[place] = ns;
   }
   void clear() noexcept { count_ = 0; }
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -25,18 +38,11 @@ class RecentCosts {
   [[nodiscard]] std::uint64_t greatest() const noexcept { return at(kept() - 1); }
 
  private:
-  [[nodiscard]] std::size_t kept() const noexcept { return std::min<std::uint64_t>(count_, samples_.size()); }
-  [[nodiscard]] std::uint64_t at(std::size_t index) const noexcept {
-    if (count_ == 0) {
-      return 0;
-    }
-    auto sorted = samples_;
-    const auto place = sorted.begin() + static_cast<std::ptrdiff_t>(index);
-    std::nth_element(sorted.begin(), place, sorted.begin() + static_cast<std::ptrdiff_t>(kept()));
-    return *place;
-  }
+  [[nodiscard]] std::size_t kept() const noexcept { return std::min<std::uint64_t>(count_, kKept); }
+  [[nodiscard]] std::uint64_t at(std::size_t index) const noexcept { return count_ == 0 ? 0 : sorted_[index]; }
 
-  std::array<std::uint64_t, kKept> samples_{};
+  std::array<std::uint64_t, kKept> samples_{};  ///< a ring
+  std::array<std::uint64_t, kKept> sorted_{};   ///< the same ones
   std::uint64_t count_ = 0;
 };
 
