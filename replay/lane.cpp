@@ -47,7 +47,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->replaying = env::replays(settings);
   state_->standstill = engine.shared().standstill.get();
   state_->next_timed = kTimedEach;
-  state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kChunkWays : 1);
+  state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
   state_->awake_for = awake_for(settings);
   state_->one_is_too_few = settings.min_graph > 1;
   state_->sleep_length = kShortestSleep * state_->awake_for;

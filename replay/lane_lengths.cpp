@@ -33,6 +33,8 @@ constexpr std::uint64_t kLastFilled = 6'000;
 // Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
+// Way 3, only over several queues, where each graph costs the device more: the same, filled in twice the time.
+//
 // A program that takes so long from one submission to the next (PyTorch takes 7 to 60 us) mostly runs code of its own,
 // behind which a launch costs three times as much; and the device is early. Nothing has to start small then, way 0
 // shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several queues.
@@ -179,6 +181,8 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   const std::uint32_t least_even = !slow ? 2 : state.queues > 1 ? 2 * kShortestMost : kShortestMost;
   const std::uint32_t even = filled(kEvenFilled, least_even, std::min<std::uint64_t>(kLongestEven, longest));
   ways[2] = {even, 1, even, 0};
+  const std::uint32_t twice = filled(2 * kEvenFilled, least_even, std::min<std::uint64_t>(kLongestEven, longest));
+  ways[3] = {twice, 1, twice, 0};
   if (ways == state.ways) {
     return;
   }
@@ -186,7 +190,7 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
     state.matcher.set_lengths(way, ways[way]);
   }
-  state.spans.ways_changed();
+  state.spans.ways_changed(!state.lengths_free ? 1 : state.queues > 1 ? kChunkWays : kWaysOfOne);
 }
 
 }  // namespace refrain::replay

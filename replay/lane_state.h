@@ -118,6 +118,9 @@ struct LaneCounters {
   Counter verified, unverified, differences;
 };
 
+/// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
+inline constexpr std::uint32_t kWaysOfOne = 3;
+
 /// Neither the first length of chunks nor their growth was set by the user.
 [[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);

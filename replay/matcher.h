@@ -57,7 +57,7 @@ struct ChunkLengths {
   friend bool operator==(const ChunkLengths&, const ChunkLengths&) = default;
 };
 /// Ways that can be known at once.
-inline constexpr std::uint32_t kChunkWays = 3;
+inline constexpr std::uint32_t kChunkWays = 4;
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

@@ -50,9 +50,10 @@ class SpanGate {
     enabled_ = enabled;
     ways_ = ways;
   }
-  /// The ways are others from now on: what was measured says nothing any more.
-  void ways_changed() noexcept {
+  /// The ways are others from now on, and so many: what was measured says nothing any more.
+  void ways_changed(std::uint32_t ways) noexcept {
     const std::lock_guard guard(mutex_);
+    ways_ = ways;
     known_.clear();
   }
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.

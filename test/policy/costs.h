@@ -15,6 +15,7 @@
 //                                            graph of 3 nodes that took 17.8 us [D]: a cost set of its own
 //   graph_gap                1000            [=] 1000 kernels in 8 growing chunks 672.5 us, as one graph 664.2 us [P];
 //                                            [A] the same between a graph and a launch
+//   branch_gap               700             [P] graph_costs: a graph of four branches behind another one, 3 us
 //   stall                    1 ms            [D] launches of other threads while a large graph is built
 //   observe, hold            150, 200        [P] over the real driver 60 to 153 ns (24 over one that does nothing);
 //                                            0.2 us to hold a call of the fork-join. OpenCL: 47 and 213 [O]
@@ -70,6 +71,7 @@ struct Costs {
   Ns eager_latency = 600;   ///< from the end of the call to the start of the work
   Ns graph_latency = 6000;  ///< the same of a graph
   Ns graph_gap = 1000;      ///< between a graph and the work before and behind it in its queue
+  Ns branch_gap = 700;      ///< … and so much more for each further queue that it is divided among
   Ns graph_node = 0;        ///< what a node takes longer in a graph than eagerly
   Ns sync = 1000;           ///< from the end of the work to the return of the wait
 

@@ -89,6 +89,22 @@ TEST_CASE("below a framework, nearly all of what the best plan gains is gained")
   }
 }
 
+// Each graph over several queues costs the device more: too long ones are as bad as too many.
+TEST_CASE("a fork and join of hundreds of short launches is divided well") {
+  GridChoice choice;
+  choice.costs = {"h200"};
+  choice.kinds = {"forkjoin"};
+  choice.host_us = {0.05};
+  choice.device_us = {0.66, 1};
+  choice.launches = {300, 400, 1000};
+  choice.calls = 60'000;
+  std::ostringstream nowhere;
+  for (const Point& point : run_grid(choice, nowhere).points) {
+    INFO(words(point));
+    CHECK(point.steady_to_best() <= 1.04);
+  }
+}
+
 TEST_CASE("the bounds can be missed: without the gate, graphs that lose are replayed") {
   const Program program = make_program(Kind::kConstant, 50, 500, 100);
   env::Settings settings;

@@ -36,10 +36,12 @@ class VirtualDevice {
   /// Returns the time at which the graph is complete.
   Ns launch(const DeviceGraph& graph, Ns now) noexcept {
     Ns behind = 0;
+    Ns gap = costs_.graph_gap;
     for (std::size_t queue = 0; queue < kQueues; ++queue) {
       behind = graph.uses[queue] ? std::max(behind, tails_[queue]) : behind;
+      gap += graph.uses[queue] && queue != graph.main ? costs_.branch_gap : 0;
     }
-    const Ns end = std::max(behind + costs_.graph_gap, now + costs_.graph_latency) + graph.length;
+    const Ns end = std::max(behind + gap, now + costs_.graph_latency) + graph.length;
     for (std::size_t queue = 0; queue < kQueues; ++queue) {
       tails_[queue] = graph.uses[queue] ? end : tails_[queue];
       graph_[queue] = graph_[queue] || graph.uses[queue];
