@@ -69,5 +69,31 @@ TEST_CASE("two threads that take turns with a queue divide their work there, and
   CHECK(report["replayed"].get<int>() > report["submissions"].get<int>() * 8 / 10);
 }
 
+// The other one is awake, or the layer would not have asked: nothing of it may be held across this one's work.
+TEST_CASE("a thread that sleeps wakes up when its queue was another thread's") {
+  env::Settings settings;
+  settings.report = false;
+  settings.awake = 64;
+  ArithmeticBackend backend;
+  TestHooks hooks{backend};
+  Engine engine(settings, backend, hooks, nullptr);
+  QueueSlot queue;
+  queue.info.id = 1;
+  engine.adopt_queue(queue);
+  Program program(engine, backend, queue);
+  for (int round = 0; round < 1000 && !engine.lane().asleep(); ++round) {
+    for (std::uint64_t k = 0; k < 20; ++k) {
+      program.kernel(k, 1, 1, 0, "never held");
+    }
+    program.wait();
+  }
+  REQUIRE(engine.lane().asleep());
+  program.kernel(1, 1, 1, 0, "never held");
+  CHECK(engine.lane().asleep());
+  std::thread([&] { Program(engine, backend, queue).kernel(2, 1, 1); }).join();
+  program.kernel(1, 1, 1, 0, "never held");
+  CHECK_FALSE(engine.lane().asleep());
+}
+
 }  // namespace
 }  // namespace refrain::replay
