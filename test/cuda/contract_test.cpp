@@ -336,6 +336,16 @@ TEST_CASE("a program's race is found by the simulated device, with every seed an
   }
 }
 
+#ifndef PROGRAMS_ON_HIP
+TEST_CASE(
+    "the simulated device reads small copies from pinned memory at once where nothing says what they come after") {
+  const Result result = run({"read_at_once"}, "plain", 0, {{"SIM_LAZY", "1"}});
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output.find("x 100 7") != std::string::npos);
+}
+#endif
+
 TEST_CASE("waits for events that were never recorded: allowed, told if asked for, and none of the layer's making") {
   const std::map<std::string, std::string> strict = {{"SIM_UNRECORDED", "1"}};
   for (const std::string mode : {"plain", "replay"}) {

@@ -452,6 +452,31 @@ PROGRAM(racing) {
   return 0;
 }
 
+/// The first copy comes after the kernel by the default stream's implicit order alone, the second one by an event.
+PROGRAM(read_at_once) {
+  const Device gpu;
+  CUfunction store = gpu.function("store");
+  CUstream stream = make_stream(CU_STREAM_DEFAULT);
+  CUevent event = make_event();
+  Word* told = pinned(2);
+  const CUdeviceptr x = filled(2, 0);
+  CHECK_CU(cuCtxSynchronize());
+  for (Word i = 0; i < 2; ++i) {
+    told[i] = 100 + i;
+    launch_on(nullptr, store, 1, reinterpret_cast<CUdeviceptr>(told + i), Word{7});
+    if (i == 1) {
+      CHECK_CU(cuEventRecord(event, nullptr));
+      CHECK_CU(cuStreamWaitEvent(stream, event, 0));
+    }
+    CHECK_CU(cuMemcpyHtoDAsync(x + i * sizeof(Word), told + i, sizeof(Word), stream));
+    CHECK_CU(cuCtxSynchronize());
+  }
+  Word values[2] = {};
+  CHECK_CU(cuMemcpyDtoH(values, x, sizeof(values)));
+  std::printf("x %llu %llu\n", static_cast<unsigned long long>(values[0]), static_cast<unsigned long long>(values[1]));
+  return 0;
+}
+
 /// Allowed, and waits for nothing.
 PROGRAM(unrecorded) {
   const Device gpu;
