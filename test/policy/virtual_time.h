@@ -8,11 +8,11 @@
 
 namespace refrain::policy {
 
-/// What takes `ns` usually takes so long the time with this number: a fifth more or less, and one time in 100 a
-/// disturbance of 20 us.
+/// What takes `ns` usually takes so long the time with this number: a fifth more or less, and every half a millisecond
+/// comes a disturbance of 20 us.
 [[nodiscard]] inline Ns noisy(Ns ns, std::uint64_t number) noexcept {
   const std::uint64_t any = capture::mix(number, 11);
-  return ns * (800 + any % 401) / 1000 + (any / 512 % 100 == 0 ? 20'000 : 0);
+  return ns * (800 + any % 401) / 1000 + (any / 512 % 500'000 < ns ? 20'000 : 0);
 }
 
 class VirtualTime {
