@@ -124,8 +124,8 @@ StatusOf<L> launch_kernel(const Launch& launch, StreamState<typename L::Api>* st
                           Issue&& issue) noexcept {
   // As few steps as can be that wait for each other.
   constexpr Token kKernel = 0x8F2C1B7D5A3E6409ULL, kOdd = 0xA0761D6478BD642FULL;
-  const Token first = mix(kKernel + (function == nullptr ? 0 : function->id),
-                          std::uint64_t{launch.grid.x} << 32U | launch.grid.y);
+  const Token first =
+      mix(kKernel + (function == nullptr ? 0 : function->id), std::uint64_t{launch.grid.x} << 32U | launch.grid.y);
   const Token second =
       mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
   const Token token = mix(first + launch.shared_bytes * kOdd, second);
