@@ -1,5 +1,5 @@
-// The parameters of one launch, as pointers: on the stack unless there are very many. Not a thread_local vector, because
-// what a thread holds at its end is submitted when thread_local objects are already being destroyed.
+// The parameters of one launch, as pointers: on the stack unless there are very many. Not a thread_local vector,
+// because what a thread holds at its end is submitted when thread_local objects are already being destroyed.
 #pragma once
 
 #include <array>

@@ -136,9 +136,9 @@ int doctor_command(const CommandArguments& arguments) {
   std::vector<SettingProblem> problems;
   const Settings settings = load_settings(problems);
   // One after the other: they lengthen the same lists.
-  for (auto* activate : {+[](const Settings& all, const std::string&) { return activate_cuda(all); },
-                         +[](const Settings& all, const std::string& name) { return activate_hip(all, name); },
-                         +[](const Settings& all, const std::string&) { return activate_level_zero(all); }}) {
+  for (auto* activate : {+[](const Settings&all, const std::string&) { return activate_cuda(all); },
+                         +[](const Settings&all, const std::string&name) { return activate_hip(all, name); },
+                         +[](const Settings&all, const std::string&) { return activate_level_zero(all); }}) {
     std::vector<Variable> more = activate(settings, program);
     apply(more);
     for (Variable& variable : more) variables.push_back(std::move(variable));

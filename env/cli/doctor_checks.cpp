@@ -74,7 +74,8 @@ bool is_off(const std::string& line) {
 }
 
 const char* const kSwitchedOff =
-    "the layer is loaded, but switched off: by mode, by opencl, cuda, hip or level_zero, or because this is a child and "
+    "the layer is loaded, but switched off: by mode, by opencl, cuda, hip or level_zero, or because this is a child "
+    "and "
     "children are "
     "not followed";
 

@@ -210,7 +210,7 @@ void append(std::vector<Variable>& to, std::vector<Variable> from) {
 bool can_be_preloaded(const std::string& library, const char* api) {
   if (library.find_first_of(" :") == std::string::npos) return true;
   env::log_warning("the path " + library + " contains a character that separates files in LD_PRELOAD: " + api +
-              " is not hooked; install elsewhere");
+                   " is not hooked; install elsewhere");
   return false;
 }
 

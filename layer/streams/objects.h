@@ -76,7 +76,7 @@ struct alignas(64) StreamState {
   backends::Stream<Api> stream;
   ContextState<Api>* context = nullptr;
   StreamState* next_free = nullptr;
-  void reset() noexcept {}           // records of streams are never used again: see backends::Stream
+  void reset() noexcept {}  // records of streams are never used again: see backends::Stream
 };
 
 template <class Api>

@@ -75,9 +75,13 @@ class CudaDevice : public Device {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
 #ifdef PROGRAMS_ON_HIP  // in HIP's words, by test/hip/as_cuda
-  [[nodiscard]] const char* api() const noexcept override { return "hip"; }
+  [[nodiscard]] const char* api() const noexcept override {
+    return "hip";
+  }
 #else
-  [[nodiscard]] const char* api() const noexcept override { return "cuda"; }
+  [[nodiscard]] const char* api() const noexcept override {
+    return "cuda";
+  }
 #endif
   [[nodiscard]] const char* cannot(Feature feature) const noexcept override {
     switch (feature) {
@@ -89,7 +93,9 @@ class CudaDevice : public Device {
       default: return nullptr;
     }
   }
-  void enter_thread() override { CALL_CU(cuCtxSetCurrent(context_)); }
+  void enter_thread() override {
+    CALL_CU(cuCtxSetCurrent(context_));
+  }
 
   Queue* make_queue(QueueKind kind) override {
     auto* made = new CudaQueue;
@@ -136,7 +142,9 @@ class CudaDevice : public Device {
     CALL_CU(cuMemFreeAsync(static_cast<CudaMemory*>(memory)->address, native(queue)));
     delete static_cast<CudaMemory*>(memory);
   }
-  std::byte* host(Memory* memory) override { return static_cast<std::byte*>(static_cast<CudaMemory*>(memory)->host); }
+  std::byte* host(Memory* memory) override {
+    return static_cast<std::byte*>(static_cast<CudaMemory*>(memory)->host);
+  }
   Event* make_event(bool timed) override {
     auto* made = new CudaEvent;
     CALL_CU(cuEventCreate(&made->event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING));
@@ -151,7 +159,9 @@ class CudaDevice : public Device {
     CALL_CU(cuModuleGetFunction(&made->function, module_, name));
     return made;
   }
-  void release(Kernel* kernel) override { delete static_cast<CudaKernel*>(kernel); }
+  void release(Kernel* kernel) override {
+    delete static_cast<CudaKernel*>(kernel);
+  }
 
   void launch(Queue* queue, Kernel* kernel, unsigned threads, std::span<const Argument> arguments,
               const Order& order) override {
@@ -223,16 +233,30 @@ class CudaDevice : public Device {
     const Ordered ordered(queue, order);
     CALL_CU(cuMemPrefetchAsync(native(what), bytes, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, native(queue)));
   }
-  void record(Queue* queue, Event* event) override { CALL_CU(cuEventRecord(native(event), native(queue))); }
-  void wait(Queue* queue, Event* event) override { CALL_CU(cuStreamWaitEvent(native(queue), native(event), 0)); }
+  void record(Queue* queue, Event* event) override {
+    CALL_CU(cuEventRecord(native(event), native(queue)));
+  }
+  void wait(Queue* queue, Event* event) override {
+    CALL_CU(cuStreamWaitEvent(native(queue), native(event), 0));
+  }
   void barrier(Queue*) override {}  // every stream is in order
   void flush(Queue*) override {}    // work starts by itself
 
-  bool done(Event* event) override { return answer(cuEventQuery(native(event)), "cuEventQuery"); }
-  bool done(Queue* queue) override { return answer(cuStreamQuery(native(queue)), "cuStreamQuery"); }
-  void synchronize(Event* event) override { CALL_CU(cuEventSynchronize(native(event))); }
-  void synchronize(Queue* queue) override { CALL_CU(cuStreamSynchronize(native(queue))); }
-  void synchronize() override { CALL_CU(cuCtxSynchronize()); }
+  bool done(Event* event) override {
+    return answer(cuEventQuery(native(event)), "cuEventQuery");
+  }
+  bool done(Queue* queue) override {
+    return answer(cuStreamQuery(native(queue)), "cuStreamQuery");
+  }
+  void synchronize(Event* event) override {
+    CALL_CU(cuEventSynchronize(native(event)));
+  }
+  void synchronize(Queue* queue) override {
+    CALL_CU(cuStreamSynchronize(native(queue)));
+  }
+  void synchronize() override {
+    CALL_CU(cuCtxSynchronize());
+  }
   float elapsed(Event* from, Event* to) override {
     float ms = 0;
     CALL_CU(cuEventElapsedTime(&ms, native(from), native(to)));

@@ -22,8 +22,8 @@ std::vector<std::string> take_violations();
 bool start() noexcept;
 
 enum class Entered { kOk, kNotStarted, kInjected };
-/// The beginning of every call that needs the initialisation, which must have been done in this process: logs it. Any of
-/// them may be told to fail (SIM_FAIL_CALL), which the face reports as its error for "no resources".
+/// The beginning of every call that needs the initialisation, which must have been done in this process: logs it. Any
+/// of them may be told to fail (SIM_FAIL_CALL), which the face reports as its error for "no resources".
 Entered enter(const char* name) noexcept;
 /// The same for calls that submit work, or make something that submitting needs: one of them may be told to fail
 /// (SIM_FAIL_AT).

@@ -12,7 +12,8 @@
 //   SIM_UNRECORDED  1: a wait of the host or a stream for an event that was never recorded is a violation, though CUDA
 //                 and HIP allow it (it waits for nothing)
 //   SIM_WORKERS   how many threads do the work (default 1)
-//   SIM_LAZY      1: an operation is done only while the host waits, or asks (one for each query), or after a pause: what
+//   SIM_LAZY      1: an operation is done only while the host waits, or asks (one for each query), or after a pause:
+//   what
 //                 nobody waited for stays unfinished
 //   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
