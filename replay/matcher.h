@@ -53,7 +53,7 @@ struct ChunkLengths {
   std::uint32_t first = 8;   ///< operations in the first chunk after a cut
   std::uint32_t growth = 4;  ///< each following chunk is this much longer …
   std::uint32_t most = 128;  ///< … up to this
-  std::uint32_t last = 0;  ///< operations in the last chunk before a cut, those before it longer; 0: what is left over
+  std::uint32_t last = 0;  ///< operations in the last chunk before a wait, those before it longer; 0: what is left over
   friend bool operator==(const ChunkLengths&, const ChunkLengths&) = default;
 };
 /// Ways that can be known at once.
