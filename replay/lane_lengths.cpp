@@ -34,7 +34,7 @@ constexpr std::uint64_t kLastFilled = 6'000;
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
 // Way 3, only over several queues, where each graph costs the device more: the same, filled in twice the time.
-//
+
 // A program that takes so long from one submission to the next (PyTorch takes 7 to 60 us) mostly runs code of its own,
 // behind which a launch costs three times as much; and the device is early. Nothing has to start small then, way 0
 // shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several queues.
@@ -167,22 +167,25 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   std::array<ChunkLengths, kChunkWays> ways;
   ChunkLengths lengths = state.lengths;
   lengths.first *= state.queues;
-  const std::uint32_t worth_it = filled(limit / 2, kShortestMost, std::min(kWorthIt, longest));
+  const std::uint32_t fitting = std::max(state.fitting, kShortestMost);
+  const std::uint32_t worth_it = filled(limit / 2, kShortestMost, std::min({kWorthIt, longest, fitting}));
   lengths.most = std::bit_floor(filled(kLongestFilled, worth_it, longest));
   lengths.last = 0;
   if (slow) {  // first, growth, most, last
     lengths = {lengths.most, std::max(lengths.growth, kSlowGrowth), lengths.most, last};
   }
   ways[0] = lengths;
-  lengths.most = std::clamp(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest), kShortestMost,
-                            std::max(state.fitting, kShortestMost));
+  lengths.most =
+      std::clamp(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest), kShortestMost, fitting);
   lengths.last = last;
   ways[1] = lengths;
   const std::uint32_t least_even = !slow ? 2 : state.queues > 1 ? 2 * kShortestMost : kShortestMost;
-  const std::uint32_t even = filled(kEvenFilled, least_even, std::min<std::uint64_t>(kLongestEven, longest));
-  ways[2] = {even, 1, even, 0};
-  const std::uint32_t twice = filled(2 * kEvenFilled, least_even, std::min<std::uint64_t>(kLongestEven, longest));
-  ways[3] = {twice, 1, twice, 0};
+  const auto even = [&](std::uint64_t time) {
+    const std::uint32_t each_piece = filled(time, least_even, std::min<std::uint64_t>(kLongestEven, longest));
+    return ChunkLengths{each_piece, 1, each_piece, 0};
+  };
+  ways[2] = even(kEvenFilled);
+  ways[3] = even(2 * kEvenFilled);
   if (ways == state.ways) {
     return;
   }

@@ -342,24 +342,35 @@ TEST_CASE("chunks are no longer than was said last, and never longer than allowe
   CHECK(again <= 64);
 }
 
-TEST_CASE("chunks become shorter again before a wait, and what is known is divided anew in another way") {
+namespace {
+
+MatcherOptions waves() {
   MatcherOptions options;
   options.chunk_first = 8;
   options.chunk_growth = 2;
   options.chunk_cap = 64;
   options.chunk_last = 4;
-  Matcher matcher(options);
+  return options;
+}
+
+/// Lengths of what is launched; 0: issued.
+void note(std::vector<std::uint32_t>& launched, std::span<const Action> actions) {
+  for (const Action& action : actions) {
+    launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("chunks become shorter again before a wait, and what is known is divided anew in another way") {
+  Matcher matcher(waves());
   matcher.set_initial_mode(ChunkMode::kHold);
   const auto round = [&](Token length) {
     std::vector<std::uint32_t> launched;
     for (Token token = 1; token <= length; ++token) {
-      for (const Action& action : matcher.feed(token * 7919, true)) {
-        launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
-      }
+      note(launched, matcher.feed(token * 7919, true));
     }
-    for (const Action& action : matcher.cut()) {
-      launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
-    }
+    note(launched, matcher.cut());
     return launched;
   };
   using Lengths = std::vector<std::uint32_t>;
@@ -384,29 +395,19 @@ TEST_CASE("chunks become shorter again before a wait, and what is known is divid
 }
 
 TEST_CASE("chunks do not become shorter before a cut at which nobody waits") {
-  MatcherOptions options;
-  options.chunk_first = 8;
-  options.chunk_growth = 2;
-  options.chunk_cap = 64;
-  options.chunk_last = 4;
-  Matcher matcher(options);
+  Matcher matcher(waves());
   matcher.set_initial_mode(ChunkMode::kHold);
   std::vector<std::uint32_t> launched;
-  const auto note = [&](std::span<const Action> actions) {
-    for (const Action& action : actions) {
-      launched.push_back(action.kind == Action::Kind::kLaunch ? action.count : 0);
-    }
-  };
   constexpr Token kQuiet = 5;
   for (int round = 0; round < 6; ++round) {
     launched.clear();
     for (Token token = 1; token <= 200; ++token) {
-      note(matcher.feed(token * 7919, true));
+      note(launched, matcher.feed(token * 7919, true));
       if (token == 100) {
-        note(matcher.cut(kQuiet, false));
+        note(launched, matcher.cut(kQuiet, false));
       }
     }
-    note(matcher.cut());
+    note(launched, matcher.cut());
   }
   CHECK(launched == std::vector<std::uint32_t>{8, 16, 32, 44, 8, 16, 32, 16, 16, 8, 4});
 }

@@ -1,5 +1,6 @@
 // A coarse grid of docs/policy.md. Times are virtual, so they may be judged: the same run gives the same nanoseconds.
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -87,6 +88,17 @@ TEST_CASE("below a framework, nearly all of what the best plan gains is gained")
     const auto eager = static_cast<double>(point.eager);
     CHECK((eager - point.run.steady) / (eager - static_cast<double>(point.best.span)) >= 0.9);
   }
+}
+
+TEST_CASE("chunks that are not filled before work has to be submitted become shorter, in every way") {
+  Program program = make_program(Kind::kConstant, 60'000, 1000, 64);
+  program.pause = 600'000;  // two of them in 16 calls, beside 960 us
+  env::Settings settings;
+  settings.report = false;
+  const RunResult run = run_engine(program, h200_cold(), settings, 40'000, 0);
+  INFO(run.report);
+  CHECK(nlohmann::json::parse(run.report)["expired"].get<int>() < 10);
+  CHECK(run.replayed > 0.7);
 }
 
 // Each graph over several queues costs the device more: too long ones are as bad as too many.

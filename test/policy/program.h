@@ -42,6 +42,7 @@ struct Program {
   std::vector<Call> calls;   ///< of one span, events included
   Ns before_call = 0;        ///< own time before each call …
   Ns before_wait = 0;        ///< … and before the wait
+  Ns pause = 0;              ///< own time besides, before every eighth call
 
   /// Own time before the call with this index of the span with this number. The same mean over all kNoisySpans.
   [[nodiscard]] Ns own_time(std::uint64_t span, std::size_t call) const noexcept;

@@ -22,7 +22,8 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
 
 /// Graphs are built in the background, so that on a busy machine a short program may end before one is used: calls
 /// `run` until `least` operations were replayed, a few times at most, and returns the last result. A result that is
-/// wrong in itself (another output than `output`, an exit code) is returned at once: trying again hides nothing.
+/// wrong in itself (another output than `output`, an exit code, a violation, an error of Refrain's, a difference found
+/// by verify) is returned at once: trying again hides nothing.
 Result run_until_replayed(long least, const std::string& output, const std::function<Result()>& run);
 
 /// A file name in a folder of this process, removed at its end.
