@@ -67,8 +67,9 @@ Status LevelZeroBackend::issue(const OperationView& operation, std::span<const E
                                Event* /*done*/) noexcept {
   try {
     ImmediateList& list = ImmediateList::of(operation.header().queue_handle);
+    const ze_result_t status = append_to(list.handle, operation);
     list.appended.fetch_add(1, std::memory_order_relaxed);
-    return {static_cast<int>(append_to(list.handle, operation))};
+    return {static_cast<int>(status)};
   } catch (...) {
     return {static_cast<int>(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)};
   }

@@ -20,7 +20,9 @@ struct ImmediateList {
   level_zero::ImmediateAppend append = nullptr;       ///< null: the driver does not offer it
   const level_zero::MutableLists* updates = nullptr;  ///< null: commands of recorded lists stay as they are
   std::atomic<capture::ObjectId> id{0};               ///< 0 once it is destroyed
-  /// Commands given to it so far, and how many of them are known to be done because the newest of them is.
+  /// Commands given to it so far, each counted after the driver's call, and how many of the first of them are known to
+  /// be done. Who wants to know what a wait or a signal covers reads `appended` before the driver's call: while it
+  /// lasts other threads may append more.
   std::atomic<std::uint64_t> appended{0};
   std::atomic<std::uint64_t> known_done{0};
   /// Queue of our own with the same engine, made when the first graph is recorded (under the backend's lock).
@@ -29,6 +31,13 @@ struct ImmediateList {
   [[nodiscard]] static ImmediateList& of(capture::Handle handle) noexcept {
     return *reinterpret_cast<ImmediateList*>(handle);
   }
+  /// So many are known to be done.
+  void done_up_to(std::uint64_t count) noexcept {
+    std::uint64_t known = known_done.load(std::memory_order_relaxed);
+    while (known < count && !known_done.compare_exchange_weak(known, count, std::memory_order_relaxed)) {
+    }
+  }
+  /// Nothing in it is unfinished.
   [[nodiscard]] bool quiet() const noexcept {
     return appended.load(std::memory_order_relaxed) == known_done.load(std::memory_order_relaxed);
   }

@@ -69,7 +69,7 @@ void open_wait(ze_event_handle_t event) noexcept {
 void set_by_host(ze_event_handle_t event, bool set) noexcept {
   if (EventState* known = find_event(event); known != nullptr) {
     known->lane.store(0, std::memory_order_relaxed);
-    known->list.store(nullptr, std::memory_order_relaxed);
+    set ? known->meaning.set_by_host() : known->meaning.reset_by_host();
   }
   note({event, set ? EventUse::What::kSignal : EventUse::What::kReset});
 }
@@ -82,13 +82,16 @@ bool recognise(const ze_event_pool_desc_t& description, bool* counters) noexcept
   return (more == nullptr || *counters) && (description.flags & ZE_EVENT_POOL_FLAG_IPC) == 0;
 }
 
-/// The event was seen set: so much of a list is done.
-void seen_set(ze_event_handle_t event) noexcept {
-  const EventState* known = find_event(event);
-  backends::ImmediateList* list = known == nullptr ? nullptr : known->list.load(std::memory_order_relaxed);
-  if (list != nullptr) {
-    list->known_done.store(known->covers.load(std::memory_order_relaxed), std::memory_order_relaxed);
+/// Asks the driver whether the event is set, or waits for it, and learns from the answer.
+template <class Question>
+ze_result_t ask(ze_event_handle_t event, Question&& question) noexcept {
+  EventState* known = find_event(event);
+  const auto sight = known == nullptr ? EventMeaning::Sight{} : known->meaning.look();
+  const ze_result_t status = question();
+  if (status == ZE_RESULT_SUCCESS && known != nullptr) {
+    known->meaning.seen_set(sight);
   }
+  return status;
 }
 
 }  // namespace
@@ -180,7 +183,25 @@ void write_events(const Call& call, capture::OperationWriter& writer) {
   }
 }
 
-void note_events(const Call& call, ListState& list, std::uint64_t lane, std::uint64_t sequence) noexcept {
+Signalling::Signalling(const Call& call) noexcept {
+  if (call.signal != nullptr && (event_ = find_event(call.signal)) != nullptr) {
+    signal_ = event_->meaning.begin_signal();
+  }
+  if (EventState* reset = call.reset == nullptr ? nullptr : find_event(call.reset); reset != nullptr) {
+    reset->meaning.muddle();  // who sees it set does not know whether it was before the reset
+  }
+}
+
+void note_of_unknown_place(const EventUse& use) noexcept {
+  if (EventState* event = find_event(use.event); event != nullptr && use.what != EventUse::What::kWait) {
+    event->lane.store(0, std::memory_order_relaxed);
+    event->meaning.muddle();
+  }
+  note(use);
+}
+
+void note_events(const Call& call, ListState& list, const Signalling& signalling, std::uint64_t lane,
+                 std::uint64_t sequence, std::uint64_t before) noexcept {
   for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
     note({call.waits[i], EventUse::What::kWait});
   }
@@ -190,15 +211,14 @@ void note_events(const Call& call, ListState& list, std::uint64_t lane, std::uin
   if (call.signal == nullptr) {
     return;
   }
-  if (EventState* event = find_event(call.signal); event != nullptr) {
+  if (EventState* event = signalling.event(); event != nullptr) {
     event->lane.store(lane, std::memory_order_relaxed);
     event->sequence.store(sequence, std::memory_order_relaxed);
     // The end of a wait for a counter says nothing about commands that another thread gave it meanwhile.
     const bool last = !event->counter && (call.orders_everything || list.list.in_order);
     // What is held counts when it is submitted: then nothing is known.
     const bool held = engine() == nullptr || engine()->lane().is_held(sequence);
-    event->list.store(last && !held ? &list.list : nullptr, std::memory_order_relaxed);
-    event->covers.store(list.list.appended.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    signalling.done(last && !held ? &list.list : nullptr, before + 1);
   }
   note({call.signal, EventUse::What::kSignal});
 }
@@ -224,10 +244,10 @@ void note_unseen(const Call& call) noexcept {
     note({call.waits[i], EventUse::What::kWait});
   }
   if (call.reset != nullptr) {
-    set_by_host(call.reset, false);
+    note_of_unknown_place({call.reset, EventUse::What::kReset});
   }
   if (call.signal != nullptr) {
-    set_by_host(call.signal, true);
+    note_of_unknown_place({call.signal, EventUse::What::kSignal});
   }
 }
 
@@ -309,20 +329,12 @@ ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
 
 ze_result_t wrap::zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) noexcept {
   HostCall host_call(entry::zeEventHostSynchronize);
-  const ze_result_t status = next.zeEventHostSynchronize(event, timeout);
-  if (status == ZE_RESULT_SUCCESS) {
-    seen_set(event);
-  }
-  return host_call.done(status, true);
+  return host_call.done(ask(event, [&] { return next.zeEventHostSynchronize(event, timeout); }), true);
 }
 
 ze_result_t wrap::zeEventQueryStatus(ze_event_handle_t event) noexcept {
   HostCall host_call(entry::zeEventQueryStatus);
-  const ze_result_t status = next.zeEventQueryStatus(event);
-  if (status == ZE_RESULT_SUCCESS) {
-    seen_set(event);
-  }
-  return host_call.done(status);
+  return host_call.done(ask(event, [&] { return next.zeEventQueryStatus(event); }));
 }
 
 }  // namespace refrain::layer::level_zero

@@ -98,11 +98,7 @@ void note_execution(std::uint32_t count, ze_command_list_handle_t* lists) noexce
       continue;
     }
     for (const EventUse& use : list->uses) {
-      note(use);
-      if (EventState* event = find_event(use.event); event != nullptr && use.what == EventUse::What::kSignal) {
-        event->lane.store(0, std::memory_order_relaxed);
-        event->list.store(nullptr, std::memory_order_relaxed);
-      }
+      note_of_unknown_place(use);
     }
   }
 }
@@ -207,9 +203,12 @@ ze_result_t wrap::zeCommandListReset(ze_command_list_handle_t list) noexcept {
 
 ze_result_t wrap::zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout) noexcept {
   HostCall host_call(entry::zeCommandListHostSynchronize);
+  ListState* known = objects.lists.find(handle_of(list));
+  // Not what other threads append during the wait.
+  const std::uint64_t awaited = known == nullptr ? 0 : known->list.appended.load(std::memory_order_relaxed);
   const ze_result_t status = next.zeCommandListHostSynchronize(list, timeout);
-  if (ListState* known = objects.lists.find(handle_of(list)); status == ZE_RESULT_SUCCESS && known != nullptr) {
-    known->list.known_done.store(known->list.appended.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (status == ZE_RESULT_SUCCESS && known != nullptr) {
+    known->list.done_up_to(awaited);
   }
   return host_call.done(status, true);
 }

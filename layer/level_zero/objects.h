@@ -8,6 +8,7 @@
 
 #include "backends/level_zero/list.h"
 #include "capture/operation.h"
+#include "layer/level_zero/event_meaning.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/registry.h"
 #include "replay/lane.h"
@@ -62,20 +63,18 @@ struct EventState {
   std::atomic<std::uint64_t> sequence{0};
   /// Whether what signals it is submitted, or held: who waits for it waits for nothing that is still to be called.
   std::atomic<bool> promised{false};
-  /// The list whose first `covers` commands are done when it is set. Null: nothing is known.
-  std::atomic<backends::ImmediateList*> list{nullptr};
-  std::atomic<std::uint64_t> covers{0};
+  EventMeaning meaning;
 
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     id = 0;
     context = nullptr;
     counter = false;
-    for (auto* number : {&lane, &sequence, &covers}) {
+    for (auto* number : {&lane, &sequence}) {
       number->store(0, std::memory_order_relaxed);
     }
     promised.store(false, std::memory_order_relaxed);
-    list.store(nullptr, std::memory_order_relaxed);
+    meaning.renew();
   }
 };
 
@@ -153,6 +152,8 @@ struct Place {
 [[nodiscard]] bool open_waits() noexcept;
 /// A wait, a signal, a reset was submitted (or is held): keeps the book on open waits.
 void note(const EventUse& use) noexcept;
+/// The same, and nobody knows behind what.
+void note_of_unknown_place(const EventUse& use) noexcept;
 
 // Kernels (kernels.cpp).
 [[nodiscard]] KernelState* find_kernel(ze_kernel_handle_t kernel) noexcept;

@@ -30,8 +30,25 @@ void write_events(const Call& call, capture::OperationWriter& writer);
 /// The token of the command's events, and whether they allow it to be held (null, or why not). Flushes what other
 /// threads hold of them.
 Token event_token(const Call& call, replay::Engine& running, const char** unholdable) noexcept;
-/// After the command was submitted, or is held.
-void note_events(const Call& call, ListState& list, std::uint64_t lane, std::uint64_t sequence) noexcept;
+/// What the event that a command signals will mean; made before the driver is called.
+class Signalling {
+ public:
+  explicit Signalling(const Call& call) noexcept;
+  [[nodiscard]] EventState* event() const noexcept { return event_; }
+  /// See EventMeaning::signals().
+  void done(backends::ImmediateList* list, std::uint64_t covers) const noexcept {
+    if (event_ != nullptr) {
+      event_->meaning.signals(signal_, list, covers);
+    }
+  }
+
+ private:
+  EventState* event_ = nullptr;
+  EventMeaning::Signal signal_;
+};
+/// After the command was submitted, or is held. `before`: commands of the list when the driver was called.
+void note_events(const Call& call, ListState& list, const Signalling& signalling, std::uint64_t lane,
+                 std::uint64_t sequence, std::uint64_t before) noexcept;
 /// The same for a command of a regular list: kept until the list is executed.
 void remember_events(const Call& call, ListState* list) noexcept;
 /// A submission that nobody looks at: its events count all the same.
@@ -41,8 +58,9 @@ template <class Issue>
 ze_result_t pass_through(const Call& call, Issue&& issue) noexcept {
   HostCall host_call(call.entry_point);
   note_unseen(call);
+  const ze_result_t status = issue();
   forget_quiet_lists();
-  return host_call.done(issue());
+  return host_call.done(status);
 }
 
 /// `describe(writer, token)` writes the record up to its events; it may throw. `issue()` calls the driver.
@@ -69,15 +87,21 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
   const Token token = mix(mix(call.token, event_token(call, *running, &unholdable)), list->token_seed);
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &list->slot, unholdable});
-  const auto issued = [&](ze_result_t status, std::uint32_t host_ns) {
+  const Signalling signalling(call);
+  const auto issue_it = [&](bool timed) {
+    const std::uint64_t appended = list->list.appended.load(std::memory_order_relaxed);
+    const std::uint64_t before = timed ? replay::now_ns() : 0;
+    const ze_result_t status = issue();
+    const std::uint64_t spent = timed ? replay::now_ns() - before : 0;
     list->list.appended.fetch_add(1, std::memory_order_relaxed);
     if (status == ZE_RESULT_SUCCESS) {
-      note_events(call, *list, lane.number(), sequence);
+      note_events(call, *list, signalling, lane.number(), sequence, appended);
     }
-    return static_cast<ze_result_t>(lane.issued(static_cast<int>(status), host_ns));
+    return static_cast<ze_result_t>(
+        lane.issued(static_cast<int>(status), static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, ~0U))));
   };
   if (verdict == replay::Verdict::kIssue) [[likely]] {
-    return issued(issue(), 0);
+    return issue_it(false);
   }
   capture::OperationWriter writer = lane.writer();
   try {
@@ -87,22 +111,16 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
   } catch (...) {
     lane.abandon();
     running->fail("out of memory while a submission was described");
-    return issued(issue(), 0);
+    return issue_it(false);
   }
   if (runtime.recorder != nullptr) [[unlikely]] {  // nothing is held then
     tell_memory(capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())), list->slot.info.context);
   }
   if (verdict == replay::Verdict::kHold) {
-    note_events(call, *list, lane.number(), sequence);
+    note_events(call, *list, signalling, lane.number(), sequence, 0);
     return static_cast<ze_result_t>(lane.hold());
   }
-  if (!lane.wants_time()) {
-    return issued(issue(), 0);
-  }
-  const std::uint64_t before = replay::now_ns();
-  const ze_result_t status = issue();
-  const std::uint64_t spent = replay::now_ns() - before;
-  return issued(status, static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, ~0U)));
+  return issue_it(lane.wants_time());
 }
 
 /// A command that is counted, but never held.
