@@ -109,6 +109,7 @@ class StreamCommandBuffer final : public CommandBuffer {
   std::vector<Stream<Api>*> companions_;  ///< all but home; never change
   Member main_;                           ///< where it is launched next
   std::vector<Stream<Api>*> others_;      ///< all but that one
+  std::vector<StreamPoint<Api>> before_;  ///< of each of the others, what the next launch comes after
   std::vector<Stream<Api>*> free_;        ///< with work that does not come after any of home's
   std::vector<Node> nodes_;               ///< with work of their own, by index
   typename Api::GraphHandle graph_ = {};
@@ -171,6 +172,7 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
     }
   }
   others_ = companions_;
+  before_.resize(others_.size());
   parts_.live.add(this);
   // A program that allocates for each round of a loop has the memory at the same place again soon.
   constexpr int kTries = 20;
@@ -355,9 +357,10 @@ auto StreamCommandBuffer<Api>::record_end(Event* done) -> DriverStatus {
   if (event == nullptr) {
     return status;
   }
+  const StreamPoint<Api> point = parts_.order.now(*main_.stream);
   status = Api::record_event(parts_.driver, event->handle, main_.stream->handle);
   if (status == Api::kSuccess) {
-    parts_.links.ended(*main_.stream, *event);
+    parts_.links.ended(*main_.stream, *event, point);
     *done = event->as_event();
   } else {
     parts_.events.release(*event);
@@ -383,6 +386,8 @@ Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* do
       return {status};
     }
   }
+  // What other threads submit from here on is not waited for.
+  std::ranges::transform(others_, before_.begin(), [this](Stream<Api>* other) { return parts_.order.now(*other); });
   if (const DriverStatus status = join_before(); status != Api::kSuccess) {
     return {status};
   }
@@ -398,7 +403,7 @@ Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* do
   if (done != nullptr && record_end(done) != Api::kSuccess) {
     static_cast<void>(Api::synchronize(parts_.driver, main_.stream->handle));
   }
-  parts_.links.link(*main_.stream, others_);
+  parts_.links.link(*main_.stream, others_, before_);
   return {};
 }
 

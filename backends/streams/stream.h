@@ -36,6 +36,20 @@ enum class StreamKind : std::uint8_t {
 
 template <class Api>
 struct NativeEvent;
+template <class Api>
+struct Stream;
+
+/// A place in a stream: behind its first `tail` submissions, and behind nothing that is not counted if `epoch` is still
+/// the same (StreamOrder). An event that is recorded behind the place comes after all that; so the place is asked for
+/// before the driver is called, for other threads may submit while the call lasts.
+template <class Api>
+struct StreamPoint {
+  const Stream<Api>* stream = nullptr;
+  std::uint64_t tail = 0;
+  std::uint64_t epoch = 0;
+
+  friend bool operator==(const StreamPoint&, const StreamPoint&) noexcept = default;
+};
 
 /// The end of a graph, or of other held work, that something else may wait for. Where it is done, whatever follows it
 /// in a stream and is of Refrain's making, waits and records of events, has nothing left to wait for: the program may
@@ -116,51 +130,40 @@ struct Stream {
   // See stream_links.h; guarded by its lock, except `linked`.
   std::atomic<bool> linked{false};  ///< behind another stream, or others are behind this one
   Stream* behind = nullptr;         ///< the next work has to wait for the newest graph of that stream
+  StreamPoint<Api> before_link;     ///< that graph comes after this place
   std::vector<Stream*> followers;   ///< streams that are behind this one
   GraphEnd<Api> end;                ///< of the newest work that has one
-};
-
-/// A point in a stream, as an event keeps it.
-template <class Api>
-struct StreamPoint {
-  const Stream<Api>* stream = nullptr;
-  std::uint64_t tail = 0;
 };
 
 /// Thread-safe.
 template <class Api>
 class StreamOrder {
  public:
-  static void submitted(Stream<Api>& stream) noexcept { stream.tail.fetch_add(1, std::memory_order_relaxed); }
-  [[nodiscard]] static StreamPoint<Api> now(const Stream<Api>& stream) noexcept {
-    return {&stream, stream.tail.load(std::memory_order_relaxed)};
+  /// After the driver's call.
+  static void submitted(Stream<Api>& stream) noexcept { stream.tail.fetch_add(1, std::memory_order_release); }
+  /// Everything that was submitted to the stream so far.
+  [[nodiscard]] StreamPoint<Api> now(const Stream<Api>& stream) const noexcept {
+    const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
+    return {&stream, stream.tail.load(std::memory_order_acquire), epoch};
   }
   /// The newest work of `stream` comes after `point`.
-  void waits_for(Stream<Api>& stream, const StreamPoint<Api>& point) noexcept;
+  void waits_for(Stream<Api>& stream, const StreamPoint<Api>& point) noexcept {
+    if (point.stream != nullptr && point.stream != &stream) {
+      stream.after.note(point.stream, point.tail, point.epoch);
+    }
+  }
   /// True if everything submitted to `other` is known to come before the newest work of `stream`.
-  [[nodiscard]] bool covers(Stream<Api>& stream, const Stream<Api>& other) noexcept;
-  /// Something unknown may have submitted work anywhere: nothing is known any more.
-  void forget() noexcept { epoch_.fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool covers(const Stream<Api>& stream, const Stream<Api>& other) const noexcept {
+    const StreamPoint<Api> all = now(other);
+    return stream.after.knows(all.stream, all.tail, all.epoch);
+  }
+  /// Something unknown may submit work anywhere, or has: nothing is known any more. Before and after the driver's call.
+  void forget() noexcept { epoch_.fetch_add(1, std::memory_order_acq_rel); }
   /// Changes with every forget().
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<std::uint64_t> epoch_{1};
 };
-
-template <class Api>
-void StreamOrder<Api>::waits_for(Stream<Api>& stream, const StreamPoint<Api>& point) noexcept {
-  if (point.stream == nullptr || point.stream == &stream) {
-    return;
-  }
-  stream.after.note(point.stream, point.tail, epoch_.load(std::memory_order_relaxed));
-}
-
-template <class Api>
-bool StreamOrder<Api>::covers(Stream<Api>& stream, const Stream<Api>& other) noexcept {
-  const std::uint64_t epoch = epoch_.load(std::memory_order_relaxed);
-  const std::uint64_t tail = other.tail.load(std::memory_order_relaxed);
-  return stream.after.knows(&other, tail, epoch);
-}
 
 }  // namespace refrain::backends

@@ -223,8 +223,9 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
   StreamOrder<Api>::submitted(stream);
   if (status == Api::kSuccess && done != nullptr) {
     NativeEvent<Api>* event = events_.take(stream.context, &status);
+    const StreamPoint<Api> point = order_.now(stream);
     if (event != nullptr && Api::record_event(driver_, event->handle, stream.handle) == Api::kSuccess) {
-      links_.ended(stream, *event);
+      links_.ended(stream, *event, point);
       *done = event->as_event();
     } else {
       if (event != nullptr) {

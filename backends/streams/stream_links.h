@@ -31,8 +31,9 @@ class StreamLinks {
   /// True if any stream is linked to another: one relaxed load.
   [[nodiscard]] bool any() const noexcept { return links_.load(std::memory_order_relaxed) != 0; }
 
-  /// A graph was launched on `main`; the next work of `others` has to wait for it.
-  void link(Stream<Api>& main, Streams others) noexcept;
+  /// A graph was launched on `main`; the next work of `others` has to wait for it. `before`: of each of the others,
+  /// what the graph comes after.
+  void link(Stream<Api>& main, Streams others, std::span<const StreamPoint<Api>> before) noexcept;
   /// Before work that is no graph over the same streams is submitted to `stream`: its links become real waits,
   /// and so do those of streams that would wait for that work as well.
   void settle(Stream<Api>& stream) noexcept {
@@ -48,10 +49,10 @@ class StreamLinks {
       settle_every_link();
     }
   }
-  /// An event of Refrain's was recorded behind the newest submission to `stream`.
-  void ended(Stream<Api>& stream, NativeEvent<Api>& event) noexcept {
+  /// An event of Refrain's was recorded behind `point` of `stream`.
+  void ended(Stream<Api>& stream, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
     const std::lock_guard guard(mutex_);
-    keep(&stream.end, event, stream);
+    keep(&stream.end, event, point);
   }
   /// Where an event that is to be recorded in `stream` can be recorded without more. `end` becomes the end of what the
   /// event is recorded behind, if others may know that end: that of a graph over several streams, or `known`.
@@ -84,7 +85,7 @@ class StreamLinks {
   void join(Stream<Api>& main, Stream<Api>& other) noexcept;
   void unlink(Stream<Api>& main, Stream<Api>& other) noexcept;
   NativeEvent<Api>* end_of(Stream<Api>& main, typename Api::Status* status) noexcept;
-  void keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const Stream<Api>& stream) noexcept;
+  void keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept;
   [[nodiscard]] bool is_done(const GraphEnd<Api>& end) noexcept;
   void release(GraphEnd<Api>* end) noexcept;
 
@@ -98,11 +99,12 @@ class StreamLinks {
 };
 
 template <class Api>
-void StreamLinks<Api>::link(Stream<Api>& main, Streams others) noexcept {
+void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const StreamPoint<Api>> before) noexcept {
   const std::lock_guard guard(mutex_);
-  for (Stream<Api>* other : others) {
-    // Nothing is in the other stream but what came before the graph.
-    order_.waits_for(main, StreamOrder<Api>::now(*other));
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    Stream<Api>* const other = others[i];
+    order_.waits_for(main, before[i]);
+    other->before_link = before[i];
     if (other->behind == &main) {
       continue;
     }
@@ -126,14 +128,15 @@ void StreamLinks<Api>::link(Stream<Api>& main, Streams others) noexcept {
 template <class Api>
 void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   const typename Api::Scope scope(driver_, main.context);
-  // Nothing to wait for: and a program that has seen it done must not be told of a wait that is not over yet. Done is
-  // what was submitted before the question.
-  const StreamPoint<Api> point = StreamOrder<Api>::now(main);
+  const StreamPoint<Api> point = order_.now(main);
+  // Nothing to wait for: and a program that has seen it done must not be told of a wait that is not over yet.
   if (Api::query_stream(driver_, main.handle) == Api::kSuccess) {
-    order_.waits_for(main, StreamOrder<Api>::now(other));
     order_.waits_for(other, point);
     return;
   }
+  StreamPoint<Api> place = order_.now(other);
+  // Or another thread put something there when the graph was being launched.
+  const bool only_waits = place == other.before_link;
   typename Api::Status status = Api::kSuccess;
   NativeEvent<Api>* event = end_of(main, &status);
   if (event != nullptr) {
@@ -143,10 +146,13 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
     static_cast<void>(Api::synchronize(driver_, main.handle));
   }
   StreamOrder<Api>::submitted(other);
-  order_.waits_for(main, StreamOrder<Api>::now(other));
-  order_.waits_for(other, StreamOrder<Api>::now(main));
-  if (event != nullptr && status == Api::kSuccess) {
-    keep(&other.end, *event, other);
+  ++place.tail;
+  order_.waits_for(other, point);
+  if (only_waits) {  // what the graph comes after, and the wait, which ends with it
+    order_.waits_for(main, place);
+    if (event != nullptr && status == Api::kSuccess) {
+      keep(&other.end, *event, place);
+    }
   }
 }
 
@@ -155,8 +161,8 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
 template <class Api>
 NativeEvent<Api>* StreamLinks<Api>::end_of(Stream<Api>& main, typename Api::Status* status) noexcept {
   *status = Api::kSuccess;
-  if (main.end.event != nullptr && main.end.tail == StreamOrder<Api>::now(main).tail &&
-      main.end.epoch == order_.epoch()) {
+  const StreamPoint<Api> point = order_.now(main);
+  if (main.end.event != nullptr && main.end.tail == point.tail && main.end.epoch == point.epoch) {
     return main.end.event;
   }
   NativeEvent<Api>* event = events_.take(main.context, status);
@@ -165,17 +171,17 @@ NativeEvent<Api>* StreamLinks<Api>::end_of(Stream<Api>& main, typename Api::Stat
   }
   *status = Api::record_event(driver_, event->handle, main.handle);
   if (*status == Api::kSuccess) {
-    keep(&main.end, *event, main);
+    keep(&main.end, *event, point);
   }
   events_.release(*event);
   return *status == Api::kSuccess ? event : nullptr;
 }
 
 template <class Api>
-void StreamLinks<Api>::keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const Stream<Api>& stream) noexcept {
+void StreamLinks<Api>::keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
   event.references.fetch_add(1, std::memory_order_relaxed);
   release(end);
-  *end = {&event, StreamOrder<Api>::now(stream).tail, order_.epoch()};
+  *end = {&event, point.tail, point.epoch};
   any_end_.store(true, std::memory_order_release);
 }
 
@@ -206,7 +212,7 @@ bool StreamLinks<Api>::only_ends_left(Stream<Api>& stream) noexcept {
     return false;
   }
   const std::lock_guard guard(mutex_);
-  return stream.end.tail == StreamOrder<Api>::now(stream).tail && is_done(stream.end);
+  return stream.end.tail == order_.now(stream).tail && is_done(stream.end);
 }
 
 template <class Api>
@@ -303,12 +309,13 @@ Stream<Api>& StreamLinks<Api>::recording_place(Stream<Api>& stream, NativeEvent<
   }
   const std::lock_guard guard(mutex_);
   Stream<Api>& place = linked && stream.behind != nullptr ? *stream.behind : stream;
+  const StreamPoint<Api> point = order_.now(place);
   typename Api::Status status = Api::kSuccess;
   if (known == nullptr) {
     known = end_of(place, &status);
   }
   if (known != nullptr) {
-    keep(end, *known, place);
+    keep(end, *known, point);
   } else {
     release(end);
   }

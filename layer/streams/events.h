@@ -62,6 +62,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
     }
   }
   const bool timing = event == nullptr || event->timing;
+  backends::StreamPoint<typename L::Api> point;
   const Call call{entry_point, OperationKind::kEventRecord,
                   mix(static_cast<Token>(OperationKind::kEventRecord), timing ? 1 : 0), unholdable};
   auto* known = stream();
@@ -73,7 +74,14 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
         writer.word(timing ? 1 : 0);
         writer.finish();
       },
-      issue,
+      [&] {
+        if (event != nullptr && known != nullptr) {
+          event->set_point({});
+          point = L::runtime().backend->order().now(known->stream);
+          ++point.tail;  // the record itself
+        }
+        return issue();
+      },
       [&](std::uint64_t sequence, bool held) {
         if (event == nullptr) {
           return;
@@ -86,7 +94,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
         event->sequence.store(sequence, std::memory_order_relaxed);
         if (!held) {
           event->recorded_sequence.store(sequence, std::memory_order_relaxed);
-          event->set_point(backends::StreamOrder<typename L::Api>::now(known->stream));
+          event->set_point(point);
           L::runtime().backend->links().drop(&event->end);
         } else {
           event->set_point({});
@@ -119,6 +127,7 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
   }
   const Call call{entry_point, OperationKind::kEventWait, token, unholdable};
   auto* known = stream();
+  backends::StreamPoint<typename L::Api> point;
   return submit<L>(
       call, known,
       [&](capture::OperationWriter& writer, Token whole, bool held) {
@@ -134,10 +143,15 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
         }
         writer.finish();
       },
-      issue,
+      [&] {
+        if (event != nullptr) {
+          point = event->point();
+        }
+        return issue();
+      },
       [&](std::uint64_t, bool held) {
-        if (!held && event != nullptr) {
-          L::runtime().backend->order().waits_for(known->stream, event->point());
+        if (!held && event != nullptr && point == event->point()) {
+          L::runtime().backend->order().waits_for(known->stream, point);
         }
       });
 }

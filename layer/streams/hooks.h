@@ -33,6 +33,7 @@ class Hooks final : public replay::LayerHooks {
     }
     record.recorded_sequence.store(sequence, std::memory_order_relaxed);
     backends::Stream<Api>& stream = backends::Stream<Api>::of(operation.header().queue_handle);
+    const backends::StreamPoint<Api> point = backend.order().now(stream);
     const typename Api::Scope scope(driver, stream.context);
     // If the stream only waits for a graph on another one, the event is recorded there.
     auto* known = event == backends::kNoEvent ? nullptr : &backends::NativeEvent<Api>::of(event);
@@ -43,7 +44,7 @@ class Hooks final : public replay::LayerHooks {
       // work must be: slow and right.
       static_cast<void>(Api::synchronize(driver, place.handle));
     }
-    record.set_point(backends::StreamOrder<Api>::now(stream));
+    record.set_point(point);
   }
 
   /// An event that is recorded several times in a graph is recorded once behind it.

@@ -80,6 +80,18 @@ struct Streams {
     }
   }
   std::vector<std::string> take() { return std::exchange(calls, {}); }
+
+  /// A graph over all of them was launched on the first one. `meanwhile`: what other threads did from the moment it was
+  /// asked what the others hold.
+  template <class Meanwhile>
+  void link(Meanwhile&& meanwhile) {
+    const StreamPoint<CudaApi> before[] = {order.now(two), order.now(three)};
+    meanwhile();
+    links.link(one, others, before);
+  }
+  void link() {
+    link([] {});
+  }
 };
 using Calls = std::vector<std::string>;
 
@@ -88,7 +100,7 @@ using Calls = std::vector<std::string>;
 TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it waited for, no further") {
   CudaStreamOrder::submitted(two);
   CHECK_FALSE(order.covers(one, two));
-  order.waits_for(one, CudaStreamOrder::now(two));
+  order.waits_for(one, order.now(two));
   CHECK(order.covers(one, two));
   CHECK_FALSE(order.covers(two, one));
   CudaStreamOrder::submitted(two);
@@ -96,16 +108,63 @@ TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it w
 }
 
 TEST_CASE_METHOD(Streams, "after a call that may have submitted anything, nothing is known of the order") {
-  order.waits_for(one, CudaStreamOrder::now(two));
+  order.waits_for(one, order.now(two));
   REQUIRE(order.covers(one, two));
   order.forget();
   CHECK_FALSE(order.covers(one, two));
 }
 
+TEST_CASE_METHOD(Streams,
+                 "an event says nothing about what nobody counted after its record, though the wait comes later") {
+  CudaStreamOrder::submitted(two);
+  const StreamPoint<CudaApi> record = order.now(two);
+  order.forget();
+  order.waits_for(one, record);
+  CHECK_FALSE(order.covers(one, two));
+}
+
+TEST_CASE_METHOD(Streams, "what another thread submits while a graph is launched does not come before it") {
+  const bool counted = GENERATE(true, false);
+  CAPTURE(counted);
+  link([&] { counted ? CudaStreamOrder::submitted(two) : order.forget(); });
+  CHECK_FALSE(order.covers(one, two));
+  SECTION("nor when the link becomes a wait") {
+    links.settle(two);
+    CHECK(take() == Calls{"record 1", "wait 2"});
+    CHECK(order.covers(two, one));
+    event_result = CUDA_SUCCESS;
+    CHECK_FALSE(links.only_ends_left(two));
+  }
+  SECTION("nor if the graph is done by then") {
+    query_result = CUDA_SUCCESS;
+    links.settle(two);
+    CHECK(take().empty());
+  }
+  CHECK_FALSE(order.covers(one, two));
+}
+
+TEST_CASE_METHOD(Streams,
+                 "what another thread submits while the end of a stream's work is recorded does not end there") {
+  CUresult status = CUDA_SUCCESS;
+  NativeEvent<CudaApi>* event = events.take(one.context, &status);
+  const StreamPoint<CudaApi> point = order.now(one);
+  event_result = CUDA_SUCCESS;
+  SECTION("nothing is submitted") {
+    links.ended(one, *event, point);
+    CHECK(links.only_ends_left(one));
+  }
+  SECTION("something is") {
+    CudaStreamOrder::submitted(one);
+    links.ended(one, *event, point);
+    CHECK_FALSE(links.only_ends_left(one));
+  }
+  events.release(*event);
+}
+
 TEST_CASE_METHOD(Streams, "graph after graph over the same streams needs no event in between") {
   for (int i = 0; i < 3; ++i) {
     links.settle_for(one, others);
-    links.link(one, others);
+    link();
     CHECK(order.covers(one, two));
   }
   CHECK(take().empty());
@@ -113,7 +172,7 @@ TEST_CASE_METHOD(Streams, "graph after graph over the same streams needs no even
 }
 
 TEST_CASE_METHOD(Streams, "work for a linked stream waits for the graph first, and only that stream does") {
-  links.link(one, others);
+  link();
   links.settle(two);
   CHECK(take() == Calls{"record 1", "wait 2"});
   links.settle(two);
@@ -121,11 +180,14 @@ TEST_CASE_METHOD(Streams, "work for a linked stream waits for the graph first, a
   links.settle(three);
   CHECK(take() == Calls{"wait 3"});
   CHECK_FALSE(links.any());
+  // There is nothing in them but waits for what the first one holds.
+  CHECK(order.covers(one, two));
+  CHECK(order.covers(one, three));
 }
 
 TEST_CASE_METHOD(
     Streams, "before other work for the graph's stream, those linked to it wait: they must not wait for that work") {
-  links.link(one, others);
+  link();
   links.settle(one);
   CHECK(take() == Calls{"record 1", "wait 3", "wait 2"});
   CHECK_FALSE(links.any());
@@ -136,7 +198,7 @@ TEST_CASE_METHOD(Streams, "a graph whose streams are all linked to one of them i
   const std::vector<CudaStream*> without_two{&one, &three};
   const std::vector<CudaStream*> only_three{&three};
   CHECK(links.leader_of(one, others) == &one);  // no links at all
-  links.link(one, others);
+  link();
   CHECK(links.leader_of(one, others) == &one);
   CHECK(links.leader_of(two, without_two) == &one);
   CHECK(links.leader_of(two, only_three) == &two);  // where they are linked to has no part in it
@@ -145,7 +207,7 @@ TEST_CASE_METHOD(Streams, "a graph whose streams are all linked to one of them i
 }
 
 TEST_CASE_METHOD(Streams, "nothing waits for a graph whose stream is idle") {
-  links.link(one, others);
+  link();
   query_result = CUDA_SUCCESS;
   links.settle(two);
   CHECK(take().empty());
@@ -154,7 +216,7 @@ TEST_CASE_METHOD(Streams, "nothing waits for a graph whose stream is idle") {
 }
 
 TEST_CASE_METHOD(Streams, "a graph over other streams settles what it does not contain") {
-  links.link(one, others);
+  link();
   CudaStream* const only[] = {&two};
   links.settle_for(one, only);
   CHECK(take() == Calls{"record 1", "wait 3"});
@@ -165,7 +227,7 @@ TEST_CASE_METHOD(Streams, "a graph over other streams settles what it does not c
 }
 
 TEST_CASE_METHOD(Streams, "any call that may observe a stream settles all") {
-  links.link(one, others);
+  link();
   links.settle_all();
   CHECK(take() == Calls{"record 1", "wait 3", "wait 2"});
   CHECK_FALSE(links.any());
@@ -176,7 +238,7 @@ TEST_CASE_METHOD(Streams, "any call that may observe a stream settles all") {
 TEST_CASE_METHOD(Streams,
                  "an event recorded in a linked stream is recorded behind the graph and its end, without a wait") {
   GraphEnd<CudaApi> end;
-  links.link(one, others);
+  link();
   CHECK(&links.recording_place(two, nullptr, &end) == &one);
   CHECK(take() == Calls{"record 1"});
   CHECK(&links.recording_place(one, nullptr, &end) == &one);
@@ -191,7 +253,7 @@ TEST_CASE_METHOD(Streams, "where a graph is done, what was put behind it is noth
   GraphEnd<CudaApi> end;
   CHECK_FALSE(links.only_ends_left(one));
   CHECK(asked == 0);
-  links.link(one, others);
+  link();
   static_cast<void>(links.recording_place(two, nullptr, &end));
   links.settle_all();
   CHECK_FALSE(links.done(end));
@@ -223,13 +285,13 @@ TEST_CASE_METHOD(Streams, "where a graph is done, what was put behind it is noth
 
 TEST_CASE_METHOD(Streams, "if the driver has no event left, the host waits") {
   record_result = CUDA_ERROR_OUT_OF_MEMORY;
-  links.link(one, others);
+  link();
   links.settle(two);
   CHECK(take() == Calls{"record 1", "synchronize 1"});
 }
 
 TEST_CASE_METHOD(Streams, "a stream that is destroyed leaves no link") {
-  links.link(one, others);
+  link();
   links.forget(one);
   CHECK_FALSE(links.any());
   links.settle(two);

@@ -54,6 +54,13 @@ TEST_CASE("promise 1, same order: two threads take turns on one list") {
   same_everywhere({"handover"}, 0);
 }
 
+TEST_CASE("promise 1, same order: a thread that only waits says nothing about what another one appends meanwhile") {
+  for (const char* extensions : {"", "append"}) {
+    CAPTURE(extensions);
+    same_everywhere({"watched"}, 0, {{"SIM_ZE_EXTENSIONS", extensions}, {"SIM_LINGER", "1"}});
+  }
+}
+
 TEST_CASE("promise 2, host calls cut: regular lists, recorded once and recorded anew, among immediate ones") {
   same_both_ways({"regular_lists"}, 100);
 }

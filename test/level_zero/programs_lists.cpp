@@ -1,6 +1,7 @@
 // Several lists, events between them, regular lists on queues, threads.
 
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "test/level_zero/program.h"
@@ -414,4 +415,50 @@ PROGRAM(child) {
   return std::system(
       "echo child LD_LIBRARY_PATH=${LD_LIBRARY_PATH-none} "
       "ZE_ENABLE_VALIDATION_LAYER=${ZE_ENABLE_VALIDATION_LAYER-none}");
+}
+
+/// Another thread waits again and again for what is in the list, while this one goes on with it.
+PROGRAM(watched) {
+  Device gpu;
+  ze_command_list_handle_t list = gpu.list();
+  std::mutex appending;
+  ze_event_handle_t mine = gpu.event(), watchers = gpu.event();
+  ze_kernel_handle_t mix = gpu.kernel("mix_in");
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  std::atomic<bool> over{false};
+  const auto wait_with = [&](ze_event_handle_t event) {
+    {
+      const std::lock_guard guard(appending);
+      CHECK_ZE(zeCommandListAppendSignalEvent(list, event));
+    }
+    CHECK_ZE(zeEventHostSynchronize(event, kForEver));
+    CHECK_ZE(zeEventHostReset(event));
+  };
+  std::thread watcher([&] {
+    while (!over) {
+      wait_with(watchers);
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      set_mix(mix, i % 2 == 0 ? x : y, i % 2 == 0 ? y : x, kCount, i);
+      const std::lock_guard guard(appending);
+      launch(list, mix);
+    }
+    if (round % 4 == 0) {
+      wait_with(mine);
+    }
+  }
+  over = true;
+  watcher.join();
+  wait_with(mine);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  destroy({mine, watchers});
+  CHECK_ZE(zeKernelDestroy(mix));
+  CHECK_ZE(zeCommandListDestroy(list));
+  gpu.free(x);
+  gpu.free(y);
+  return 0;
 }

@@ -77,6 +77,12 @@ class Generator {
       }
       program_.queues.push_back(kind);
     }
+    program_.shared.assign(count, false);
+    // A command list takes commands of one thread at a time.
+    if (program_.threads > 1 && std::string_view(device_.api()) != "level_zero" && chance(50)) {
+      const unsigned chosen = below(count);
+      program_.shared[chosen] = program_.queues[chosen] != QueueKind::kOutOfOrder;
+    }
   }
   void make_memory() {
     const unsigned count = 3 * static_cast<unsigned>(program_.threads) + below(3);
@@ -153,8 +159,13 @@ class Generator {
         give(i < threads ? i : below(threads), numbers[i], i >= threads);
       }
     };
-    deal(static_cast<int>(program_.queues.size()),
-         [&](unsigned thread, int queue, bool) { owned[thread].queues.push_back(queue); });
+    deal(static_cast<int>(program_.queues.size()), [&](unsigned thread, int queue, bool) {
+      for (unsigned each = 0; each < threads; ++each) {
+        if (each == thread || program_.shared[static_cast<std::size_t>(queue)]) {
+          owned[each].queues.push_back(queue);
+        }
+      }
+    });
     deal(static_cast<int>(program_.memory.size()), [&](unsigned thread, int memory, bool spare) {
       if (spare && chance(15)) {
         for (Owned& each : owned) {
@@ -336,7 +347,9 @@ class Generator {
       case Kind::kReplaceInOrder:
         return program_.in_order[static_cast<std::size_t>(step->to)] &&
                program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kOutOfOrder;
-      case Kind::kReplaceQueue: return program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kDefault;
+      case Kind::kReplaceQueue:
+        return program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kDefault &&
+               !program_.shared[static_cast<std::size_t>(step->queue)];
       default: return true;
     }
   }

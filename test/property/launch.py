@@ -10,6 +10,7 @@ import tempfile
 # Which variables say what the simulated device does (test/sim/core/settings.h).
 SCHEDULE = ("SIM_SEED",)
 LAZY = "SIM_LAZY"
+LINGER = "SIM_LINGER"
 FAIL_AT = ("SIM_FAIL_AT",)
 COUNT = ("SIM_COUNT",)
 VIOLATION = re.compile(r"violation|\[refrain\] error|Sanitizer|runtime error:|terminate called", re.IGNORECASE)
@@ -94,6 +95,8 @@ class Launcher:
         variables.update({name: str(schedule) for name in SCHEDULE})
         if schedule % 5 == 3:  # slow: one in five, of all orders (the seed modulo 3)
             variables[LAZY] = "1"
+        if schedule % 4 == 1:  # threads get between each other's calls
+            variables[LINGER] = "1"
         if settings is not None:
             variables.setdefault("REFRAIN_CAPTURE_FILE", self.file("capture.rfn"))
             variables["REFRAIN_REPORT_FILE"] = self.file("report.json")

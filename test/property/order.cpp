@@ -110,13 +110,19 @@ class Follower {
   }
 
  private:
-  static void merge(std::vector<State>& states, State* now) {
+  void merge(std::vector<State>& states, State* now) const {
     for (State& state : states) {
       now->host.add(state.host);
     }
     for (State& state : states) {
       for (std::size_t i = 0; i < now->queues.size(); ++i) {
-        if (std::exchange(state.queues[i].touched, false)) {
+        if (!std::exchange(state.queues[i].touched, false)) {
+          continue;
+        }
+        if (program_.shared[i]) {
+          now->queues[i].tail.add(state.queues[i].tail);
+          now->queues[i].all.add(state.queues[i].all);
+        } else {
           now->queues[i] = std::move(state.queues[i]);
         }
       }
@@ -256,6 +262,7 @@ class Follower {
         step.kind == Kind::kAskQueue || !recorded ? state_.queues[index].all : instances_[*recorded].after;
     switch (step.kind) {
       case Kind::kAskQueue:
+        step.certain = step.certain && !program_.shared[index];
         // The default queue is done when those that wait for it are, other threads' included.
         if (program_.queues[index] == QueueKind::kDefault) {
           step.certain = step.certain && program_.threads == 1;
@@ -332,8 +339,9 @@ class Follower {
 
   /// One of its own, or the one of its queue.
   int new_event(const Step& step) {
-    const bool in_order = program_.queues[static_cast<std::size_t>(step.queue)] != QueueKind::kOutOfOrder;
-    if (in_order && !own_events_.contains(step.id) &&
+    const auto index = static_cast<std::size_t>(step.queue);
+    const bool in_order = program_.queues[index] != QueueKind::kOutOfOrder;
+    if (in_order && !program_.shared[index] && !own_events_.contains(step.id) &&
         (program_.seed + static_cast<std::uint64_t>(step.queue)) % 3 == 0) {
       return step.queue;
     }

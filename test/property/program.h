@@ -3,7 +3,7 @@
 // what it computes never depends on the schedule.
 //
 // Threads meet between phases; what a thread may use in a phase belongs to it alone then, but for memory that nobody
-// writes in that phase.
+// writes in that phase, and for queues that all threads submit to whenever they like.
 #pragma once
 
 #include <cstdint>
@@ -104,6 +104,7 @@ struct Program {
   std::uint64_t seed = 0;
   int threads = 1;
   std::vector<portable::QueueKind> queues;
+  std::vector<bool> shared;  ///< queues of all threads at once
   std::vector<portable::Place> memory;
   std::vector<bool> in_order;                  ///< memory that is allocated and freed in the order of a queue
   std::vector<std::vector<GraphStep>> graphs;  ///< of the program's own; memory they use is never replaced

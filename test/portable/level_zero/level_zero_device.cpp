@@ -28,6 +28,7 @@ struct Idle {
 
 struct ZeQueue : Queue {
   ze_command_list_handle_t list = nullptr;
+  std::mutex appending;  ///< a list takes commands of one thread at a time
   std::atomic<bool> busy{false};
   std::atomic<std::thread::id> user{};  ///< the thread that appended last
 };
@@ -120,11 +121,13 @@ class Events {
   std::vector<ze_event_handle_t> all_, unused_, replaced_;
 };
 
-/// The wait list and the event of a submission.
+/// The wait list and the event of a submission. While it lives, no other thread appends to the list.
 class Ordered {
  public:
   Ordered(Events& events, Queue* queue, const Order& order)
-      : events_(events), target_(static_cast<ZeEvent*>(order.event)) {
+      : appending_(static_cast<ZeQueue*>(queue)->appending),
+        events_(events),
+        target_(static_cast<ZeEvent*>(order.event)) {
     static_cast<ZeQueue*>(queue)->user.store(std::this_thread::get_id());
     if (!static_cast<ZeQueue*>(queue)->busy.exchange(true)) {
       events.idle.busy_queues.fetch_add(1);
@@ -159,6 +162,7 @@ class Ordered {
   [[nodiscard]] ze_event_handle_t event() const { return event_; }
 
  private:
+  std::lock_guard<std::mutex> appending_;
   Events& events_;
   ZeEvent* target_;
   std::vector<ze_event_handle_t> waits_;
@@ -320,8 +324,10 @@ class ZeDevice : public Device {
     for (Event* each : order.after) {
       wait(queue, each);
     }
-    const Ordered o(events_, queue, {});
-    CALL_ZE(zeCommandListAppendMemoryPrefetch(native(queue), native(what), bytes));
+    {
+      const Ordered o(events_, queue, {});
+      CALL_ZE(zeCommandListAppendMemoryPrefetch(native(queue), native(what), bytes));
+    }
     if (order.event != nullptr) {
       record(queue, order.event);
     }
@@ -391,7 +397,10 @@ class ZeDevice : public Device {
   /// Everything in the list so far.
   void finish(ZeQueue* queue) {
     ze_event_handle_t event = events_.take();
-    CALL_ZE(zeCommandListAppendBarrier(queue->list, event, 0, nullptr));
+    {
+      const std::lock_guard appending(queue->appending);
+      CALL_ZE(zeCommandListAppendBarrier(queue->list, event, 0, nullptr));
+    }
     CALL_ZE(zeEventHostSynchronize(event, kForEver));
     events_.give_back(event);
     // Of another thread's list nobody knows whether more has come meanwhile.

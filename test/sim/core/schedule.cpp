@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <limits>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -367,9 +369,37 @@ OperationRef submit(std::vector<OpenRef> open, Task task, std::span<const Operat
   return made;
 }
 
+/// Now and then, for as long as it takes another thread to do something.
+void linger() {
+  if (!settings().linger || settings().virtual_time) {
+    return;
+  }
+  static std::atomic<std::uint64_t> threads{0};
+  static thread_local std::minstd_rand chance(
+      static_cast<std::uint32_t>(settings().seed * 977 + threads.fetch_add(1, std::memory_order_relaxed) + 1));
+  const auto dice = chance() % 64;
+  if (dice == 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20 + chance() % 200));
+  } else if (dice < 8) {
+    std::this_thread::yield();
+  }
+}
+
+std::unique_lock<std::mutex> take(std::mutex& mutex) {
+  linger();
+  return std::unique_lock(mutex);
+}
+
 }  // namespace
 
-Lock::Lock() : guard(everything().mutex) {}
+Lock::Lock() : guard(take(everything().mutex)) {}
+
+Lock::~Lock() {
+  if (guard.owns_lock()) {
+    guard.unlock();
+  }
+  linger();
+}
 
 OperationRef schedule(const Lock& lock, OpenRef open, Task task, std::span<const OperationRef> after, Signals signals,
                       const void* queue) {

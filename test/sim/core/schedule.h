@@ -23,10 +23,14 @@
 
 namespace sim {
 
-/// The one lock of the device: every call of a face holds it but while it waits, work runs without it.
+/// The one lock of the device: every call of a face holds it but while it waits, work runs without it. With SIM_LINGER
+/// calls take their time before they take it and after they gave it up, so that other threads get in between.
 class Lock {
  public:
   Lock();
+  ~Lock();
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
   std::unique_lock<std::mutex> guard;
 };
 

@@ -15,6 +15,8 @@
 //   SIM_LAZY      1: an operation is done only while the host waits, or asks (one for each query), or after a pause:
 //   what
 //                 nobody waited for stays unfinished
+//   SIM_LINGER    1: calls take their time now and then before and after the driver does what they say, so that other
+//                 threads get in between
 //   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
 //                 waits for ever.
@@ -41,6 +43,7 @@ struct Settings {
   bool unrecorded = false;
   unsigned workers = 1;
   bool lazy = false;
+  bool linger = false;
   bool virtual_time = false;
   Costs costs;
   double patience_s = 20;
