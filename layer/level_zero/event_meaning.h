@@ -63,7 +63,7 @@ class EventMeaning {
     }
   }
 
-  /// The host resets it: before the driver is called.
+  /// The host has reset it.
   void reset_by_host() noexcept {
     std::uint64_t before = word_.load(std::memory_order_relaxed);
     while (state(before) == kSet || state(before) == kOnItsWay) {
@@ -74,7 +74,7 @@ class EventMeaning {
       }
     }
   }
-  /// The host sets it.
+  /// The host is about to set it.
   void set_by_host() noexcept {
     std::uint64_t before = word_.load(std::memory_order_relaxed);
     while (state(before) == kClear || state(before) == kOnItsWay) {

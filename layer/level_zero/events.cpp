@@ -69,7 +69,9 @@ void open_wait(ze_event_handle_t event) noexcept {
 void set_by_host(ze_event_handle_t event, bool set) noexcept {
   if (EventState* known = find_event(event); known != nullptr) {
     known->lane.store(0, std::memory_order_relaxed);
-    set ? known->meaning.set_by_host() : known->meaning.reset_by_host();
+    if (set) {
+      known->meaning.set_by_host();
+    }
   }
   note({event, set ? EventUse::What::kSignal : EventUse::What::kReset});
 }
@@ -324,7 +326,11 @@ ze_result_t wrap::zeEventHostSignal(ze_event_handle_t event) noexcept {
 ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
   HostCall host_call(entry::zeEventHostReset);
   set_by_host(event, false);
-  return host_call.done(next.zeEventHostReset(event));
+  const ze_result_t status = next.zeEventHostReset(event);
+  if (EventState* known = find_event(event); status == ZE_RESULT_SUCCESS && known != nullptr) {
+    known->meaning.reset_by_host();
+  }
+  return host_call.done(status);
 }
 
 ze_result_t wrap::zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) noexcept {
