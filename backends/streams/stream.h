@@ -58,7 +58,7 @@ template <class Api>
 struct GraphEnd {
   NativeEvent<Api>* event = nullptr;  ///< directly behind the work, before any event of the program; one reference
   std::uint64_t tail = 0;             ///< of the stream: its newest submission is the work, or the wait for it
-  std::uint64_t epoch = 0;            ///< see StreamOrder::epoch()
+  std::uint64_t epoch = 0;            ///< see StreamOrder::ends_epoch()
 };
 
 /// What the newest work of a stream comes after, as far as it is remembered: up to which submission of which others.
@@ -141,10 +141,16 @@ class StreamOrder {
  public:
   /// After the driver's call.
   static void submitted(Stream<Api>& stream) noexcept { stream.tail.fetch_add(1, std::memory_order_release); }
+  /// The same for a call that nobody looks at: `handle` as the program gave it.
+  void submitted_unseen(typename Api::StreamHandle handle) noexcept {
+    unseen_[place_of(handle)].fetch_add(1, std::memory_order_release);
+  }
   /// Everything that was submitted to the stream so far.
   [[nodiscard]] StreamPoint<Api> now(const Stream<Api>& stream) const noexcept {
     const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
-    return {&stream, stream.tail.load(std::memory_order_acquire), epoch};
+    const bool by_default = stream.kind == StreamKind::kLegacy || stream.kind == StreamKind::kPerThread;
+    const std::uint64_t unseen = unseen_[by_default ? 0 : place_of(stream.handle)].load(std::memory_order_acquire);
+    return {&stream, stream.tail.load(std::memory_order_acquire) + unseen, epoch};
   }
   /// The newest work of `stream` comes after `point`.
   void waits_for(Stream<Api>& stream, const StreamPoint<Api>& point) noexcept {
@@ -157,13 +163,29 @@ class StreamOrder {
     const StreamPoint<Api> all = now(other);
     return stream.after.knows(all.stream, all.tail, all.epoch);
   }
-  /// Something unknown may submit work anywhere, or has: nothing is known any more. Before and after the driver's call.
+  /// Something unknown may submit work anywhere, or has: nothing is known of the order any more. Before and after the
+  /// driver's call.
   void forget() noexcept { epoch_.fetch_add(1, std::memory_order_acq_rel); }
-  /// Changes with every forget().
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
+  /// What was known to be done, because Refrain put it behind a graph, need not be any more: after a call that may
+  /// have recorded events of the program, or added to streams, where nobody saw it. Not after every call that is
+  /// unknown: while one thread asks for the amount of free memory, another may know, and must be told, that its work is
+  /// done.
+  void forget_ends() noexcept { ends_epoch_.fetch_add(1, std::memory_order_acq_rel); }
+  /// Changes with every forget_ends().
+  [[nodiscard]] std::uint64_t ends_epoch() const noexcept { return ends_epoch_.load(std::memory_order_acquire); }
 
  private:
-  std::atomic<std::uint64_t> epoch_{1};
+  /// Streams may share a place: then less is known than could be. Default streams have several handles, and the first.
+  static constexpr std::size_t kPlaces = 64;
+  [[nodiscard]] static std::size_t place_of(typename Api::StreamHandle handle) noexcept {
+    constexpr std::uintptr_t kLastDefault = 2;
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    return number <= kLastDefault ? 0 : 1 + capture::mix(0, number) % (kPlaces - 1);
+  }
+
+ private:
+  std::atomic<std::uint64_t> epoch_{1}, ends_epoch_{1};
+  std::array<std::atomic<std::uint64_t>, kPlaces> unseen_{};  ///< submissions
 };
 
 }  // namespace refrain::backends

@@ -286,7 +286,8 @@ void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept 
 
 template <class Api>
 void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexcept {
-  order_.forget();  // ends of graphs in it are never asked for again
+  order_.forget();
+  order_.forget_ends();  // ends of graphs in it are never asked for again
   memory_.changed();
   live_.context_gone(context);
   events_.context_gone(context);

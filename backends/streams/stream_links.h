@@ -136,7 +136,8 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   }
   StreamPoint<Api> place = order_.now(other);
   // Or another thread put something there when the graph was being launched.
-  const bool only_waits = place == other.before_link;
+  const bool only_waits = place.tail == other.before_link.tail;
+  const bool known = place == other.before_link;
   typename Api::Status status = Api::kSuccess;
   NativeEvent<Api>* event = end_of(main, &status);
   if (event != nullptr) {
@@ -148,11 +149,12 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   StreamOrder<Api>::submitted(other);
   ++place.tail;
   order_.waits_for(other, point);
-  if (only_waits) {  // what the graph comes after, and the wait, which ends with it
+  // There is what the graph comes after, and the wait, which ends with it.
+  if (known) {
     order_.waits_for(main, place);
-    if (event != nullptr && status == Api::kSuccess) {
-      keep(&other.end, *event, place);
-    }
+  }
+  if (only_waits && event != nullptr && status == Api::kSuccess) {
+    keep(&other.end, *event, place);
   }
 }
 
@@ -162,7 +164,7 @@ template <class Api>
 NativeEvent<Api>* StreamLinks<Api>::end_of(Stream<Api>& main, typename Api::Status* status) noexcept {
   *status = Api::kSuccess;
   const StreamPoint<Api> point = order_.now(main);
-  if (main.end.event != nullptr && main.end.tail == point.tail && main.end.epoch == point.epoch) {
+  if (main.end.event != nullptr && main.end.tail == point.tail && main.end.epoch == order_.ends_epoch()) {
     return main.end.event;
   }
   NativeEvent<Api>* event = events_.take(main.context, status);
@@ -181,7 +183,7 @@ template <class Api>
 void StreamLinks<Api>::keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
   event.references.fetch_add(1, std::memory_order_relaxed);
   release(end);
-  *end = {&event, point.tail, point.epoch};
+  *end = {&event, point.tail, order_.ends_epoch()};
   any_end_.store(true, std::memory_order_release);
 }
 
@@ -202,7 +204,7 @@ void StreamLinks<Api>::drop(GraphEnd<Api>* end) noexcept {
 
 template <class Api>
 bool StreamLinks<Api>::is_done(const GraphEnd<Api>& end) noexcept {
-  return end.event != nullptr && end.epoch == order_.epoch() &&
+  return end.event != nullptr && end.epoch == order_.ends_epoch() &&
          Api::query_event(driver_, end.event->handle) == Api::kSuccess;
 }
 

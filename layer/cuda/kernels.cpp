@@ -64,7 +64,7 @@ struct Launch {
 
 template <class Issue>
 CUresult launch_kernel(const Launch& launch, std::span<const CUlaunchAttribute> given, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, launch.stream, &status, issue)) {
     return status;
   }
   StreamState* stream = find_stream(launch.stream, launch.by_default);

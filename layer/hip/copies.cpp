@@ -22,7 +22,7 @@ Place place_of(const void* address, std::size_t bytes) noexcept {
 template <class Issue>
 hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const void* from, std::size_t bytes,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
+  if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
     return status;
   }
   const Place target = place_of(to, bytes);
@@ -50,7 +50,7 @@ hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const voi
 template <class Value, class Issue>
 hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value value, std::size_t count,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
+  if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
     return status;
   }
   const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));
@@ -123,10 +123,15 @@ UNHELD(hipMemset2DAsync, DefaultStream::kLegacy, kManyDimensions,
 UNHELD(hipMemcpyPeerAsync, DefaultStream::kLegacy, "copies between devices are not recorded",
        (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),
        (to, to_device, from, from_device, bytes, stream))
-UNHELD(hipGraphLaunch, DefaultStream::kLegacy, "it is a graph that the application made itself",
-       (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
-UNHELD(hipGraphLaunch_spt, DefaultStream::kPerThread, "it is a graph that the application made itself",
-       (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
 #undef UNHELD
+
+hipError_t wrap::hipGraphLaunch(hipGraphExec_t graph, hipStream_t stream) noexcept {
+  return launch_own_graph(entry::hipGraphLaunch, stream, DefaultStream::kLegacy,
+                          [&] { return library.hipGraphLaunch(graph, stream); });
+}
+hipError_t wrap::hipGraphLaunch_spt(hipGraphExec_t graph, hipStream_t stream) noexcept {
+  return launch_own_graph(entry::hipGraphLaunch_spt, stream, DefaultStream::kPerThread,
+                          [&] { return library.hipGraphLaunch_spt(graph, stream); });
+}
 
 }  // namespace refrain::layer::hip

@@ -38,11 +38,12 @@ void settle_event(replay::Engine& running, const EventState<Api>& event) noexcep
 }
 
 template <class L, class Find, class Issue>
-StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle, Find&& stream,
-                         unsigned flags, Issue&& issue) noexcept {
+StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
+                         typename L::Api::StreamHandle stream_handle, Find&& stream, unsigned flags,
+                         Issue&& issue) noexcept {
   replay::Engine* running = L::engine();
   auto* event = find_event<L>(handle);
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, &status, issue)) {
     if (event != nullptr) {  // nothing is known of its place
       event->lane.store(0, std::memory_order_relaxed);
       event->set_point({});
@@ -103,9 +104,9 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
 }
 
 template <class L, class Find, class Issue>
-StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typename L::Api::EventHandle handle,
-                       unsigned flags, Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+StatusOf<L> wait_event(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream_handle,
+                       Find&& stream, typename L::Api::EventHandle handle, unsigned flags, Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, &status, issue)) {
     return status;
   }
   replay::Engine* running = L::engine();

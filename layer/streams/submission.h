@@ -35,15 +35,14 @@ template <class L>
   return running != nullptr && !running->anything_held() ? lane : nullptr;
 }
 
-/// Calls the driver without looking at the submission. Its stream is not counted, so nothing is known of the
-/// order of streams any more: not what another thread learnt during the call either.
+/// Calls the driver without looking at the submission, not even for its stream: by the handle alone it is counted that
+/// there is something in it.
 template <class L, class Issue>
-StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
+StatusOf<L> issue_asleep(replay::Lane& lane, typename L::Api::StreamHandle stream, Issue&& issue) noexcept {
   lane.doze();
   L::runtime().backend->links().settle_all();
-  L::runtime().backend->order().forget();
   const StatusOf<L> status = issue();
-  L::runtime().backend->order().forget();
+  L::runtime().backend->order().submitted_unseen(stream);
   return status;
 }
 
@@ -57,14 +56,19 @@ template <class L>
 template <class L, class Issue>
 StatusOf<L> pass_through(const replay::EntryPoint& entry_point, Issue&& issue) noexcept {
   HostCall<L> host_call(entry_point);
-  return host_call.done(issue(), false);
+  const StatusOf<L> status = issue();
+  if (L::runtime().backend != nullptr) {
+    L::runtime().backend->order().forget_ends();
+  }
+  return host_call.done(status, false);
 }
 
 /// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
 template <class L, class Issue>
-bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status, Issue&& issue) noexcept {
+bool short_way(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream, StatusOf<L>* status,
+               Issue&& issue) noexcept {
   if (replay::Lane* lane = sleeping_lane<L>(); lane != nullptr) {
-    *status = issue_asleep<L>(*lane, issue);
+    *status = issue_asleep<L>(*lane, stream, issue);
     return true;
   }
   if (passing<L>()) [[unlikely]] {
@@ -149,11 +153,11 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   return submit<L>(call, stream, describe, issue, [](std::uint64_t, bool) {});
 }
 
-/// A submission that is counted, but never held; `stream` finds the record of its stream.
+/// A submission that is counted, but never held; `stream` finds the record of the stream of `handle`.
 template <class L, class Find, class Issue>
-StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, Find&& stream,
-                          Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why,
+                          typename L::Api::StreamHandle handle, Find&& stream, Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, handle, &status, issue)) {
     return status;
   }
   const Call call{entry_point, kind, mix(static_cast<Token>(kind), reinterpret_cast<std::uint64_t>(&entry_point)), why};
@@ -164,6 +168,21 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
         writer.finish();
       },
       issue);
+}
+
+/// A graph that the program made itself: it may record events, and nobody looks what is in it.
+template <class L, class Find, class Issue>
+StatusOf<L> launch_own_graph(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle, Find&& stream,
+                             Issue&& issue) noexcept {
+  return submit_unheld<L>(entry_point, OperationKind::kOther, "it is a graph that the application made itself", handle,
+                          stream, [&] {
+                            const StatusOf<L> status = issue();
+                            if (L::runtime().backend != nullptr) {
+                              L::runtime().backend->order().forget();
+                              L::runtime().backend->order().forget_ends();
+                            }
+                            return status;
+                          });
 }
 
 }  // namespace refrain::layer::streams

@@ -107,6 +107,26 @@ TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it w
   CHECK_FALSE(order.covers(one, two));
 }
 
+TEST_CASE_METHOD(Streams, "what nobody looked at counts, in its stream") {
+  CudaStreamOrder::submitted(two);
+  order.waits_for(one, order.now(two));
+  order.submitted_unseen(three.handle);
+  CHECK(order.covers(one, two));
+  order.submitted_unseen(two.handle);
+  CHECK_FALSE(order.covers(one, two));
+}
+
+TEST_CASE_METHOD(Streams, "a default stream is one stream, by whichever handle") {
+  two.kind = StreamKind::kLegacy;
+  two.handle = CU_STREAM_LEGACY;
+  for (CUstream handle : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+    order.waits_for(one, order.now(two));
+    REQUIRE(order.covers(one, two));
+    order.submitted_unseen(handle);
+    CHECK_FALSE(order.covers(one, two));
+  }
+}
+
 TEST_CASE_METHOD(Streams, "after a call that may have submitted anything, nothing is known of the order") {
   order.waits_for(one, order.now(two));
   REQUIRE(order.covers(one, two));
@@ -124,16 +144,24 @@ TEST_CASE_METHOD(Streams,
 }
 
 TEST_CASE_METHOD(Streams, "what another thread submits while a graph is launched does not come before it") {
-  const bool counted = GENERATE(true, false);
-  CAPTURE(counted);
-  link([&] { counted ? CudaStreamOrder::submitted(two) : order.forget(); });
+  const std::string meanwhile = GENERATE("submission", "one that nobody looks at", "any call");
+  CAPTURE(meanwhile);
+  link([&] {
+    if (meanwhile == "submission") {
+      CudaStreamOrder::submitted(two);
+    } else if (meanwhile == "any call") {
+      order.forget();
+    } else {
+      order.submitted_unseen(two.handle);
+    }
+  });
   CHECK_FALSE(order.covers(one, two));
   SECTION("nor when the link becomes a wait") {
     links.settle(two);
     CHECK(take() == Calls{"record 1", "wait 2"});
     CHECK(order.covers(two, one));
     event_result = CUDA_SUCCESS;
-    CHECK_FALSE(links.only_ends_left(two));
+    CHECK(links.only_ends_left(two) == (meanwhile == "any call"));
   }
   SECTION("nor if the graph is done by then") {
     query_result = CUDA_SUCCESS;
@@ -271,9 +299,18 @@ TEST_CASE_METHOD(Streams, "where a graph is done, what was put behind it is noth
     CHECK_FALSE(links.done(end));
     CHECK_FALSE(links.only_ends_left(three));
   }
-  SECTION("anything may have been submitted, and events recorded, by a call that is not known") {
+  SECTION("a call that only may have submitted something changes nothing: another thread knows that its work is done") {
     order.forget();
+    CHECK(links.done(end));
+    CHECK(links.only_ends_left(three));
+  }
+  SECTION("a call that may have recorded events where nobody saw it") {
+    order.forget_ends();
     CHECK_FALSE(links.done(end));
+    CHECK_FALSE(links.only_ends_left(three));
+  }
+  SECTION("nobody looked at what was submitted to a stream") {
+    order.submitted_unseen(three.handle);
     CHECK_FALSE(links.only_ends_left(three));
   }
   SECTION("the event is recorded again") {

@@ -306,7 +306,8 @@ TEST_CASE("virtual time and several workers: the same results") {
 
 TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is asked") {
   for (const int seed : {0, 1, 2}) {
-    for (const Words& program : {Words{"implied"}, Words{"implied", "blocking"}}) {
+    for (const Words& program : {Words{"implied"}, Words{"implied", "blocking"}, Words{"implied", "copies"},
+                                 Words{"implied", "allocations"}}) {
       const Result plain = run(program, "plain", seed, {{"SIM_LAZY", "1"}});
       CHECK(plain.output.find("not ready") == std::string::npos);
       CHECK(plain.output.find("too early") == std::string::npos);
@@ -314,7 +315,8 @@ TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is
         CAPTURE(program, mode, seed);
         const long least = mode == "observe" ? 0 : kSanitized ? 50 : 500;
         const Result result = child::run_until_replayed(least, plain.output, [&] {
-          return run(program, mode, seed, {{"SIM_LAZY", "1"}});
+          // The other thread's lane falls asleep.
+          return run(program, mode, seed, {{"SIM_LAZY", "1"}, {"REFRAIN_AWAKE", "100"}});
         });
         check_clean(result);
         CHECK(result.output == plain.output);

@@ -1,6 +1,7 @@
 // Several streams, events, default streams, threads.
 
 #include <atomic>
+#include <string>
 #include <thread>
 
 #include "test/cuda/program.h"
@@ -362,12 +363,14 @@ PROGRAM(short_events) {
   return 0;
 }
 
-/// Work of one stream is known to be done from another one alone; then each event and stream is asked. With an argument
-/// the streams are blocking ones, and the default stream is asked as well: when all is known to be done, and when a
-/// kernel has only just been launched.
+/// Work of one stream is known to be done from another one alone; then each event and stream is asked. "blocking": the
+/// streams are blocking ones, and the default stream is asked as well: when all is known to be done, and when a kernel
+/// has only just been launched. "copies", "allocations": another thread, which has nothing to do with all that, makes
+/// such meanwhile.
 PROGRAM(implied) {
   const Device gpu;
-  const bool blocking = argc > 1;
+  const std::string way = argc > 1 ? argv[1] : "";
+  const bool blocking = way == "blocking";
   const unsigned flags = blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
   CUstream streams[] = {make_stream(flags), make_stream(flags), make_stream(flags)};
   Word* told = pinned(1);
@@ -385,6 +388,24 @@ PROGRAM(implied) {
       std::printf("not ready: question %d\n", asked);
     }
   };
+  std::atomic<bool> over{way != "copies" && way != "allocations"};
+  CUstream beside = make_stream();
+  const CUdeviceptr own = filled(kCount, 5);
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    Word words[kCount] = {};
+    CUdeviceptr made = 0;
+    while (!over) {
+      if (way == "allocations") {
+        CHECK_CU(cuMemAlloc(&made, 64));
+        CHECK_CU(cuMemFree(made));
+      } else {
+        CHECK_CU(cuMemcpyDtoHAsync(words, own, sizeof(words), beside));
+        CHECK_CU(cuStreamSynchronize(beside));
+      }
+      std::this_thread::yield();
+    }
+  });
   for (int round = 0; round < 120; ++round) {
     for (int part = 0; part < 4; ++part) {
       mix_in(streams[0], mix, x, y, kCount, 1);
@@ -431,6 +452,8 @@ PROGRAM(implied) {
     }
     CHECK_CU(cuCtxSynchronize());
   }
+  over = true;
+  other.join();
   std::printf("asked %d times\n", asked);
   print("x", x, kCount);
   print("y", y, kCount);
