@@ -55,6 +55,25 @@ template <class Api>
   }
 }
 
+/// Whether what `query` asks about is done, after what Refrain put there, while nothing else is left (`only_ends`).
+template <class L, class OnlyEnds, class Query>
+[[nodiscard]] bool finish_ends_of(OnlyEnds&& only_ends, Query&& query) noexcept {
+  // Asked for and not waited for: what another thread submits there meanwhile may never end. A device that is so late
+  // has stopped.
+  constexpr auto kPatience = std::chrono::milliseconds(20);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    const bool ends = only_ends();
+    if (query() != L::Api::kNotReady) {
+      return true;
+    }
+    if (!ends || std::chrono::steady_clock::now() > until) {
+      return false;
+    }
+    std::this_thread::yield();
+  }
+}
+
 /// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
 /// handle is invalid), device_id(context, otherwise) (for the capture file) and forget_functions().
 template <class L>
@@ -127,22 +146,9 @@ class StreamTable {
   }
 
  private:
-  /// Whether the stream is done, after what Refrain put there, if nothing else is left.
   [[nodiscard]] static bool finish_end(backends::Stream<Api>& stream) noexcept {
-    // Asked for and not waited for: what another thread submits there meanwhile may never end. A device that is so
-    // late has stopped; the question may be answered with "not ready" then.
-    constexpr auto kPatience = std::chrono::milliseconds(20);
-    const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (true) {
-      const bool only_ends = L::runtime().backend->links().only_ends_left(stream);
-      if (Api::query_stream(L::runtime().driver, stream.handle) != Api::kNotReady) {
-        return true;
-      }
-      if (!only_ends || std::chrono::steady_clock::now() > until) {
-        return false;
-      }
-      std::this_thread::yield();
-    }
+    return finish_ends_of<L>([&] { return L::runtime().backend->links().only_ends_left(stream); },
+                             [&] { return Api::query_stream(L::runtime().driver, stream.handle); });
   }
 
   void forget(State* stream) noexcept;

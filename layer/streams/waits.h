@@ -17,6 +17,16 @@ typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool wait
   return host_call.done(call(), waits);
 }
 
+/// What the program is told where it knows the work done, and only what Refrain put behind it may be missing
+/// (`only_ends`; `query` asks the driver for it and leaves no trace). That is waited for: told once, it has to stay so,
+/// whatever is known later.
+template <class L, class OnlyEnds, class Query, class Call>
+StatusOf<L> told_done(OnlyEnds&& only_ends, Query&& query, Call&& call) noexcept {
+  const bool late = !finish_ends_of<L>(only_ends, query) && only_ends();
+  const StatusOf<L> status = call();
+  return late && status == L::Api::kNotReady ? L::Api::kSuccess : status;
+}
+
 /// Whether an event is done. One that was recorded inside a graph over several streams is recorded behind the whole of
 /// it: the program may know the graph done by another event.
 template <class L, class Query>
@@ -24,8 +34,11 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
                         Query&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
   if (!passing<L>()) {
-    if (const auto* event = find_event<L>(handle); event != nullptr && L::runtime().backend->links().done(event->end)) {
-      return host_call.done(L::Api::kSuccess, false);
+    const auto* event = find_event<L>(handle);
+    const auto only_ends = [event] { return event != nullptr && L::runtime().backend->links().done(event->end); };
+    if (only_ends()) {
+      const auto query = [handle] { return L::Api::query_event(L::runtime().driver, handle); };
+      return host_call.done(told_done<L>(only_ends, query, call), false);
     }
   }
   return host_call.done(call(), false);
@@ -47,8 +60,12 @@ StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Q
     }
     return host_call.done(status, false);
   }
-  if (known != nullptr && L::runtime().backend->links().only_ends_left(known->stream)) {
-    return host_call.done(L::Api::kSuccess, false);
+  const auto only_ends = [known] {
+    return known != nullptr && L::runtime().backend->links().only_ends_left(known->stream);
+  };
+  if (only_ends()) {
+    const auto query = [known] { return L::Api::query_stream(L::runtime().driver, known->stream.handle); };
+    return host_call.done(told_done<L>(only_ends, query, call), false);
   }
   return host_call.done(call(), false);
 }

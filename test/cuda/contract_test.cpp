@@ -307,7 +307,7 @@ TEST_CASE("virtual time and several workers: the same results") {
 TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is asked") {
   for (const int seed : {0, 1, 2}) {
     for (const Words& program : {Words{"implied"}, Words{"implied", "blocking"}, Words{"implied", "copies"},
-                                 Words{"implied", "allocations"}}) {
+                                 Words{"implied", "allocations"}, Words{"implied", "graphs"}}) {
       const Result plain = run(program, "plain", seed, {{"SIM_LAZY", "1"}});
       CHECK(plain.output.find("not ready") == std::string::npos);
       CHECK(plain.output.find("too early") == std::string::npos);

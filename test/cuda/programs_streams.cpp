@@ -366,7 +366,7 @@ PROGRAM(short_events) {
 /// Work of one stream is known to be done from another one alone; then each event and stream is asked. "blocking": the
 /// streams are blocking ones, and the default stream is asked as well: when all is known to be done, and when a kernel
 /// has only just been launched. "copies", "allocations": another thread, which has nothing to do with all that, makes
-/// such meanwhile.
+/// such meanwhile. "graphs": graphs of the program's own are launched between the questions.
 PROGRAM(implied) {
   const Device gpu;
   const std::string way = argc > 1 ? argv[1] : "";
@@ -406,6 +406,15 @@ PROGRAM(implied) {
       std::this_thread::yield();
     }
   });
+  CUgraphExec graph = nullptr;
+  if (way == "graphs") {
+    CUgraph description = nullptr;
+    CHECK_CU(cuStreamBeginCapture(beside, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    mix_in(beside, mix, own, own, kCount, 8);
+    CHECK_CU(cuStreamEndCapture(beside, &description));
+    CHECK_CU(cuGraphInstantiate(&graph, description, 0));
+    CHECK_CU(cuGraphDestroy(description));
+  }
   for (int round = 0; round < 120; ++round) {
     for (int part = 0; part < 4; ++part) {
       mix_in(streams[0], mix, x, y, kCount, 1);
@@ -437,6 +446,14 @@ PROGRAM(implied) {
     }
     ask(cuStreamQuery(streams[0]));
     ask(cuStreamQuery(streams[2]));
+    if (graph != nullptr) {
+      CHECK_CU(cuGraphLaunch(graph, beside));
+      for (CUevent event : {events[1], events[2], events[3]}) {  // told once, it stays so
+        ask(cuEventQuery(event));
+      }
+      ask(cuStreamQuery(streams[0]));
+      ask(cuStreamQuery(streams[2]));
+    }
     if (all) {
       ask(cuStreamQuery(streams[1]));
       ask(cuEventQuery(events[0]));
@@ -454,6 +471,9 @@ PROGRAM(implied) {
   }
   over = true;
   other.join();
+  if (graph != nullptr) {
+    CHECK_CU(cuGraphExecDestroy(graph));
+  }
   std::printf("asked %d times\n", asked);
   print("x", x, kCount);
   print("y", y, kCount);
