@@ -92,7 +92,7 @@ class Collector {
     OperationKind kind;
     bool blocking;
     std::string_view why;
-    auto operator<=>(const Unrecordable&) const = default;
+    auto operator<=>(const Unrecordable&) const = default;  // NOLINT(modernize-use-nullptr): none is there
   };
   struct Sum {
     std::uint64_t runs = 0, submissions = 0, host_ns = 0;
@@ -201,7 +201,7 @@ class Collector {
     if (lines.size() > kShown) {
       finding.details.push_back(fmt::format("and {} more; see --graph {}", lines.size() - kShown, graph.id()));
     } else if (lines.empty()) {
-      finding.details.push_back("which arguments change is not known: the capture was cut short");
+      finding.details.emplace_back("which arguments change is not known: the capture was cut short");
     }
   }
 

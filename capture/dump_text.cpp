@@ -122,7 +122,7 @@ std::string value_text(const ArgumentDescriptor& argument, std::span<const std::
   }
   if (argument.size == 8) {
     const std::uint64_t bits = number();
-    if (const std::string place = places.text(bits); !place.empty()) {
+    if (std::string place = places.text(bits); !place.empty()) {
       return place;
     }
     double real = 0;

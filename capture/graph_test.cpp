@@ -243,7 +243,7 @@ TEST_CASE("building by hand and recording give the same fingerprint") {
   }
   const Fingerprint fingerprint = recorded.builder.finish().fingerprint();
 
-  const auto by_hand = [](std::vector<Token> tokens, std::vector<Pair> edges) {
+  const auto by_hand = [](const std::vector<Token>& tokens, const std::vector<Pair>& edges) {
     Bench bench;
     bench.out_of_order(1);
     for (const Token token : tokens) {

@@ -26,7 +26,7 @@ std::size_t choose_cut(std::span<const std::uint64_t> keys) {
     length += keys[i] == keys[length] ? 1U : 0U;
     border[i + 1] = length;
   }
-  const std::size_t period = count - length;
+  const std::size_t period = std::max<std::size_t>(count - length, 1);  // nothing has none
   if (period <= count / 2) {
     return count / period * period;
   }

@@ -11,7 +11,7 @@ namespace refrain::backends::host {
 
 /// A buffer, image or allocation. Kept alive by whoever may still use it.
 struct Memory {
-  explicit Memory(std::size_t size_) : size(size_), data(new std::byte[size_]()) {}
+  explicit Memory(std::size_t bytes) : size(bytes), data(new std::byte[bytes]()) {}
   std::size_t size;
   std::unique_ptr<std::byte[]> data;
   std::size_t element = 0;  // images only

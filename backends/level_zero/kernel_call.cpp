@@ -93,7 +93,7 @@ ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& op
     return status;
   }
   const auto groups_of = [&](int dimension) {
-    return static_cast<std::uint32_t>(operation.words()[static_cast<std::size_t>(words::kGlobal + dimension)] /
+    return static_cast<std::uint32_t>(operation.words()[words::kGlobal + static_cast<std::size_t>(dimension)] /
                                       local[dimension]);
   };
   const ze_group_count_t groups = {groups_of(0), groups_of(1), groups_of(2)};

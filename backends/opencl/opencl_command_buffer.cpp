@@ -226,8 +226,7 @@ cl_int OpenClCommandBuffer::record(const capture::Graph& graph, std::span<const 
         }
       }
       std::ranges::sort(after);
-      const auto repeated = std::ranges::unique(after);
-      after.erase(repeated.begin(), repeated.end());
+      after.erase(std::unique(after.begin(), after.end()), after.end());
       if (silent && after.size() < 2) {
         behind[node] = after;
       } else {

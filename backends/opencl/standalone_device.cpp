@@ -36,7 +36,7 @@ class OpenClDevice : public StandaloneDevice {
     info_.driver = text_of(driver, device, CL_DRIVER_VERSION);
   }
   ~OpenClDevice() override {
-    release_memory();
+    OpenClDevice::release_memory();
     for (const auto& [key, kernel] : kernels_) {
       backend_.forget_function(key);
       (void)d_.clReleaseKernel(kernel);

@@ -217,7 +217,7 @@ bool can_be_preloaded(const std::string& library, const char* api) {
 }  // namespace
 
 std::string find_layer() {
-  const std::string layer = find_library(kLayerFile);
+  std::string layer = find_library(kLayerFile);
   if (layer.find(':') != std::string::npos) {
     throw std::runtime_error("the path " + layer +
                              " contains a ':', which separates layers in OPENCL_LAYERS; install elsewhere");

@@ -28,7 +28,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string file(const std::string& name, const std::string& content, mode_t mode = 0755) const {
-    const std::string path = (path_ / name).string();
+    std::string path = (path_ / name).string();
     std::ofstream(path, std::ios::binary) << content;
     ::chmod(path.c_str(), mode);
     return path;
