@@ -171,6 +171,15 @@ class StreamOrder {
   /// unknown: while one thread asks for the amount of free memory, another may know, and must be told, that its work is
   /// done.
   void forget_ends() noexcept { ends_epoch_.fetch_add(1, std::memory_order_acq_rel); }
+  /// From now on the program's own graphs may record events of the program.
+  void graphs_record_events() noexcept { graphs_record_events_.store(true, std::memory_order_release); }
+  /// After the launch of a graph of the program's own.
+  void own_graph_launched() noexcept {
+    if (graphs_record_events_.load(std::memory_order_acquire)) {
+      forget();
+      forget_ends();
+    }
+  }
   /// Changes with every forget_ends().
   [[nodiscard]] std::uint64_t ends_epoch() const noexcept { return ends_epoch_.load(std::memory_order_acquire); }
 
@@ -186,6 +195,7 @@ class StreamOrder {
  private:
   std::atomic<std::uint64_t> epoch_{1}, ends_epoch_{1};
   std::array<std::atomic<std::uint64_t>, kPlaces> unseen_{};  ///< submissions
+  std::atomic<bool> graphs_record_events_{false};
 };
 
 }  // namespace refrain::backends

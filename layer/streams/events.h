@@ -43,6 +43,9 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
                          Issue&& issue) noexcept {
   replay::Engine* running = L::engine();
   auto* event = find_event<L>(handle);
+  if (flags != 0 && L::runtime().backend != nullptr) {  // "external" while a stream is captured: a node of the graph
+    L::runtime().backend->order().graphs_record_events();
+  }
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, &status, issue)) {
     if (event != nullptr) {  // nothing is known of its place
       event->lane.store(0, std::memory_order_relaxed);

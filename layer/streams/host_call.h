@@ -75,6 +75,11 @@ inline bool may_submit(const char* name) noexcept {
   return false;
 }
 
+/// Whether a function may give a graph of the program's own a node that records an event.
+inline bool makes_record_node(const char* name) noexcept {
+  return std::strstr(name, "GraphAddEventRecordNode") != nullptr || std::strstr(name, "GraphAddNode") != nullptr;
+}
+
 /// For HOST stubs.
 template <class L>
 void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
@@ -89,6 +94,9 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
     L::runtime().backend->order().forget();
     if (may_submit(entry_point.name)) {
       L::runtime().backend->order().forget_ends();
+    }
+    if (makes_record_node(entry_point.name)) {
+      L::runtime().backend->order().graphs_record_events();
     }
     print_wanted_report(*running);
   }

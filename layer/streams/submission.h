@@ -170,7 +170,7 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
       issue);
 }
 
-/// A graph that the program made itself: it may record events, and nobody looks what is in it.
+/// A graph that the program made itself: nobody looks what is in it.
 template <class L, class Find, class Issue>
 StatusOf<L> launch_own_graph(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle, Find&& stream,
                              Issue&& issue) noexcept {
@@ -178,8 +178,7 @@ StatusOf<L> launch_own_graph(const replay::EntryPoint& entry_point, typename L::
                           stream, [&] {
                             const StatusOf<L> status = issue();
                             if (L::runtime().backend != nullptr) {
-                              L::runtime().backend->order().forget();
-                              L::runtime().backend->order().forget_ends();
+                              L::runtime().backend->order().own_graph_launched();
                             }
                             return status;
                           });
