@@ -15,7 +15,6 @@ namespace refrain::layer::hip {
 namespace {
 
 using backends::hip::ImageLayouts;
-using backends::hip::KernelLayout;
 using LayoutsRef = std::shared_ptr<const ImageLayouts>;
 
 /// A fat binary of the program: read when a kernel of it is launched for the first time, as it stays where it is.

@@ -72,7 +72,7 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
   if (size == 0) {
     return to;
   }
-  const std::uint32_t words = (size - 1) / kWord;
+  const std::size_t words = (size - 1) / kWord;
   std::memset(to + words * kWord, 0, kWord);
   std::memcpy(to, from, size);
   return to + (words + 1) * kWord;
