@@ -18,8 +18,8 @@ class EventMeaning {
   /// A command that signals the event is about to be submitted.
   class Signal {
     friend class EventMeaning;
-    std::uint64_t word = 0;
-    bool only_one = false;
+    std::uint64_t word_ = 0;
+    bool only_one_ = false;
   };
   /// Before the driver is called, or the command is held.
   [[nodiscard]] Signal begin_signal() noexcept {
@@ -27,19 +27,19 @@ class EventMeaning {
     while (!word_.compare_exchange_weak(before, next(before, kUnknown), std::memory_order_acq_rel)) {
     }
     Signal signal;
-    signal.word = next(before, kUnknown);
-    signal.only_one = state(before) == kClear;
+    signal.word_ = next(before, kUnknown);
+    signal.only_one_ = state(before) == kClear;
     return signal;
   }
   /// After it was submitted: when it has set the event, the first `covers` commands of `list` are done. Null: that says
   /// nothing about any list. Without this (the driver refused the command), nothing will ever be known of the event.
   void signals(const Signal& signal, backends::ImmediateList* list, std::uint64_t covers) noexcept {
-    if (!signal.only_one) {
+    if (!signal.only_one_) {
       return;
     }
     list_.store(list, std::memory_order_relaxed);
     covers_.store(covers, std::memory_order_relaxed);
-    std::uint64_t expected = signal.word;
+    std::uint64_t expected = signal.word_;
     word_.compare_exchange_strong(expected, next(expected, kOnItsWay), std::memory_order_acq_rel);
   }
 
