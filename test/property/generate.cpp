@@ -222,6 +222,7 @@ class Generator {
       wait.kind = dice < 3 ? Kind::kWaitQueue : dice < 5 ? Kind::kWaitDevice : Kind::kRead;
       wait.queue = one_of(owned.queues);
       wait.from = one_of(owned.readable);
+      wait.to = owned.memory.front();  // not used, but looked up
       wait.id = next_id_++;
       block.steps.push_back(wait);
     }
