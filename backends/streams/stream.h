@@ -39,12 +39,13 @@ struct NativeEvent;
 template <class Api>
 struct Stream;
 
-/// A place in a stream: behind its first `tail` submissions, and behind nothing that is not counted if `epoch` is still
-/// the same (StreamOrder). An event that is recorded behind the place comes after all that; so the place is asked for
-/// before the driver is called, for other threads may submit while the call lasts.
+/// A place in a stream: behind what had been submitted then, if `epoch` is still the same (StreamOrder). An event that
+/// is recorded behind the place comes after all that; so the place is asked for before the driver is called, for other
+/// threads may submit while the call lasts.
 template <class Api>
 struct StreamPoint {
   const Stream<Api>* stream = nullptr;
+  /// One more with each submission, and another one with what nobody looked at. Only good for comparing.
   std::uint64_t tail = 0;
   std::uint64_t epoch = 0;
 
@@ -150,7 +151,8 @@ class StreamOrder {
     const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
     const bool by_default = stream.kind == StreamKind::kLegacy || stream.kind == StreamKind::kPerThread;
     const std::uint64_t unseen = unseen_[by_default ? 0 : place_of(stream.handle)].load(std::memory_order_acquire);
-    return {&stream, stream.tail.load(std::memory_order_acquire) + unseen, epoch};
+    // Side by side, not as a sum: they are read one after the other, and one of each must not look like two of one.
+    return {&stream, stream.tail.load(std::memory_order_acquire) + (unseen << kTailBits), epoch};
   }
   /// The newest work of `stream` comes after `point`.
   void waits_for(Stream<Api>& stream, const StreamPoint<Api>& point) noexcept {
@@ -186,13 +188,13 @@ class StreamOrder {
  private:
   /// Streams may share a place: then less is known than could be. Default streams have several handles, and the first.
   static constexpr std::size_t kPlaces = 64;
+  static constexpr unsigned kTailBits = 40;  ///< weeks of submissions
   [[nodiscard]] static std::size_t place_of(typename Api::StreamHandle handle) noexcept {
     constexpr std::uintptr_t kLastDefault = 2;
     const auto number = reinterpret_cast<std::uintptr_t>(handle);
     return number <= kLastDefault ? 0 : 1 + capture::mix(0, number) % (kPlaces - 1);
   }
 
- private:
   std::atomic<std::uint64_t> epoch_{1}, ends_epoch_{1};
   std::array<std::atomic<std::uint64_t>, kPlaces> unseen_{};  ///< submissions
   std::atomic<bool> graphs_record_events_{false};
