@@ -302,7 +302,7 @@ TEST_CASE_METHOD(Fixture, "finish waits for work that another thread unblocks") 
 TEST_CASE_METHOD(Fixture, "images, rectangles, fills and pointers") {
   const Handle image = backend.add_image(4, 8, 4);
   const Handle other = backend.add_image(4, 8, 4);
-  const Handle buffer = backend.add_buffer(16);  // 2 by 2, of 4 bytes
+  const Handle buffer = backend.add_buffer(std::size_t{2} * 2 * 4);
   const std::uint32_t colour[4] = {1, 2, 3, 4};
   REQUIRE(backend
               .issue(records.make(OperationKind::kFillImage, {1, 1, 0, 2, 2, 1},

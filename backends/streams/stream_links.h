@@ -135,9 +135,9 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
     return;
   }
   StreamPoint<Api> place = order_.now(other);
-  // Or another thread put something there when the graph was being launched.
-  const bool only_waits = place.tail == other.before_link.tail;
-  const bool known = place == other.before_link;
+  // Else another thread put something there while the graph was being launched.
+  const bool nothing_new = place.tail == other.before_link.tail;
+  const bool certain = place == other.before_link;  // no call may have done so unseen, either
   typename Api::Status status = Api::kSuccess;
   NativeEvent<Api>* event = end_of(main, &status);
   if (event != nullptr) {
@@ -150,10 +150,10 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   ++place.tail;
   order_.waits_for(other, point);
   // There is what the graph comes after, and the wait, which ends with it.
-  if (known) {
+  if (certain) {
     order_.waits_for(main, place);
   }
-  if (only_waits && event != nullptr && status == Api::kSuccess) {
+  if (nothing_new && event != nullptr && status == Api::kSuccess) {
     keep(&other.end, *event, place);
   }
 }

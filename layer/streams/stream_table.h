@@ -63,11 +63,10 @@ template <class L, class OnlyEnds, class Query>
   constexpr auto kPatience = std::chrono::milliseconds(20);
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (true) {
-    const bool ends = only_ends();
     if (query() != L::Api::kNotReady) {
       return true;
     }
-    if (!ends || std::chrono::steady_clock::now() > until) {
+    if (!only_ends() || std::chrono::steady_clock::now() > until) {
       return false;
     }
     std::this_thread::yield();

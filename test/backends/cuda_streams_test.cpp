@@ -107,6 +107,19 @@ TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it w
   CHECK_FALSE(order.covers(one, two));
 }
 
+TEST_CASE_METHOD(Streams, "launches of the program's graphs say nothing of its events, unless those may record some") {
+  const std::uint64_t before = order.ends_epoch();
+  order.waits_for(one, order.now(two));
+  order.own_graph_launched();
+  CHECK(order.covers(one, two));
+  CHECK(order.ends_epoch() == before);
+  order.graphs_record_events();
+  CHECK(order.covers(one, two));
+  order.own_graph_launched();
+  CHECK_FALSE(order.covers(one, two));
+  CHECK(order.ends_epoch() != before);
+}
+
 TEST_CASE_METHOD(Streams, "what nobody looked at counts, in its stream") {
   CudaStreamOrder::submitted(two);
   order.waits_for(one, order.now(two));
