@@ -169,6 +169,7 @@ class Lane {
   void note_program_time() noexcept;
   void choose_lengths(std::uint64_t each) noexcept;
   void suit_lengths() noexcept;
+  void forgive() noexcept;
   void start_lengths() noexcept;
   [[nodiscard]] std::uint32_t longest_chunk() const noexcept;
   void let_graphs_rest(bool rest);

@@ -42,6 +42,12 @@ constexpr std::uint64_t kSlow = 6'000;
 constexpr std::uint32_t kSlowGrowth = 4;
 constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
 constexpr std::uint64_t kRarely = 512;  ///< submissions between two times that the limit for holding came
+/// A busy machine takes the processor away several times in a row: only the third time is the program's own doing.
+constexpr std::uint32_t kTooOften = 3;
+/// Submissions after which chunks that were made shorter may be longer again, the first time; then four times as many,
+/// and so on (shifts): lengths that change are new graphs.
+constexpr std::uint64_t kForgiven = 32768;
+constexpr std::uint32_t kForgivenLater = 2, kForgivenLast = 20;
 /// Fewer than so many were held when the limit came: a pause, if it does not come at nearly every submission.
 constexpr std::uint32_t kHardlyAny = 4;
 constexpr std::uint64_t kNearlyEvery = 8;
@@ -94,12 +100,17 @@ void Lane::note_program_time() noexcept {
     const std::uint64_t since = sequence_ - std::exchange(state.expired_at, sequence_);
     const std::uint64_t chosen_for = state.chunks_for_ns.load(std::memory_order_relaxed);
     if (chosen_for != 0 && since > (held < kHardlyAny ? kNearlyEvery : kRarely)) {
+      state.expired_often = 1;
       return;  // some program pauses now and then
     }
     if (chosen_for != 0 && held >= kHardlyAny) {
-      // The program does not take the same time everywhere. Never more again: lengths that change are new graphs.
-      state.fitting = std::min(state.fitting, held * 3 / 4);
-      choose_lengths(chosen_for);
+      // The program does not take the same time everywhere.
+      if (++state.expired_often >= kTooOften) {
+        const std::uint32_t longest = std::max(state.ways[0].most, state.ways[1].most);
+        state.expired_often = 0;
+        state.fitting = std::min(state.fitting, std::max(held * 3 / 4, longest / 2));
+        choose_lengths(chosen_for);
+      }
       return;
     }
     state.expired_ns = std::max(state.expired_ns, std::min(limit / held, kNoProgramTime));
@@ -121,7 +132,19 @@ void Lane::note_program_time() noexcept {
   if (state.program_times.add(spent)) {
     suit_lengths();
     state.expired_ns /= 2;
+    forgive();
   }
+}
+
+/// Chunks that were made shorter because the limit for holding came may be longer again if it has not come for long.
+void Lane::forgive() noexcept {
+  State& state = *state_;
+  if (state.fitting == kAnyLength || sequence_ - state.expired_at < kForgiven << state.forgiven) {
+    return;
+  }
+  state.forgiven = std::min(state.forgiven + kForgivenLater, kForgivenLast);
+  state.fitting = kAnyLength;
+  choose_lengths(state.chunks_for_ns.load(std::memory_order_relaxed));
 }
 
 void Lane::suit_lengths() noexcept {

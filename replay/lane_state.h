@@ -121,6 +121,8 @@ struct LaneCounters {
 /// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
 inline constexpr std::uint32_t kWaysOfOne = 3;
 
+inline constexpr std::uint32_t kAnyLength = ~0U;
+
 /// Neither the first length of chunks nor their growth was set by the user.
 [[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
@@ -156,8 +158,11 @@ struct Lane::State {
   std::uint64_t expired_ns = 0;  ///< the program's time between two submissions when a hold expired; fades
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
   std::uint64_t expired_at = 0;                ///< sequence number when that was last noticed
-  std::uint32_t fitting = ~0U;  ///< longest chunk that the limit for holding leaves time for, as far as it is known
-  std::uint32_t queues = 1;     ///< of which something was held at once, as far as it matters
+  std::uint32_t expired_often = 0;             ///< how often in a row that was soon after the last time
+  std::uint32_t fitting =
+      kAnyLength;              ///< longest chunk that the limit for holding leaves time for, as far as it is known
+  std::uint32_t forgiven = 0;  ///< see Lane::forgive()
+  std::uint32_t queues = 1;    ///< of which something was held at once, as far as it matters
   std::uint32_t chunks_for_queues = 1;
   ChunkLengths lengths;                         ///< what settings and backend want
   bool lengths_free;                            ///< neither the first length nor the growth was set by the user

@@ -8,7 +8,6 @@ import statistics
 import sys
 import time
 
-SETTLE = 5  # iterations in front of those measured in a turn
 BATCH = 10  # iterations between two waits when not every iteration is waited for
 
 
@@ -58,9 +57,10 @@ def run(case, name, wait, options):
 
 
 def in_turns(case, name, wait, options):
-    """For a program that compares ways of submitting: a line of standard input, such as "layer sync 0.1", asks for that many
-    seconds of iterations by that route (routes.cpp), "sync" or "batch"; each is answered by a line of JSON. What is not
-    measured goes first: the caches have seen something else meanwhile. With --cpu the thread stays on one processor."""
+    """For a program that compares ways of submitting: a line of standard input, such as "layer sync 3", asks for that many
+    iterations by that route (routes.cpp), "sync" or, waiting after each tenth only, "batch"; each is answered by a line of
+    JSON. One iteration, or batch, goes first and is not counted: the caches have seen something else meanwhile. With --cpu the
+    thread stays on one processor."""
     for synchronous in (True, False):  # the latter has fewer waits, and so fewer spans that Refrain's gate can compare
         measure(case.step, wait, options.warmup * (1 if synchronous else 2), synchronous)
     if options.cpu is not None:
@@ -68,15 +68,12 @@ def in_turns(case, name, wait, options):
     routes = getattr(ctypes.CDLL(None), "routes_use", None)
     print(json.dumps({"case": name, "ready": True}), flush=True)
     for line in sys.stdin:
-        route, kind, seconds = line.split()
+        route, kind, count = line.split()
         if routes is not None and routes(route.encode()) != 0:
             sys.exit(f"no route {route}")
         synchronous = kind == "sync"
-        settle = measure(case.step, wait, SETTLE if synchronous else BATCH, synchronous)
-        count = max(SETTLE, int(float(seconds) * 1e6 / statistics.median(settle)))
-        times = measure(case.step, wait, count, synchronous)
-        low = sorted(times)[(len(times) - 1) // 4]
-        print(json.dumps({"median_us": statistics.median(times), "low_us": low}), flush=True)
+        measure(case.step, wait, 1, synchronous)
+        print(json.dumps({"us": statistics.median(measure(case.step, wait, int(count), synchronous))}), flush=True)
 
 
 def main(description, cases, wait, extra=None):

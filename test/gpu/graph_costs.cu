@@ -14,13 +14,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "graph_costs [--part single | --part plans | --part stalls] [--host-ns N] [--branches B] [--repeat N]\n"
+    "graph_costs [--part single | --part plans | --part stalls | --part growth] [--host-ns N] [--branches B] [--repeat "
+    "N]\n"
     "            [--plans 100;50,50;8,16,32,44]\n"
     "  single    instantiating, launching, updating and destroying graphs of 1 to 1000 nodes; events\n"
     "  plans     so many kernels as graphs of these lengths one after the other, after N ns of host time for each "
     "kernel,\n"
     "            and a wait; with B branches every graph forks and joins\n"
-    "  stalls    how late another thread's launches are while graphs are built";
+    "  stalls    how late another thread's launches are while graphs are built\n"
+    "  growth    the same while more and more graphs are there: which of them took much longer than usual";
 
 __global__ void tiny(unsigned long long* cell, unsigned value) {
   if (threadIdx.x == 0) atomicAdd(cell, static_cast<unsigned long long>(value));
@@ -217,6 +219,61 @@ class Costs {
     }
   }
 
+  /// Graphs that stay, one after the other, while another thread launches: the driver takes memory for them now and
+  /// then.
+  void growth() {
+    for (const int nodes : {16, 64, 128}) {
+      std::vector<Graph> graphs(static_cast<std::size_t>(std::max(16, 6000 / nodes)));
+      for (Graph& graph : graphs) build(&graph, nodes);
+      std::atomic<double> longest{0};
+      std::atomic<bool> stop{false};
+      std::thread other([&] {
+        cudaStream_t own = nullptr;
+        CHECK_CUDA(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+        for (int i = 1; !stop; ++i) {
+          const auto start = Clock::now();
+          tiny<<<1, 32, 0, own>>>(cells_, 1u);
+          longest = std::max(longest.load(), since(start));
+          if (i % 256 == 0) CHECK_CUDA(cudaStreamSynchronize(own));
+        }
+        CHECK_CUDA(cudaStreamDestroy(own));
+      });
+      spin(20'000);
+      for (int round = 0; round < 2; ++round) {
+        std::vector<double> instantiated, uploaded, stalled;
+        for (Graph& graph : graphs) {
+          longest = 0;
+          auto start = Clock::now();
+          CHECK_CUDA(cudaGraphInstantiate(&graph.executable, graph.graph, 0));
+          instantiated.push_back(since(start));
+          start = Clock::now();
+          CHECK_CUDA(cudaGraphUpload(graph.executable, stream_));
+          uploaded.push_back(since(start));
+          CHECK_CUDA(cudaStreamSynchronize(stream_));
+          spin(50);
+          stalled.push_back(longest);
+        }
+        const double usual = gpu_test::median(instantiated), usual_upload = gpu_test::median(uploaded);
+        std::string odd;
+        for (std::size_t i = 0; i < graphs.size(); ++i) {
+          if (instantiated[i] > 2 * usual || uploaded[i] > 3 * usual_upload || stalled[i] > 200) {
+            odd += (odd.empty() ? "[" : ", [") + std::to_string(i) + ", " +
+                   std::to_string(static_cast<int>(instantiated[i])) + ", " +
+                   std::to_string(static_cast<int>(uploaded[i])) + ", " + std::to_string(static_cast<int>(stalled[i])) +
+                   "]";
+          }
+        }
+        std::printf(
+            "{\"graphs\": %zu, \"nodes\": %d, \"round\": %d, \"instantiate\": %.1f, \"upload\": %.1f, "
+            "\"stalled\": %.1f, \"odd\": [%s]}\n",  // each: number, instantiated, uploaded, longest launch
+            graphs.size(), nodes, round, usual, usual_upload, gpu_test::median(stalled), odd.c_str());
+        for (Graph& graph : graphs) CHECK_CUDA(cudaGraphExecDestroy(std::exchange(graph.executable, nullptr)));
+      }
+      stop = true;
+      other.join();
+    }
+  }
+
   /// One thread launches a kernel every few microseconds, this one does something with graphs.
   void stalls() {
     stall("nothing", 0, [] { spin(1000); });
@@ -310,5 +367,6 @@ int main(int argc, char** argv) {
   if (part == "single") costs.single();
   if (part == "plans") costs.plans(plans, host_ns, branches);
   if (part == "stalls") costs.stalls();
+  if (part == "growth") costs.growth();
   return 0;
 }

@@ -1,6 +1,7 @@
 """PyTorch, CuPy and JAX, unmodified: the same outputs, and for PyTorch the share of the possible gain."""
 import os
 import sys
+import time
 
 import harness
 import turns
@@ -8,12 +9,12 @@ from harness import DEFAULT, HERE, MODES
 
 GATE_OFF = MODES["replay"]
 TORCH_CASES = ("encoder", "mlp", "elementwise", "adam")
-TURN_SECONDS = 0.06
-# What is shown: the process, and the route that it goes by. "again" shows what cannot be told apart.
-MEASURED = {"plain": ("default", "driver"), "refrain": ("default", "layer"), "again": ("default", "driver"),
-            "no-op": ("default", "noop"), "plain, observe": ("observe", "driver"), "observe": ("observe", "layer"),
-            "graph": ("graph", "driver")}
-GRAPH_ROUNDS = 3  # the hand-made graph is shown, and compared with nothing
+# A turn is so short because the machine's speed changes by half within a second: iterations that wait, and one batch.
+TURN_ITERATIONS = {True: 3, False: 10}
+LEAST_ROUNDS = 5
+# What is compared, round by round: the process's routes. "again" shows what cannot be told apart.
+COMPARED = {"plain": "driver", "refrain": "layer", "no-op": "noop", "again": "driver"}
+OBSERVED = {"plain, observe": "driver", "observe": "layer"}
 LEAST_GAIN = 0.02  # of plain: less than that cannot be told from nothing
 
 
@@ -68,11 +69,14 @@ def run_torch(results, options):
             if process.answer(timeout=240) is None:
                 results.problem(f"torch {case}, {kind}: {process.why()}")
         for synchronous in (True, False):
-            times = take_turns(processes, MEASURED, synchronous, options.torch_rounds)
-            if times is None:
+            seconds = options.torch_seconds
+            times = take_turns(processes["default"], COMPARED, synchronous, seconds)
+            observed = take_turns(processes["observe"], OBSERVED, synchronous, seconds / 4)
+            graph = take_turns(processes["graph"], {"graph": "driver"}, synchronous, 0)
+            if None in (times, observed, graph):
                 results.problem(f"torch {case}: a process ended")
                 break
-            show_gain(results, case, synchronous, times)
+            show_gain(results, case, synchronous, times | observed | graph)
         for kind, process in processes.items():
             process.close()
             if process.report:
@@ -90,53 +94,47 @@ def start_torch(case, arguments=(), **more):
                         case, *arguments], **more)
 
 
-def take_turns(processes, measured, synchronous, rounds):
-    """Each turn's answer (case_runner.py), for each of `measured`: name → (process, route). None if a process ended."""
+def take_turns(process, measured, synchronous, seconds):
+    """Each turn's microseconds, for each of `measured`: name → route; rounds for so long. None if the process ended."""
     found = {name: [] for name in measured}
-    for number in range(rounds):
+    end = time.monotonic() + seconds
+    number = 0
+    while number < LEAST_ROUNDS or time.monotonic() < end:
         names = list(measured)
         names = names[number % len(names):] + names[:number % len(names)]  # nobody always follows the same one
         for name in names if number % 2 == 0 else reversed(names):
-            kind, route = measured[name]
-            if kind == "graph" and number >= GRAPH_ROUNDS:
-                continue
-            answer = processes[kind].measure(route, synchronous, TURN_SECONDS)
-            if answer is None:
+            us = process.measure(measured[name], synchronous, TURN_ITERATIONS[synchronous])
+            if us is None:
                 return None
-            found[name].append(answer)
+            found[name].append(us)
+        number += 1
     return found
 
 
-def ratios(times, one, other, of="median_us"):
-    """How much `one` is of `other`, round by round: the median, and the quartiles."""
-    values = sorted(a[of] / b[of] for a, b in zip(times[one], times[other]))
-    return tuple(values[round(part * (len(values) - 1))] for part in (0.5, 0.25, 0.75))
-
-
-def middle(turns):
-    return harness.median([turn["median_us"] for turn in turns])
+def ratios(times, one, other):
+    """How much `one` is of `other`, round by round: the median, the quartiles, and how far the median may be off (its standard
+    error, were the rounds independent)."""
+    values = sorted(a / b for a, b in zip(times[one], times[other]))
+    median, low, high = (values[round(part * (len(values) - 1))] for part in (0.5, 0.25, 0.75))
+    return median, low, high, 1.253 * (high - low) / 1.349 / len(values) ** 0.5
 
 
 def show_gain(results, case, synchronous, times):
     """Ratios are medians over the rounds, in each of which everybody had a turn."""
     name = f"{case}, {'sync' if synchronous else 'no sync'}"
-    for of in ("median_us", "low_us"):
-        results.figure("torch", f"{name}, {of}", {kind: [round(turn[of], 1) for turn in column]
-                                                  for kind, column in times.items()})
+    results.figure("torch", name, {kind: [round(us, 1) for us in column] for kind, column in times.items()})
     kinds = ("plain", "refrain", "no-op", "graph")
-    results.row("torch", f"{name}: {', '.join(kinds)}",
-                f"{', '.join(f'{middle(times[kind]):.0f}' for kind in kinds)} us")
-    refrain, low, high = ratios(times, "refrain", "plain")
+    results.row("torch", f"{name}: {', '.join(kinds)} ({len(times['plain'])} rounds)",
+                f"{', '.join(f'{harness.median(times[kind]):.0f}' for kind in kinds)} us")
+    refrain, low, high, error = ratios(times, "refrain", "plain")
     saved = 1 - ratios(times, "no-op", "plain")[0]
     if saved < LEAST_GAIN:
         results.row("torch", "  share of (plain - no-op)", f"nothing to gain ({100 * saved:.1f} % of plain)")
     else:
         results.row("torch", "  share of (plain - no-op)", f"{100 * (1 - refrain) / saved:.0f} % of {100 * saved:.1f} %",
                     ">= 80 %", (1 - refrain) / saved >= 0.8)
-    results.row("torch", "  Refrain / plain (quartiles)", f"{refrain:.3f} ({low:.3f} to {high:.3f})", "<= 1.01", refrain <= 1.01)
-    # A turn's lower quartile: what disturbs the machine for a moment is not in it.
-    results.row("torch", "  the same of each turn's fastest quarter, again / plain",
-                f"{ratios(times, 'refrain', 'plain', 'low_us')[0]:.3f}, {ratios(times, 'again', 'plain', 'low_us')[0]:.3f}")
+    results.row("torch", "  Refrain / plain (quartiles; error)", f"{refrain:.3f} ({low:.3f} to {high:.3f}; {error:.3f})",
+                "<= 1.01", refrain <= 1.01)
     results.row("torch", "  plain again / plain, observe / plain", f"{ratios(times, 'again', 'plain')[0]:.3f}, "
                 f"{ratios(times, 'observe', 'plain, observe')[0]:.3f}")
 

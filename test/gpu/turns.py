@@ -35,13 +35,15 @@ class Turns:
         except queue.Empty:
             return None
 
-    def measure(self, route, synchronous, seconds):
+    def measure(self, route, synchronous, iterations):
+        """Microseconds of one iteration; None if the program ended."""
         try:
-            self._process.stdin.write(f"{route} {'sync' if synchronous else 'batch'} {seconds}\n")
+            self._process.stdin.write(f"{route} {'sync' if synchronous else 'batch'} {iterations}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             return None
-        return self.answer(timeout=60 + 10 * seconds)
+        answer = self.answer(timeout=60)
+        return None if answer is None else answer["us"]
 
     def why(self):
         """What it said last on standard error."""

@@ -101,6 +101,19 @@ TEST_CASE("chunks that are not filled before work has to be submitted become sho
   CHECK(run.replayed > 0.7);
 }
 
+TEST_CASE("what a busy machine does does not make chunks short for ever") {
+  Program program = make_program(Kind::kConstant, 40'000, 1000, 100);
+  program.stolen = 3'000'000;
+  env::Settings settings;
+  settings.report = false;
+  const RunResult run = run_engine(program, h200_cold(), settings, 400'000, 0);
+  INFO(run.report);
+  const nlohmann::json report = nlohmann::json::parse(run.report);
+  CHECK(report["expired"].get<int>() >= 12);  // it did happen
+  CHECK(report["replayed"].get<double>() / report["launches"].get<double>() > 8);
+  CHECK(run.replayed > 0.9);
+}
+
 // Each graph over several queues costs the device more: too long ones are as bad as too many.
 TEST_CASE("a fork and join of hundreds of short launches is divided well") {
   GridChoice choice;

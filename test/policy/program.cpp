@@ -44,7 +44,8 @@ Ns Program::own_time(std::uint64_t span, std::size_t call) const noexcept {
     return 0;
   }
   if (kind != Kind::kFramework) {
-    return before_call + (call % 8 == 7 ? pause : 0);
+    const bool is_stolen = stolen != 0 && span % kBetweenStolen < 3 && call == calls.size() / 2;
+    return before_call + (call % 8 == 7 ? pause : 0) + (is_stolen ? stolen : 0);
   }
   // A call takes 0.6 to 1.4 times as long as usual, one in 64 five times; and whole phases of 16 spans up to a tenth
   // more or less.

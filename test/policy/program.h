@@ -43,12 +43,15 @@ struct Program {
   Ns before_call = 0;        ///< own time before each call …
   Ns before_wait = 0;        ///< … and before the wait
   Ns pause = 0;              ///< own time besides, before every eighth call
+  /// A busy machine: so long the program does not run, once in each of the first three of kBetweenStolen spans.
+  Ns stolen = 0;
 
   /// Own time before the call with this index of the span with this number. The same mean over all kNoisySpans.
   [[nodiscard]] Ns own_time(std::uint64_t span, std::size_t call) const noexcept;
   /// The scalar argument of a launch.
   [[nodiscard]] std::uint64_t argument(std::uint64_t span, const Call& call) const noexcept;
 };
+inline constexpr std::uint64_t kBetweenStolen = 512;
 /// After so many spans the noise of kFramework comes again.
 inline constexpr std::uint64_t kNoisySpans = 256;
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches);
