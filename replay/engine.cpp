@@ -161,7 +161,9 @@ void Engine::settle_lane(std::uint64_t number) noexcept {
 }
 
 void Engine::settle_others() noexcept {
-  if (!anything_held()) {
+  const Lane* const mine = Lane::current;
+  const bool only_mine = one_lane_holds() && mine != nullptr && mine->held_count_.load(std::memory_order_relaxed) != 0;
+  if (!anything_held() || only_mine) {
     return;
   }
   const std::lock_guard lock(shared_->lanes_mutex);

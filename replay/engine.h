@@ -58,6 +58,8 @@ class Engine {
   /// True if any lane holds work. One relaxed load: for the fast path of host calls.
   [[nodiscard]] bool anything_held() const noexcept { return held_lanes_.load(std::memory_order_relaxed) != 0; }
 
+  [[nodiscard]] bool one_lane_holds() const noexcept { return held_lanes_.load(std::memory_order_relaxed) == 1; }
+
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
   /// *another* lane is flushed. Cheap if there is none. Must not be called with a lane's lock held.
   void settle(QueueSlot& queue) noexcept {

@@ -228,6 +228,19 @@ class Program {
              const char* unholdable = nullptr, capture::WaitRef wait = 0) {
     submitted.push_back({queue_.info.id, buffer, scalar, false});
     Lane& lane = engine_.lane();
+    if (const OperationView known = lane.expected(); known) {
+      ++asked;
+      const bool same = promise == 0 && unholdable == nullptr && wait == 0 && known.header().function == function &&
+                        known.header().queue == queue_.info.id && known.handle_of(0) == buffer &&
+                        known.handle_of(1) == scalar;
+      if (int error = 0; same && lane.hold_expected(&error)) {
+        ++expected;
+        return error;
+      }
+      if (!same) {
+        lane.surprised();
+      }
+    }
     engine_.settle(queue_);
     const capture::Token token = capture::mix(function + 1, queue_.info.role + 17) | 1U;
     const auto describe = [&](capture::OperationWriter writer) {
@@ -267,6 +280,8 @@ class Program {
 
   std::vector<Arrived> submitted;
   std::uint64_t issue_cost_ns = 0;
+  int asked = 0;     ///< submissions that had to be compared with what was expected
+  int expected = 0;  ///< that were held because they were what was expected
 
  private:
   Engine& engine_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "replay/engine.h"
 #include "replay/partition.h"
@@ -105,8 +106,8 @@ std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
 std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, const env::Settings& settings,
                                               backends::Backend& backend, std::string* why) {
   auto result = std::make_unique<Executable>();
-  result->recorded_ = occurrence;
-  const Occurrence& own = result->recorded_;
+  result->recorded_ = std::make_shared<Occurrence>(occurrence);
+  const Occurrence& own = *result->recorded_;
 
   capture::GraphBuilder builder;
   for (const auto& queue : own.queues) {
@@ -193,11 +194,11 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
 }
 
 bool Executable::matches(std::span<const OperationView> operations) const noexcept {
-  if (dead_ || operations.size() != recorded_.size()) {
+  if (dead_ || operations.size() != recorded_->size()) {
     return false;
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (!same_work(recorded_.operation(i), operations[i])) {
+    if (!same_work(recorded_->operation(i), operations[i])) {
       return false;
     }
   }
@@ -232,7 +233,7 @@ bool same_objects(const OperationView& a, const OperationView& b) noexcept {
 }  // namespace
 
 bool Executable::update(std::span<const OperationView> operations) noexcept {
-  if (dead_ || !can_update_ || operations.size() != recorded_.size()) {
+  if (dead_ || !can_update_ || operations.size() != recorded_->size()) {
     return false;
   }
   try {
@@ -242,7 +243,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
     for (std::size_t index = 0; index < parts_.size(); ++index) {
       updates_[index].clear();
       for (const NodeIndex node : parts_[index].nodes) {
-        const OperationView known = recorded_.operation(node);
+        const OperationView known = recorded_->operation(node);
         if (same_work(known, operations[node])) {
           continue;
         }
@@ -265,16 +266,19 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
       }
       begun = true;
     }
+    if (std::exchange(lent_, false)) {  // what was lent stays as it is
+      recorded_ = std::make_shared<Occurrence>(*recorded_);
+    }
     for (const auto& part : updates_) {
       for (const backends::NodeUpdate& change : part) {
         const auto fresh = change.operation.comparable();
-        std::memcpy(recorded_.storage.data() + recorded_.offsets[change.node] + sizeof(capture::OperationHeader),
+        std::memcpy(recorded_->storage.data() + recorded_->offsets[change.node] + sizeof(capture::OperationHeader),
                     fresh.data(), fresh.size());
       }
     }
     hash_known_ = hash_known_ && total == 0;
     if (objects_changed) {
-      objects_ = named_objects(recorded_);
+      objects_ = named_objects(*recorded_);
     }
     return true;
   } catch (...) {
@@ -287,8 +291,8 @@ std::uint64_t Executable::hash() const noexcept {
   if (!hash_known_) {
     try {
       std::vector<OperationView> views;
-      for (std::size_t i = 0; i < recorded_.size(); ++i) {
-        views.push_back(recorded_.operation(i));
+      for (std::size_t i = 0; i < recorded_->size(); ++i) {
+        views.push_back(recorded_->operation(i));
       }
       hash_ = arguments_hash(views);
       hash_known_ = true;
@@ -385,7 +389,7 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
 
 std::size_t Executable::memory() const noexcept {
   // A recorded node costs a command object and a kernel object in the driver: 2 KiB is a fair guess.
-  return recorded_.storage.size() * 2 + native_nodes_ * 2048;
+  return recorded_->storage.size() * 2 + native_nodes_ * 2048;
 }
 
 }  // namespace refrain::replay

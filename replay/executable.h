@@ -56,6 +56,12 @@ class Executable {
   /// Returns the first error of an operation that was issued eagerly, else 0.
   int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
 
+  /// The operations with the arguments that it holds now. An update changes nothing in what was lent.
+  [[nodiscard]] std::shared_ptr<const Occurrence> lend() noexcept {
+    lent_ = true;
+    return recorded_;
+  }
+
   /// The arguments_hash() of what it holds now.
   [[nodiscard]] std::uint64_t hash() const noexcept;
   /// After an update to operations whose hash is known already.
@@ -85,7 +91,8 @@ class Executable {
   };
 
   capture::Graph graph_;
-  Occurrence recorded_;
+  std::shared_ptr<Occurrence> recorded_;  ///< never null once it is built
+  bool lent_ = false;
   std::vector<Part> parts_;
   std::vector<capture::ObjectId> objects_;
   std::vector<std::vector<backends::NodeUpdate>> updates_;  ///< per part; keeps its memory

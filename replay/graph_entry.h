@@ -79,6 +79,12 @@ class GraphEntry {
   /// graphs, whatever the launch of one costs.
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                       std::uint64_t hold_ns, bool proven);
+  /// The operations with the arguments that the next launch probably has; null if nobody knows.
+  [[nodiscard]] std::shared_ptr<const Occurrence> expected() noexcept {
+    const std::lock_guard guard(mutex_);
+    const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
+    return likely == GraphVariants::kNone ? nullptr : variants_[likely].lend();
+  }
   /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
   template <class Use>
   bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {

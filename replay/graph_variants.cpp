@@ -10,7 +10,7 @@ using capture::OperationView;
 /// Comparing is dear: arguments may have kilobytes, and those of two instances may differ in the last byte only. So
 /// only the one that is expected is compared without further ado: where arguments take turns, instances do.
 std::size_t GraphVariants::find(std::span<const OperationView> operations, std::uint64_t* hash) {
-  const std::size_t likely = variants_.size() == 1 ? 0 : launched_ == kNone ? kNone : variants_[launched_].next;
+  const std::size_t likely = expected();
   if (likely != kNone && variants_[likely].executable->matches(operations)) {
     return likely;
   }

@@ -24,6 +24,10 @@ class GraphVariants {
   /// The one with exactly these arguments, or kNone. `hash`: of the arguments, once it was needed, else 0.
   [[nodiscard]] std::size_t find(std::span<const capture::OperationView> operations, std::uint64_t* hash);
   [[nodiscard]] bool known(std::uint64_t hash) const noexcept;
+  /// The one that will be launched next if everything is as it was, or kNone.
+  [[nodiscard]] std::size_t expected() const noexcept {
+    return variants_.size() == 1 ? 0 : launched_ == kNone ? kNone : variants_[launched_].next;
+  }
   /// The one to change: rather one whose arguments have not come back since it got them, and the one that was used
   /// longest ago. kNone if all of them still run and cannot be changed meanwhile.
   [[nodiscard]] std::size_t changeable() const noexcept;

@@ -68,6 +68,9 @@ class HeldWindow {
   void start_large() noexcept { growth_limit_ = options_.chunk_cap; }
 
   [[nodiscard]] std::uint32_t held() const noexcept { return held_; }
+  [[nodiscard]] Holding holding() const noexcept {
+    return held_ == 0 ? Holding{} : Holding{chunk_, held_, range_.length()};
+  }
   [[nodiscard]] const Following& following() const noexcept { return following_; }
   [[nodiscard]] const std::vector<Action>& actions() const noexcept { return actions_; }
 

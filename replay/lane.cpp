@@ -46,6 +46,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->replaying = env::replays(settings);
   state_->standstill = engine.shared().standstill.get();
+  state_->expectation.possible = state_->replaying && settings.mode == env::Mode::kReplay;
   state_->next_timed = kTimedEach;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
   state_->awake_for = awake_for(settings);
@@ -108,6 +109,7 @@ void Lane::look_at_unseen() noexcept {
   if (held_count_.load(std::memory_order_acquire) != 0) {
     state.mutex.lock();
     state.locked_by_owner = true;
+    caught_up();
   }
   state.counters.submissions.add();
   state.queue = submission.queue;
@@ -368,6 +370,9 @@ capture::OperationWriter Lane::writer() noexcept {
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }
+  if (state.expectation.possible) {
+    expect();
+  }
   state.locked_by_owner = false;
   state.mutex.unlock();
   state.leaves();
@@ -434,10 +439,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
   const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;
   int error = 0;
   try {
-    std::unique_lock lock(state.mutex, std::defer_lock);
-    if (was_holding) {
-      lock.lock();
-    }
+    const HeldLock lock(*this, was_holding);
     state.cut_by.add(entry_point.name);
     for (const Action& action : state.matcher.cut()) {
       note_error(apply(action));

@@ -111,6 +111,25 @@ class Lane {
   [[nodiscard]] capture::OperationWriter writer() noexcept;
   /// After kHold and the description. Returns the driver's error if launching or flushing failed.
   int hold() noexcept;
+  // Where the next submission is known beforehand, and is the one that was expected, a lane needs nothing but that: a
+  // program that runs much code of its own finds hardly anything of the long way in the processor's caches.
+  //
+  //   if (lane.expected()) {
+  //     if (<the submission is that one, queue and arguments included> && lane.hold_expected(&error)) return error;
+  //     lane.surprised();                            // only if it is another one
+  //   }
+  //
+  /// The record of the submission that is expected next, in a queue for which this lane holds work already. Null if
+  /// none is. What it names may have been destroyed, unless hold_expected() says yes.
+  [[nodiscard]] capture::OperationView expected() const noexcept {
+    return capture::OperationView(expected_.load(std::memory_order_relaxed));
+  }
+  /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles. False:
+  /// it is to be submitted as any other.
+  bool hold_expected(int* error) noexcept;
+  /// What comes is not what was expected.
+  void surprised() noexcept;
+
   /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
   /// flushed; the caller issues the operation itself and then calls issued().
   void abandon() noexcept;
@@ -145,10 +164,14 @@ class Lane {
  private:
   friend class Engine;
   friend struct ClosedLanes;
+  class HeldLock;
   Verdict look_at(const Submission& submission) noexcept;
   void take_over(QueueSlot& queue) noexcept;
   int issued_now(int status, std::uint32_t host_ns) noexcept;
   void issue_all_held();
+  void expect() noexcept;
+  void catch_up();
+  void caught_up() noexcept;
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
   bool begin_hold();
@@ -194,6 +217,8 @@ class Lane {
   std::uint64_t number_;
   std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
   bool wants_time_ = false;
+  /// Written with the lock held; not null only while something is held.
+  std::atomic<const std::byte*> expected_{nullptr};
   std::atomic<std::uint32_t> held_count_{0};
   std::atomic<std::uint64_t> first_held_{0};
   std::unique_ptr<State> state_;

@@ -43,10 +43,7 @@ void Lane::take_over(QueueSlot& queue) noexcept {
   state.tracked_chunk = kNoChunk;
   const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;
   try {
-    std::unique_lock lock(state.mutex, std::defer_lock);
-    if (was_holding) {
-      lock.lock();
-    }
+    const HeldLock lock(*this, was_holding);
     state.cut_by.add("another thread's work in the same queue");
     for (const Action& action : state.matcher.cut(kHandover, false)) {
       note_error(apply(action));

@@ -226,7 +226,7 @@ void Lane::flush(bool expired) noexcept {
     return;
   }
   try {
-    const std::lock_guard guard(state.mutex);
+    const HeldLock guard(*this);
     if (held_count_.load(std::memory_order_relaxed) == 0) {
       return;
     }

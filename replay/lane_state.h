@@ -127,6 +127,21 @@ inline constexpr std::uint32_t kAnyLength = ~0U;
 [[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
 
+/// What a lane holds without having looked at it, because it was expected: see Lane::expected().
+struct Expectation {
+  bool possible = false;  ///< in this mode
+  // The lane's own thread's:
+  std::shared_ptr<const Occurrence> occurrence;  ///< what expected() points into
+  const std::byte* end = nullptr;                ///< of its records
+  bool met = false;                              ///< since something was expected
+  std::uint32_t disappointments = 0;             ///< in a row
+  std::uint32_t pause = 0;                       ///< submissions before anything is expected again
+  // Guarded by the lane's lock:
+  const std::byte* first = nullptr;  ///< of those that were met and are not among the held records yet
+  std::uint32_t noted = 0;           ///< their number
+  std::uint64_t sequence = 0;        ///< the first one's
+};
+
 struct Lane::State {
   State(const MatcherOptions& options, std::uint32_t last, bool free)
       : matcher(options),
@@ -148,6 +163,7 @@ struct Lane::State {
   std::atomic<std::uint64_t> held_since_ns{0};
   std::vector<std::pair<void (*)(capture::Handle), capture::Handle>> deferred;
   WindowEvents window;
+  Expectation expectation;
   Action pending;  ///< launch to be done when the newest operation is described
   bool has_pending = false;
   std::uint64_t left_ns = 0;     ///< when the layer was left after a sampled submission; 0: not now
@@ -236,6 +252,28 @@ struct Lane::State {
   void stretch_ends(std::uint64_t sequence) noexcept {
     alone += one_is_too_few && sequence == stretch_first && hopeless() == hopeless_then ? 1 : 0;
   }
+};
+
+/// The lock of everything that is held, after what was only noted so far is held like the rest: to be taken before any
+/// of it is looked at.
+class Lane::HeldLock {
+ public:
+  explicit HeldLock(Lane& lane, bool wanted = true) noexcept : mutex_(wanted ? &lane.state().mutex : nullptr) {
+    if (mutex_ != nullptr) {
+      mutex_->lock();
+      lane.caught_up();
+    }
+  }
+  ~HeldLock() {
+    if (mutex_ != nullptr) {
+      mutex_->unlock();
+    }
+  }
+  HeldLock(const HeldLock&) = delete;
+  HeldLock& operator=(const HeldLock&) = delete;
+
+ private:
+  LaneLock* mutex_;
 };
 
 /// Totals of lanes whose threads ended.

@@ -37,6 +37,9 @@ const Following& Matcher::following() const noexcept {
 std::uint32_t Matcher::held() const noexcept {
   return impl_->follower.window().held();
 }
+Holding Matcher::holding() const noexcept {
+  return impl_->follower.window().holding();
+}
 void Matcher::set_initial_mode(ChunkMode mode) noexcept {
   impl_->follower.chunks().set_initial_mode(mode);
 }

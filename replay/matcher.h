@@ -48,6 +48,13 @@ struct Following {
   ChunkMode mode = ChunkMode::kPass;  ///< the mode this occurrence was entered with
 };
 
+/// The chunk that everything held belongs to.
+struct Holding {
+  ChunkId chunk = kNoChunk;  ///< kNoChunk: nothing is held
+  std::uint32_t count = 0;   ///< operations of it that are held: its first ones
+  std::uint32_t length = 0;  ///< operations it has
+};
+
 /// One way to divide a stretch between two cuts into chunks.
 struct ChunkLengths {
   std::uint32_t first = 8;   ///< operations in the first chunk after a cut
@@ -105,6 +112,8 @@ class Matcher {
 
   /// Number of operations held after the last call.
   [[nodiscard]] std::uint32_t held() const noexcept;
+  /// Which ones, after feed().
+  [[nodiscard]] Holding holding() const noexcept;
 
   /// Called with the mode new chunks start with (default kTrack). The detection benchmark uses kHold.
   void set_initial_mode(ChunkMode mode) noexcept;

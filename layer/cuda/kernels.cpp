@@ -62,21 +62,36 @@ struct Launch {
   void** extra;
 };
 
+[[gnu::always_inline]] inline streams::Launch any_launch(const Launch& launch, const Attributes& attributes) noexcept {
+  const bool in_buffer = launch.parameters == nullptr && launch.extra != nullptr;
+  return {launch.entry_point,
+          handle_of(launch.function),
+          launch.grid,
+          launch.block,
+          launch.shared_bytes,
+          launch.parameters,
+          in_buffer ? streams::buffer_of(launch.extra, CU_LAUNCH_PARAM_END) : std::span<const std::byte>(),
+          attributes.known() ? nullptr : kUnknownAttribute,
+          std::as_bytes(attributes.all())};
+}
+
 template <class Issue>
-CUresult launch_kernel(const Launch& launch, std::span<const CUlaunchAttribute> given, Issue&& issue) noexcept {
+[[gnu::always_inline]] inline CUresult launch_kernel(const Launch& launch, std::span<const CUlaunchAttribute> given,
+                                                     Issue&& issue) noexcept {
   if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, launch.stream, &status, issue)) {
     return status;
+  }
+  if (streams::expects()) {  // everything else is put together anew behind this, for the compiler to keep in registers
+    CUresult status = CUDA_SUCCESS;
+    const Attributes attributes(given);
+    if (streams::hold_expected<CudaLayer>(any_launch(launch, attributes), launch.stream, launch.by_default, &status)) {
+      return status;
+    }
   }
   StreamState* stream = find_stream(launch.stream, launch.by_default);
   const FunctionState* function = find_function(launch.function);
   const Attributes attributes(given);
-  const bool in_buffer = launch.parameters == nullptr && launch.extra != nullptr;
-  return streams::launch_kernel<CudaLayer>(
-      {launch.entry_point, handle_of(launch.function), launch.grid, launch.block, launch.shared_bytes,
-       launch.parameters,
-       in_buffer ? streams::buffer_of(launch.extra, CU_LAUNCH_PARAM_END) : std::span<const std::byte>(),
-       attributes.known() ? nullptr : kUnknownAttribute, std::as_bytes(attributes.all()), attributes.token()},
-      stream, function, issue);
+  return streams::launch_kernel<CudaLayer>(any_launch(launch, attributes), attributes.token(), stream, function, issue);
 }
 
 template <class Issue>

@@ -9,6 +9,7 @@
 #include "env/settings.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
+#include "layer/streams/stream_table.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::cuda {
@@ -42,6 +43,7 @@ struct CudaLayer {
                             const capture::OperationView& operation) noexcept;
   static void on_hold(CUresult /*status*/) noexcept {}
   static void on_held_error(CUresult /*status*/) noexcept {}
+  static bool is_stream(const backends::CudaStream& known, CUstream handle, streams::DefaultStream by_default) noexcept;
   static bool describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept;
   static ObjectId device_id(CUcontext context, ObjectId otherwise);
   static void forget_functions() noexcept;

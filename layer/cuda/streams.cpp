@@ -32,6 +32,18 @@ std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
   return cuda::name_of_function(function);
 }
 
+bool CudaLayer::is_stream(const backends::CudaStream& known, CUstream handle,
+                          streams::DefaultStream by_default) noexcept {
+  const auto value = handle_of(handle);
+  if (value > 2) [[likely]] {
+    return known.handle == handle;
+  }
+  const bool legacy = value == 1 || (value == 0 && by_default == streams::DefaultStream::kLegacy);
+  CUcontext context = nullptr;
+  return legacy && known.kind == backends::StreamKind::kLegacy && driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS &&
+         context == known.context;
+}
+
 bool CudaLayer::describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept {
   using backends::StreamKind;
   const backends::CudaDriver& calls = cuda::runtime.driver;

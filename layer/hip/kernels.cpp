@@ -23,18 +23,21 @@ hipError_t launch_programs(const replay::EntryPoint& entry_point, const void* fu
   if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
     return status;
   }
-  return streams::launch_kernel<HipLayer>(
-      {entry_point,
-       handle_of(function),
-       grid_of(grid),
-       grid_of(block),
-       static_cast<unsigned>(shared_bytes),
-       parameters,
-       {},
-       shared_bytes > ~0U ? "it asks for more shared memory than there is" : unholdable,
-       std::as_bytes(std::span(&kProgramsFunction, 1)),
-       kProgramsFunction},
-      find_stream(stream, by_default), find_function(function), issue);
+  const streams::Launch launch{entry_point,
+                               handle_of(function),
+                               grid_of(grid),
+                               grid_of(block),
+                               static_cast<unsigned>(shared_bytes),
+                               parameters,
+                               {},
+                               shared_bytes > ~0U ? "it asks for more shared memory than there is" : unholdable,
+                               std::as_bytes(std::span(&kProgramsFunction, 1))};
+  if (hipError_t status = hipSuccess;
+      streams::expects() && streams::hold_expected<HipLayer>(launch, stream, by_default, &status)) {
+    return status;
+  }
+  return streams::launch_kernel<HipLayer>(launch, kProgramsFunction, find_stream(stream, by_default),
+                                          find_function(function), issue);
 }
 
 /// `hipModuleLaunchKernel` and its like.
@@ -46,18 +49,22 @@ hipError_t launch_modules(const replay::EntryPoint& entry_point, hipFunction_t f
     return status;
   }
   const bool in_buffer = parameters == nullptr && extra != nullptr;
-  return streams::launch_kernel<HipLayer>(
-      {entry_point,
-       handle_of(function),
-       grid,
-       block,
-       static_cast<unsigned>(shared_bytes),
-       parameters,
-       in_buffer ? streams::buffer_of(extra, HIP_LAUNCH_PARAM_END) : std::span<const std::byte>(),
-       shared_bytes > ~0U ? "it asks for more shared memory than there is" : unholdable,
-       {},
-       0},
-      find_stream(stream, DefaultStream::kLegacy), find_function(function), issue);
+  const streams::Launch launch{
+      entry_point,
+      handle_of(function),
+      grid,
+      block,
+      static_cast<unsigned>(shared_bytes),
+      parameters,
+      in_buffer ? streams::buffer_of(extra, HIP_LAUNCH_PARAM_END) : std::span<const std::byte>(),
+      shared_bytes > ~0U ? "it asks for more shared memory than there is" : unholdable,
+      {}};
+  if (hipError_t status = hipSuccess;
+      streams::expects() && streams::hold_expected<HipLayer>(launch, stream, DefaultStream::kLegacy, &status)) {
+    return status;
+  }
+  return streams::launch_kernel<HipLayer>(launch, 0, find_stream(stream, DefaultStream::kLegacy),
+                                          find_function(function), issue);
 }
 
 const char* const kEvents = "the launch records events of its own, or has flags";

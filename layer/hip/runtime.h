@@ -58,6 +58,7 @@ struct HipLayer {
                             const capture::OperationView& operation) noexcept;
   static void on_hold(hipError_t status) noexcept;
   static void on_held_error(hipError_t status) noexcept;
+  static bool is_stream(const backends::Stream<Api>& known, hipStream_t handle, DefaultStream by_default) noexcept;
   static bool describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept;
   static ObjectId device_id(int device, ObjectId otherwise);
   static void forget_functions() noexcept;

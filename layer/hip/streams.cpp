@@ -19,6 +19,15 @@ int current_device() noexcept {
 
 }  // namespace
 
+bool HipLayer::is_stream(const backends::Stream<Api>& known, hipStream_t handle, DefaultStream by_default) noexcept {
+  const auto value = handle_of(handle);
+  if (value > 2) [[likely]] {
+    return known.handle == handle;
+  }
+  const bool legacy = value == 1 || (value == 0 && by_default == DefaultStream::kLegacy);
+  return legacy && known.kind == backends::StreamKind::kLegacy && current_device() == known.context;
+}
+
 bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept {
   using backends::StreamKind;
   const backends::HipDriver& driver = hip::runtime.driver;

@@ -19,7 +19,6 @@ struct Launch {
   std::span<const std::byte> buffer;  ///< the parameters in one piece, if they came like that
   const char* unholdable = nullptr;   ///< why no launch of this form is held
   std::span<const std::byte> more;    ///< what else there is to say, in bytes that are equal if it is
-  Token more_token = 0;
 };
 
 /// The buffer that `extra` of a launch describes: 1, its address, 2, the address of its size, `end`.
@@ -118,10 +117,84 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
   writer.finish();
 }
 
-/// To be called when short_way() said to go on.
+/// True if the record says exactly what the launch asks for, but for its stream.
+[[nodiscard, gnu::always_inline]] inline bool asks_for_same(const Launch& launch,
+                                                            const capture::OperationView& known) noexcept {
+  namespace words = capture::words;
+  const capture::OperationHeader& header = known.header();
+  if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||
+      header.function_handle != launch.function || launch.parameters == nullptr || launch.unholdable != nullptr) {
+    return false;
+  }
+  const std::uint64_t* const shape = known.words().data();
+  const backends::Grid& grid = launch.grid;
+  const backends::Grid& block = launch.block;
+  // Bit by bit and together: they hardly ever differ.
+  if (((shape[words::kLocal] ^ block.x) | (shape[words::kLocal + 1] ^ block.y) | (shape[words::kLocal + 2] ^ block.z) |
+       (shape[words::kGlobal] ^ (std::uint64_t{grid.x} * block.x)) |
+       (shape[words::kGlobal + 1] ^ (std::uint64_t{grid.y} * block.y)) |
+       (shape[words::kGlobal + 2] ^ (std::uint64_t{grid.z} * block.z))) != 0) {
+    return false;
+  }
+  const capture::ArgumentDescriptor* argument = known.arguments().data();
+  const std::byte* value = known.values().data();
+  for (void* const* parameter = launch.parameters; argument->kind != capture::ArgumentKind::kLocalMemory;
+       ++parameter, ++argument) {
+    const std::size_t size = argument->size;
+    if (size == sizeof(std::uint64_t)) [[likely]] {
+      if (std::memcmp(value, *parameter, sizeof(std::uint64_t)) != 0) {
+        return false;
+      }
+    } else if (size == sizeof(std::uint32_t)) {
+      if (std::memcmp(value, *parameter, sizeof(std::uint32_t)) != 0) {
+        return false;
+      }
+    } else if (size != 0 && std::memcmp(value, *parameter, size) != 0) {
+      return false;
+    }
+    value += (size + 7U) & ~std::size_t{7U};
+  }
+  // What is behind the dynamic shared memory is `more`.
+  const std::size_t more = known.arguments().data() + header.argument_count - argument == 2 ? argument[1].size : 0;
+  return argument->size == launch.shared_bytes && more == launch.more.size() &&
+         (more == 0 || std::memcmp(value, launch.more.data(), more) == 0);
+}
+
+/// True while the calling thread's lane expects something: a reason to call hold_expected().
+[[nodiscard, gnu::always_inline]] inline bool expects() noexcept {
+  const replay::Lane* const lane = replay::Lane::current;
+  return lane != nullptr && lane->expected();
+}
+
+/// True if the launch is the one that the calling thread's lane expects, and is held now: nothing else has to be found
+/// out about it. To be called when short_way() said to go on. Not inlined: where nothing is expected, that is code that
+/// would only lie in between.
+template <class L>
+[[nodiscard, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
+                                                DefaultStream by_default, StatusOf<L>* status) noexcept {
+  replay::Lane& lane = *replay::Lane::current;
+  const capture::OperationView known = lane.expected();
+  if (!known) {
+    return false;  // another thread has flushed
+  }
+  if (!asks_for_same(launch, known) ||
+      !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
+    lane.surprised();
+    return false;
+  }
+  int error = 0;
+  if (!lane.hold_expected(&error)) {
+    return false;
+  }
+  *status = static_cast<StatusOf<L>>(error);
+  L::on_hold(*status);
+  return true;
+}
+
+/// `more_token`: of launch.more.
 template <class L, class Issue>
-StatusOf<L> launch_kernel(const Launch& launch, StreamState<typename L::Api>* stream, const FunctionState* function,
-                          Issue&& issue) noexcept {
+StatusOf<L> launch_kernel(const Launch& launch, Token more_token, StreamState<typename L::Api>* stream,
+                          const FunctionState* function, Issue&& issue) noexcept {
   // As few steps as can be that wait for each other.
   constexpr Token kKernel = 0x8F2C1B7D5A3E6409ULL, kOdd = 0xA0761D6478BD642FULL;
   const Token first =
@@ -130,8 +203,8 @@ StatusOf<L> launch_kernel(const Launch& launch, StreamState<typename L::Api>* st
       mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
   const Token token = mix(first + launch.shared_bytes * kOdd, second);
   const char* why_not = reason_not_to_hold(launch, function);
-  const Call call{launch.entry_point, OperationKind::kKernel,
-                  launch.more.empty() ? token : mix(token, launch.more_token), why_not};
+  const Call call{launch.entry_point, OperationKind::kKernel, launch.more.empty() ? token : mix(token, more_token),
+                  why_not};
   return submit<L>(
       call, stream,
       [&](capture::OperationWriter& writer, Token whole, bool) {

@@ -89,7 +89,7 @@ template <class L, class Issue>
 template <class L, class Describe, class Issue, class After>
 StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Describe&& describe, Issue&& issue,
                    After&& after) noexcept {
-  replay::Engine* running = L::engine();
+  replay::Engine* running = L::any_engine();  // if it gave up just now, the lane knows
   if (running == nullptr || stream == nullptr) [[unlikely]] {
     return pass_through<L>(call.entry_point, issue);
   }

@@ -1,0 +1,165 @@
+// Submissions that are held without being looked at, because they are exactly what was expected. They are noted, and
+// looked at together, when the chunk is complete or as soon as anything else happens.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "replay/lane.h"
+#include "replay/lane_state.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+namespace {
+
+// After so many disappointments in a row nothing is expected for 2^n submissions: arguments change there.
+constexpr std::uint32_t kMostDisappointments = 10;
+// Fewer left in the chunk are not worth finding out what they will be.
+constexpr std::uint32_t kWorthExpecting = 2;
+/// Of the next record, fetched while the program does something else.
+constexpr std::size_t kLine = 64, kFetched = 4;
+
+}  // namespace
+
+bool Lane::hold_expected(int* error) noexcept {
+  State& state = *state_;
+  // What is timed takes the long way, and so does what comes behind it; and what others hold may have to come first.
+  if (sequence_ + 1 >= state.next_timed || state.left_ns != 0 || inside_lane || !engine_.one_lane_holds()) {
+    return false;
+  }
+  Expectation& expectation = state.expectation;
+  state.mutex.lock();
+  const std::byte* record = expected_.load(std::memory_order_relaxed);
+  if (record == nullptr) {  // another thread has flushed
+    state.mutex.unlock();
+    return false;
+  }
+  ++sequence_;
+  ++expectation.noted;
+  expectation.met = true;
+  held_count_.store(held_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  record += OperationView(record).header().size;
+  *error = 0;
+  if (record != expectation.end) {
+    expected_.store(record, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kFetched; ++i) {
+      __builtin_prefetch(record + i * kLine);
+    }
+  } else {
+    caught_up();
+    *error = std::exchange(state.flush_error, 0);
+  }
+  state.mutex.unlock();
+  return true;
+}
+
+void Lane::surprised() noexcept {
+  Expectation& expectation = state_->expectation;
+  if (!expectation.met) {
+    expectation.disappointments = std::min(expectation.disappointments + 1, kMostDisappointments);
+    expectation.pause = 1U << expectation.disappointments;
+  }
+}
+
+/// With the lock held: finds out what will come, if that is possible.
+[[gnu::noinline]] void Lane::expect() noexcept {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  if (expectation.pause != 0) {
+    --expectation.pause;
+    return;
+  }
+  // What the program does by itself is measured where spans are on trial: each submission has to be seen then.
+  const Holding holding = state.matcher.holding();
+  if (holding.count == 0 || holding.count != held_count_.load(std::memory_order_relaxed) ||
+      holding.length - holding.count < kWorthExpecting || state.spans.wants_outside() ||
+      holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
+    return;
+  }
+  auto occurrence = state.entries[holding.chunk]->expected();
+  if (occurrence == nullptr || occurrence->size() != holding.length) {
+    return;
+  }
+  for (const capture::QueueInfo& queue : occurrence->queues) {
+    if (std::none_of(state.held_queues.begin(), state.held_queues.end(),
+                     [&](const QueueSlot* held) { return held->info.id == queue.id; })) {
+      return;
+    }
+  }
+  const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
+  const std::byte* const end = occurrence->storage.data() + occurrence->storage.size();
+  try {  // nothing can go wrong later
+    state.held_bytes.reserve(state.held_bytes.size() + static_cast<std::size_t>(end - next));
+    state.held_offsets.reserve(state.held_offsets.size() + holding.length);
+  } catch (...) {
+    return;
+  }
+  expectation.disappointments = expectation.met ? 0 : expectation.disappointments;
+  expectation.met = false;
+  expectation.occurrence = std::move(occurrence);
+  expectation.end = end;
+  expectation.first = next;
+  expectation.noted = 0;
+  expectation.sequence = sequence_ + 1;
+  expected_.store(next, std::memory_order_relaxed);
+}
+
+/// With the lock held, by any thread: nothing is expected any more, and what was noted is held like everything else.
+void Lane::caught_up() noexcept {
+  if (expected_.load(std::memory_order_relaxed) == nullptr) {
+    return;
+  }
+  try {
+    catch_up();
+  } catch (const std::exception& failure) {
+    engine_.fail(failure.what());
+    try {
+      issue_all_held();
+    } catch (const std::exception& again) {
+      engine_.fail(again.what());
+    }
+  }
+}
+
+void Lane::catch_up() {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  expected_.store(nullptr, std::memory_order_relaxed);
+  const std::uint32_t count = std::exchange(expectation.noted, 0);
+  if (count == 0) {
+    return;
+  }
+  // All of them first: whatever happens then, nothing is lost. There is room for them.
+  const std::byte* record = expectation.first;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t size = OperationView(record).header().size;
+    const std::size_t offset = state.held_bytes.size();
+    state.held_bytes.resize(offset + size);
+    std::memcpy(state.held_bytes.data() + offset, record, size);
+    auto& header = *reinterpret_cast<capture::OperationHeader*>(state.held_bytes.data() + offset);
+    header.sequence = expectation.sequence + i;
+    header.time_ns = state.last_time_ns;
+    header.promise = 0;
+    header.host_ns = 0;
+    state.held_offsets.push_back(offset);
+    record += size;
+  }
+  state.counters.submissions.add(count);
+  bool changed = false;
+  record = expectation.first;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const capture::OperationHeader& header = OperationView(record).header();
+    state.spans.submitted(header.token, 0);
+    for (const Action& action : state.matcher.feed(header.token, true)) {
+      note_error(apply(action));
+      changed = true;
+    }
+    record += header.size;
+  }
+  if (changed) {
+    publish();
+  }
+}
+
+}  // namespace refrain::replay
