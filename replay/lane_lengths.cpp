@@ -41,7 +41,7 @@ constexpr std::uint64_t kLongestEven = 64;
 constexpr std::uint64_t kSlow = 6'000;
 constexpr std::uint32_t kSlowGrowth = 4;
 constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
-constexpr std::uint64_t kRarely = 512;  ///< submissions between two times that the limit for holding came
+constexpr std::uint64_t kRarely = 128;  ///< submissions between two times that the limit for holding came
 /// A busy machine takes the processor away several times in a row: only the third time is the program's own doing.
 constexpr std::uint32_t kTooOften = 3;
 /// Submissions after which chunks that were made shorter may be longer again, the first time; then four times as many,

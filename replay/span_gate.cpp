@@ -151,7 +151,7 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
     if (turn.way == 0) {
       span.waits.clear();
     }
-    span.settled = false;
+    span.settled = span.confirming = false;
     span.way = turn.way;
     span.tries = 0;
   }
@@ -178,7 +178,7 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > span.whole_eager.median();
   if (++span.replays >= span.next_check || regret) {
     ++span.checks;
-    span.settled = false;
+    span.settled = span.confirming = false;
     span.way = span.tries = 0;
     span.eager.clear();
     span.whole_eager.clear();
@@ -260,10 +260,20 @@ bool SpanGate::settle(Known& span) {
   // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
   const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
-  if (!device_bound && !enough && ++span.way < ways_) {
+  if (!span.confirming && !device_bound && !enough && ++span.way < ways_) {
     return false;
   }
   choose(span);
+  // The ways were measured one after the other, and the machine may have become faster meanwhile: the first one once
+  // more, in the same moment as the last.
+  if (span.way != 0 && !span.confirming) {
+    span.confirming = true;
+    span.way = 0;
+    span.replay[0].clear();
+    span.whole[0].clear();
+    return false;
+  }
+  span.confirming = false;
   // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
   // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
   // unless they surely lose: each of them is known to be cheaper to submit.

@@ -123,6 +123,7 @@ class SpanGate {
     RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
     std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
+    bool confirming = false;  ///< a later way seems faster, and the first one is measured once more
     bool settled = false;
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
