@@ -191,6 +191,12 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   }
 }
 
+/// What an eager span takes, without what the program does by itself if that is known: a disturbance of the machine is
+/// small beside a long one.
+std::uint64_t SpanGate::decisive(const Known& span) noexcept {
+  return (span.eager.count() != 0 ? span.eager : span.whole_eager).median();
+}
+
 /// Whether enough is known of the way that is being tried.
 bool SpanGate::way_known(const Known& span) const noexcept {
   const RecentCosts& mine = span.replay[span.way];
@@ -198,7 +204,7 @@ bool SpanGate::way_known(const Known& span) const noexcept {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
-  const std::uint64_t needed = span.whole_eager.median() < kLongSpanNs ? kWanted : kClearWanted;
+  const std::uint64_t needed = decisive(span) < kLongSpanNs ? kWanted : kClearWanted;
   if (mine.count() < kClearWanted || (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
     return false;
   }
@@ -240,11 +246,15 @@ void SpanGate::choose(Known& span) const noexcept {
 bool SpanGate::settle(Known& span) {
   const RecentCosts& first = span.replay[0];
   // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
-  const std::uint64_t needed = span.whole_eager.median() >= kLongSpanNs ? 1 : kClearWanted;
-  const auto half_as_long_again = [needed](const RecentCosts& with, const RecentCosts& without) {
-    return with.count() >= needed && without.count() >= needed && with.least() * 2 > without.greatest() * 3;
+  const std::uint64_t needed = decisive(span) >= kLongSpanNs ? 1 : kClearWanted;
+  const auto half_as_long_again = [](const RecentCosts& with, const RecentCosts& without, std::uint64_t samples) {
+    return with.count() >= samples && without.count() >= samples && with.least() * 2 > without.greatest() * 3;
   };
-  if (span.way == 0 && (half_as_long_again(first, span.eager) || half_as_long_again(span.whole[0], span.whole_eager))) {
+  // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
+  // as long.
+  const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? kWanted : needed;
+  if (span.way == 0 && (half_as_long_again(first, span.eager, needed) ||
+                        half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
     return true;
   }
   if (!way_known(span)) {

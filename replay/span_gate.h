@@ -152,6 +152,7 @@ class SpanGate {
   void sample(Known& span, const Costs& costs, Turn turn);
   [[nodiscard]] std::uint64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
   bool settle(Known& span);
+  [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
