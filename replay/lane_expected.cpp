@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "replay/lane.h"
 #include "replay/lane_state.h"
@@ -35,6 +36,7 @@ bool Lane::hold_expected(int* error) noexcept {
     state.mutex.unlock();
     return false;
   }
+  state.came_back();
   ++sequence_;
   ++expectation.noted;
   expectation.met = true;
@@ -50,6 +52,7 @@ bool Lane::hold_expected(int* error) noexcept {
     caught_up();
     *error = std::exchange(state.flush_error, 0);
   }
+  state.leaves();
   state.mutex.unlock();
   return true;
 }
@@ -70,11 +73,10 @@ void Lane::surprised() noexcept {
     --expectation.pause;
     return;
   }
-  // What the program does by itself is measured where spans are on trial: each submission has to be seen then.
   const Holding holding = state.matcher.holding();
   if (holding.count == 0 || holding.count != held_count_.load(std::memory_order_relaxed) ||
-      holding.length - holding.count < kWorthExpecting || state.spans.wants_outside() ||
-      holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
+      holding.length - holding.count < kWorthExpecting || holding.chunk >= state.entries.size() ||
+      state.entries[holding.chunk] == nullptr) {
     return;
   }
   auto occurrence = state.entries[holding.chunk]->expected();

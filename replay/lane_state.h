@@ -175,10 +175,9 @@ struct Lane::State {
   std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
   std::uint64_t expired_at = 0;                ///< sequence number when that was last noticed
   std::uint32_t expired_often = 0;             ///< how often in a row that was soon after the last time
-  std::uint32_t fitting =
-      kAnyLength;              ///< longest chunk that the limit for holding leaves time for, as far as it is known
-  std::uint32_t forgiven = 0;  ///< see Lane::forgive()
-  std::uint32_t queues = 1;    ///< of which something was held at once, as far as it matters
+  std::uint32_t fitting = kAnyLength;          ///< longest chunk that the hold limit leaves time for, if that is known
+  std::uint32_t forgiven = 0;                  ///< see Lane::forgive()
+  std::uint32_t queues = 1;                    ///< of which something was held at once, as far as it matters
   std::uint32_t chunks_for_queues = 1;
   ChunkLengths lengths;                         ///< what settings and backend want
   bool lengths_free;                            ///< neither the first length nor the growth was set by the user
