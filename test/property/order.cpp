@@ -294,6 +294,13 @@ class Follower {
       case Kind::kReplaceQueue:
         if (!program_.release_queue) {
           know(state_.queues[index].all);
+        } else if (program_.queues[index] == QueueKind::kBlocking) {
+          // What it leaves unfinished, the default queue still waits for.
+          for (std::size_t each = 0; each < program_.queues.size(); ++each) {
+            if (program_.queues[each] == QueueKind::kDefault) {
+              state_.queues[each].all.add(state_.queues[index].all);
+            }
+          }
         }
         state_.queues[index] = {};
         state_.queues[index].touched = true;
