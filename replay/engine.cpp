@@ -161,9 +161,7 @@ void Engine::settle_lane(std::uint64_t number) noexcept {
 }
 
 void Engine::settle_others() noexcept {
-  const Lane* const mine = Lane::current;
-  const bool only_mine = one_lane_holds() && mine != nullptr && mine->held_count_.load(std::memory_order_relaxed) != 0;
-  if (!anything_held() || only_mine) {
+  if (!anything_held()) {
     return;
   }
   const std::lock_guard lock(shared_->lanes_mutex);

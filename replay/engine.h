@@ -58,6 +58,8 @@ class Engine {
   /// True if any lane holds work. One relaxed load: for the fast path of host calls.
   [[nodiscard]] bool anything_held() const noexcept { return held_lanes_.load(std::memory_order_relaxed) != 0; }
 
+  /// Whether that is one lane only. If the caller finds under its lane's lock, afterwards, that it still holds what it
+  /// held before, that lane is its own; else it may be another's: lanes are no longer counted before they are empty.
   [[nodiscard]] bool one_lane_holds() const noexcept { return held_lanes_.load(std::memory_order_relaxed) == 1; }
 
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by

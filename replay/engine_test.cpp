@@ -13,6 +13,7 @@ namespace {
 
 using test::ArithmeticBackend;
 using test::Program;
+using test::Rig;
 using test::TestHooks;
 
 env::Settings quiet(bool gate) {
@@ -24,22 +25,6 @@ env::Settings quiet(bool gate) {
   settings.hold_limit_us = 1'000'000;
   return settings;
 }
-
-struct Rig {
-  explicit Rig(const env::Settings& settings, bool can_update = false) {
-    backend.can_update = can_update;
-    engine = std::make_unique<Engine>(settings, backend, hooks, nullptr);
-    queue.info.id = 1;
-    queue.info.handle = 1;
-    engine->adopt_queue(queue);
-  }
-  nlohmann::json report() { return nlohmann::json::parse(engine->report_json()); }
-
-  ArithmeticBackend backend;
-  TestHooks hooks{backend};
-  std::unique_ptr<Engine> engine;
-  QueueSlot queue;
-};
 
 /// `iterations` of a loop of `length` kernels and a wait; scalars as `scalar(iteration, kernel)` says.
 template <class Scalar>

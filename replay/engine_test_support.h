@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
 
@@ -215,6 +216,23 @@ class TestHooks : public LayerHooks {
 
  private:
   ArithmeticBackend& backend_;
+};
+
+/// An engine over the backend, with one queue.
+struct Rig {
+  explicit Rig(const env::Settings& settings, bool can_update = false) {
+    backend.can_update = can_update;
+    engine = std::make_unique<Engine>(settings, backend, hooks, nullptr);
+    queue.info.id = 1;
+    queue.info.handle = 1;
+    engine->adopt_queue(queue);
+  }
+  nlohmann::json report() { return nlohmann::json::parse(engine->report_json()); }
+
+  ArithmeticBackend backend;
+  TestHooks hooks{backend};
+  std::unique_ptr<Engine> engine;
+  QueueSlot queue;
 };
 
 /// The application's side: submits operations as a layer would.

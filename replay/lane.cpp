@@ -46,7 +46,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->replaying = env::replays(settings);
   state_->standstill = engine.shared().standstill.get();
-  state_->expectation.possible = state_->replaying && settings.mode == env::Mode::kReplay;
+  state_->expectation.possible = settings.mode == env::Mode::kReplay;
   state_->next_timed = kTimedEach;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
   state_->awake_for = awake_for(settings);
@@ -109,7 +109,7 @@ void Lane::look_at_unseen() noexcept {
   if (held_count_.load(std::memory_order_acquire) != 0) {
     state.mutex.lock();
     state.locked_by_owner = true;
-    caught_up();
+    catch_up();
   }
   state.counters.submissions.add();
   state.queue = submission.queue;

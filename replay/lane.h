@@ -170,8 +170,7 @@ class Lane {
   int issued_now(int status, std::uint32_t host_ns) noexcept;
   void issue_all_held();
   void expect() noexcept;
-  void catch_up();
-  void caught_up() noexcept;
+  void catch_up() noexcept;
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
   bool begin_hold();

@@ -49,7 +49,7 @@ bool Lane::hold_expected(int* error) noexcept {
       __builtin_prefetch(record + i * kLine);
     }
   } else {
-    caught_up();
+    catch_up();
     *error = std::exchange(state.flush_error, 0);
   }
   state.leaves();
@@ -108,26 +108,13 @@ void Lane::surprised() noexcept {
 }
 
 /// With the lock held, by any thread: nothing is expected any more, and what was noted is held like everything else.
-void Lane::caught_up() noexcept {
+void Lane::catch_up() noexcept {
   if (expected_.load(std::memory_order_relaxed) == nullptr) {
     return;
   }
-  try {
-    catch_up();
-  } catch (const std::exception& failure) {
-    engine_.fail(failure.what());
-    try {
-      issue_all_held();
-    } catch (const std::exception& again) {
-      engine_.fail(again.what());
-    }
-  }
-}
-
-void Lane::catch_up() {
+  expected_.store(nullptr, std::memory_order_relaxed);
   State& state = *state_;
   Expectation& expectation = state.expectation;
-  expected_.store(nullptr, std::memory_order_relaxed);
   const std::uint32_t count = std::exchange(expectation.noted, 0);
   if (count == 0) {
     return;
@@ -148,19 +135,23 @@ void Lane::catch_up() {
     record += size;
   }
   state.counters.submissions.add(count);
-  bool changed = false;
-  record = expectation.first;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const capture::OperationHeader& header = OperationView(record).header();
-    state.spans.submitted(header.token, 0);
-    for (const Action& action : state.matcher.feed(header.token, true)) {
-      note_error(apply(action));
-      changed = true;
+  try {
+    bool changed = false;
+    record = expectation.first;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const capture::OperationHeader& header = OperationView(record).header();
+      state.spans.submitted(header.token, 0);
+      for (const Action& action : state.matcher.feed(header.token, true)) {
+        note_error(apply(action));
+        changed = true;
+      }
+      record += header.size;
     }
-    record += header.size;
-  }
-  if (changed) {
-    publish();
+    if (changed) {
+      publish();
+    }
+  } catch (const std::exception& failure) {
+    engine_.fail(failure.what());  // what is held then is submitted by the next host call
   }
 }
 

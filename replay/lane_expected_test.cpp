@@ -5,37 +5,27 @@
 #include <thread>
 
 #include "replay/engine_test_support.h"
+#include "replay/executable.h"
 
 namespace refrain::replay {
 namespace {
 
 using test::ArithmeticBackend;
 using test::Program;
-using test::TestHooks;
+using test::Rig;
 
 constexpr int kLength = 24;
 
-struct Rig {
-  explicit Rig(bool can_update = false, std::int64_t hold_limit_us = 1'000'000) {
-    backend.can_update = can_update;
-    env::Settings settings;
-    settings.gate = false;
-    settings.report = false;
-    settings.chunk_first = 24;
-    settings.chunk_max = 24;
-    settings.hold_limit_us = hold_limit_us;
-    engine = std::make_unique<Engine>(settings, backend, hooks, nullptr);
-    queue.info.id = 1;
-    queue.info.handle = 1;
-    engine->adopt_queue(queue);
-  }
-  nlohmann::json report() { return nlohmann::json::parse(engine->report_json()); }
-
-  ArithmeticBackend backend;
-  TestHooks hooks{backend};
-  std::unique_ptr<Engine> engine;
-  QueueSlot queue;
-};
+/// Chunks of kLength, and no gate.
+env::Settings settings(std::int64_t hold_limit_us = 1'000'000) {
+  env::Settings settings;
+  settings.gate = false;
+  settings.report = false;
+  settings.chunk_first = kLength;
+  settings.chunk_max = kLength;
+  settings.hold_limit_us = hold_limit_us;
+  return settings;
+}
 
 /// Until what repeats is known and its graphs are built, and then as often.
 template <class Scalar>
@@ -56,7 +46,7 @@ std::uint64_t constant(int /*iteration*/, int k) {
 }
 
 TEST_CASE("of a loop with equal arguments nearly all submissions are expected, and counted like all others") {
-  Rig rig;
+  Rig rig(settings());
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   const int before = program.expected;
@@ -71,7 +61,7 @@ TEST_CASE("of a loop with equal arguments nearly all submissions are expected, a
 
 TEST_CASE("a program that does something else than expected is given what it asks for") {
   const int changed = GENERATE(1, 2, 11, 22, 23);
-  Rig rig(GENERATE(false, true));
+  Rig rig(settings(), GENERATE(false, true));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   const int before = program.expected;
@@ -82,7 +72,7 @@ TEST_CASE("a program that does something else than expected is given what it ask
 }
 
 TEST_CASE("a wait in the middle of what was expected submits what came before") {
-  Rig rig;
+  Rig rig(settings());
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   for (int stop = 1; stop < kLength; ++stop) {
@@ -96,49 +86,66 @@ TEST_CASE("a wait in the middle of what was expected submits what came before") 
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("another thread that flushes gets what was expected and not looked at yet, too") {
-  Rig rig;
-  Program program(*rig.engine, rig.backend, rig.queue);
+/// Once for each place in a chunk that is expected: something happens there. `before(k)` a submission, `after(k)` it.
+template <class Before, class After>
+void disturb(Rig& rig, Program& program, Before before, After after) {
   loop(rig, program, 32, constant);
-  const int before = program.expected;
-  for (int stop = 1; stop < kLength; ++stop) {
+  const int expected = program.expected;
+  for (int place = 1; place < kLength; ++place) {
     for (int k = 0; k < kLength; ++k) {
+      if (k == place) {
+        before();
+      }
       REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
-      if (k + 1 == stop) {
-        std::thread([&] { rig.engine->settle(rig.queue); }).join();
-        REQUIRE(rig.backend.log() == program.submitted);
-        CHECK_FALSE(rig.engine->lane().expected());
+      if (k == place) {
+        after();
       }
     }
     program.wait();
     REQUIRE(rig.backend.log() == program.submitted);
     loop(rig, program, 1, constant);
   }
-  CHECK(program.expected > before);
+  CHECK(program.expected > expected);
   CHECK(rig.report()["submissions"] == program.submitted.size());
+}
+
+TEST_CASE("another thread that flushes gets what was expected and not looked at yet, too") {
+  Rig rig(settings());
+  Program program(*rig.engine, rig.backend, rig.queue);
+  disturb(
+      rig, program, [] {},
+      [&] {
+        std::thread([&] { rig.engine->settle(rig.queue); }).join();
+        REQUIRE(rig.backend.log() == program.submitted);
+        CHECK_FALSE(rig.engine->lane().expected());
+      });
 }
 
 TEST_CASE("a queue that another thread had a turn with, in the middle of what was expected") {
-  Rig rig;
+  Rig rig(settings());
+  Program program(*rig.engine, rig.backend, rig.queue);
+  disturb(
+      rig, program, [&] { rig.queue.newest = reinterpret_cast<const Lane*>(&rig); }, [] {});
+}
+
+TEST_CASE("an error of a graph that was expected reaches the program") {
+  Rig rig(settings());
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
-  const int before = program.expected;
-  const Lane* const another = reinterpret_cast<const Lane*>(&rig);
-  for (int stop = 1; stop < kLength; ++stop) {
-    for (int k = 0; k < kLength; ++k) {
-      rig.queue.newest = k == stop ? another : rig.queue.newest.load();
-      REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
-    }
-    program.wait();
-    REQUIRE(rig.backend.log() == program.submitted);
-    loop(rig, program, 1, constant);
+  rig.backend.fail_enqueues = 1;
+  rig.backend.fail_issues = 1;
+  const int expected = program.expected;
+  int errors = 0;
+  for (int k = 0; k < kLength; ++k) {
+    errors += program.kernel(100 + k, 7 + k % 3, constant(0, k)) == -5 ? 1 : 0;
   }
-  CHECK(program.expected > before);
-  CHECK(rig.report()["submissions"] == program.submitted.size());
+  errors += program.wait() == -5 ? 1 : 0;
+  CHECK(program.expected > expected);
+  CHECK(errors == 1);
 }
 
 TEST_CASE("threads that flush while submissions are expected lose nothing and change no order") {
-  Rig rig(false, 50);
+  Rig rig(settings(50));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   const int before = program.expected;
@@ -158,7 +165,7 @@ TEST_CASE("threads that flush while submissions are expected lose nothing and ch
 }
 
 TEST_CASE("where arguments change each time, hardly anything is expected") {
-  Rig rig(true);
+  Rig rig(settings(), true);
   Program program(*rig.engine, rig.backend, rig.queue);
   const auto counting = [](int i, int k) { return static_cast<std::uint64_t>(i * 100 + k); };
   loop(rig, program, 100, counting);
@@ -168,43 +175,43 @@ TEST_CASE("where arguments change each time, hardly anything is expected") {
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("what a lane expects stays as it was when another one changes the graph's arguments") {
-  Rig rig(true);
-  QueueSlot second;
-  second.info.id = 2;
-  second.info.handle = 2;
-  rig.engine->adopt_queue(second);
-  const auto run = [&](QueueSlot& queue, int add, int* expected) {
-    Program program(*rig.engine, rig.backend, queue);
-    for (int i = 0; i < 400; ++i) {
-      for (int k = 0; k < kLength; ++k) {
-        program.kernel(100 + k, queue.info.id * 10 + k % 3, constant(i, k) + static_cast<std::uint64_t>(i / 9 * add));
-      }
-      program.wait();
-      if (i < 24) {
-        rig.engine->wait_idle();
-      }
+TEST_CASE("what was lent of a graph stays as it was when the graph's arguments are changed") {
+  Rig rig(settings(), true);
+  const auto occurrence = [&](std::uint64_t scalar) {
+    Occurrence result;
+    result.queues.push_back(rig.queue.info);
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      capture::RecordBytes bytes;
+      capture::OperationWriter writer(bytes);
+      auto& header = writer.begin(capture::OperationKind::kKernel, k + 1);
+      header.function = k + 1;
+      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+      writer.words(words);
+      writer.argument_handle(capture::ArgumentKind::kBuffer, 7, 7);
+      writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+      writer.finish();
+      auto& own = *reinterpret_cast<capture::OperationHeader*>(bytes.data());
+      own.sequence = k + 1;
+      own.queue = rig.queue.info.id;
+      result.add(capture::OperationView(bytes.data()));
     }
-    *expected = program.expected;
+    return result;
   };
-  int expected_constant = 0;
-  int expected_changing = 0;
-  std::thread other([&] { run(second, 1, &expected_changing); });
-  run(rig.queue, 0, &expected_constant);
-  other.join();
-  CHECK(expected_constant + expected_changing > 0);
-  // Both orders were kept: the same as of each queue alone.
-  std::map<std::uint64_t, std::uint64_t> right;
-  for (const QueueSlot* queue : {&rig.queue, &second}) {
-    const int add = queue == &second ? 1 : 0;
-    for (int i = 0; i < 400; ++i) {
-      for (int k = 0; k < kLength; ++k) {
-        std::uint64_t& cell = right[queue->info.id * 10 + static_cast<std::uint64_t>(k % 3)];
-        cell = cell * 31 + constant(i, k) + static_cast<std::uint64_t>(i / 9 * add);
-      }
+  const auto views = [](const Occurrence& of) {
+    std::vector<capture::OperationView> result;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      result.push_back(of.operation(i));
     }
-  }
-  CHECK(rig.backend.memory() == right);
+    return result;
+  };
+  const Occurrence one = occurrence(1), another = occurrence(2);
+  std::string why;
+  const auto executable = Executable::build(one, settings(), rig.backend, &why);
+  REQUIRE(executable != nullptr);
+  const auto lent = executable->lend();
+  REQUIRE(executable->update(views(another)));
+  CHECK(executable->matches(views(another)));
+  CHECK(lent->storage == one.storage);
 }
 
 }  // namespace

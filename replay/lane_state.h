@@ -121,6 +121,7 @@ struct LaneCounters {
 /// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
 inline constexpr std::uint32_t kWaysOfOne = 3;
 
+/// Of chunks: nothing is known that would limit it.
 inline constexpr std::uint32_t kAnyLength = ~0U;
 
 /// Neither the first length of chunks nor their growth was set by the user.
@@ -129,7 +130,7 @@ inline constexpr std::uint32_t kAnyLength = ~0U;
 
 /// What a lane holds without having looked at it, because it was expected: see Lane::expected().
 struct Expectation {
-  bool possible = false;  ///< in this mode
+  bool possible = false;  ///< in this mode: what is verified is looked at when it comes
   // The lane's own thread's:
   std::shared_ptr<const Occurrence> occurrence;  ///< what expected() points into
   const std::byte* end = nullptr;                ///< of its records
@@ -260,7 +261,7 @@ class Lane::HeldLock {
   explicit HeldLock(Lane& lane, bool wanted = true) noexcept : mutex_(wanted ? &lane.state().mutex : nullptr) {
     if (mutex_ != nullptr) {
       mutex_->lock();
-      lane.caught_up();
+      lane.catch_up();
     }
   }
   ~HeldLock() {

@@ -35,13 +35,12 @@ std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
 bool CudaLayer::is_stream(const backends::CudaStream& known, CUstream handle,
                           streams::DefaultStream by_default) noexcept {
   const auto value = handle_of(handle);
-  if (value > 2) [[likely]] {
+  if (value > streams::kDefaultHandles) [[likely]] {
     return known.handle == handle;
   }
-  const bool legacy = value == 1 || (value == 0 && by_default == streams::DefaultStream::kLegacy);
   CUcontext context = nullptr;
-  return legacy && known.kind == backends::StreamKind::kLegacy && driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS &&
-         context == known.context;
+  return streams::is_legacy(value, by_default) && known.kind == backends::StreamKind::kLegacy &&
+         driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == known.context;
 }
 
 bool CudaLayer::describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept {
@@ -102,14 +101,14 @@ CUresult unload(const replay::EntryPoint& entry_point, Unload&& call) noexcept {
 
 StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexcept {
   const auto value = handle_of(handle);
-  if (value > 2) {
+  if (value > streams::kDefaultHandles) {
     return Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
   CUcontext context = nullptr;
   if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
     return nullptr;
   }
-  const bool legacy = value == 1 || (value == 0 && by_default == DefaultStream::kLegacy);
+  const bool legacy = streams::is_legacy(value, by_default);
   const std::uint64_t key =
       legacy ? handle_of(context) | streams::kLegacyKey : streams::per_thread_key(handle_of(context));
   StreamState* known = objects.streams.find(key);

@@ -21,11 +21,11 @@ int current_device() noexcept {
 
 bool HipLayer::is_stream(const backends::Stream<Api>& known, hipStream_t handle, DefaultStream by_default) noexcept {
   const auto value = handle_of(handle);
-  if (value > 2) [[likely]] {
+  if (value > streams::kDefaultHandles) [[likely]] {
     return known.handle == handle;
   }
-  const bool legacy = value == 1 || (value == 0 && by_default == DefaultStream::kLegacy);
-  return legacy && known.kind == backends::StreamKind::kLegacy && current_device() == known.context;
+  return streams::is_legacy(value, by_default) && known.kind == backends::StreamKind::kLegacy &&
+         current_device() == known.context;
 }
 
 bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept {
@@ -50,7 +50,7 @@ bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backe
 StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept {
   using backends::StreamKind;
   const auto value = handle_of(handle);
-  if (value > 2) [[likely]] {
+  if (value > streams::kDefaultHandles) [[likely]] {
     StreamState* known = objects.streams.find(value);
     return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
@@ -60,7 +60,7 @@ StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept 
   }
   // 1 is hipStreamLegacy of newer runtimes, 2 hipStreamPerThread. The handles of the default streams go to the runtime
   // as numbers, too.
-  const bool legacy = value == 1 || (value == 0 && by_default == DefaultStream::kLegacy);
+  const bool legacy = streams::is_legacy(value, by_default);
   const std::uint64_t context = (static_cast<std::uint64_t>(device) + 1) << 3U;
   const std::uint64_t key = legacy ? context | streams::kLegacyKey : streams::per_thread_key(context);
   StreamState* known = objects.streams.find(key);

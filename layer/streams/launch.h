@@ -118,8 +118,7 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
 }
 
 /// True if the record says exactly what the launch asks for, but for its stream.
-[[nodiscard, gnu::always_inline]] inline bool asks_for_same(const Launch& launch,
-                                                            const capture::OperationView& known) noexcept {
+[[nodiscard]] inline bool asks_for_same(const Launch& launch, const capture::OperationView& known) noexcept {
   namespace words = capture::words;
   const capture::OperationHeader& header = known.header();
   if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||

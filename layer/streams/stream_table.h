@@ -16,6 +16,13 @@ namespace refrain::layer::streams {
 /// Which default stream a function means by 0.
 enum class DefaultStream : bool { kLegacy, kPerThread };
 
+/// Handles up to here name default streams, in CUDA and in HIP: 0 the one that the function means, 1 and 2 the legacy
+/// one and the calling thread's own.
+inline constexpr std::uint64_t kDefaultHandles = 2;
+[[nodiscard]] inline bool is_legacy(std::uint64_t handle, DefaultStream by_default) noexcept {
+  return handle == 1 || (handle == 0 && by_default == DefaultStream::kLegacy);
+}
+
 // Keys of default streams: no handle is an odd number or ends like this.
 inline constexpr std::uint64_t kLegacyKey = 1;
 inline constexpr std::uint64_t kPerThreadKey = 2;
