@@ -1,11 +1,16 @@
 // How long the chunks of a lane are: what settings and backend want, and what suits the time that the program takes
 // from one submission to the next.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <exception>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "env/log.h"
 #include "replay/clock.h"
 #include "replay/lane.h"
 #include "replay/lane_state.h"
@@ -42,8 +47,9 @@ constexpr std::uint64_t kSlow = 6'000;
 constexpr std::uint32_t kSlowGrowth = 4;
 constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
 constexpr std::uint64_t kRarely = 128;  ///< submissions between two times that the limit for holding came
-/// A busy machine takes the processor away several times in a row: only the third time is the program's own doing.
-constexpr std::uint32_t kTooOften = 3;
+/// A busy machine takes the processor away several times in a row, and what is issued one by one now and then costs
+/// less than shorter graphs would: only so often in a row it is the program's own doing.
+constexpr std::uint32_t kTooOften = 8;
 /// Submissions after which chunks that were made shorter may be longer again, the first time; then four times as many,
 /// and so on (shifts): lengths that change are new graphs.
 constexpr std::uint64_t kForgiven = 32768;
@@ -109,7 +115,7 @@ void Lane::note_program_time() noexcept {
         const std::uint32_t longest = std::max(state.ways[0].most, state.ways[1].most);
         state.expired_often = 0;
         state.fitting = std::min(state.fitting, std::max(held * 3 / 4, longest / 2));
-        choose_lengths(chosen_for);
+        choose_lengths(chosen_for, "the hold limit came often");
       }
       return;
     }
@@ -144,7 +150,7 @@ void Lane::forgive() noexcept {
   }
   state.forgiven = std::min(state.forgiven + kForgivenLater, kForgivenLast);
   state.fitting = kAnyLength;
-  choose_lengths(state.chunks_for_ns.load(std::memory_order_relaxed));
+  choose_lengths(state.chunks_for_ns.load(std::memory_order_relaxed), "the hold limit has not come for long");
 }
 
 void Lane::suit_lengths() noexcept {
@@ -157,7 +163,7 @@ void Lane::suit_lengths() noexcept {
       each * kOther < chosen_for) {
     state.chunks_for_ns.store(each, std::memory_order_relaxed);
     state.chunks_for_queues = state.queues;
-    choose_lengths(each);
+    choose_lengths(each, chosen_for == 0 ? "the program's times are known" : "the program's times have changed");
   }
 }
 
@@ -178,7 +184,7 @@ void Lane::start_lengths() noexcept {
   }
 }
 
-void Lane::choose_lengths(std::uint64_t each) noexcept {
+void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
   State& state = *state_;
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
@@ -216,7 +222,31 @@ void Lane::choose_lengths(std::uint64_t each) noexcept {
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
     state.matcher.set_lengths(way, ways[way]);
   }
+  if (env::log_enabled(env::LogLevel::kDebug)) {
+    log_lengths(each, because);
+  }
   state.spans.ways_changed(!state.lengths_free ? 1 : state.queues > 1 ? kChunkWays : kWaysOfOne);
+}
+
+void Lane::log_lengths(std::uint64_t each, const char* because) const noexcept {
+  const State& state = *state_;
+  try {
+    std::string text =
+        fmt::format("thread {}, after {} submissions: {} ({} ns each", number_, sequence_, because, each);
+    if (state.expired_ns != 0) {
+      text += fmt::format(", {} where the hold limit came", state.expired_ns);
+    }
+    if (state.fitting != kAnyLength) {
+      text += fmt::format(", of which {} fit into it", state.fitting);
+    }
+    text += "), so that graphs are divided anew (first, growth, longest, last):";
+    for (const ChunkLengths& way : state.ways) {
+      text += fmt::format(" {}, {}, {}, {};", way.first, way.growth, way.most, way.last);
+    }
+    text.back() = '.';
+    env::log_debug(text);
+  } catch (const std::exception&) {  // then nobody is told
+  }
 }
 
 }  // namespace refrain::replay

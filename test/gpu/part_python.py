@@ -51,9 +51,10 @@ def identical(results, name, script, arguments, modes):
 
 
 def run_torch(results, options):
-    identical(results, "torch", "torch_cases.py", [],
-              {"gate off": GATE_OFF, "default": DEFAULT} |
-              ({} if options.quick else {"verify": MODES["verify"]}))
+    if not options.torch_cases:
+        identical(results, "torch", "torch_cases.py", [],
+                  {"gate off": GATE_OFF, "default": DEFAULT} |
+                  ({} if options.quick else {"verify": MODES["verify"]}))
     driver = harness.driver_path()
     if driver is None:
         results.problem("torch: the driver was not found")
@@ -63,7 +64,9 @@ def run_torch(results, options):
     # Of one process the routes are compared (routes.cpp): two differ by more than what is looked for, in memory alone.
     kinds = {"default": routed(driver, DEFAULT), "observe": routed(driver, {"MODE": "observe"}),
              "graph": {"arguments": ["--graph"]}}
-    for case in TORCH_CASES:
+    for case in options.torch_cases.split(",") if options.torch_cases else TORCH_CASES:
+        if options.logs and os.environ.get("OUT"):
+            kinds["default"] |= {"REFRAIN_LOG_LEVEL": "debug", "REFRAIN_LOG_FILE": f"{os.environ['OUT']}/{case}.log"}
         processes = {kind: start_torch(case, **more) for kind, more in kinds.items()}
         for kind, process in processes.items():
             if process.answer(timeout=240) is None:
