@@ -249,9 +249,14 @@ class Program {
     if (const OperationView known = lane.expected(); known) {
       ++asked;
       const bool same = promise == 0 && unholdable == nullptr && wait == 0 && known.header().function == function &&
-                        known.header().queue == queue_.info.id && known.handle_of(0) == buffer &&
-                        known.handle_of(1) == scalar;
-      if (int error = 0; same && lane.hold_expected(&error)) {
+                        known.header().queue == queue_.info.id && known.handle_of(0) == buffer;
+      const auto write = [&](std::byte* record) {
+        const auto value = OperationView(record).value_of(1);
+        std::memcpy(record + (value.data() - record), &scalar, sizeof(scalar));
+      };
+      int error = 0;
+      if (same &&
+          (known.handle_of(1) == scalar ? lane.hold_expected(&error) : lane.hold_expected(&error, Change(write)))) {
         ++expected;
         return error;
       }

@@ -1,7 +1,5 @@
 #include "replay/executable.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -19,17 +17,6 @@ void Occurrence::add(const OperationView& operation) {
   offsets.push_back(storage.size());
   const auto bytes = operation.bytes();
   storage.insert(storage.end(), bytes.begin(), bytes.end());
-}
-
-std::uint64_t arguments_hash(std::span<const OperationView> operations) noexcept {
-  std::uint64_t hash = operations.size();
-  for (const OperationView& operation : operations) {
-    const auto bytes = operation.comparable();
-    hash = capture::mix(hash, XXH3_64bits(bytes.data(), bytes.size()));
-    hash = capture::mix(hash, operation.header().function);
-    hash = capture::mix(hash, operation.header().queue);
-  }
-  return hash;
 }
 
 namespace {
@@ -116,11 +103,9 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   const std::uint64_t first = own.operation(0).header().sequence;
   std::vector<PartGroup> groups(own.size(), 0);
   std::vector<std::uint8_t> outside(own.size(), 0);
-  std::vector<OperationView> views;
   const char* cannot = "none of its operations can be recorded";
   for (std::size_t i = 0; i < own.size(); ++i) {
     const OperationView operation = own.operation(i);
-    views.push_back(operation);
     builder.add(operation);
     const auto* queue = find_queue(own.queues, operation.header().queue);
     if (queue == nullptr) {
@@ -188,8 +173,6 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
     return nullptr;
   }
   result->objects_ = named_objects(own);
-  result->hash_ = arguments_hash(views);
-  result->hash_known_ = true;
   return result;
 }
 
@@ -276,7 +259,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
                     fresh.data(), fresh.size());
       }
     }
-    hash_known_ = hash_known_ && total == 0;
+    changed_ = total;
     if (objects_changed) {
       objects_ = named_objects(*recorded_);
     }
@@ -285,22 +268,6 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
     dead_ = true;
     return false;
   }
-}
-
-std::uint64_t Executable::hash() const noexcept {
-  if (!hash_known_) {
-    try {
-      std::vector<OperationView> views;
-      for (std::size_t i = 0; i < recorded_->size(); ++i) {
-        views.push_back(recorded_->operation(i));
-      }
-      hash_ = arguments_hash(views);
-      hash_known_ = true;
-    } catch (...) {
-      return 0;
-    }
-  }
-  return hash_;
 }
 
 bool Executable::available() const noexcept {

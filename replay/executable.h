@@ -32,9 +32,6 @@ struct Occurrence {
   void add(const capture::OperationView& operation);
 };
 
-/// Hash of everything that same_work() compares, over all operations. Equal for equal arguments.
-[[nodiscard]] std::uint64_t arguments_hash(std::span<const capture::OperationView> operations) noexcept;
-
 /// Used by one thread at a time; destroying it while it runs is safe.
 class Executable {
  public:
@@ -62,13 +59,13 @@ class Executable {
     return recorded_;
   }
 
-  /// The arguments_hash() of what it holds now.
-  [[nodiscard]] std::uint64_t hash() const noexcept;
-  /// After an update to operations whose hash is known already.
-  void remember_hash(std::uint64_t hash) noexcept {
-    hash_ = hash;
-    hash_known_ = true;
+  /// The operations with the arguments that it holds now, until they are changed.
+  [[nodiscard]] std::size_t size() const noexcept { return recorded_->size(); }
+  [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
+    return recorded_->operation(index);
   }
+  /// How many operations the last update changed.
+  [[nodiscard]] std::size_t changed() const noexcept { return changed_; }
   /// True if an update failed halfway: it cannot be launched any more.
   [[nodiscard]] bool dead() const noexcept { return dead_; }
   [[nodiscard]] const capture::Graph& graph() const noexcept { return graph_; }
@@ -97,8 +94,7 @@ class Executable {
   std::vector<capture::ObjectId> objects_;
   std::vector<std::vector<backends::NodeUpdate>> updates_;  ///< per part; keeps its memory
   std::vector<std::vector<backends::Event>> done_;          ///< of launch(), per part; keeps its memory
-  mutable std::uint64_t hash_ = 0;
-  mutable bool hash_known_ = false;  ///< no update since it was computed
+  std::size_t changed_ = 0;
   std::size_t native_nodes_ = 0;
   bool can_update_ = false;
   bool dead_ = false;

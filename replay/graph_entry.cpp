@@ -26,9 +26,10 @@ constexpr std::uint32_t kUpdatesToTry = 3;
 constexpr std::size_t kChangesRemembered = 64;
 constexpr std::uint64_t kUnusedNs = 1'000'000'000;  ///< an instance that may go for another one
 constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
-// Building an instance costs as much as changing one many times. So many are free, and one more for so many launches:
-// where hardly any arguments come back, most of them would be built in vain.
-constexpr std::uint64_t kFreeBuilds = 16, kLaunchesForBuild = 24;
+// Building an instance costs as much as changing one many times. So many are free (with so many operations in all, if
+// those are more), and one more for so many launches, or for so many that needed no change: where hardly any arguments
+// come back, most of them would be built in vain.
+constexpr std::uint64_t kFreeBuilds = 16, kFreeOperations = 512, kLaunchesForBuild = 24, kHitsForBuild = 6;
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
@@ -137,7 +138,9 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
   if (eager_ns != 0) {
     gate_.add_eager(eager_ns);
   }
-  const std::uint64_t hash = arguments_hash(operations);
+  ArgumentHashes hashes;
+  hashes.compute(operations);
+  const std::uint64_t hash = hashes.whole();
   const std::size_t kept = std::min<std::uint64_t>(hash_count_, hashes_.size());
   const bool seen = std::find(hashes_.begin(), hashes_.begin() + kept, hash) != hashes_.begin() + kept;
   const bool previous_known = hash_count_ != 0 && variants_.known(hashes_[(hash_count_ - 1) % hashes_.size()]);
@@ -222,10 +225,11 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   std::uint64_t update_ns = 0;
   bool deserves_own = false;
   if (state_ == State::kReady && !retired_) {
-    std::uint64_t hash = 0;
-    fitting = variants_.find(operations, &hash);
+    const std::size_t likely = variants_.expected();
+    fitting = variants_.find(operations);
     if (fitting != GraphVariants::kNone) {
       variants_.hit(fitting);
+      ++(fitting == likely ? totals_.as_expected : totals_.found);
     } else if (can_update() && !variants_.empty()) {
       const std::size_t changeable = variants_.changeable();
       if (changeable == GraphVariants::kNone) {
@@ -235,8 +239,14 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
       if (variants_[changeable].update(operations)) {
         fitting = changeable;
         failed_updates_ = 0;
+        ++totals_.changed;
+        totals_.changed_operations += variants_[changeable].changed();
         // What comes back is worth an instance of its own: changing one costs more than launching it.
-        deserves_own = come_back(variants_.changed(changeable, hash));
+        const ArgumentHashes& hashes = variants_.changed(changeable, operations);
+        deserves_own = come_back(hashes.whole());
+        if (variants_[changeable].changed() * 2 > operations.size()) {
+          deserves_own = nearly_come_back(hashes) || deserves_own;
+        }
       } else if (++failed_updates_ == kUpdatesToTry) {
         hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
         change_state(State::kTracking);
@@ -313,9 +323,21 @@ bool GraphEntry::come_back(std::uint64_t hash) noexcept {
   return seen;
 }
 
+/// Most of the arguments take turns, and some are new each time: with an instance for each turn, only those would have
+/// to be changed.
+bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
+  const bool near = std::any_of(many_changed_.begin(), many_changed_.end(), [&](const ArgumentHashes& before) {
+    return before.known() && before.differing(hashes) * 2 <= tokens_.size();
+  });
+  many_changed_[many_changed_count_++ % many_changed_.size()] = hashes;
+  return near && variants_.size() < many_changed_.size();
+}
+
 bool GraphEntry::room_for_variant() const noexcept {
   return building_ == 0 && failed_variants_ < kBuildsToTry &&
-         totals_.builds < kFreeBuilds + totals_.launched / kLaunchesForBuild &&
+         totals_.builds < std::max(kFreeBuilds, kFreeOperations / tokens_.size()) +
+                              totals_.launched / kLaunchesForBuild +
+                              (totals_.as_expected + totals_.found) / kHitsForBuild &&
          (variants_.size() < limits_.variants || variants_.unused_for(kUnusedNs, now_ns()));
 }
 

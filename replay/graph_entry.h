@@ -89,8 +89,7 @@ class GraphEntry {
   template <class Use>
   bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
     const std::lock_guard guard(mutex_);
-    std::uint64_t hash = 0;
-    const std::size_t fitting = variants_.find(operations, &hash);
+    const std::size_t fitting = variants_.find(operations);
     if (fitting != GraphVariants::kNone) {
       use(variants_[fitting]);
     }
@@ -112,6 +111,9 @@ class GraphEntry {
     Decline decline = Decline::kNone;
     std::string reason;  ///< why it is not replayed; empty if it is
     std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
+    /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
+    std::uint64_t as_expected = 0, found = 0, changed = 0;
+    std::uint64_t changed_operations = 0;       ///< of the latter, how many arguments were given to in all
     std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured
     std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
@@ -131,6 +133,7 @@ class GraphEntry {
   void note_changes(std::span<const capture::OperationView> operations);
   [[nodiscard]] bool can_update() const noexcept;
   [[nodiscard]] bool come_back(std::uint64_t hash) noexcept;
+  [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes);
   [[nodiscard]] bool room_for_variant() const noexcept;
   [[nodiscard]] std::string argument_text() const;
   void measured(bool proven);
@@ -150,6 +153,8 @@ class GraphEntry {
   std::size_t building_ = 0;
   std::array<std::uint64_t, 128> updated_to_{};  ///< argument hashes of the last launches that needed an update
   std::uint64_t updated_count_ = 0;
+  std::array<ArgumentHashes, 8> many_changed_;  ///< of the last launches for which most operations were changed
+  std::uint64_t many_changed_count_ = 0;
   std::uint32_t failed_variants_ = 0;
   CostGate gate_;
 

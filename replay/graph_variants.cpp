@@ -1,15 +1,24 @@
 #include "replay/graph_variants.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace refrain::replay {
 
 using capture::OperationView;
 
+namespace {
+
+// An instance whose arguments were used within so many rounds through all instances keeps them.
+constexpr std::uint64_t kRounds = 4;
+
+}  // namespace
+
 /// Comparing is dear: arguments may have kilobytes, and those of two instances may differ in the last byte only. So
 /// only the one that is expected is compared without further ado: where arguments take turns, instances do.
-std::size_t GraphVariants::find(std::span<const OperationView> operations, std::uint64_t* hash) {
+std::size_t GraphVariants::find(std::span<const OperationView> operations) {
+  asked_.clear();
   const std::size_t likely = expected();
   if (likely != kNone && variants_[likely].executable->matches(operations)) {
     return likely;
@@ -17,10 +26,10 @@ std::size_t GraphVariants::find(std::span<const OperationView> operations, std::
   if (variants_.size() <= (likely != kNone ? 1U : 0U)) {
     return kNone;
   }
-  *hash = arguments_hash(operations);
+  asked_.compute(operations);
   for (std::size_t index = 0; index < variants_.size(); ++index) {
     const Variant& variant = variants_[index];
-    if (variant.hash == *hash && index != likely && variant.executable->matches(operations)) {
+    if (variant.hashes.whole() == asked_.whole() && index != likely && variant.executable->matches(operations)) {
       return index;
     }
   }
@@ -29,33 +38,50 @@ std::size_t GraphVariants::find(std::span<const OperationView> operations, std::
 
 bool GraphVariants::known(std::uint64_t hash) const noexcept {
   return std::any_of(variants_.begin(), variants_.end(),
-                     [hash](const Variant& variant) { return variant.hash == hash; });
+                     [hash](const Variant& variant) { return variant.hashes.whole() == hash; });
+}
+
+bool GraphVariants::comes_back(const Variant& variant) const noexcept {
+  return variant.hits != 0 && launches_ - variant.last_launch <= kRounds * variants_.size();
 }
 
 std::size_t GraphVariants::changeable() const noexcept {
-  const auto order = [](const Variant& each) { return std::pair(each.hits != 0, each.last_used); };
+  // Where most arguments take turns, and a few are new each time, that is the one that is expected.
+  const std::size_t likely = expected();
+  if (likely != kNone && !comes_back(variants_[likely])) {
+    const Executable& executable = *variants_[likely].executable;
+    if (variants_[likely].hashes.differing(asked_) * 2 <= executable.size() && executable.available()) {
+      return likely;
+    }
+  }
+  const auto order = [this](const Variant& each) {
+    return std::tuple(comes_back(each), each.hashes.differing(asked_), each.last_launch);
+  };
   std::size_t best = kNone;
+  auto best_order = order({});
   for (std::size_t index = 0; index < variants_.size(); ++index) {
-    if ((best == kNone || order(variants_[index]) < order(variants_[best])) &&
-        variants_[index].executable->available()) {
+    const auto mine = order(variants_[index]);
+    if ((best == kNone || mine < best_order) && variants_[index].executable->available()) {
       best = index;
+      best_order = mine;
     }
   }
   return best;
 }
 
-std::uint64_t GraphVariants::changed(std::size_t index, std::uint64_t hash) noexcept {
-  Variant& variant = variants_[index];
-  if (hash != 0) {
-    variant.executable->remember_hash(hash);
+const ArgumentHashes& GraphVariants::changed(std::size_t index, std::span<const OperationView> operations) {
+  if (!asked_.known()) {
+    asked_.compute(operations);
   }
-  variant.hash = variant.executable->hash();
+  Variant& variant = variants_[index];
+  variant.hashes = asked_;
   variant.hits = 0;
-  return variant.hash;
+  return asked_;
 }
 
 void GraphVariants::launched(std::size_t index, std::uint64_t now) noexcept {
   variants_[index].last_used = now;
+  variants_[index].last_launch = ++launches_;
   if (launched_ != kNone) {
     variants_[launched_].next = index;
   }
@@ -65,8 +91,13 @@ void GraphVariants::launched(std::size_t index, std::uint64_t now) noexcept {
 std::unique_ptr<Executable> GraphVariants::add(std::unique_ptr<Executable> executable, std::size_t most,
                                                std::uint64_t now) {
   Variant added;
-  added.hash = executable->hash();
+  std::vector<OperationView> operations;
+  for (std::size_t i = 0; i < executable->size(); ++i) {
+    operations.push_back(executable->operation(i));
+  }
+  added.hashes.compute(operations);
   added.last_used = now;
+  added.last_launch = launches_;
   added.hits = variants_.empty() ? 0 : 1;  // of several, not the first to be changed
   added.executable = std::move(executable);
   if (variants_.size() < most) {

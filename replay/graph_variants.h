@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "replay/argument_hashes.h"
 #include "replay/executable.h"
 
 namespace refrain::replay {
@@ -21,18 +22,19 @@ class GraphVariants {
   [[nodiscard]] bool empty() const noexcept { return variants_.empty(); }
   [[nodiscard]] Executable& operator[](std::size_t index) noexcept { return *variants_[index].executable; }
 
-  /// The one with exactly these arguments, or kNone. `hash`: of the arguments, once it was needed, else 0.
-  [[nodiscard]] std::size_t find(std::span<const capture::OperationView> operations, std::uint64_t* hash);
+  /// The one with exactly these arguments, or kNone. May throw std::bad_alloc, like everything that takes operations.
+  [[nodiscard]] std::size_t find(std::span<const capture::OperationView> operations);
   [[nodiscard]] bool known(std::uint64_t hash) const noexcept;
   /// The one that will be launched next if everything is as it was, or kNone.
   [[nodiscard]] std::size_t expected() const noexcept {
     return variants_.size() == 1 ? 0 : launched_ == kNone ? kNone : variants_[launched_].next;
   }
-  /// The one to change: rather one whose arguments have not come back since it got them, and the one that was used
-  /// longest ago. kNone if all of them still run and cannot be changed meanwhile.
+  /// The one to change for the arguments that find() did not find: rather one whose own do not come back, of those the
+  /// one in which the least has to be changed, and of those the one that was used longest ago. kNone if all of them
+  /// still run and cannot be changed meanwhile.
   [[nodiscard]] std::size_t changeable() const noexcept;
-  /// It has new arguments. `hash`: theirs, or 0. Returns it.
-  std::uint64_t changed(std::size_t index, std::uint64_t hash) noexcept;
+  /// It has these arguments now. Returns their hashes, valid until the next find().
+  const ArgumentHashes& changed(std::size_t index, std::span<const capture::OperationView> operations);
   /// Its arguments have come back.
   void hit(std::size_t index) noexcept { ++variants_[index].hits; }
   /// It is launched now; the next time, this one is expected behind the one before.
@@ -55,16 +57,20 @@ class GraphVariants {
   /// What is looked at to find one lies together: the instances themselves are only touched when they are used.
   struct Variant {
     std::unique_ptr<Executable> executable;
-    std::uint64_t hash = 0;  ///< of its arguments
-    std::uint64_t last_used = 0;
-    std::uint64_t hits = 0;    ///< launches with exactly these arguments since it got them by an update
-    std::size_t next = kNone;  ///< the one that was launched after it last time
+    ArgumentHashes hashes;
+    std::uint64_t last_used = 0;    ///< time
+    std::uint64_t last_launch = 0;  ///< number
+    std::uint64_t hits = 0;         ///< launches with exactly these arguments since it got them by an update
+    std::size_t next = kNone;       ///< the one that was launched after it last time
   };
+  [[nodiscard]] bool comes_back(const Variant& variant) const noexcept;
   template <class Predicate>
   std::size_t remove_if(Predicate predicate);
 
   std::vector<Variant> variants_;
   std::size_t launched_ = kNone;  ///< last
+  std::uint64_t launches_ = 0;
+  ArgumentHashes asked_;  ///< of what find() was asked for last, if it had to know
 };
 
 }  // namespace refrain::replay

@@ -71,6 +71,20 @@ struct Submission {
   const char* unholdable = nullptr;
 };
 
+/// Writes other values into the record of an operation. Refers to what it is made of, and must not throw.
+class Change {
+ public:
+  template <class Write>
+  explicit Change(const Write& write) noexcept
+      : write_(&write),
+        call_([](const void* what, std::byte* record) { (*static_cast<const Write*>(what))(record); }) {}
+  void write(std::byte* record) const { call_(write_, record); }
+
+ private:
+  const void* write_;
+  void (*call_)(const void*, std::byte*);
+};
+
 class Lane {
  public:
   /// The calling thread's lane, or null.
@@ -125,8 +139,10 @@ class Lane {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
   }
   /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles. False:
-  /// it is to be submitted as any other.
-  bool hold_expected(int* error) noexcept;
+  /// it is to be submitted as any other. `change`: but with other values of the same sizes, which it writes into a copy
+  /// of the record.
+  bool hold_expected(int* error) noexcept { return hold_expected(error, nullptr); }
+  bool hold_expected(int* error, const Change& change) noexcept { return hold_expected(error, &change); }
   /// What comes is not what was expected.
   void surprised() noexcept;
 
@@ -168,8 +184,10 @@ class Lane {
   Verdict look_at(const Submission& submission) noexcept;
   void take_over(QueueSlot& queue) noexcept;
   int issued_now(int status, std::uint32_t host_ns) noexcept;
+  bool hold_expected(int* error, const Change* change) noexcept;
   void issue_all_held();
   void expect() noexcept;
+  bool note_change(const Change& change, const std::byte* record, std::size_t size) noexcept;
   void catch_up() noexcept;
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
@@ -189,7 +207,8 @@ class Lane {
   void publish();
   void note_error(int error) noexcept;
   void note_program_time() noexcept;
-  void choose_lengths(std::uint64_t each) noexcept;
+  void choose_lengths(std::uint64_t each, const char* because) noexcept;
+  void log_lengths(std::uint64_t each, const char* because) const noexcept;
   void suit_lengths() noexcept;
   void forgive() noexcept;
   void start_lengths() noexcept;

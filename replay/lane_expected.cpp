@@ -14,8 +14,8 @@ using capture::OperationView;
 
 namespace {
 
-// After so many disappointments in a row nothing is expected for 2^n submissions: arguments change there.
-constexpr std::uint32_t kMostDisappointments = 10;
+// After n disappointments in a row nothing is expected for n * n submissions: arguments change there.
+constexpr std::uint32_t kMostDisappointments = 32;
 // Fewer left in the chunk are not worth finding out what they will be.
 constexpr std::uint32_t kWorthExpecting = 2;
 /// Of the next record, fetched while the program does something else.
@@ -23,7 +23,7 @@ constexpr std::size_t kLine = 64, kFetched = 4;
 
 }  // namespace
 
-bool Lane::hold_expected(int* error) noexcept {
+bool Lane::hold_expected(int* error, const Change* change) noexcept {
   State& state = *state_;
   // What is timed takes the long way, and so does what comes behind it; and what others hold may have to come first.
   if (sequence_ + 1 >= state.next_timed || state.left_ns != 0 || inside_lane || !engine_.one_lane_holds()) {
@@ -36,12 +36,17 @@ bool Lane::hold_expected(int* error) noexcept {
     state.mutex.unlock();
     return false;
   }
+  const std::size_t size = OperationView(record).header().size;
+  if (change != nullptr && !note_change(*change, record, size)) {
+    state.mutex.unlock();
+    return false;
+  }
   state.came_back();
   ++sequence_;
   ++expectation.noted;
   expectation.met = true;
   held_count_.store(held_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  record += OperationView(record).header().size;
+  record += size;
   *error = 0;
   if (record != expectation.end) {
     expected_.store(record, std::memory_order_relaxed);
@@ -57,11 +62,28 @@ bool Lane::hold_expected(int* error) noexcept {
   return true;
 }
 
+/// With the lock held. False if there is no memory.
+[[gnu::noinline]] bool Lane::note_change(const Change& change, const std::byte* record, std::size_t size) noexcept {
+  Expectation& expectation = state_->expectation;
+  const std::size_t offset = expectation.changed_bytes.size();
+  try {
+    expectation.changed.reserve(expectation.changed.size() + 1);
+    expectation.changed_bytes.resize(offset + size);
+  } catch (...) {
+    return false;
+  }
+  std::byte* const copy = expectation.changed_bytes.data() + offset;
+  std::memcpy(copy, record, size);
+  change.write(copy);
+  expectation.changed.push_back({expectation.noted, offset});
+  return true;
+}
+
 void Lane::surprised() noexcept {
   Expectation& expectation = state_->expectation;
   if (!expectation.met) {
     expectation.disappointments = std::min(expectation.disappointments + 1, kMostDisappointments);
-    expectation.pause = 1U << expectation.disappointments;
+    expectation.pause = expectation.disappointments * expectation.disappointments;
   }
 }
 
@@ -104,6 +126,8 @@ void Lane::surprised() noexcept {
   expectation.first = next;
   expectation.noted = 0;
   expectation.sequence = sequence_ + 1;
+  expectation.changed.clear();
+  expectation.changed_bytes.clear();
   expected_.store(next, std::memory_order_relaxed);
 }
 
@@ -120,24 +144,26 @@ void Lane::catch_up() noexcept {
     return;
   }
   // All of them first: whatever happens then, nothing is lost. There is room for them.
-  const std::byte* record = expectation.first;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::size_t size = OperationView(record).header().size;
+  std::uint64_t sequence = expectation.sequence;
+  expectation.for_each_noted(count, [&](const OperationView& operation) {
+    const auto bytes = operation.bytes();
     const std::size_t offset = state.held_bytes.size();
-    state.held_bytes.resize(offset + size);
-    std::memcpy(state.held_bytes.data() + offset, record, size);
+    state.held_bytes.resize(offset + bytes.size());
+    std::memcpy(state.held_bytes.data() + offset, bytes.data(), bytes.size());
     auto& header = *reinterpret_cast<capture::OperationHeader*>(state.held_bytes.data() + offset);
-    header.sequence = expectation.sequence + i;
+    header.sequence = sequence++;
     header.time_ns = state.last_time_ns;
     header.promise = 0;
     header.host_ns = 0;
     state.held_offsets.push_back(offset);
-    record += size;
-  }
+  });
+  expectation.changed.clear();
+  expectation.changed_bytes.clear();
   state.counters.submissions.add(count);
+  state.counters.expected.add(count);
   try {
     bool changed = false;
-    record = expectation.first;
+    const std::byte* record = expectation.first;
     for (std::uint32_t i = 0; i < count; ++i) {
       const capture::OperationHeader& header = OperationView(record).header();
       state.spans.submitted(header.token, 0);

@@ -87,33 +87,37 @@ TEST_CASE("a wait in the middle of what was expected submits what came before") 
 }
 
 /// Once for each place in a chunk that is expected: something happens there. `before(k)` a submission, `after(k)` it.
+/// Every second operation's argument is a new one if they change.
 template <class Before, class After>
-void disturb(Rig& rig, Program& program, Before before, After after) {
-  loop(rig, program, 32, constant);
+void disturb(Rig& rig, Program& program, bool change, Before before, After after) {
+  std::uint64_t always_new = 1'000'000;
+  const auto scalar = [&](int i, int k) { return change && k % 2 == 1 ? ++always_new : constant(i, k); };
+  loop(rig, program, 32, scalar);
   const int expected = program.expected;
   for (int place = 1; place < kLength; ++place) {
     for (int k = 0; k < kLength; ++k) {
       if (k == place) {
         before();
       }
-      REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
+      REQUIRE(program.kernel(100 + k, 7 + k % 3, scalar(0, k)) == 0);
       if (k == place) {
         after();
       }
     }
     program.wait();
     REQUIRE(rig.backend.log() == program.submitted);
-    loop(rig, program, 1, constant);
+    loop(rig, program, 1, scalar);
   }
   CHECK(program.expected > expected);
   CHECK(rig.report()["submissions"] == program.submitted.size());
 }
 
 TEST_CASE("another thread that flushes gets what was expected and not looked at yet, too") {
-  Rig rig(settings());
+  const bool change = GENERATE(false, true);
+  Rig rig(settings(), change);
   Program program(*rig.engine, rig.backend, rig.queue);
   disturb(
-      rig, program, [] {},
+      rig, program, change, [] {},
       [&] {
         std::thread([&] { rig.engine->settle(rig.queue); }).join();
         REQUIRE(rig.backend.log() == program.submitted);
@@ -122,10 +126,11 @@ TEST_CASE("another thread that flushes gets what was expected and not looked at 
 }
 
 TEST_CASE("a queue that another thread had a turn with, in the middle of what was expected") {
-  Rig rig(settings());
+  const bool change = GENERATE(false, true);
+  Rig rig(settings(), change);
   Program program(*rig.engine, rig.backend, rig.queue);
   disturb(
-      rig, program, [&] { rig.queue.newest = reinterpret_cast<const Lane*>(&rig); }, [] {});
+      rig, program, change, [&] { rig.queue.newest = reinterpret_cast<const Lane*>(&rig); }, [] {});
 }
 
 TEST_CASE("an error of a graph that was expected reaches the program") {
@@ -164,14 +169,37 @@ TEST_CASE("threads that flush while submissions are expected lose nothing and ch
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("where arguments change each time, hardly anything is expected") {
+TEST_CASE("of a loop whose arguments change nearly all submissions are expected, too, and get their own arguments") {
   Rig rig(settings(), true);
   Program program(*rig.engine, rig.backend, rig.queue);
-  const auto counting = [](int i, int k) { return static_cast<std::uint64_t>(i * 100 + k); };
-  loop(rig, program, 100, counting);
-  program.asked = 0;
-  loop(rig, program, 200, [&](int i, int k) { return counting(i + 100, k); });
-  CHECK(program.asked < 200 * kLength / 100);
+  const int few = GENERATE(1, 5, kLength);  // of how many operations
+  std::uint64_t always_new = 1'000'000;
+  const auto changing = [&](int i, int k) { return k % kLength < few ? ++always_new : constant(i, k); };
+  loop(rig, program, 32, changing);
+  const int before = program.expected;
+  loop(rig, program, 100, changing);
+  CHECK(program.expected - before > 100 * kLength * 3 / 4);
+  REQUIRE(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["submissions"] == program.submitted.size());
+}
+
+TEST_CASE("where something else comes each time, hardly anything is expected") {
+  Rig rig(settings(), true);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  std::uint64_t buffer = 1000;
+  const auto other_buffers = [&](int iterations) {
+    for (int i = 0; i < iterations; ++i) {
+      for (int k = 0; k < kLength; ++k) {
+        REQUIRE(program.kernel(100 + k, ++buffer, 1) == 0);
+      }
+      REQUIRE(program.wait() == 0);
+      rig.engine->wait_idle();
+    }
+  };
+  other_buffers(200);
+  const int before = program.asked;
+  other_buffers(200);
+  CHECK(program.asked - before < 200 * kLength / 20);
   REQUIRE(rig.backend.log() == program.submitted);
 }
 

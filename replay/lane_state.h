@@ -107,6 +107,7 @@ class CallTimes {
 struct LaneCounters {
   Counter submissions;  ///< every submission seen
   Counter replayed;     ///< of these, submitted as part of a native command buffer
+  Counter expected;     ///< held without being looked at, see Lane::expected()
   Counter launches;
   Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
   Counter tracked;      ///< issued while a stretch was being looked at
@@ -141,6 +142,24 @@ struct Expectation {
   const std::byte* first = nullptr;  ///< of those that were met and are not among the held records yet
   std::uint32_t noted = 0;           ///< their number
   std::uint64_t sequence = 0;        ///< the first one's
+  /// Of those, the ones with other values: which of them, and where their records are in `changed_bytes`.
+  struct Changed {
+    std::uint32_t number = 0;
+    std::size_t offset = 0;
+  };
+  std::vector<Changed> changed;
+  capture::RecordBytes changed_bytes;
+  /// The records of those that were met, one after the other.
+  template <class Use>
+  void for_each_noted(std::uint32_t count, Use&& use) const {
+    const std::byte* record = first;
+    auto other = changed.begin();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool is_other = other != changed.end() && other->number == i;
+      use(capture::OperationView(is_other ? changed_bytes.data() + (other++)->offset : record));
+      record += capture::OperationView(record).header().size;
+    }
+  }
 };
 
 struct Lane::State {
@@ -278,8 +297,8 @@ class Lane::HeldLock {
 
 /// Totals of lanes whose threads ended.
 struct ClosedLanes {
-  std::uint64_t lanes = 0, submissions = 0, replayed = 0, launches = 0, followed = 0, tracked = 0, held_issued = 0,
-                expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
+  std::uint64_t lanes = 0, submissions = 0, replayed = 0, expected = 0, launches = 0, followed = 0, tracked = 0,
+                held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
   std::map<std::string, std::uint64_t> unholdable;
   std::map<std::string, std::uint64_t> cut_by;
   std::vector<SpanSummary> spans;

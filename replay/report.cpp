@@ -178,6 +178,7 @@ std::string report_json(const ReportData& data) {
   root["replayed"] = data.replayed;
   root["share_replayed"] = share(data.replayed, data.submissions) / 100.0;
   root["launches"] = data.launches;
+  root["expected"] = data.expected;
   root["followed"] = data.followed;
   root["tracked"] = data.tracked;
   root["held_issued"] = data.held_issued;
@@ -218,6 +219,10 @@ std::string report_json(const ReportData& data) {
     entry["tracked"] = graph.tracked;
     entry["passed"] = graph.passed;
     entry["launched"] = graph.launched;
+    entry["as_expected"] = graph.as_expected;
+    entry["found"] = graph.found;
+    entry["changed"] = graph.changed;
+    entry["changed_operations"] = graph.changed_operations;
     entry["mismatched"] = graph.mismatched;
     entry["builds"] = graph.builds;
     entry["variants"] = graph.variants;

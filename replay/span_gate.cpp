@@ -1,8 +1,12 @@
 #include "replay/span_gate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "env/log.h"
 #include "replay/graph_entry.h"
 
 namespace refrain::replay {
@@ -178,17 +182,21 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > span.whole_eager.median();
   if (++span.replays >= span.next_check || regret) {
     ++span.checks;
-    span.settled = span.confirming = false;
-    span.way = span.tries = 0;
-    span.eager.clear();
-    span.whole_eager.clear();
-    for (std::uint32_t way = 0; way < kChunkWays; ++way) {
-      span.replay[way].clear();
-      span.whole[way].clear();
-    }
-    span.in_graphs = {};
-    span.waits.clear();
+    start_over(span);
   }
+}
+
+void SpanGate::start_over(Known& span) {
+  span.settled = span.confirming = false;
+  span.way = span.tries = 0;
+  span.eager.clear();
+  span.whole_eager.clear();
+  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
+    span.replay[way].clear();
+    span.whole[way].clear();
+  }
+  span.in_graphs = {};
+  span.waits.clear();
 }
 
 /// What an eager span takes, without what the program does by itself if that is known: a disturbance of the machine is
@@ -253,9 +261,10 @@ bool SpanGate::settle(Known& span) {
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
   const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? kWanted : needed;
-  if (span.way == 0 && (half_as_long_again(first, span.eager, needed) ||
-                        half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
-    return true;
+  if (span.way == 0 && !span.confirming &&
+      (half_as_long_again(first, span.eager, needed) ||
+       half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
+    return lost(span);
   }
   if (!way_known(span)) {
     return false;
@@ -290,14 +299,16 @@ bool SpanGate::settle(Known& span) {
   const RecentCosts& chosen = span.replay[span.way];
   const bool declined = by_itself ? surely_less(span.eager, chosen) : !better(chosen.low(), span.eager.low());
   if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && declined) {
-    return true;
+    return lost(span);
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
   const RecentCosts& whole = span.whole[span.way];
   if (whole.count() >= kWanted && span.whole_eager.count() >= kWanted && clearly_less(span.whole_eager, whole)) {
-    return true;
+    return lost(span);
   }
+  log_outcome(span, "graphs stay");
   span.settled = true;
+  span.doubted = false;
   span.graphs = {};
   span.replays = 0;
   const std::uint64_t wait =
@@ -305,6 +316,36 @@ bool SpanGate::settle(Known& span) {
       std::max<std::uint64_t>(span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1), 1);
   span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
   return false;
+}
+
+/// The trial says that graphs do not pay. True if that is believed: of a program that is mostly busy with itself only
+/// the second time, because a machine that is busy with something else slows such a program down by more than is at
+/// stake.
+bool SpanGate::lost(Known& span) {
+  const bool again = !span.doubted && mostly_by_itself(span.eager, span.whole_eager);
+  log_outcome(span, again ? "graphs seem to lose, and are tried once more" : "graphs are declined");
+  if (again) {
+    span.doubted = true;
+    start_over(span);
+  }
+  return !again;
+}
+
+void SpanGate::log_outcome(const Known& span, const char* outcome) const {
+  if (!env::log_enabled(env::LogLevel::kDebug)) {
+    return;
+  }
+  const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; };
+  std::string text = fmt::format(
+      "a span of {} submissions, seen {} times, in us, with (and without) what the program does by itself: "
+      "eagerly {:.1f} ({:.1f}), ",
+      span.submissions, span.seen, us(span.whole_eager.low()), us(span.eager.low()));
+  for (std::uint32_t way = 0; way < ways_; ++way) {
+    text += fmt::format("way {} {:.1f} ({:.1f}; {} samples), ", way, us(span.whole[way].low()),
+                        us(span.replay[way].low()), span.replay[way].count());
+  }
+  text += fmt::format("the wait at its end {:.1f}: {}, way {}", us(span.waits.median()), outcome, span.way);
+  env::log_debug(text);
 }
 
 SpanSummary SpanGate::summary_of(const Known& span) const {

@@ -125,6 +125,7 @@ class SpanGate {
     std::uint32_t tries = 0;
     bool confirming = false;  ///< a later way seems faster, and the first one is measured once more
     bool settled = false;
+    bool doubted = false;  ///< one trial said that graphs do not pay
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, spans = 0;
@@ -152,6 +153,9 @@ class SpanGate {
   void sample(Known& span, const Costs& costs, Turn turn);
   [[nodiscard]] std::uint64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
   bool settle(Known& span);
+  bool lost(Known& span);
+  static void start_over(Known& span);
+  void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;

@@ -47,6 +47,7 @@ struct CudaLayer {
   static bool describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept;
   static ObjectId device_id(CUcontext context, ObjectId otherwise);
   static void forget_functions() noexcept;
+  static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
   static std::string name_of_function(capture::FunctionId function) noexcept;
 };
 

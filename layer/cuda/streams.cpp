@@ -28,6 +28,10 @@ void CudaLayer::forget_functions() noexcept {
   cuda::forget_functions();
 }
 
+const FunctionState* CudaLayer::function_of(capture::Handle handle) noexcept {
+  return find_function(reinterpret_cast<CUfunction>(handle));
+}
+
 std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
   return cuda::name_of_function(function);
 }

@@ -201,6 +201,10 @@ void HipLayer::forget_functions() noexcept {
   }
 }
 
+const FunctionState* HipLayer::function_of(capture::Handle handle) noexcept {
+  return find_function(reinterpret_cast<const void*>(handle));
+}
+
 std::string HipLayer::name_of_function(capture::FunctionId function) noexcept {
   try {
     const std::lock_guard guard(tables().mutex);

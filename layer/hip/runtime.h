@@ -62,6 +62,7 @@ struct HipLayer {
   static bool describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept;
   static ObjectId device_id(int device, ObjectId otherwise);
   static void forget_functions() noexcept;
+  static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
   static std::string name_of_function(capture::FunctionId function) noexcept;
 };
 

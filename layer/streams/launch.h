@@ -117,13 +117,70 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
   writer.finish();
 }
 
-/// True if the record says exactly what the launch asks for, but for its stream.
-[[nodiscard]] inline bool asks_for_same(const Launch& launch, const capture::OperationView& known) noexcept {
+/// What a launch asks for, compared with what a record says.
+enum class Sameness : std::uint8_t {
+  kOther,        ///< something else
+  kOtherValues,  ///< the same kernel in the same way, but with other parameters: of the same sizes, they are one
+                 ///< graph's
+  kSame,
+};
+
+/// Compares what is passed; `parameter(i)` is the address of one. The record is one of a launch of the same kernel.
+template <class Parameter>
+[[nodiscard, gnu::always_inline]] inline Sameness compare_parameters(const Launch& launch,
+                                                                     const capture::OperationView& known,
+                                                                     Parameter&& parameter) noexcept {
+  const capture::ArgumentDescriptor* argument = known.arguments().data();
+  const std::byte* value = known.values().data();
+  bool same = true;
+  for (std::size_t i = 0; argument->kind != capture::ArgumentKind::kLocalMemory; ++i, ++argument) {
+    const std::size_t size = argument->size;
+    if (size == sizeof(std::uint64_t)) [[likely]] {
+      same &= std::memcmp(value, parameter(i), sizeof(std::uint64_t)) == 0;
+    } else if (size == sizeof(std::uint32_t)) {
+      same &= std::memcmp(value, parameter(i), sizeof(std::uint32_t)) == 0;
+    } else if (size != 0) {
+      same = same && std::memcmp(value, parameter(i), size) == 0;
+    }
+    value += (size + 7U) & ~std::size_t{7U};
+  }
+  // What is behind the dynamic shared memory is `more`.
+  const std::size_t more =
+      known.arguments().data() + known.header().argument_count - argument == 2 ? argument[1].size : 0;
+  if (argument->size != launch.shared_bytes || more != launch.more.size() ||
+      (more != 0 && std::memcmp(value, launch.more.data(), more) != 0)) {
+    return Sameness::kOther;
+  }
+  return same ? Sameness::kSame : Sameness::kOtherValues;
+}
+
+/// Where the parameters of a launch are, if they came in one piece. Null if it is not known for sure.
+[[nodiscard]] inline const std::uint32_t* offsets_of(const Launch& launch, const capture::OperationView& known,
+                                                     const FunctionState* function) noexcept {
+  return function != nullptr && function->id == known.header().function &&
+                 reason_not_to_hold(launch, function) == nullptr
+             ? function->buffer_offsets.data()
+             : nullptr;
+}
+
+[[nodiscard, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch, const capture::OperationView& known,
+                                                            const FunctionState* function) noexcept {
+  const std::uint32_t* const offsets = offsets_of(launch, known, function);
+  return offsets == nullptr
+             ? Sameness::kOther
+             : compare_parameters(launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; });
+}
+
+/// Compares everything but the stream. `function()`: of the launch; only asked for if its parameters come in one piece
+/// (cuBLASLt's do).
+template <class Function>
+[[nodiscard]] Sameness compare(const Launch& launch, const capture::OperationView& known,
+                               Function&& function) noexcept {
   namespace words = capture::words;
   const capture::OperationHeader& header = known.header();
   if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||
-      header.function_handle != launch.function || launch.parameters == nullptr || launch.unholdable != nullptr) {
-    return false;
+      header.function_handle != launch.function || launch.unholdable != nullptr) {
+    return Sameness::kOther;
   }
   const std::uint64_t* const shape = known.words().data();
   const backends::Grid& grid = launch.grid;
@@ -133,30 +190,24 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
        (shape[words::kGlobal] ^ (std::uint64_t{grid.x} * block.x)) |
        (shape[words::kGlobal + 1] ^ (std::uint64_t{grid.y} * block.y)) |
        (shape[words::kGlobal + 2] ^ (std::uint64_t{grid.z} * block.z))) != 0) {
-    return false;
+    return Sameness::kOther;
   }
+  if (launch.parameters == nullptr) [[unlikely]] {
+    return compare_buffer(launch, known, function());
+  }
+  return compare_parameters(launch, known, [&](std::size_t i) { return launch.parameters[i]; });
+}
+
+/// Writes the launch's parameters into a copy of the record that it was compared with; `function` as there.
+inline void write_parameters(const Launch& launch, const FunctionState* function, std::byte* record) noexcept {
+  const capture::OperationView known(record);
+  const std::uint32_t* const offsets = launch.parameters == nullptr ? offsets_of(launch, known, function) : nullptr;
   const capture::ArgumentDescriptor* argument = known.arguments().data();
-  const std::byte* value = known.values().data();
-  for (void* const* parameter = launch.parameters; argument->kind != capture::ArgumentKind::kLocalMemory;
-       ++parameter, ++argument) {
-    const std::size_t size = argument->size;
-    if (size == sizeof(std::uint64_t)) [[likely]] {
-      if (std::memcmp(value, *parameter, sizeof(std::uint64_t)) != 0) {
-        return false;
-      }
-    } else if (size == sizeof(std::uint32_t)) {
-      if (std::memcmp(value, *parameter, sizeof(std::uint32_t)) != 0) {
-        return false;
-      }
-    } else if (size != 0 && std::memcmp(value, *parameter, size) != 0) {
-      return false;
-    }
-    value += (size + 7U) & ~std::size_t{7U};
+  std::byte* value = record + (known.values().data() - record);
+  for (std::size_t i = 0; argument->kind != capture::ArgumentKind::kLocalMemory; ++i, ++argument) {
+    const void* const parameter = offsets != nullptr ? launch.buffer.data() + offsets[i] : launch.parameters[i];
+    value = copy_parameter(value, parameter, argument->size);
   }
-  // What is behind the dynamic shared memory is `more`.
-  const std::size_t more = known.arguments().data() + header.argument_count - argument == 2 ? argument[1].size : 0;
-  return argument->size == launch.shared_bytes && more == launch.more.size() &&
-         (more == 0 || std::memcmp(value, launch.more.data(), more) == 0);
 }
 
 /// True while the calling thread's lane expects something: a reason to call hold_expected().
@@ -165,9 +216,9 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
   return lane != nullptr && lane->expected();
 }
 
-/// True if the launch is the one that the calling thread's lane expects, and is held now: nothing else has to be found
-/// out about it. To be called when short_way() said to go on. Not inlined: where nothing is expected, that is code that
-/// would only lie in between.
+/// True if the launch is the one that the calling thread's lane expects, but for its parameters perhaps, and is held
+/// now: nothing else has to be found out about it. To be called when short_way() said to go on. Not inlined: where
+/// nothing is expected, that is code that would only lie in between.
 template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
                                                 DefaultStream by_default, StatusOf<L>* status) noexcept {
@@ -176,13 +227,21 @@ template <class L>
   if (!known) {
     return false;  // another thread has flushed
   }
-  if (!asks_for_same(launch, known) ||
+  const auto function = [&] { return L::function_of(launch.function); };
+  const Sameness sameness = compare(launch, known, function);
+  if (sameness == Sameness::kOther ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
     lane.surprised();
     return false;
   }
   int error = 0;
-  if (!lane.hold_expected(&error)) {
+  if (sameness == Sameness::kSame) [[likely]] {
+    if (!lane.hold_expected(&error)) {
+      return false;
+    }
+  } else if (!lane.hold_expected(&error, replay::Change([&](std::byte* record) {
+               write_parameters(launch, launch.parameters == nullptr ? function() : nullptr, record);
+             }))) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);

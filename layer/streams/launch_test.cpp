@@ -1,6 +1,7 @@
 // Whether a launch is exactly what a record says: the only thing that is asked of one that was expected.
 #include "layer/streams/launch.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -12,13 +13,16 @@ namespace {
 
 const replay::EntryPoint kEntry{"launch"};
 
-/// A kernel with parameters of many sizes, and a launch of it.
+/// A kernel with parameters of many sizes, and a launch of it that passes their addresses, or all of them in one piece.
 struct Example {
-  Example() {
+  explicit Example(bool in_one_piece = false) : in_buffer(in_one_piece) {
     function.id = 7;
+    std::uint32_t offset = 0;
     for (const std::vector<std::byte>& value : values) {
-      function.add_parameter(static_cast<std::uint32_t>(value.size()), 0);
+      function.add_parameter(static_cast<std::uint32_t>(value.size()), offset);
+      offset += static_cast<std::uint32_t>(value.size()) + 5;
     }
+    buffer.resize(offset);
     function.end_parameters();
     for (std::vector<std::byte>& value : values) {
       for (std::size_t i = 0; i < value.size(); ++i) {
@@ -28,7 +32,18 @@ struct Example {
     }
   }
   [[nodiscard]] Launch launch() {
-    return {kEntry, 4711, {3, 4, 5}, {6, 7, 8}, 99, parameters.data(), {}, nullptr, more};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::copy(values[i].begin(), values[i].end(), buffer.begin() + function.buffer_offsets[i]);
+    }
+    return {kEntry,
+            4711,
+            {3, 4, 5},
+            {6, 7, 8},
+            99,
+            in_buffer ? nullptr : parameters.data(),
+            in_buffer ? buffer : std::span<const std::byte>(),
+            nullptr,
+            more};
   }
   [[nodiscard]] capture::OperationView record() {
     bytes.clear();
@@ -40,23 +55,29 @@ struct Example {
   std::vector<std::vector<std::byte>> values{std::vector<std::byte>(8),  std::vector<std::byte>(4),
                                              std::vector<std::byte>(1),  std::vector<std::byte>(20),
                                              std::vector<std::byte>(16), std::vector<std::byte>(3)};
+  bool in_buffer;
+  std::vector<std::byte> buffer;
   std::vector<void*> parameters;
   std::span<const std::byte> more;
   FunctionState function;
   capture::RecordBytes bytes;
 };
 
+Sameness compared(Example& example, const Launch& launch, const capture::OperationView& record) {
+  return compare(launch, record, [&] { return &example.function; });
+}
+
 TEST_CASE("a launch is what its record says, with attributes and without") {
-  Example example;
+  Example example(GENERATE(false, true));
   const std::uint64_t attribute[2] = {1, 2};
   if (GENERATE(false, true)) {
     example.more = std::as_bytes(std::span(attribute));
   }
-  CHECK(asks_for_same(example.launch(), example.record()));
+  CHECK(compared(example, example.launch(), example.record()) == Sameness::kSame);
 }
 
 TEST_CASE("whatever else a launch asks for, it is not what the record says") {
-  Example example;
+  Example example(GENERATE(false, true));
   const std::array<std::uint64_t, 2> attribute{1, 2}, another{1, 3};
   const bool with_more = GENERATE(false, true);
   if (with_more) {
@@ -66,7 +87,7 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
   const auto differs = [&](auto&& change) {
     Launch launch = example.launch();
     change(launch);
-    return !asks_for_same(launch, record);
+    return compared(example, launch, record) == Sameness::kOther;
   };
   CHECK(differs([](Launch& launch) { launch.function = 4712; }));
   CHECK(differs([](Launch& launch) { launch.grid.x = 4; }));
@@ -80,7 +101,18 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
     launch.block.x = 3;
   }));
   CHECK(differs([](Launch& launch) { launch.shared_bytes = 100; }));
-  CHECK(differs([](Launch& launch) { launch.parameters = nullptr; }));
+  CHECK(differs([](Launch& launch) {
+    launch.parameters = nullptr;
+    launch.buffer = {};
+  }));
+  if (example.in_buffer) {
+    CHECK(differs([](Launch& launch) { launch.buffer = launch.buffer.first(launch.buffer.size() - 6); }));
+    CHECK(compare(example.launch(), record, [] { return static_cast<const FunctionState*>(nullptr); }) ==
+          Sameness::kOther);
+    example.function.id = 8;
+    CHECK(differs([](Launch& /*launch*/) {}));
+    example.function.id = 7;
+  }
   CHECK(differs([](Launch& launch) { launch.unholdable = "because"; }));
   CHECK(differs([&](Launch& launch) { launch.more = std::as_bytes(std::span(another)); }));
   CHECK(differs([&](Launch& launch) {
@@ -91,23 +123,30 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
   for (std::vector<std::byte>& value : example.values) {
     for (std::byte& byte : value) {
       byte ^= std::byte{1};
-      CHECK_FALSE(asks_for_same(example.launch(), record));
+      CHECK(compared(example, example.launch(), record) == Sameness::kOtherValues);
+      // And these are what is written into a copy of the record.
+      std::vector<std::byte> copy(record.bytes().begin(), record.bytes().end());
+      write_parameters(example.launch(), &example.function, copy.data());
+      capture::RecordBytes described;
+      capture::OperationWriter writer(described);
+      describe_launch(example.launch(), &example.function, true, writer, 12345);
+      CHECK(std::equal(copy.begin(), copy.end(), described.begin(), described.end()));
       byte ^= std::byte{1};
     }
   }
-  CHECK(asks_for_same(example.launch(), record));
+  CHECK(compared(example, example.launch(), record) == Sameness::kSame);
 }
 
 TEST_CASE("other kinds of work, and kernels whose parameters are not known, are no launch that could be the same") {
-  Example example;
+  Example example(GENERATE(false, true));
   capture::OperationWriter event(example.bytes);
   event.begin(OperationKind::kEventRecord, 1);
   event.finish();
-  CHECK_FALSE(asks_for_same(example.launch(), capture::OperationView(example.bytes.data())));
+  CHECK(compared(example, example.launch(), capture::OperationView(example.bytes.data())) == Sameness::kOther);
   example.bytes.clear();
   capture::OperationWriter unknown(example.bytes);
   describe_launch(example.launch(), &example.function, false, unknown, 1);
-  CHECK_FALSE(asks_for_same(example.launch(), capture::OperationView(example.bytes.data())));
+  CHECK(compared(example, example.launch(), capture::OperationView(example.bytes.data())) == Sameness::kOther);
 }
 
 }  // namespace
