@@ -59,6 +59,8 @@ class Executable {
     return recorded_;
   }
 
+  /// True if this is what was lent, and nothing was changed since.
+  [[nodiscard]] bool holds(const Occurrence& lent) const noexcept { return !dead_ && recorded_.get() == &lent; }
   /// The operations with the arguments that it holds now, until they are changed.
   [[nodiscard]] std::size_t size() const noexcept { return recorded_->size(); }
   [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {

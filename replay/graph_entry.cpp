@@ -272,42 +272,61 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     }
     return result;
   }
-  Executable& executable = variants_[fitting];
-  if (!executable.available()) {
-    return result;  // still running and cannot be used twice at once: eager this time
+  if (variants_[fitting].available()) {  // else it still runs and cannot be used twice at once: eager this time
+    launch(context, operations, {fitting, update_ns, hold_ns, deserves_own, proven}, &result);
   }
+  return result;
+}
+
+GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
+                                                     std::span<const OperationView> operations, std::uint64_t hold_ns,
+                                                     bool proven) {
+  const std::lock_guard guard(mutex_);
+  LaunchResult result;
+  const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
+  if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available()) {
+    variants_.hit(fitting);
+    ++totals_.as_expected;
+    launch(context, operations, {fitting, 0, hold_ns, false, proven}, &result);
+  }
+  return result;
+}
+
+/// With the lock held, once an instance has the right arguments and can be launched.
+void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations, const Chosen& chosen,
+                        LaunchResult* result) {
+  Executable& executable = variants_[chosen.index];
   const std::uint64_t start = now_ns();
-  variants_.launched(fitting, start);
+  variants_.launched(chosen.index, start);
   bool failed = false;
-  result.error = executable.launch(context, operations, &failed);
-  result.replay_ns = now_ns() - start + update_ns;
-  result.launch = Launch::kDone;
+  result->error = executable.launch(context, operations, &failed);
+  result->replay_ns = now_ns() - start + chosen.update_ns;
+  result->launch = Launch::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;
   if (failed) {
     variants_.clear();
     retired_ = true;
     pass(Decline::kFailed, "the driver refused to run its command buffer");
-    return result;
+    return;
   }
   // Only now: whoever is told that nothing was launched asks for no build either, and it would be waited for for ever.
-  if (deserves_own && room_for_variant()) {
+  if (chosen.deserves_own && room_for_variant()) {
     ++building_;
-    result.wants_build = true;
+    result->wants_build = true;
   }
   ++totals_.launched;
   ++launches_since_check_;
-  const std::uint64_t cost = result.replay_ns + hold_ns;
+  const std::uint64_t cost = result->replay_ns + chosen.hold_ns;
   const std::uint64_t eager = gate_.eager_ns();
   gate_.add_replay(cost);
   if (gate_.verdict() != CostGate::Verdict::kPays && cost > eager) {
-    result.excess_ns = cost - eager;
+    result->excess_ns = cost - eager;
   }
   if (eager > cost) {
-    result.saved_ns = eager - cost;
-    totals_.saved_ns += result.saved_ns;
+    result->saved_ns = eager - cost;
+    totals_.saved_ns += result->saved_ns;
   }
-  measured(proven);
-  return result;
+  measured(chosen.proven);
 }
 
 std::uint64_t GraphEntry::next_check() const noexcept {

@@ -79,6 +79,9 @@ class GraphEntry {
   /// graphs, whatever the launch of one costs.
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                       std::uint64_t hold_ns, bool proven);
+  /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue.
+  LaunchResult launch_expected(const SubmitContext& context, const Occurrence& expected,
+                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven);
   /// The operations with the arguments that the next launch probably has; null if nobody knows.
   [[nodiscard]] std::shared_ptr<const Occurrence> expected() noexcept {
     const std::lock_guard guard(mutex_);
@@ -128,6 +131,15 @@ class GraphEntry {
 
  private:
   static inline std::atomic<std::uint64_t> times_ready_{0};
+  struct Chosen {
+    std::size_t index = 0;        ///< of the instance
+    std::uint64_t update_ns = 0;  ///< what changing it took
+    std::uint64_t hold_ns = 0;    ///< what holding the operations cost
+    bool deserves_own = false;    ///< its arguments come back
+    bool proven = false;          ///< see launch()
+  };
+  void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
+              LaunchResult* result);
   void change_state(State state);
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);

@@ -189,6 +189,8 @@ class Lane {
   void expect() noexcept;
   bool note_change(const Change& change, const std::byte* record, std::size_t size) noexcept;
   void catch_up() noexcept;
+  bool launch_expected() noexcept;
+  void look_at_noted(std::uint32_t count, bool launched);
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
   bool begin_hold();
@@ -201,6 +203,7 @@ class Lane {
   const std::shared_ptr<GraphEntry>& entry_of(std::uint32_t chunk);
   int apply(const Action& action);
   int launch(const SubmitContext& context, const Action& action, bool* launched);
+  void count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns, std::uint64_t saved_ns);
   int launch_verified(const SubmitContext& context, const std::shared_ptr<GraphEntry>& entry, bool* launched);
   const capture::QueueInfo& queue_info(const capture::OperationView& operation) const noexcept;
   void popped(std::uint32_t count);

@@ -54,7 +54,9 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
       __builtin_prefetch(record + i * kLine);
     }
   } else {
-    catch_up();
+    if (!launch_expected()) {
+      catch_up();
+    }
     *error = std::exchange(state.flush_error, 0);
   }
   state.leaves();
@@ -122,6 +124,7 @@ void Lane::surprised() noexcept {
   expectation.disappointments = expectation.met ? 0 : expectation.disappointments;
   expectation.met = false;
   expectation.occurrence = std::move(occurrence);
+  expectation.chunk = holding.chunk;
   expectation.end = end;
   expectation.first = next;
   expectation.noted = 0;
@@ -159,26 +162,81 @@ void Lane::catch_up() noexcept {
   });
   expectation.changed.clear();
   expectation.changed_bytes.clear();
-  state.counters.submissions.add(count);
-  state.counters.expected.add(count);
   try {
-    bool changed = false;
-    const std::byte* record = expectation.first;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const capture::OperationHeader& header = OperationView(record).header();
-      state.spans.submitted(header.token, 0);
-      for (const Action& action : state.matcher.feed(header.token, true)) {
-        note_error(apply(action));
-        changed = true;
-      }
-      record += header.size;
-    }
-    if (changed) {
-      publish();
-    }
+    look_at_noted(count, false);
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());  // what is held then is submitted by the next host call
   }
+}
+
+/// `launched`: they are submitted already.
+void Lane::look_at_noted(std::uint32_t count, bool launched) {
+  State& state = *state_;
+  state.counters.submissions.add(count);
+  state.counters.expected.add(count);
+  bool changed = false;
+  const std::byte* record = state.expectation.first;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const capture::OperationHeader& header = OperationView(record).header();
+    state.spans.submitted(header.token, 0);
+    for (const Action& action : state.matcher.feed(header.token, true)) {
+      if (!launched) {
+        note_error(apply(action));
+        changed = true;
+      }
+    }
+    record += header.size;
+  }
+  if (changed) {
+    publish();
+  }
+}
+
+/// With the lock held, when the last one of a chunk has come. If all of them are what was expected, they are launched
+/// at once, and looked at while the device is at work. False: they are to be looked at first.
+bool Lane::launch_expected() noexcept {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  const Occurrence& occurrence = *expectation.occurrence;
+  const std::size_t older = state.held_offsets.size() - state.held_head;
+  if (!expectation.changed.empty() || older == 0 || older + expectation.noted != occurrence.size()) {
+    return false;
+  }
+  bool launched = false;
+  try {
+    state.views.resize(occurrence.size());
+    for (std::size_t i = 0; i < occurrence.size(); ++i) {
+      const OperationView known = occurrence.operation(i);
+      const bool noted = i >= older;
+      state.views[i] = noted ? known : OperationView(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
+      // What the record of a noted one promises was promised long ago.
+      if (noted ? known.header().promise != 0 || known.header().wait_count != 0 : !same_work(known, state.views[i])) {
+        return false;
+      }
+    }
+    const std::shared_ptr<GraphEntry> entry = state.entries[expectation.chunk];
+    GraphEntry::LaunchResult result;
+    {
+      const Inside guard;
+      const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
+      result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
+                                      state.spans.proven());
+    }
+    launched = result.launch == GraphEntry::Launch::kDone;
+    if (!launched) {
+      return false;
+    }
+    note_error(result.error);
+    expected_.store(nullptr, std::memory_order_relaxed);
+    const std::uint32_t noted = std::exchange(expectation.noted, 0);
+    popped(static_cast<std::uint32_t>(older));
+    publish();
+    count_launch(entry, result.excess_ns, result.saved_ns);
+    look_at_noted(noted, true);
+  } catch (const std::exception& failure) {
+    engine_.fail(failure.what());
+  }
+  return launched;
 }
 
 }  // namespace refrain::replay

@@ -67,22 +67,26 @@ int Lane::launch(const SubmitContext& context, const Action& action, bool* launc
     return launch_verified(context, entry, launched);
   }
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
-  if (result.launch != GraphEntry::Launch::kDone) {
-    return 0;
-  }
-  *launched = true;
+  *launched = result.launch == GraphEntry::Launch::kDone;
   if (result.wants_build) {
     request_variant(entry);
   }
-  state.counters.replayed.add(action.count);
-  state.counters.launches.add();
-  engine_.shared().replayed.fetch_add(action.count, std::memory_order_relaxed);
-  state.spans.launched(entry);
-  engine_.shared().store.spend(result.excess_ns);
-  if (!state.spans.on_trial()) {  // what is cheap to submit may be late to finish
-    engine_.shared().store.earn(result.saved_ns);
+  if (*launched) {
+    count_launch(entry, result.excess_ns, result.saved_ns);
   }
   return result.error;
+}
+
+void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns, std::uint64_t saved_ns) {
+  State& state = *state_;
+  state.counters.replayed.add(entry->size());
+  state.counters.launches.add();
+  engine_.shared().replayed.fetch_add(entry->size(), std::memory_order_relaxed);
+  state.spans.launched(entry);
+  engine_.shared().store.spend(excess_ns);
+  if (!state.spans.on_trial()) {  // what is cheap to submit may be late to finish
+    engine_.shared().store.earn(saved_ns);
+  }
 }
 
 int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<GraphEntry>& entry, bool* launched) {

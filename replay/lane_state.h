@@ -135,6 +135,7 @@ struct Expectation {
   // The lane's own thread's:
   std::shared_ptr<const Occurrence> occurrence;  ///< what expected() points into
   const std::byte* end = nullptr;                ///< of its records
+  ChunkId chunk = kNoChunk;                      ///< all of it
   bool met = false;                              ///< since something was expected
   std::uint32_t disappointments = 0;             ///< in a row
   std::uint32_t pause = 0;                       ///< submissions before anything is expected again
