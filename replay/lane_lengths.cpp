@@ -28,12 +28,15 @@ constexpr std::uint32_t kShortestMost = 4;
 // What a launch costs should be little beside what it saves: a chunk of so many is worth it however long it takes to
 // fill, as long as it may be held.
 constexpr std::uint32_t kWorthIt = 16;
+// Nothing is chosen that takes more than one in so many parts of the time that anything may be held to fill: a busy
+// machine makes a program twice as slow for a while.
+constexpr std::uint64_t kOfLimit = 3;
 // The first is so many times as long where it is divided among several queues: a graph over several is several short
 // ones, and the next one begins when the last of them is done.
 constexpr std::size_t kMostQueues = 4;
 // Way 1: growing, and shrinking again towards the wait, down to one that takes this time: for a program that is slower
 // than the device, and would wait for a long one at its end. Until then the device is early anyway, so that the longest
-// may take half of the time that anything may be held.
+// may take a good part of the time that anything may be held (kOfLimit).
 constexpr std::uint64_t kLastFilled = 6'000;
 // Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
@@ -49,7 +52,7 @@ constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time th
 constexpr std::uint64_t kRarely = 128;  ///< submissions between two times that the limit for holding came
 /// A busy machine takes the processor away several times in a row, and what is issued one by one now and then costs
 /// less than shorter graphs would: only so often in a row it is the program's own doing.
-constexpr std::uint32_t kTooOften = 8;
+constexpr std::uint32_t kTooOften = 24;
 /// Submissions after which chunks that were made shorter may be longer again, the first time; then four times as many,
 /// and so on (shifts): lengths that change are new graphs.
 constexpr std::uint64_t kForgiven = 32768;
@@ -197,7 +200,7 @@ void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
   ChunkLengths lengths = state.lengths;
   lengths.first *= state.queues;
   const std::uint32_t fitting = std::max(state.fitting, kShortestMost);
-  const std::uint32_t worth_it = filled(limit / 2, kShortestMost, std::min({kWorthIt, longest, fitting}));
+  const std::uint32_t worth_it = filled(limit / kOfLimit, kShortestMost, std::min({kWorthIt, longest, fitting}));
   lengths.most = std::bit_floor(filled(kLongestFilled, worth_it, longest));
   lengths.last = 0;
   if (slow) {  // first, growth, most, last
@@ -205,7 +208,7 @@ void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
   }
   ways[0] = lengths;
   lengths.most =
-      std::clamp(filled(std::max(kLongestFilled, limit / 2), kShortestMost, longest), kShortestMost, fitting);
+      std::clamp(filled(std::max(kLongestFilled, limit / kOfLimit), kShortestMost, longest), kShortestMost, fitting);
   lengths.last = last;
   ways[1] = lengths;
   const std::uint32_t least_even = !slow ? 2 : state.queues > 1 ? 2 * kShortestMost : kShortestMost;

@@ -12,6 +12,8 @@ TORCH_CASES = ("encoder", "mlp", "elementwise", "adam")
 # A turn is so short because the machine's speed changes by half within a second: iterations that wait, and one batch.
 TURN_ITERATIONS = {True: 3, False: 10}
 LEAST_ROUNDS = 5
+# Before anything is compared Refrain alone has so many seconds to find what repeats, to build graphs and to try them.
+WARM_UP_SECONDS = 3
 # What is compared, round by round: the process's routes. "again" shows what cannot be told apart.
 COMPARED = {"plain": "driver", "refrain": "layer", "no-op": "noop", "again": "driver"}
 OBSERVED = {"plain, observe": "driver", "observe": "layer"}
@@ -98,8 +100,13 @@ def start_torch(case, arguments=(), **more):
 
 
 def take_turns(process, measured, synchronous, seconds):
-    """Each turn's microseconds, for each of `measured`: name → route; rounds for so long. None if the process ended."""
+    """Each turn's microseconds, for each of `measured`: name → route; after the warm-up, rounds for so long. None if the
+    process ended."""
     found = {name: [] for name in measured}
+    end = time.monotonic() + (WARM_UP_SECONDS if seconds != 0 else 0)
+    while "layer" in measured.values() and time.monotonic() < end:
+        if process.measure("layer", synchronous, TURN_ITERATIONS[synchronous]) is None:
+            return None
     end = time.monotonic() + seconds
     number = 0
     while number < LEAST_ROUNDS or time.monotonic() < end:
