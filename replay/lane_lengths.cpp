@@ -28,15 +28,15 @@ constexpr std::uint32_t kShortestMost = 4;
 // What a launch costs should be little beside what it saves: a chunk of so many is worth it however long it takes to
 // fill, as long as it may be held.
 constexpr std::uint32_t kWorthIt = 16;
-// Nothing is chosen that takes more than one in so many parts of the time that anything may be held to fill: a busy
-// machine makes a program twice as slow for a while.
-constexpr std::uint64_t kOfLimit = 3;
+// Nothing is chosen that takes more than so many percent of the time that anything may be held to fill: a busy machine
+// makes a program twice as slow for a while.
+constexpr std::uint64_t kPercentOfLimit = 40;
 // The first is so many times as long where it is divided among several queues: a graph over several is several short
 // ones, and the next one begins when the last of them is done.
 constexpr std::size_t kMostQueues = 4;
 // Way 1: growing, and shrinking again towards the wait, down to one that takes this time: for a program that is slower
 // than the device, and would wait for a long one at its end. Until then the device is early anyway, so that the longest
-// may take a good part of the time that anything may be held (kOfLimit).
+// may take a good part of the time that anything may be held (kPercentOfLimit).
 constexpr std::uint64_t kLastFilled = 6'000;
 // Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
@@ -193,22 +193,24 @@ void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
   };
   const std::uint32_t longest = longest_chunk();
-  const auto limit = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000;
+  const std::uint64_t fits =
+      static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000 * kPercentOfLimit / 100;
   const bool slow = each >= kSlow;
   const std::uint32_t last = state.lengths.last == 0 ? 0 : filled(kLastFilled, 1, state.lengths.last);
   std::array<ChunkLengths, kChunkWays> ways;
   ChunkLengths lengths = state.lengths;
   lengths.first *= state.queues;
   const std::uint32_t fitting = std::max(state.fitting, kShortestMost);
-  const std::uint32_t worth_it = filled(limit / kOfLimit, kShortestMost, std::min({kWorthIt, longest, fitting}));
-  lengths.most = std::bit_floor(filled(kLongestFilled, worth_it, longest));
+  const std::uint32_t worth_it = filled(fits, kShortestMost, std::min({kWorthIt, longest, fitting}));
+  lengths.most = filled(kLongestFilled, worth_it, longest);
+  // Of much that repeats within a stretch, bodies of loops and their arguments, round lengths are whole multiples.
+  lengths.most = slow ? lengths.most & ~(kShortestMost - 1) : std::bit_floor(lengths.most);
   lengths.last = 0;
   if (slow) {  // first, growth, most, last
     lengths = {lengths.most, std::max(lengths.growth, kSlowGrowth), lengths.most, last};
   }
   ways[0] = lengths;
-  lengths.most =
-      std::clamp(filled(std::max(kLongestFilled, limit / kOfLimit), kShortestMost, longest), kShortestMost, fitting);
+  lengths.most = std::clamp(filled(std::max(kLongestFilled, fits), kShortestMost, longest), kShortestMost, fitting);
   lengths.last = last;
   ways[1] = lengths;
   const std::uint32_t least_even = !slow ? 2 : state.queues > 1 ? 2 * kShortestMost : kShortestMost;

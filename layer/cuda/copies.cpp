@@ -4,6 +4,7 @@
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
+#include "layer/streams/expected.h"
 #include "layer/streams/memory.h"
 
 namespace refrain::layer::cuda {
@@ -58,6 +59,11 @@ template <class Value, class Issue>
 CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value, std::size_t count, CUstream stream,
               DefaultStream by_default, Issue&& issue) noexcept {
   if (CUresult status = CUDA_SUCCESS; short_way(entry_point, stream, &status, issue)) {
+    return status;
+  }
+  if (CUresult status = CUDA_SUCCESS; streams::expects() && streams::hold_expected_fill<CudaLayer>(
+                                                                to, std::as_bytes(std::span(&value, 1)),
+                                                                count * sizeof(value), stream, by_default, &status)) {
     return status;
   }
   const Place target = streams::filled_place<CudaLayer>(to, count * sizeof(value));

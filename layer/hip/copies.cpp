@@ -3,6 +3,7 @@
 #include <array>
 
 #include "layer/hip/submission.h"
+#include "layer/streams/expected.h"
 #include "layer/streams/memory.h"
 
 namespace refrain::layer::hip {
@@ -51,6 +52,11 @@ template <class Value, class Issue>
 hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value value, std::size_t count,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
   if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
+    return status;
+  }
+  if (hipError_t status = hipSuccess;
+      streams::expects() && streams::hold_expected_fill<HipLayer>(handle_of(to), std::as_bytes(std::span(&value, 1)),
+                                                                  count * sizeof(value), stream, by_default, &status)) {
     return status;
   }
   const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));

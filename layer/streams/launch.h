@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backends/streams/operation.h"
+#include "layer/streams/expected.h"
 #include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
@@ -208,12 +209,6 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
     const void* const parameter = offsets != nullptr ? launch.buffer.data() + offsets[i] : launch.parameters[i];
     value = copy_parameter(value, parameter, argument->size);
   }
-}
-
-/// True while the calling thread's lane expects something: a reason to call hold_expected().
-[[nodiscard, gnu::always_inline]] inline bool expects() noexcept {
-  const replay::Lane* const lane = replay::Lane::current;
-  return lane != nullptr && lane->expected();
 }
 
 /// True if the launch is the one that the calling thread's lane expects, but for its parameters perhaps, and is held
