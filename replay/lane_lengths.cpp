@@ -30,7 +30,7 @@ constexpr std::uint32_t kShortestMost = 4;
 constexpr std::uint32_t kWorthIt = 16;
 // Nothing is chosen that takes more than so many percent of the time that anything may be held to fill: a busy machine
 // makes a program twice as slow for a while.
-constexpr std::uint64_t kPercentOfLimit = 40;
+constexpr std::uint64_t kPercentOfLimit = 50;
 // The first is so many times as long where it is divided among several queues: a graph over several is several short
 // ones, and the next one begins when the last of them is done.
 constexpr std::size_t kMostQueues = 4;
@@ -204,13 +204,15 @@ void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
   const std::uint32_t worth_it = filled(fits, kShortestMost, std::min({kWorthIt, longest, fitting}));
   lengths.most = filled(kLongestFilled, worth_it, longest);
   // Of much that repeats within a stretch, bodies of loops and their arguments, round lengths are whole multiples.
-  lengths.most = slow ? lengths.most & ~(kShortestMost - 1) : std::bit_floor(lengths.most);
+  const auto round = [slow](std::uint32_t most) { return slow ? most & ~(kShortestMost - 1) : most; };
+  lengths.most = slow ? round(lengths.most) : std::bit_floor(lengths.most);
   lengths.last = 0;
   if (slow) {  // first, growth, most, last
     lengths = {lengths.most, std::max(lengths.growth, kSlowGrowth), lengths.most, last};
   }
   ways[0] = lengths;
-  lengths.most = std::clamp(filled(std::max(kLongestFilled, fits), kShortestMost, longest), kShortestMost, fitting);
+  lengths.most =
+      round(std::clamp(filled(std::max(kLongestFilled, fits), kShortestMost, longest), kShortestMost, fitting));
   lengths.last = last;
   ways[1] = lengths;
   const std::uint32_t least_even = !slow ? 2 : state.queues > 1 ? 2 * kShortestMost : kShortestMost;
