@@ -60,6 +60,7 @@ struct GraphEnd {
   NativeEvent<Api>* event = nullptr;  ///< directly behind the work, before any event of the program; one reference
   std::uint64_t tail = 0;             ///< of the stream: its newest submission is the work, or the wait for it
   std::uint64_t epoch = 0;            ///< see StreamOrder::ends_epoch()
+  std::uint64_t event_epoch = 0;      ///< see StreamOrder::event_ends_epoch()
 };
 
 /// What the newest work of a stream comes after, as far as it is remembered: up to which submission of which others.
@@ -172,7 +173,12 @@ class StreamOrder {
   /// have recorded events of the program, or added to streams, where nobody saw it. Not after every call that is
   /// unknown: while one thread asks for the amount of free memory, another may know, and must be told, that its work is
   /// done.
-  void forget_ends() noexcept { ends_epoch_.fetch_add(1, std::memory_order_acq_rel); }
+  void forget_ends() noexcept {
+    forget_stream_ends();
+    event_ends_epoch_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  /// The same after a call that may have added to streams, but not have recorded events of the program.
+  void forget_stream_ends() noexcept { ends_epoch_.fetch_add(1, std::memory_order_acq_rel); }
   /// From now on the program's own graphs may record events of the program.
   void graphs_record_events() noexcept { graphs_record_events_.store(true, std::memory_order_release); }
   /// After the launch of a graph of the program's own.
@@ -182,8 +188,12 @@ class StreamOrder {
       forget_ends();
     }
   }
-  /// Changes with every forget_ends().
+  /// Changes with every forget_ends() and forget_stream_ends().
   [[nodiscard]] std::uint64_t ends_epoch() const noexcept { return ends_epoch_.load(std::memory_order_acquire); }
+  /// Changes with every forget_ends().
+  [[nodiscard]] std::uint64_t event_ends_epoch() const noexcept {
+    return event_ends_epoch_.load(std::memory_order_acquire);
+  }
 
  private:
   /// Streams may share a place: then less is known than could be. Default streams have several handles, and the first.
@@ -195,7 +205,7 @@ class StreamOrder {
     return number <= kLastDefault ? 0 : 1 + capture::mix(0, number) % (kPlaces - 1);
   }
 
-  std::atomic<std::uint64_t> epoch_{1}, ends_epoch_{1};
+  std::atomic<std::uint64_t> epoch_{1}, ends_epoch_{1}, event_ends_epoch_{1};
   std::array<std::atomic<std::uint64_t>, kPlaces> unseen_{};  ///< submissions
   std::atomic<bool> graphs_record_events_{false};
 };

@@ -183,7 +183,7 @@ template <class Api>
 void StreamLinks<Api>::keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
   event.references.fetch_add(1, std::memory_order_relaxed);
   release(end);
-  *end = {&event, point.tail, order_.ends_epoch()};
+  *end = {&event, point.tail, order_.ends_epoch(), order_.event_ends_epoch()};
   any_end_.store(true, std::memory_order_release);
 }
 
@@ -204,8 +204,7 @@ void StreamLinks<Api>::drop(GraphEnd<Api>* end) noexcept {
 
 template <class Api>
 bool StreamLinks<Api>::is_done(const GraphEnd<Api>& end) noexcept {
-  return end.event != nullptr && end.epoch == order_.ends_epoch() &&
-         Api::query_event(driver_, end.event->handle) == Api::kSuccess;
+  return end.event != nullptr && Api::query_event(driver_, end.event->handle) == Api::kSuccess;
 }
 
 template <class Api>
@@ -214,7 +213,7 @@ bool StreamLinks<Api>::only_ends_left(Stream<Api>& stream) noexcept {
     return false;
   }
   const std::lock_guard guard(mutex_);
-  return stream.end.tail == order_.now(stream).tail && is_done(stream.end);
+  return stream.end.tail == order_.now(stream).tail && stream.end.epoch == order_.ends_epoch() && is_done(stream.end);
 }
 
 template <class Api>
@@ -223,7 +222,7 @@ bool StreamLinks<Api>::done(const GraphEnd<Api>& end) noexcept {
     return false;
   }
   const std::lock_guard guard(mutex_);
-  return is_done(end);
+  return end.event_epoch == order_.event_ends_epoch() && is_done(end);
 }
 
 template <class Api>

@@ -76,6 +76,13 @@ inline bool may_submit(const char* name) noexcept {
   return false;
 }
 
+/// Whether one that may submit may have recorded an event of the program: those that allocate or free memory in stream
+/// order cannot. (While one thread does that, another may know, and must be told, that its work is done.)
+inline bool may_record(const char* name) noexcept {
+  return std::strstr(name, "Alloc") == nullptr && std::strstr(name, "alloc") == nullptr &&
+         std::strstr(name, "Free") == nullptr;
+}
+
 /// Whether a function may give a graph of the program's own a node that records an event. (Those that add other nodes
 /// are no host calls.)
 inline bool makes_record_node(const char* name) noexcept {
@@ -95,7 +102,11 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
     L::runtime().backend->links().settle_all();
     L::runtime().backend->order().forget();
     if (L::runtime().backend->links().any_end() && may_submit(entry_point.name)) {
-      L::runtime().backend->order().forget_ends();
+      if (may_record(entry_point.name)) {
+        L::runtime().backend->order().forget_ends();
+      } else {
+        L::runtime().backend->order().forget_stream_ends();
+      }
     }
     if (makes_record_node(entry_point.name)) {
       L::runtime().backend->order().graphs_record_events();
