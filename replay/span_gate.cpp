@@ -26,8 +26,6 @@ constexpr std::uint32_t kMostTries = 64;        ///< spans in which a way can sh
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
-// Of a program that is mostly busy with itself trials cost little, and the first one was made while it had only begun.
-constexpr std::uint64_t kFirstCheckByItself = 64;
 constexpr std::uint64_t kLongestCheck = 32768;
 
 /// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
@@ -314,7 +312,7 @@ bool SpanGate::settle(Known& span) {
   span.graphs = {};
   span.replays = 0;
   const std::uint64_t wait =
-      (by_itself ? kFirstCheckByItself : kFirstCheck) *
+      kFirstCheck *
       std::max<std::uint64_t>(span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1), 1);
   span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
   return false;
