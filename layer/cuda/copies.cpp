@@ -61,12 +61,13 @@ CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value
   if (CUresult status = CUDA_SUCCESS; short_way(entry_point, stream, &status, issue)) {
     return status;
   }
-  if (CUresult status = CUDA_SUCCESS; streams::expects() && streams::hold_expected_fill<CudaLayer>(
-                                                                to, std::as_bytes(std::span(&value, 1)),
-                                                                count * sizeof(value), stream, by_default, &status)) {
+  const Place target = streams::filled_place<CudaLayer>(to, count * sizeof(value));
+  if (CUresult status = CUDA_SUCCESS;
+      target.kind == ArgumentKind::kPointer && streams::expects() &&
+      streams::hold_expected_fill<CudaLayer>(
+          {to, target.id, std::as_bytes(std::span(&value, 1)), count * sizeof(value)}, stream, by_default, &status)) {
     return status;
   }
-  const Place target = streams::filled_place<CudaLayer>(to, count * sizeof(value));
   const Call call{entry_point, OperationKind::kPointerFill,
                   mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
                   target.kind != ArgumentKind::kPointer ? kUnknownFill : nullptr};

@@ -54,12 +54,14 @@ hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value val
   if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
     return status;
   }
+  const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));
   if (hipError_t status = hipSuccess;
-      streams::expects() && streams::hold_expected_fill<HipLayer>(handle_of(to), std::as_bytes(std::span(&value, 1)),
-                                                                  count * sizeof(value), stream, by_default, &status)) {
+      target.kind == ArgumentKind::kPointer && streams::expects() &&
+      streams::hold_expected_fill<HipLayer>(
+          {handle_of(to), target.id, std::as_bytes(std::span(&value, 1)), count * sizeof(value)}, stream, by_default,
+          &status)) {
     return status;
   }
-  const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));
   const Call call{entry_point, OperationKind::kPointerFill,
                   mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
                   target.kind != ArgumentKind::kPointer ? kUnknownFill : nullptr};

@@ -15,27 +15,34 @@ namespace refrain::layer::streams {
   return lane != nullptr && lane->expected();
 }
 
-/// True if the record is one of a fill, and exactly of this one; `bytes` are filled in all. The allocation need not be
-/// looked up: graphs that name one that went are not expected any more.
-[[nodiscard]] inline bool is_same_fill(const capture::OperationView& known, Handle to, std::span<const std::byte> value,
-                                       std::uint64_t bytes) noexcept {
-  if (known.kind() != OperationKind::kPointerFill || known.words()[0] != bytes || known.handle_of(0) != to) {
+/// A fill of memory that was found (filled_place()); `bytes` in all.
+struct Fill {
+  Handle to;
+  capture::ObjectId allocation;
+  std::span<const std::byte> value;
+  std::uint64_t bytes;
+};
+
+/// True if the record is one of a fill, and exactly of this one. Its allocation as well: where memory was freed and
+/// comes again at the same address, a node that was made for what was there before must not be launched.
+[[nodiscard]] inline bool is_same_fill(const capture::OperationView& known, const Fill& fill) noexcept {
+  if (known.kind() != OperationKind::kPointerFill || known.words()[0] != fill.bytes ||
+      known.arguments()[0].object != fill.allocation || known.handle_of(0) != fill.to) {
     return false;
   }
-  const std::span<const std::byte> known_value = known.value_of(1);
-  return known_value.size() == value.size() && std::memcmp(known_value.data(), value.data(), value.size()) == 0;
+  const std::span<const std::byte> value = known.value_of(1);
+  return value.size() == fill.value.size() && std::memcmp(value.data(), fill.value.data(), value.size()) == 0;
 }
 
 /// True if the fill is exactly the one that the calling thread's lane expects, and is held now: nothing else has to be
 /// found out about it. To be called when short_way() said to go on.
 template <class L>
-[[nodiscard, gnu::noinline]] bool hold_expected_fill(Handle to, std::span<const std::byte> value, std::uint64_t bytes,
-                                                     typename L::Api::StreamHandle stream, DefaultStream by_default,
-                                                     StatusOf<L>* status) noexcept {
+[[nodiscard, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
+                                                     DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.expected();
   int error = 0;
-  if (!known || !is_same_fill(known, to, value, bytes) ||
+  if (!known || !is_same_fill(known, fill) ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
       !lane.hold_expected(&error)) {
     return false;

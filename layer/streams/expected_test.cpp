@@ -22,11 +22,12 @@ TEST_CASE("a fill is the expected one if it writes the same bytes to the same pl
   writer.argument(capture::ArgumentKind::kValue, 0, bytes_of(value));
   writer.finish();
   const capture::OperationView record(bytes.data());
-  CHECK(is_same_fill(record, kPlace, bytes_of(value), 20));
-  CHECK_FALSE(is_same_fill(record, kPlace + 2, bytes_of(value), 20));
-  CHECK_FALSE(is_same_fill(record, kPlace, bytes_of(other), 20));
-  CHECK_FALSE(is_same_fill(record, kPlace, bytes_of(longer), 20));
-  CHECK_FALSE(is_same_fill(record, kPlace, bytes_of(value), 22));
+  CHECK(is_same_fill(record, {kPlace, 5, bytes_of(value), 20}));
+  CHECK_FALSE(is_same_fill(record, {kPlace + 2, 5, bytes_of(value), 20}));
+  CHECK_FALSE(is_same_fill(record, {kPlace, 5, bytes_of(other), 20}));
+  CHECK_FALSE(is_same_fill(record, {kPlace, 5, bytes_of(longer), 20}));
+  CHECK_FALSE(is_same_fill(record, {kPlace, 5, bytes_of(value), 22}));
+  CHECK_FALSE(is_same_fill(record, {kPlace, 6, bytes_of(value), 20}));  // freed, and allocated again there
   capture::RecordBytes another;
   capture::OperationWriter copy(another);
   copy.begin(OperationKind::kPointerCopy, 1);
@@ -34,7 +35,7 @@ TEST_CASE("a fill is the expected one if it writes the same bytes to the same pl
   copy.argument_handle(capture::ArgumentKind::kPointer, 5, kPlace);
   copy.argument(capture::ArgumentKind::kValue, 0, bytes_of(value));
   copy.finish();
-  CHECK_FALSE(is_same_fill(capture::OperationView(another.data()), kPlace, bytes_of(value), 20));
+  CHECK_FALSE(is_same_fill(capture::OperationView(another.data()), {kPlace, 5, bytes_of(value), 20}));
 }
 
 TEST_CASE("what a function that nobody knows may have done, by its name") {
