@@ -194,6 +194,10 @@ TEST_CASE("a thread whose work is not looked at for a while, beside one whose wo
   }
 }
 
+TEST_CASE("fills of memory that was freed and allocated again, at the same address") {
+  same_everywhere({"refilled_memory"}, 100);
+}
+
 TEST_CASE("memory in stream order") {
   // Where addresses never come back, the memory may be gone before a graph with it is made.
   same_everywhere({"stream_memory"}, 0);

@@ -121,6 +121,33 @@ PROGRAM(stream_memory) {
   return 0;
 }
 
+/// Memory that is filled again and again, and now and then freed and allocated, mostly at the same address: a fill of a
+/// graph names the allocation, not the address.
+PROGRAM(refilled_memory) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction mix = gpu.function("mix_in");
+  CUstream stream = make_stream();
+  CUdeviceptr y = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    if (round % 20 == 0) {
+      if (y != 0) {
+        CHECK_CU(cuMemFreeAsync(y, stream));
+      }
+      CHECK_CU(cuMemAllocAsync(&y, kCount * sizeof(Word), stream));
+    }
+    for (Word i = 0; i < 4; ++i) {
+      mix_in(stream, mix, x, x, kCount, i);
+      CHECK_CU(cuMemsetD32Async(y, 3, kCount, stream));
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  CHECK_CU(cuMemFreeAsync(y, stream));
+  return 0;
+}
+
 #ifndef PROGRAMS_ON_HIP
 /// Contexts that are made and destroyed, and two that are used in turns.
 PROGRAM(contexts) {
