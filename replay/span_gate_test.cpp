@@ -238,6 +238,18 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
 }
 
+TEST_CASE("of a program that is mostly by itself it takes two trials to decline graphs") {
+  const bool for_ever = GENERATE(false, true);
+  NoisySpans spans;
+  int with_graphs = 0;
+  for (int i = 0; i < 60; ++i) {
+    const bool graphs = spans.has_graphs();
+    const bool bad = graphs && (++with_graphs <= 3 || for_ever);  // by chance not while it was eager
+    spans.run_as_long(8'000'000, bad ? 2'600'000 : graphs ? 250'000 : 400'000);
+  }
+  CHECK((spans.entry->state() == GraphEntry::State::kPassing) == for_ever);
+}
+
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {
   NoisySpans spans;
   for (int i = 0; i < 100; ++i) {

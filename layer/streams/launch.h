@@ -172,11 +172,10 @@ template <class Parameter>
              : compare_parameters(launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; });
 }
 
-/// Compares everything but the stream. `function()`: of the launch; only asked for if its parameters come in one piece
+/// Compares everything but the stream. `function`: of the launch; only looked at if its parameters come in one piece
 /// (cuBLASLt's do).
-template <class Function>
-[[nodiscard]] Sameness compare(const Launch& launch, const capture::OperationView& known,
-                               Function&& function) noexcept {
+[[nodiscard]] inline Sameness compare(const Launch& launch, const capture::OperationView& known,
+                                      const FunctionState* function) noexcept {
   namespace words = capture::words;
   const capture::OperationHeader& header = known.header();
   if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||
@@ -194,7 +193,7 @@ template <class Function>
     return Sameness::kOther;
   }
   if (launch.parameters == nullptr) [[unlikely]] {
-    return compare_buffer(launch, known, function());
+    return compare_buffer(launch, known, function);
   }
   return compare_parameters(launch, known, [&](std::size_t i) { return launch.parameters[i]; });
 }
@@ -222,7 +221,7 @@ template <class L>
   if (!known) {
     return false;  // another thread has flushed
   }
-  const auto function = [&] { return L::function_of(launch.function); };
+  const FunctionState* function = launch.parameters == nullptr ? L::function_of(launch.function) : nullptr;
   const Sameness sameness = compare(launch, known, function);
   if (sameness == Sameness::kOther ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
@@ -234,9 +233,8 @@ template <class L>
     if (!lane.hold_expected(&error)) {
       return false;
     }
-  } else if (!lane.hold_expected(&error, replay::Change([&](std::byte* record) {
-               write_parameters(launch, launch.parameters == nullptr ? function() : nullptr, record);
-             }))) {
+  } else if (!lane.hold_expected(
+                 &error, replay::Change([&](std::byte* record) { write_parameters(launch, function, record); }))) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);
