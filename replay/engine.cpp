@@ -196,6 +196,7 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 
 void Engine::queue_gone(QueueSlot& slot) noexcept {
   settle(slot);
+  slot.newest.store(nullptr, std::memory_order_relaxed);  // nobody expects anything in it any more
   if (shared_->standstill != nullptr) {
     // Later verifications cannot wait for its work any more.
     if (shared_->hooks.may_wait()) {

@@ -38,6 +38,11 @@ class Follower {
   void cut(Token identity, Cut kind, bool operation);
   void expire();
   void set_detecting(bool on) noexcept;
+  /// See Matcher::next_chunk() and forget_held().
+  [[nodiscard]] Holding next_chunk() noexcept {
+    return cursor_.track == nullptr ? Holding{} : window_.next(*cursor_.track);
+  }
+  void forget_held() noexcept { window_.forget_held(); }
 
   [[nodiscard]] const HeldWindow& window() const noexcept { return window_; }
   [[nodiscard]] ChunkTable& chunks() noexcept { return chunks_; }

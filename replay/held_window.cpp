@@ -22,9 +22,33 @@ void HeldWindow::completed(const Track& track) noexcept {
   slot_ = nullptr;
   chunks_.prefetch(track.spots[range_.end == track.length ? 0 : range_.end].head);
   if (growth_limit_ < options_.chunk_cap) {
-    growth_limit_ = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(std::uint64_t{growth_limit_} * options_.chunk_growth, options_.chunk_cap));
+    growth_limit_ = grown(growth_limit_);
   }
+}
+
+/// The same choice as enter() makes, where it is an easy one.
+Holding HeldWindow::next(Track& track) noexcept {
+  if (held_ == 0) {
+    return {};
+  }
+  std::uint32_t offset = ahead_.known ? ahead_.offset : range_.end;
+  const std::uint32_t limit = grown(ahead_.known ? ahead_.growth_limit : growth_limit_);
+  if (offset == track.length && track.period != 0) {
+    offset = 0;
+  }
+  if (offset >= track.planned || track.training.length() != 0) {
+    return {};
+  }
+  const Range range = TrackStore::largest_part(track, offset);
+  if (range.length() < options_.min_chunk || range.length() > limit) {
+    return {};
+  }
+  const Slot* slot = store_.find_slot(track, range);
+  if (slot == nullptr || slot->skip != 0 || ChunkTable::mode_of(*slot) != ChunkMode::kHold) {
+    return {};
+  }
+  ahead_ = {true, range.end, limit};
+  return {slot->id, 0, range.length()};
 }
 
 void HeldWindow::follow(const Place& cursor) noexcept {

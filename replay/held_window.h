@@ -24,6 +24,7 @@ class HeldWindow {
     operations_ = operation;
     actions_.clear();
     following_ = {};
+    ahead_ = {};
   }
   /// `count` of the oldest held operations, or the newest one if nothing is held, are issued.
   void issue(std::uint32_t count) {
@@ -62,6 +63,15 @@ class HeldWindow {
   /// that the chunk would be completed.
   void leave(Track* track, bool failed);
 
+  /// What is held was launched: by somebody who knew of it before it was told here.
+  void forget_held() noexcept {
+    slot_ = nullptr;
+    held_ = 0;
+  }
+  /// The chunk behind the one that is held, if it will be held as well when all goes on as known; asked again, the one
+  /// behind that. Valid until the next call of begin().
+  [[nodiscard]] Holding next(Track& track) noexcept;
+
   /// Nothing longer than the first chunk after a host call is held until something was launched.
   void start_small() noexcept { growth_limit_ = options_.chunk_first; }
   /// The track's own division starts small here, or nothing needs to.
@@ -91,6 +101,10 @@ class HeldWindow {
   void enter(const Place& cursor);
   void follow(const Place& cursor) noexcept;
   void completed(const Track& track) noexcept;
+  [[nodiscard]] std::uint32_t grown(std::uint32_t limit) const noexcept {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::uint64_t{limit} * options_.chunk_growth, options_.chunk_cap));
+  }
   [[nodiscard]] bool can_hold(Track& track, Range part, Range whole);
   void launch_parts(Track& track, Range range, int depth);
 
@@ -105,6 +119,12 @@ class HeldWindow {
   bool reported_ = false;  // not held, but shown in following()
   std::uint32_t held_ = 0;
   std::uint32_t growth_limit_;  // longest chunk to hold now; grows with each one that completes
+  /// How far next() was asked: the end of the last chunk that it told.
+  struct Ahead {
+    bool known = false;
+    std::uint32_t offset = 0, growth_limit = 0;
+  };
+  Ahead ahead_;
 
   Following following_;
   std::vector<Action> actions_;

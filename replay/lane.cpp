@@ -18,10 +18,6 @@ constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec")
 
 namespace {
 
-// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
-// ones of a loop's body.
-constexpr std::uint64_t kTimedEach = 13, kTimedLater = 37;
-
 // A lane in which nothing pays looks at this many submissions, then sleeps for so many times as many, longer and
 // longer.
 constexpr std::uint64_t kAwake = 4096;
@@ -47,7 +43,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->replaying = env::replays(settings);
   state_->standstill = engine.shared().standstill.get();
   state_->expectation.possible = settings.mode == env::Mode::kReplay;
-  state_->next_timed = kTimedEach;
+  state_->next_timed = kTimedAtFirst;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
   state_->awake_for = awake_for(settings);
   state_->one_is_too_few = settings.min_graph > 1;
@@ -109,8 +105,8 @@ void Lane::look_at_unseen() noexcept {
   if (held_count_.load(std::memory_order_acquire) != 0) {
     state.mutex.lock();
     state.locked_by_owner = true;
-    catch_up();
   }
+  catch_up();
   state.counters.submissions.add();
   state.queue = submission.queue;
   state.first_of_stretch = !state.stretch_open;
@@ -139,11 +135,7 @@ void Lane::look_at_unseen() noexcept {
   if (state.left_ns != 0 || state.expired_held.load(std::memory_order_relaxed) != 0) {
     note_program_time();
   }
-  state.submit_started_ns = 0;
-  if (sequence_ >= state.next_timed) [[unlikely]] {
-    state.next_timed = sequence_ + (state.program_holding ? kTimedLater : kTimedEach);
-    state.submit_started_ns = replaying ? now_ns() : 0;
-  }
+  state.submit_started_ns = sequence_ < state.next_timed ? 0 : start_timing();
   try {
     state.verdict = decide(submission.token, unholdable == nullptr);
   } catch (const std::exception& error) {
@@ -359,12 +351,7 @@ capture::OperationWriter Lane::writer() noexcept {
       held_count_.store(held_before + 1, std::memory_order_relaxed);  // the oldest one is the same
     }
     if (state.submit_started_ns != 0) {
-      state.left_ns = now_ns();
-      state.left_holding = true;
-      if (held_count_.load(std::memory_order_relaxed) != 0 &&
-          state.hold_times.add(state.left_ns - state.submit_started_ns)) {
-        state.hold_cost_ns = state.hold_times.usual();
-      }
+      note_hold_time(state.submit_started_ns);
     }
     error = std::exchange(state.flush_error, 0);
   } catch (const std::exception& failure) {

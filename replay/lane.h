@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "backends/backend.h"
@@ -44,6 +45,7 @@ class GraphEntry;
 struct Occurrence;
 class Lane;
 struct Action;
+struct Holding;
 struct SubmitContext;
 
 /// A function of the API, for explanations and for the history (identity is its address).
@@ -133,8 +135,9 @@ class Lane {
   //     lane.surprised();                            // only if it is another one
   //   }
   //
-  /// The record of the submission that is expected next, in a queue for which this lane holds work already. Null if
-  /// none is. What it names may have been destroyed, unless hold_expected() says yes.
+  /// The record of the submission that is expected next, in a queue for which this lane holds work already or has just
+  /// launched some. Null if none is. What it names may have been destroyed, unless hold_expected() says yes; only the
+  /// record of the queue must still be there.
   [[nodiscard]] capture::OperationView expected() const noexcept {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
   }
@@ -187,10 +190,14 @@ class Lane {
   bool hold_expected(int* error, const Change* change) noexcept;
   void issue_all_held();
   void expect() noexcept;
+  bool expect_next() noexcept;
+  bool expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
+  bool begin_expected() noexcept;
   bool note_change(const Change& change, const std::byte* record, std::size_t size) noexcept;
   void catch_up() noexcept;
   bool launch_expected() noexcept;
-  void look_at_noted(std::uint32_t count, bool launched);
+  void look_at_launched();
+  void look_at_noted(std::uint32_t count);
   Verdict decide(capture::Token token, bool holdable);
   Verdict follow();
   bool begin_hold();
@@ -208,7 +215,11 @@ class Lane {
   const capture::QueueInfo& queue_info(const capture::OperationView& operation) const noexcept;
   void popped(std::uint32_t count);
   void publish();
+  void begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint32_t count) noexcept;
+  void release_queues() noexcept;
   void note_error(int error) noexcept;
+  std::uint64_t start_timing() noexcept;
+  void note_hold_time(std::uint64_t started_ns) noexcept;
   void note_program_time() noexcept;
   void choose_lengths(std::uint64_t each, const char* because) noexcept;
   void log_lengths(std::uint64_t each, const char* because) const noexcept;
@@ -238,7 +249,7 @@ class Lane {
   std::uint64_t number_;
   std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
   bool wants_time_ = false;
-  /// Written with the lock held; not null only while something is held.
+  /// Written with the lock held, by the lane's own thread or, while something is held, by any.
   std::atomic<const std::byte*> expected_{nullptr};
   std::atomic<std::uint32_t> held_count_{0};
   std::atomic<std::uint64_t> first_held_{0};

@@ -1,5 +1,6 @@
-// Submissions that are held without being looked at, because they are exactly what was expected. They are noted, and
-// looked at together, when the chunk is complete or as soon as anything else happens.
+// Submissions that are held without being looked at, because they are exactly what was expected. They are noted; when
+// the chunk is complete it is launched, and the next one is expected. The matcher is told of all of them together as
+// soon as anything else happens: until then it is behind.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -18,6 +19,8 @@ namespace {
 constexpr std::uint32_t kMostDisappointments = 32;
 // Fewer left in the chunk are not worth finding out what they will be.
 constexpr std::uint32_t kWorthExpecting = 2;
+// So many that were launched are looked at together at most.
+constexpr std::size_t kMostBehind = 1024;
 /// Of the next record, fetched while the program does something else.
 constexpr std::size_t kLine = 64, kFetched = 4;
 
@@ -25,8 +28,10 @@ constexpr std::size_t kLine = 64, kFetched = 4;
 
 bool Lane::hold_expected(int* error, const Change* change) noexcept {
   State& state = *state_;
-  // What is timed takes the long way, and so does what comes behind it; and what others hold may have to come first.
-  if (sequence_ + 1 >= state.next_timed || state.left_ns != 0 || inside_lane || !engine_.one_lane_holds()) {
+  // Only this thread begins to hold something here; others may end it.
+  const bool first = held_count_.load(std::memory_order_relaxed) == 0;
+  // What others hold may have to come first.
+  if (inside_lane || (first ? engine_.anything_held() : !engine_.one_lane_holds())) {
     return false;
   }
   Expectation& expectation = state.expectation;
@@ -37,15 +42,21 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
     return false;
   }
   const std::size_t size = OperationView(record).header().size;
-  if (change != nullptr && !note_change(*change, record, size)) {
+  if ((change != nullptr && !note_change(*change, record, size)) || (first && !begin_expected())) {
     state.mutex.unlock();
     return false;
   }
   state.came_back();
+  if (state.left_ns != 0) [[unlikely]] {
+    note_program_time();
+  }
   ++sequence_;
+  const std::uint64_t started = sequence_ < state.next_timed ? 0 : start_timing();
   ++expectation.noted;
   expectation.met = true;
-  held_count_.store(held_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!first) {
+    held_count_.store(held_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   record += size;
   *error = 0;
   if (record != expectation.end) {
@@ -59,8 +70,33 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
     }
     *error = std::exchange(state.flush_error, 0);
   }
+  if (started != 0) [[unlikely]] {
+    note_hold_time(started);
+  }
   state.leaves();
   state.mutex.unlock();
+  return true;
+}
+
+/// With the lock held, while nothing is held: the first one of a chunk has come. False if it has to be looked at.
+[[gnu::noinline]] bool Lane::begin_expected() noexcept {
+  State& state = *state_;
+  const auto& queues = state.expectation.queues;
+  // Another thread's work may be the newest there, and where the queue is gone nobody's is.
+  if (std::any_of(queues.begin(), queues.end(),
+                  [this](const QueueSlot* queue) { return queue->newest.load(std::memory_order_relaxed) != this; })) {
+    return false;
+  }
+  for (QueueSlot* queue : queues) {
+    Lane* nobody = nullptr;
+    if (!queue->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
+      release_queues();
+      return false;
+    }
+    state.held_queues.push_back(queue);  // there is room
+  }
+  state.last_time_ns = now_ns();
+  begin_holding(sequence_ + 1, state.last_time_ns, 1);
   return true;
 }
 
@@ -99,18 +135,39 @@ void Lane::surprised() noexcept {
   }
   const Holding holding = state.matcher.holding();
   if (holding.count == 0 || holding.count != held_count_.load(std::memory_order_relaxed) ||
-      holding.length - holding.count < kWorthExpecting || holding.chunk >= state.entries.size() ||
-      state.entries[holding.chunk] == nullptr) {
+      holding.length - holding.count < kWorthExpecting) {
     return;
+  }
+  static_cast<void>(expect_rest(holding, state.held_queues));
+}
+
+/// With the lock held, when a chunk was launched that the matcher has not been told of: finds out whether another one
+/// will follow. False if that is not known.
+bool Lane::expect_next() noexcept {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  if (expectation.launched.size() >= kMostBehind) {
+    return false;
+  }
+  const Holding next = state.matcher.next_chunk();
+  return next.chunk != kNoChunk && expect_rest(next, expectation.queues);
+}
+
+/// With the lock held: expects what is missing of the chunk, if all of it is in these queues.
+bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  if (holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
+    return false;
   }
   auto occurrence = state.entries[holding.chunk]->expected();
   if (occurrence == nullptr || occurrence->size() != holding.length) {
-    return;
+    return false;
   }
   for (const capture::QueueInfo& queue : occurrence->queues) {
-    if (std::none_of(state.held_queues.begin(), state.held_queues.end(),
-                     [&](const QueueSlot* held) { return held->info.id == queue.id; })) {
-      return;
+    if (std::none_of(queues.begin(), queues.end(),
+                     [&](const QueueSlot* known) { return known->info.id == queue.id; })) {
+      return false;
     }
   }
   const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
@@ -118,8 +175,9 @@ void Lane::surprised() noexcept {
   try {  // nothing can go wrong later
     state.held_bytes.reserve(state.held_bytes.size() + static_cast<std::size_t>(end - next));
     state.held_offsets.reserve(state.held_offsets.size() + holding.length);
+    state.held_queues.reserve(queues.size());
   } catch (...) {
-    return;
+    return false;
   }
   expectation.disappointments = expectation.met ? 0 : expectation.disappointments;
   expectation.met = false;
@@ -132,9 +190,11 @@ void Lane::surprised() noexcept {
   expectation.changed.clear();
   expectation.changed_bytes.clear();
   expected_.store(next, std::memory_order_relaxed);
+  return true;
 }
 
-/// With the lock held, by any thread: nothing is expected any more, and what was noted is held like everything else.
+/// Nothing is expected any more, the matcher is told what was launched, and what was noted is held like everything
+/// else. With the lock held, by any thread if something is held, else by the lane's own.
 void Lane::catch_up() noexcept {
   if (expected_.load(std::memory_order_relaxed) == nullptr) {
     return;
@@ -143,9 +203,6 @@ void Lane::catch_up() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   const std::uint32_t count = std::exchange(expectation.noted, 0);
-  if (count == 0) {
-    return;
-  }
   // All of them first: whatever happens then, nothing is lost. There is room for them.
   std::uint64_t sequence = expectation.sequence;
   expectation.for_each_noted(count, [&](const OperationView& operation) {
@@ -163,14 +220,28 @@ void Lane::catch_up() noexcept {
   expectation.changed.clear();
   expectation.changed_bytes.clear();
   try {
-    look_at_noted(count, false);
+    look_at_launched();
+    look_at_noted(count);
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());  // what is held then is submitted by the next host call
   }
 }
 
-/// `launched`: they are submitted already.
-void Lane::look_at_noted(std::uint32_t count, bool launched) {
+/// What is to be done about these was done when they were launched.
+void Lane::look_at_launched() {
+  State& state = *state_;
+  if (state.expectation.launched.empty()) {
+    return;
+  }
+  for (const capture::Token token : state.expectation.launched) {
+    state.spans.submitted(token, 0);
+    static_cast<void>(state.matcher.feed(token, true));
+  }
+  state.expectation.launched.clear();
+  state.matcher.forget_held();  // it may have learnt something on the way that divides them otherwise
+}
+
+void Lane::look_at_noted(std::uint32_t count) {
   State& state = *state_;
   state.counters.submissions.add(count);
   state.counters.expected.add(count);
@@ -180,10 +251,8 @@ void Lane::look_at_noted(std::uint32_t count, bool launched) {
     const capture::OperationHeader& header = OperationView(record).header();
     state.spans.submitted(header.token, 0);
     for (const Action& action : state.matcher.feed(header.token, true)) {
-      if (!launched) {
-        note_error(apply(action));
-        changed = true;
-      }
+      note_error(apply(action));
+      changed = true;
     }
     record += header.size;
   }
@@ -193,17 +262,19 @@ void Lane::look_at_noted(std::uint32_t count, bool launched) {
 }
 
 /// With the lock held, when the last one of a chunk has come. If all of them are what was expected, they are launched
-/// at once, and looked at while the device is at work. False: they are to be looked at first.
+/// at once, and looked at later. False: they are to be looked at first.
 bool Lane::launch_expected() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   const Occurrence& occurrence = *expectation.occurrence;
   const std::size_t older = state.held_offsets.size() - state.held_head;
-  if (!expectation.changed.empty() || older == 0 || older + expectation.noted != occurrence.size()) {
+  if (!expectation.changed.empty() || older + expectation.noted != occurrence.size()) {
     return false;
   }
   bool launched = false;
   try {
+    expectation.launched.reserve(expectation.launched.size() + expectation.noted);
+    expectation.queues.reserve(state.held_queues.size());
     state.views.resize(occurrence.size());
     for (std::size_t i = 0; i < occurrence.size(); ++i) {
       const OperationView known = occurrence.operation(i);
@@ -229,10 +300,18 @@ bool Lane::launch_expected() noexcept {
     note_error(result.error);
     expected_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t noted = std::exchange(expectation.noted, 0);
+    for (std::size_t i = older; i < occurrence.size(); ++i) {
+      expectation.launched.push_back(occurrence.operation(i).header().token);
+    }
+    expectation.queues.assign(state.held_queues.begin(), state.held_queues.end());
+    state.counters.submissions.add(noted);
+    state.counters.expected.add(noted);
     popped(static_cast<std::uint32_t>(older));
     publish();
     count_launch(entry, result.excess_ns, result.saved_ns);
-    look_at_noted(noted, true);
+    if (!expect_next()) {
+      look_at_launched();
+    }
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }

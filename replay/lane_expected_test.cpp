@@ -16,13 +16,15 @@ using test::Rig;
 
 constexpr int kLength = 24;
 
-/// Chunks of kLength, and no gate.
-env::Settings settings(std::int64_t hold_limit_us = 1'000'000) {
+constexpr int kPart = 8;
+
+/// Chunks of that length, and no gate.
+env::Settings settings(int chunk, std::int64_t hold_limit_us = 1'000'000) {
   env::Settings settings;
   settings.gate = false;
   settings.report = false;
-  settings.chunk_first = kLength;
-  settings.chunk_max = kLength;
+  settings.chunk_first = chunk;
+  settings.chunk_max = chunk;
   settings.hold_limit_us = hold_limit_us;
   return settings;
 }
@@ -46,7 +48,7 @@ std::uint64_t constant(int /*iteration*/, int k) {
 }
 
 TEST_CASE("of a loop with equal arguments nearly all submissions are expected, and counted like all others") {
-  Rig rig(settings());
+  Rig rig(settings(GENERATE(kLength, kPart)));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   const int before = program.expected;
@@ -59,9 +61,86 @@ TEST_CASE("of a loop with equal arguments nearly all submissions are expected, a
   CHECK(report["replayed"].get<int>() > 100 * kLength * 9 / 10);
 }
 
+TEST_CASE("behind a graph that was expected the next one is, from its first submission on") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 32, constant);
+  const int before = program.expected;
+  loop(rig, program, 100, constant);
+  CHECK(program.expected - before == 100 * (kLength - 1));  // all but the first one after a wait
+  REQUIRE(rig.backend.log() == program.submitted);
+  const auto report = rig.report();
+  CHECK(report["submissions"] == 132 * kLength);
+  CHECK(report["launches"].get<int>() >= 100 * kLength / kPart);
+}
+
+TEST_CASE("nothing is expected in a queue that is gone") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 32, constant);
+  for (int k = 0; k < kPart; ++k) {
+    program.kernel(100 + k, 7 + k % 3, constant(0, k));
+  }
+  REQUIRE(rig.engine->lane().expected());  // and nothing is held
+  REQUIRE(rig.backend.log() == program.submitted);
+  std::thread([&] { rig.engine->queue_gone(rig.queue); }).join();
+  const int before = program.expected;
+  program.kernel(100 + kPart, 7 + kPart % 3, constant(0, kPart));
+  CHECK(program.expected == before);
+  program.wait();
+  REQUIRE(rig.backend.log() == program.submitted);
+}
+
+TEST_CASE("what another thread holds in the same queue comes before what is expected there") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  std::atomic<int> step{0};
+  const auto reached = [&](int wanted) {
+    while (step < wanted) {
+      std::this_thread::yield();
+    }
+  };
+  std::thread other([&] {
+    loop(rig, program, 32, constant);
+    step = 1;
+    for (int round = 1; round < kLength / kPart; ++round) {
+      reached(2 * round);
+      for (int k = 0; k < 3; ++k) {
+        program.kernel(100 + k, 7 + k % 3, constant(0, k));
+      }
+      step = 2 * round + 1;
+    }
+    reached(2 * kLength);
+  });
+  reached(1);
+  loop(rig, program, 32, constant);
+  int held = 0;
+  for (int round = 1; round < kLength / kPart; ++round) {
+    const int part = round * kPart;
+    for (int k = 0; k < part; ++k) {
+      program.kernel(100 + k, 7 + k % 3, constant(0, k));
+    }
+    CHECK(rig.engine->lane().expected());
+    CHECK_FALSE(rig.engine->anything_held());
+    step = 2 * round;
+    reached(2 * round + 1);
+    held += rig.engine->anything_held() ? 1 : 0;
+    for (int k = part; k < kLength; ++k) {
+      program.kernel(100 + k, 7 + k % 3, constant(0, k));
+    }
+    program.wait();
+    REQUIRE(rig.backend.log() == program.submitted);
+    loop(rig, program, 8, constant);
+  }
+  step = 2 * kLength;
+  other.join();
+  CHECK(held != 0);
+  CHECK(rig.report()["submissions"] == program.submitted.size());
+}
+
 TEST_CASE("a program that does something else than expected is given what it asks for") {
   const int changed = GENERATE(0, 1, 2, 11, 22, 23);
-  Rig rig(settings(), GENERATE(false, true));
+  Rig rig(settings(GENERATE(kLength, kPart)), GENERATE(false, true));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   const int before = program.expected;
@@ -72,7 +151,7 @@ TEST_CASE("a program that does something else than expected is given what it ask
 }
 
 TEST_CASE("a wait in the middle of what was expected submits what came before") {
-  Rig rig(settings());
+  Rig rig(settings(GENERATE(kLength, kPart)));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   for (int stop = 1; stop < kLength; ++stop) {
@@ -114,27 +193,27 @@ void disturb(Rig& rig, Program& program, bool change, Before before, After after
 
 TEST_CASE("another thread that flushes gets what was expected and not looked at yet, too") {
   const bool change = GENERATE(false, true);
-  Rig rig(settings(), change);
+  Rig rig(settings(GENERATE(kLength, kPart)), change);
   Program program(*rig.engine, rig.backend, rig.queue);
   disturb(
       rig, program, change, [] {},
       [&] {
         std::thread([&] { rig.engine->settle(rig.queue); }).join();
         REQUIRE(rig.backend.log() == program.submitted);
-        CHECK_FALSE(rig.engine->lane().expected());
+        CHECK((!rig.engine->lane().expected() || !rig.engine->anything_held()));  // behind a graph, the next one
       });
 }
 
 TEST_CASE("a queue that another thread had a turn with, in the middle of what was expected") {
   const bool change = GENERATE(false, true);
-  Rig rig(settings(), change);
+  Rig rig(settings(GENERATE(kLength, kPart)), change);
   Program program(*rig.engine, rig.backend, rig.queue);
   disturb(
       rig, program, change, [&] { rig.queue.newest = reinterpret_cast<const Lane*>(&rig); }, [] {});
 }
 
 TEST_CASE("an error of a graph that was expected reaches the program") {
-  Rig rig(settings());
+  Rig rig(settings(GENERATE(kLength, kPart)));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   rig.backend.fail_enqueues = 1;
@@ -150,7 +229,7 @@ TEST_CASE("an error of a graph that was expected reaches the program") {
 }
 
 TEST_CASE("threads that flush while submissions are expected lose nothing and change no order") {
-  Rig rig(settings(50));
+  Rig rig(settings(GENERATE(kLength, kPart), 50));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   const int before = program.expected;
@@ -170,7 +249,7 @@ TEST_CASE("threads that flush while submissions are expected lose nothing and ch
 }
 
 TEST_CASE("of a loop whose arguments change nearly all submissions are expected, too, and get their own arguments") {
-  Rig rig(settings(), true);
+  Rig rig(settings(GENERATE(kLength, kPart)), true);
   Program program(*rig.engine, rig.backend, rig.queue);
   const int few = GENERATE(1, 5, kLength);  // of how many operations
   std::uint64_t always_new = 1'000'000;
@@ -184,7 +263,7 @@ TEST_CASE("of a loop whose arguments change nearly all submissions are expected,
 }
 
 TEST_CASE("where something else comes each time, hardly anything is expected") {
-  Rig rig(settings(), true);
+  Rig rig(settings(GENERATE(kLength, kPart)), true);
   Program program(*rig.engine, rig.backend, rig.queue);
   std::uint64_t buffer = 1000;
   const auto other_buffers = [&](int iterations) {
@@ -204,7 +283,7 @@ TEST_CASE("where something else comes each time, hardly anything is expected") {
 }
 
 TEST_CASE("what was lent of a graph stays as it was when the graph's arguments are changed") {
-  Rig rig(settings(), true);
+  Rig rig(settings(kLength), true);
   const auto occurrence = [&](std::uint64_t scalar) {
     Occurrence result;
     result.queues.push_back(rig.queue.info);
@@ -234,7 +313,7 @@ TEST_CASE("what was lent of a graph stays as it was when the graph's arguments a
   };
   const Occurrence one = occurrence(1), another = occurrence(2);
   std::string why;
-  const auto executable = Executable::build(one, settings(), rig.backend, &why);
+  const auto executable = Executable::build(one, settings(kLength), rig.backend, &why);
   REQUIRE(executable != nullptr);
   const auto lent = executable->lend();
   REQUIRE(executable->update(views(another)));

@@ -30,12 +30,6 @@ void Lane::take_over(QueueSlot& queue) noexcept {
   if (!state.stretch_open) {
     return;
   }
-  // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own will
-  // show which way is the fastest.
-  if (!state.waited && state.way != kFewLaunches && state.ways[kFewLaunches].first != 0) {
-    state.way = kFewLaunches;
-    state.matcher.use_lengths(state.way);
-  }
   state.stretch_open = false;
   state.stretch_ends(sequence_);
   state.left_ns = 0;
@@ -45,6 +39,12 @@ void Lane::take_over(QueueSlot& queue) noexcept {
   try {
     const HeldLock lock(*this, was_holding);
     state.cut_by.add("another thread's work in the same queue");
+    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
+    // will show which way is the fastest.
+    if (!state.waited && state.way != kFewLaunches && state.ways[kFewLaunches].first != 0) {
+      state.way = kFewLaunches;
+      state.matcher.use_lengths(state.way);
+    }
     for (const Action& action : state.matcher.cut(kHandover, false)) {
       note_error(apply(action));
     }

@@ -174,17 +174,14 @@ void Lane::publish() {
   const bool held_before = held_count_.load(std::memory_order_relaxed) != 0;
   if (left != 0) {
     const OperationView oldest(state.held_bytes.data() + state.held_offsets[state.held_head]);
+    const auto count = static_cast<std::uint32_t>(left);
+    if (!held_before) {
+      begin_holding(oldest.header().sequence, oldest.header().time_ns, count);
+      return;
+    }
     first_held_.store(oldest.header().sequence, std::memory_order_relaxed);
     state.held_since_ns.store(oldest.header().time_ns, std::memory_order_relaxed);
-    if (!held_before) {
-      engine_.held_lanes_.fetch_add(1, std::memory_order_seq_cst);
-    }
-    // Who sees the first one sees all of it through the lock: only that store must not be late.
-    held_count_.store(static_cast<std::uint32_t>(left),
-                      held_before ? std::memory_order_relaxed : std::memory_order_seq_cst);
-    if (!held_before) {
-      engine_.shared().watchdog.arm();
-    }
+    held_count_.store(count, std::memory_order_relaxed);
     return;
   }
   for (const auto& [release, handle] : state.deferred) {
@@ -192,14 +189,28 @@ void Lane::publish() {
     release(handle);
   }
   state.deferred.clear();
-  for (QueueSlot* queue : state.held_queues) {
-    queue->holder.store(nullptr, std::memory_order_release);
-  }
-  state.held_queues.clear();
+  release_queues();
   if (held_before) {
     engine_.held_lanes_.fetch_sub(1, std::memory_order_relaxed);
   }
   held_count_.store(0, std::memory_order_release);
+}
+
+/// The first ones of what is held from now on.
+void Lane::begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint32_t count) noexcept {
+  first_held_.store(first, std::memory_order_relaxed);
+  state_->held_since_ns.store(since_ns, std::memory_order_relaxed);
+  engine_.held_lanes_.fetch_add(1, std::memory_order_seq_cst);
+  // Who sees the first one sees all of it through the lock: only this store must not be late.
+  held_count_.store(count, std::memory_order_seq_cst);
+  engine_.shared().watchdog.arm();
+}
+
+void Lane::release_queues() noexcept {
+  for (QueueSlot* queue : state_->held_queues) {
+    queue->holder.store(nullptr, std::memory_order_release);
+  }
+  state_->held_queues.clear();
 }
 
 void Lane::note_error(int error) noexcept {
@@ -230,10 +241,11 @@ void Lane::flush(bool expired) noexcept {
     return;
   }
   try {
-    const HeldLock guard(*this);
+    const std::lock_guard guard(state.mutex);
     if (held_count_.load(std::memory_order_relaxed) == 0) {
       return;
     }
+    catch_up();
     if (expired) {
       state.counters.expired.add();
       state.expired_held.store(held_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);

@@ -94,6 +94,23 @@ std::uint64_t CallTimes::usual() const noexcept {
          counted;
 }
 
+/// The submission in progress is timed. Returns when it began; 0 if that does not matter.
+std::uint64_t Lane::start_timing() noexcept {
+  State& state = *state_;
+  state.next_timed = sequence_ + (state.program_holding ? kTimedLater : kTimedAtFirst);
+  return state.replaying ? now_ns() : 0;
+}
+
+/// With the lock held, at the end of a submission that is held.
+void Lane::note_hold_time(std::uint64_t started_ns) noexcept {
+  State& state = *state_;
+  state.left_ns = now_ns();
+  state.left_holding = true;
+  if (held_count_.load(std::memory_order_relaxed) != 0 && state.hold_times.add(state.left_ns - started_ns)) {
+    state.hold_cost_ns = state.hold_times.usual();
+  }
+}
+
 /// At the submission after one that was timed, or after work was held until the limit.
 void Lane::note_program_time() noexcept {
   State& state = *state_;

@@ -122,6 +122,10 @@ struct LaneCounters {
 /// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
 inline constexpr std::uint32_t kWaysOfOne = 3;
 
+// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
+// ones of a loop's body.
+inline constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
+
 /// Of chunks: nothing is known that would limit it.
 inline constexpr std::uint32_t kAnyLength = ~0U;
 
@@ -139,6 +143,9 @@ struct Expectation {
   bool met = false;                              ///< since something was expected
   std::uint32_t disappointments = 0;             ///< in a row
   std::uint32_t pause = 0;                       ///< submissions before anything is expected again
+  /// Of those that were launched, what the matcher has not been told yet. Only while something is expected.
+  std::vector<capture::Token> launched;
+  std::vector<QueueSlot*> queues;  ///< while nothing is held: what was, and what is expected
   // Guarded by the lane's lock:
   const std::byte* first = nullptr;  ///< of those that were met and are not among the held records yet
   std::uint32_t noted = 0;           ///< their number
@@ -274,15 +281,15 @@ struct Lane::State {
   }
 };
 
-/// The lock of everything that is held, after what was only noted so far is held like the rest: to be taken before any
-/// of it is looked at.
+/// For the lane's own thread, before it looks at what is held, or asks the matcher for anything: what was only noted is
+/// held like the rest, and if anything is held the lock of all that is taken.
 class Lane::HeldLock {
  public:
-  explicit HeldLock(Lane& lane, bool wanted = true) noexcept : mutex_(wanted ? &lane.state().mutex : nullptr) {
+  HeldLock(Lane& lane, bool holding) noexcept : mutex_(holding ? &lane.state().mutex : nullptr) {
     if (mutex_ != nullptr) {
       mutex_->lock();
-      lane.catch_up();
     }
+    lane.catch_up();
   }
   ~HeldLock() {
     if (mutex_ != nullptr) {

@@ -40,6 +40,12 @@ std::uint32_t Matcher::held() const noexcept {
 Holding Matcher::holding() const noexcept {
   return impl_->follower.window().holding();
 }
+Holding Matcher::next_chunk() noexcept {
+  return impl_->follower.next_chunk();
+}
+void Matcher::forget_held() noexcept {
+  impl_->follower.forget_held();
+}
 void Matcher::set_initial_mode(ChunkMode mode) noexcept {
   impl_->follower.chunks().set_initial_mode(mode);
 }

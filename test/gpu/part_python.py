@@ -64,7 +64,7 @@ def run_torch(results, options):
     if not harness.LAYER.exists():
         return
     # Of one process the routes are compared (routes.cpp): two differ by more than what is looked for, in memory alone.
-    kinds = {"default": routed(driver, DEFAULT), "observe": routed(driver, {"MODE": "observe"}),
+    kinds = {"default": routed(driver, DEFAULT | options.settings), "observe": routed(driver, {"MODE": "observe"}),
              "graph": {"arguments": ["--graph"]}}
     for case in options.torch_cases.split(",") if options.torch_cases else TORCH_CASES:
         if options.logs and os.environ.get("OUT"):
