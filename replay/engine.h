@@ -34,6 +34,8 @@ class LayerHooks {
   /// Native event (one reference for the caller) behind a WaitRef that is not an internal wait of the
   /// lane; 0 if it is already complete or unknown.
   virtual backends::Event acquire_event(capture::WaitRef wait) noexcept = 0;
+  /// False while nothing may be held that the layer has not looked at. Asked only while nothing is held by that thread.
+  virtual bool may_hold() noexcept { return true; }
   /// False while waiting for a queue could block for ever, because the application has user events
   /// that it has not set yet.
   virtual bool may_wait() noexcept { return true; }
@@ -57,10 +59,6 @@ class Engine {
   }
   /// True if any lane holds work. One relaxed load: for the fast path of host calls.
   [[nodiscard]] bool anything_held() const noexcept { return held_lanes_.load(std::memory_order_relaxed) != 0; }
-
-  /// Whether that is one lane only. If the caller finds under its lane's lock, afterwards, that it still holds what it
-  /// held before, that lane is its own; else it may be another's: lanes are no longer counted before they are empty.
-  [[nodiscard]] bool one_lane_holds() const noexcept { return held_lanes_.load(std::memory_order_relaxed) == 1; }
 
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
   /// *another* lane is flushed. Cheap if there is none. Must not be called with a lane's lock held.
@@ -116,12 +114,14 @@ class Engine {
   std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;
 
-  env::Settings settings_;
-  std::uint64_t started_ns_ = 0;
-  std::atomic<std::uint32_t> held_lanes_{0};
+  // What every submission asks for, in one cache line.
+  alignas(64) std::atomic<std::uint32_t> held_lanes_{0};
   std::atomic<bool> active_{true};
+
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};
+  env::Settings settings_;
+  std::uint64_t started_ns_ = 0;
   std::unique_ptr<Shared> shared_;
 };
 

@@ -103,7 +103,7 @@ void Lane::look_at_unseen() noexcept {
   }
   // While something is held, other threads may flush it: everything below is theirs as well then.
   if (held_count_.load(std::memory_order_acquire) != 0) {
-    state.mutex.lock();
+    mutex_.lock();
     state.locked_by_owner = true;
   }
   catch_up();
@@ -145,7 +145,7 @@ void Lane::look_at_unseen() noexcept {
   if (state.verdict != Verdict::kHold) {
     if (state.locked_by_owner) {
       state.locked_by_owner = false;
-      state.mutex.unlock();
+      mutex_.unlock();
     }
     enter_standstill();
   }
@@ -279,7 +279,7 @@ void Lane::abandon() noexcept {
     }
     state.has_pending = false;
     state.locked_by_owner = false;
-    state.mutex.unlock();
+    mutex_.unlock();
     enter_standstill();
   }
   state.verdict = Verdict::kIssue;
@@ -310,7 +310,7 @@ Verdict Lane::follow() {
 bool Lane::begin_hold() {
   State& state = *state_;
   if (!state.locked_by_owner) {
-    state.mutex.lock();
+    mutex_.lock();
     state.locked_by_owner = true;
   }
   QueueSlot* queue = state.queue;
@@ -361,7 +361,7 @@ capture::OperationWriter Lane::writer() noexcept {
     expect();
   }
   state.locked_by_owner = false;
-  state.mutex.unlock();
+  mutex_.unlock();
   state.leaves();
   return error;
 }

@@ -37,6 +37,7 @@
 
 #include "backends/backend.h"
 #include "capture/operation.h"
+#include "replay/lane_lock.h"
 
 namespace refrain::replay {
 
@@ -87,7 +88,7 @@ class Change {
   void (*call_)(const void*, std::byte*);
 };
 
-class Lane {
+class alignas(64) Lane {
  public:
   /// The calling thread's lane, or null.
   static constinit thread_local Lane* current __attribute__((tls_model("initial-exec")));
@@ -192,7 +193,10 @@ class Lane {
   void expect() noexcept;
   bool expect_next() noexcept;
   bool expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
-  bool begin_expected() noexcept;
+  bool begin_expected(const Change* change) noexcept;
+  bool hold_queues() noexcept;
+  std::uint64_t attend() noexcept;
+  void attended(std::uint64_t started_ns) noexcept;
   bool note_change(const Change& change, const std::byte* record, std::size_t size) noexcept;
   void catch_up() noexcept;
   bool launch_expected() noexcept;
@@ -242,16 +246,23 @@ class Lane {
   // leaves nothing of this in the processor's caches, would cost several times as much.
   static constexpr std::uint32_t kUnseen = 32;
 
+  // One cache line: what a submission needs that is held because it was expected. With the lock held, by the lane's own
+  // thread or, while something is held, by any.
+  std::atomic<const std::byte*> expected_{nullptr};
+  const std::byte* expected_end_ = nullptr;  ///< of the records of what is expected
+  std::uint64_t sequence_ = 0;               ///< the own thread's
+  std::uint64_t attention_ = 0;              ///< the number of the next submission that is timed, or 0
+  /// Guards everything about held work while held_count_ is not 0.
+  LaneLock mutex_;
+  std::atomic<std::uint32_t> held_count_{0};
+  std::uint32_t noted_ = 0;  ///< of what was expected, those that came and are not among the held records yet
+  Engine& engine_;
+  std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
+
   std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
   std::uint32_t unseen_count_ = 0;
-  std::uint64_t sequence_ = 0;
-  Engine& engine_;
-  std::uint64_t number_;
-  std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
   bool wants_time_ = false;
-  /// Written with the lock held, by the lane's own thread or, while something is held, by any.
-  std::atomic<const std::byte*> expected_{nullptr};
-  std::atomic<std::uint32_t> held_count_{0};
+  std::uint64_t number_;
   std::atomic<std::uint64_t> first_held_{0};
   std::unique_ptr<State> state_;
 };

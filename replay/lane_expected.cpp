@@ -27,39 +27,27 @@ constexpr std::size_t kLine = 64, kFetched = 4;
 }  // namespace
 
 bool Lane::hold_expected(int* error, const Change* change) noexcept {
-  State& state = *state_;
   // Only this thread begins to hold something here; others may end it.
-  const bool first = held_count_.load(std::memory_order_relaxed) == 0;
-  // What others hold may have to come first.
-  if (inside_lane || (first ? engine_.anything_held() : !engine_.one_lane_holds())) {
+  const std::uint32_t held = held_count_.load(std::memory_order_relaxed);
+  // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
+  // held, which the lock tells, one lane is this one.)
+  if (engine_.held_lanes_.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) || inside_lane || !engine_.active()) {
     return false;
   }
-  Expectation& expectation = state.expectation;
-  state.mutex.lock();
+  mutex_.lock();
   const std::byte* record = expected_.load(std::memory_order_relaxed);
-  if (record == nullptr) {  // another thread has flushed
-    state.mutex.unlock();
+  if (record == nullptr ||  // another thread has flushed
+      ((change != nullptr || held == 0) && !begin_expected(change))) {
+    mutex_.unlock();
     return false;
   }
-  const std::size_t size = OperationView(record).header().size;
-  if ((change != nullptr && !note_change(*change, record, size)) || (first && !begin_expected())) {
-    state.mutex.unlock();
-    return false;
-  }
-  state.came_back();
-  if (state.left_ns != 0) [[unlikely]] {
-    note_program_time();
-  }
-  ++sequence_;
-  const std::uint64_t started = sequence_ < state.next_timed ? 0 : start_timing();
-  ++expectation.noted;
-  expectation.met = true;
-  if (!first) {
-    held_count_.store(held_count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  record += size;
+  const bool attention = ++sequence_ >= attention_;
+  const std::uint64_t started = attention ? attend() : 0;
+  ++noted_;
+  held_count_.store(held + 1, std::memory_order_relaxed);
+  record += OperationView(record).header().size;
   *error = 0;
-  if (record != expectation.end) {
+  if (record != expected_end_) {
     expected_.store(record, std::memory_order_relaxed);
     for (std::size_t i = 0; i < kFetched; ++i) {
       __builtin_prefetch(record + i * kLine);
@@ -68,23 +56,33 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
     if (!launch_expected()) {
       catch_up();
     }
-    *error = std::exchange(state.flush_error, 0);
+    *error = std::exchange(state_->flush_error, 0);
   }
-  if (started != 0) [[unlikely]] {
-    note_hold_time(started);
+  if (attention) {
+    attended(started);
   }
-  state.leaves();
-  state.mutex.unlock();
+  mutex_.unlock();
   return true;
 }
 
+/// With the lock held, before a submission is noted that has other values, or while nothing is held. False if it has to
+/// be looked at.
+[[gnu::noinline]] bool Lane::begin_expected(const Change* change) noexcept {
+  const std::byte* const record = expected_.load(std::memory_order_relaxed);
+  if (change != nullptr && !note_change(*change, record, OperationView(record).header().size)) {
+    return false;
+  }
+  return held_count_.load(std::memory_order_relaxed) != 0 || hold_queues();
+}
+
 /// With the lock held, while nothing is held: the first one of a chunk has come. False if it has to be looked at.
-[[gnu::noinline]] bool Lane::begin_expected() noexcept {
+bool Lane::hold_queues() noexcept {
   State& state = *state_;
   const auto& queues = state.expectation.queues;
   // Another thread's work may be the newest there, and where the queue is gone nobody's is.
-  if (std::any_of(queues.begin(), queues.end(),
-                  [this](const QueueSlot* queue) { return queue->newest.load(std::memory_order_relaxed) != this; })) {
+  if (!engine_.shared().hooks.may_hold() || std::any_of(queues.begin(), queues.end(), [this](const QueueSlot* queue) {
+        return queue->newest.load(std::memory_order_relaxed) != this;
+      })) {
     return false;
   }
   for (QueueSlot* queue : queues) {
@@ -100,6 +98,25 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
   return true;
 }
 
+/// A submission that is timed in some way, or the one behind it. Returns when it began; 0 if that does not matter.
+[[gnu::noinline]] std::uint64_t Lane::attend() noexcept {
+  State& state = *state_;
+  state.came_back();
+  if (state.left_ns != 0) {
+    note_program_time();
+  }
+  return sequence_ < state.next_timed ? 0 : start_timing();
+}
+
+[[gnu::noinline]] void Lane::attended(std::uint64_t started_ns) noexcept {
+  State& state = *state_;
+  if (started_ns != 0) {
+    note_hold_time(started_ns);
+  }
+  state.leaves();
+  attention_ = state.left_ns != 0 || state.spans.wants_outside() ? 0 : state.next_timed;
+}
+
 /// With the lock held. False if there is no memory.
 [[gnu::noinline]] bool Lane::note_change(const Change& change, const std::byte* record, std::size_t size) noexcept {
   Expectation& expectation = state_->expectation;
@@ -113,13 +130,13 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
   std::byte* const copy = expectation.changed_bytes.data() + offset;
   std::memcpy(copy, record, size);
   change.write(copy);
-  expectation.changed.push_back({expectation.noted, offset});
+  expectation.changed.push_back({noted_, offset});
   return true;
 }
 
 void Lane::surprised() noexcept {
   Expectation& expectation = state_->expectation;
-  if (!expectation.met) {
+  if (!expectation.met && noted_ == 0) {
     expectation.disappointments = std::min(expectation.disappointments + 1, kMostDisappointments);
     expectation.pause = expectation.disappointments * expectation.disappointments;
   }
@@ -183,13 +200,14 @@ bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queue
   expectation.met = false;
   expectation.occurrence = std::move(occurrence);
   expectation.chunk = holding.chunk;
-  expectation.end = end;
   expectation.first = next;
-  expectation.noted = 0;
   expectation.sequence = sequence_ + 1;
   expectation.changed.clear();
   expectation.changed_bytes.clear();
   expected_.store(next, std::memory_order_relaxed);
+  expected_end_ = end;
+  noted_ = 0;
+  attention_ = state.left_ns != 0 || state.spans.wants_outside() ? 0 : state.next_timed;
   return true;
 }
 
@@ -202,7 +220,8 @@ void Lane::catch_up() noexcept {
   expected_.store(nullptr, std::memory_order_relaxed);
   State& state = *state_;
   Expectation& expectation = state.expectation;
-  const std::uint32_t count = std::exchange(expectation.noted, 0);
+  const std::uint32_t count = std::exchange(noted_, 0);
+  expectation.met = expectation.met || count != 0;
   // All of them first: whatever happens then, nothing is lost. There is room for them.
   std::uint64_t sequence = expectation.sequence;
   expectation.for_each_noted(count, [&](const OperationView& operation) {
@@ -268,12 +287,12 @@ bool Lane::launch_expected() noexcept {
   Expectation& expectation = state.expectation;
   const Occurrence& occurrence = *expectation.occurrence;
   const std::size_t older = state.held_offsets.size() - state.held_head;
-  if (!expectation.changed.empty() || older + expectation.noted != occurrence.size()) {
+  if (!expectation.changed.empty() || older + noted_ != occurrence.size()) {
     return false;
   }
   bool launched = false;
   try {
-    expectation.launched.reserve(expectation.launched.size() + expectation.noted);
+    expectation.launched.reserve(expectation.launched.size() + noted_);
     expectation.queues.reserve(state.held_queues.size());
     state.views.resize(occurrence.size());
     for (std::size_t i = 0; i < occurrence.size(); ++i) {
@@ -299,7 +318,8 @@ bool Lane::launch_expected() noexcept {
     }
     note_error(result.error);
     expected_.store(nullptr, std::memory_order_relaxed);
-    const std::uint32_t noted = std::exchange(expectation.noted, 0);
+    const std::uint32_t noted = std::exchange(noted_, 0);
+    expectation.met = true;
     for (std::size_t i = older; i < occurrence.size(); ++i) {
       expectation.launched.push_back(occurrence.operation(i).header().token);
     }

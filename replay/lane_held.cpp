@@ -222,7 +222,7 @@ void Lane::note_error(int error) noexcept {
 void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexcept {
   State& state = *state_;
   if (held_count_.load(std::memory_order_relaxed) != 0 && !inside_lane) {
-    const std::lock_guard guard(state.mutex);
+    const std::lock_guard guard(mutex_);
     if (held_count_.load(std::memory_order_relaxed) != 0) {
       try {
         state.deferred.emplace_back(release, handle);
@@ -241,7 +241,7 @@ void Lane::flush(bool expired) noexcept {
     return;
   }
   try {
-    const std::lock_guard guard(state.mutex);
+    const std::lock_guard guard(mutex_);
     if (held_count_.load(std::memory_order_relaxed) == 0) {
       return;
     }

@@ -138,17 +138,15 @@ struct Expectation {
   bool possible = false;  ///< in this mode: what is verified is looked at when it comes
   // The lane's own thread's:
   std::shared_ptr<const Occurrence> occurrence;  ///< what expected() points into
-  const std::byte* end = nullptr;                ///< of its records
   ChunkId chunk = kNoChunk;                      ///< all of it
-  bool met = false;                              ///< since something was expected
+  bool met = false;                              ///< something of what was expected last came
   std::uint32_t disappointments = 0;             ///< in a row
   std::uint32_t pause = 0;                       ///< submissions before anything is expected again
   /// Of those that were launched, what the matcher has not been told yet. Only while something is expected.
   std::vector<capture::Token> launched;
   std::vector<QueueSlot*> queues;  ///< while nothing is held: what was, and what is expected
   // Guarded by the lane's lock:
-  const std::byte* first = nullptr;  ///< of those that were met and are not among the held records yet
-  std::uint32_t noted = 0;           ///< their number
+  const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
   std::uint64_t sequence = 0;        ///< the first one's
   /// Of those, the ones with other values: which of them, and where their records are in `changed_bytes`.
   struct Changed {
@@ -179,9 +177,7 @@ struct Lane::State {
   Matcher matcher;
   bool replaying = false;            ///< work may be held
   Standstill* standstill = nullptr;  ///< the engine's; null except in verify mode
-  /// Guards everything about held work while held_count_ is not 0, and the tables below for readers.
-  LaneLock mutex;
-  bool locked_by_owner = false;  ///< between submit() and hold()
+  bool locked_by_owner = false;      ///< between submit() and hold()
 
   capture::RecordBytes held_bytes;  ///< nothing but the records, one behind the other
   std::size_t newest_offset = 0;    ///< of the record that is being written
@@ -285,7 +281,7 @@ struct Lane::State {
 /// held like the rest, and if anything is held the lock of all that is taken.
 class Lane::HeldLock {
  public:
-  HeldLock(Lane& lane, bool holding) noexcept : mutex_(holding ? &lane.state().mutex : nullptr) {
+  HeldLock(Lane& lane, bool holding) noexcept : mutex_(holding ? &lane.mutex_ : nullptr) {
     if (mutex_ != nullptr) {
       mutex_->lock();
     }

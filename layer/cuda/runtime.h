@@ -43,7 +43,14 @@ struct CudaLayer {
                             const capture::OperationView& operation) noexcept;
   static void on_hold(CUresult /*status*/) noexcept {}
   static void on_held_error(CUresult /*status*/) noexcept {}
-  static bool is_stream(const backends::CudaStream& known, CUstream handle, streams::DefaultStream by_default) noexcept;
+  static bool is_stream(const backends::CudaStream& known, CUstream handle,
+                        streams::DefaultStream by_default) noexcept {
+    return reinterpret_cast<std::uintptr_t>(handle) > streams::kDefaultHandles
+               ? known.handle == handle
+               : is_default_stream(known, handle, by_default);
+  }
+  static bool is_default_stream(const backends::CudaStream& known, CUstream handle,
+                                streams::DefaultStream by_default) noexcept;
   static bool describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept;
   static ObjectId device_id(CUcontext context, ObjectId otherwise);
   static void forget_functions() noexcept;

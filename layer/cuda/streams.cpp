@@ -36,14 +36,10 @@ std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
   return cuda::name_of_function(function);
 }
 
-bool CudaLayer::is_stream(const backends::CudaStream& known, CUstream handle,
-                          streams::DefaultStream by_default) noexcept {
-  const auto value = handle_of(handle);
-  if (value > streams::kDefaultHandles) [[likely]] {
-    return known.handle == handle;
-  }
+bool CudaLayer::is_default_stream(const backends::CudaStream& known, CUstream handle,
+                                  streams::DefaultStream by_default) noexcept {
   CUcontext context = nullptr;
-  return streams::is_legacy(value, by_default) && known.kind == backends::StreamKind::kLegacy &&
+  return streams::is_legacy(handle_of(handle), by_default) && known.kind == backends::StreamKind::kLegacy &&
          driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == known.context;
 }
 

@@ -9,7 +9,8 @@
 
 namespace refrain::layer::streams {
 
-/// True while the calling thread's lane expects something: a reason to call hold_expected() or hold_expected_fill().
+/// True while the calling thread's lane expects something: a reason to call hold_expected() or hold_expected_fill(),
+/// before anything else. (The lane does not sleep then, and knows whether anything may be held.)
 [[nodiscard, gnu::always_inline]] inline bool expects() noexcept {
   const replay::Lane* const lane = replay::Lane::current;
   return lane != nullptr && lane->expected();
@@ -35,7 +36,7 @@ struct Fill {
 }
 
 /// True if the fill is exactly the one that the calling thread's lane expects, and is held now: nothing else has to be
-/// found out about it. To be called when short_way() said to go on.
+/// found out about it.
 template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
                                                      DefaultStream by_default, StatusOf<L>* status) noexcept {

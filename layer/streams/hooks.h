@@ -55,6 +55,9 @@ class Hooks final : public replay::LayerHooks {
   bool retain_objects(const capture::OperationView& /*operation*/) noexcept override { return true; }
   void release_objects(const capture::OperationView& /*operation*/) noexcept override {}
 
+  /// While the program captures a stream, what is held may belong to that.
+  bool may_hold() noexcept override { return L::runtime().captures.load(std::memory_order_relaxed) == 0; }
+
   backends::Event acquire_event(capture::WaitRef wait) noexcept override {
     auto* event = backends::EventPool<Api>::borrow(reinterpret_cast<typename Api::EventHandle>(wait));
     return event == nullptr ? backends::kNoEvent : event->as_event();

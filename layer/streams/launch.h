@@ -172,24 +172,30 @@ template <class Parameter>
              : compare_parameters(launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; });
 }
 
-/// Compares everything but the stream. `function`: of the launch; only looked at if its parameters come in one piece
-/// (cuBLASLt's do).
-[[nodiscard]] inline Sameness compare(const Launch& launch, const capture::OperationView& known,
-                                      const FunctionState* function) noexcept {
+/// Whether the record is one of a launch of the same kernel in the same way.
+[[nodiscard, gnu::always_inline]] inline bool same_kernel(const Launch& launch,
+                                                          const capture::OperationView& known) noexcept {
   namespace words = capture::words;
   const capture::OperationHeader& header = known.header();
   if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||
       header.function_handle != launch.function || launch.unholdable != nullptr) {
-    return Sameness::kOther;
+    return false;
   }
   const std::uint64_t* const shape = known.words().data();
   const backends::Grid& grid = launch.grid;
   const backends::Grid& block = launch.block;
   // Bit by bit and together: they hardly ever differ.
-  if (((shape[words::kLocal] ^ block.x) | (shape[words::kLocal + 1] ^ block.y) | (shape[words::kLocal + 2] ^ block.z) |
-       (shape[words::kGlobal] ^ (std::uint64_t{grid.x} * block.x)) |
-       (shape[words::kGlobal + 1] ^ (std::uint64_t{grid.y} * block.y)) |
-       (shape[words::kGlobal + 2] ^ (std::uint64_t{grid.z} * block.z))) != 0) {
+  return ((shape[words::kLocal] ^ block.x) | (shape[words::kLocal + 1] ^ block.y) |
+          (shape[words::kLocal + 2] ^ block.z) | (shape[words::kGlobal] ^ (std::uint64_t{grid.x} * block.x)) |
+          (shape[words::kGlobal + 1] ^ (std::uint64_t{grid.y} * block.y)) |
+          (shape[words::kGlobal + 2] ^ (std::uint64_t{grid.z} * block.z))) == 0;
+}
+
+/// Compares everything but the stream. `function`: of the launch; only looked at if its parameters come in one piece
+/// (cuBLASLt's do).
+[[nodiscard]] inline Sameness compare(const Launch& launch, const capture::OperationView& known,
+                                      const FunctionState* function) noexcept {
+  if (!same_kernel(launch, known)) {
     return Sameness::kOther;
   }
   if (launch.parameters == nullptr) [[unlikely]] {
@@ -211,8 +217,8 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
 }
 
 /// True if the launch is the one that the calling thread's lane expects, but for its parameters perhaps, and is held
-/// now: nothing else has to be found out about it. To be called when short_way() said to go on. Not inlined: where
-/// nothing is expected, that is code that would only lie in between.
+/// now: nothing else has to be found out about it. Not inlined: where nothing is expected, that is code that would only
+/// lie in between.
 template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
                                                 DefaultStream by_default, StatusOf<L>* status) noexcept {
@@ -235,6 +241,25 @@ template <class L>
     }
   } else if (!lane.hold_expected(
                  &error, replay::Change([&](std::byte* record) { write_parameters(launch, function, record); }))) {
+    return false;
+  }
+  *status = static_cast<StatusOf<L>>(error);
+  L::on_hold(*status);
+  return true;
+}
+
+/// The same for the most frequent kind of launch, with `parameters` and without `more`, and only if it is exactly what
+/// is expected. Whatever `launch` consists of stays in registers.
+template <class L>
+[[nodiscard, gnu::always_inline]] inline bool hold_same(const Launch& launch, typename L::Api::StreamHandle stream,
+                                                        DefaultStream by_default, StatusOf<L>* status) noexcept {
+  replay::Lane& lane = *replay::Lane::current;
+  const capture::OperationView known = lane.expected();
+  int error = 0;
+  if (!known || !same_kernel(launch, known) ||
+      compare_parameters(launch, known, [&](std::size_t i) { return launch.parameters[i]; }) != Sameness::kSame ||
+      !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
+      !lane.hold_expected(&error)) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);
