@@ -25,4 +25,8 @@ struct KernelCall : KernelLaunch {
 /// it names an event or a node, or nobody here knows it.
 bool normalize(const CUlaunchAttribute& given, CUlaunchAttribute* result) noexcept;
 
+/// True if those of `given` that count are normalized to exactly these bytes.
+[[nodiscard]] bool same_attributes(std::span<const CUlaunchAttribute> given,
+                                   std::span<const std::byte> normalized) noexcept;
+
 }  // namespace refrain::backends

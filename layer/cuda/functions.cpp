@@ -1,5 +1,7 @@
 #include "layer/cuda/functions.h"
 
+#include <array>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -75,19 +77,51 @@ void describe(FunctionState& function, CUfunction handle) {
   function.name = name == nullptr ? "" : name;
 }
 
+/// Some of Tables::attributes, found without a lock: libraries set the same before each launch.
+class FrequentSettings {
+ public:
+  [[nodiscard]] bool known(std::uint64_t key, int value) const noexcept {
+    return of(key).load(std::memory_order_relaxed) == word(key, value);
+  }
+  void keep(std::uint64_t key, int value) noexcept { of(key).store(word(key, value), std::memory_order_relaxed); }
+  /// Before it is set to something else.
+  void drop(std::uint64_t key) noexcept { of(key).store(0, std::memory_order_relaxed); }
+  void clear() noexcept {
+    for (auto& any : words_) {
+      any.store(0, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  using Word = std::atomic<std::uint64_t>;
+  static std::uint64_t word(std::uint64_t key, int value) noexcept {
+    return capture::mix(key, static_cast<std::uint64_t>(value)) | 1U;
+  }
+  [[nodiscard]] Word& of(std::uint64_t key) noexcept { return words_[key % words_.size()]; }
+  [[nodiscard]] const Word& of(std::uint64_t key) const noexcept { return words_[key % words_.size()]; }
+
+  std::array<Word, 256> words_{};
+};
+constinit FrequentSettings frequent_settings;
+
 /// A setter that sets what is set already changes nothing for held work; any other is a host call.
 template <class Set>
 CUresult set(const replay::EntryPoint& entry_point, Handle function, std::uint64_t what, int value,
              Set&& call) noexcept {
   const std::uint64_t key = capture::mix(function, what);
+  if (frequent_settings.known(key, value)) [[likely]] {
+    return call();
+  }
   {
     const std::lock_guard guard(tables().mutex);
     const auto known = tables().attributes.find(key);
     if (known != tables().attributes.end() && known->second == value) {
+      frequent_settings.keep(key, value);
       return call();
     }
   }
   HostCall host_call(entry_point, false);
+  frequent_settings.drop(key);
   const CUresult status = call();
   if (status == CUDA_SUCCESS) {
     try {
@@ -146,6 +180,7 @@ void forget_functions() noexcept {
   }
   tables().live.clear();
   tables().attributes.clear();
+  frequent_settings.clear();
 }
 
 std::string name_of_function(capture::FunctionId function) noexcept {

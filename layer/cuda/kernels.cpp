@@ -94,21 +94,32 @@ template <class Issue>
   return streams::launch_kernel<CudaLayer>(any_launch(launch, attributes), attributes.token(), stream, function, issue);
 }
 
+Launch launch_of(const replay::EntryPoint& entry_point, const CUlaunchConfig& config, CUfunction function,
+                 DefaultStream by_default, void** parameters, void** extra) noexcept {
+  return {entry_point,
+          function,
+          {config.gridDimX, config.gridDimY, config.gridDimZ},
+          {config.blockDimX, config.blockDimY, config.blockDimZ},
+          config.sharedMemBytes,
+          config.hStream,
+          by_default,
+          parameters,
+          extra};
+}
+
+/// The driver will report an error.
+[[nodiscard]] bool is_invalid(const CUlaunchConfig* config) noexcept {
+  return config == nullptr || (config->attrs == nullptr && config->numAttrs != 0);
+}
+
 template <class Issue>
-CUresult launch_ex(const replay::EntryPoint& entry_point, const CUlaunchConfig* config, CUfunction function,
-                   DefaultStream by_default, void** parameters, void** extra, Issue&& issue) noexcept {
-  if (config == nullptr || (config->attrs == nullptr && config->numAttrs != 0)) {
-    return issue();  // an error, which the driver will report
+[[gnu::always_inline]] inline CUresult launch_ex(const replay::EntryPoint& entry_point, const CUlaunchConfig* config,
+                                                 CUfunction function, DefaultStream by_default, void** parameters,
+                                                 void** extra, Issue&& issue) noexcept {
+  if (is_invalid(config)) {
+    return issue();
   }
-  return launch_kernel({entry_point,
-                        function,
-                        {config->gridDimX, config->gridDimY, config->gridDimZ},
-                        {config->blockDimX, config->blockDimY, config->blockDimZ},
-                        config->sharedMemBytes,
-                        config->hStream,
-                        by_default,
-                        parameters,
-                        extra},
+  return launch_kernel(launch_of(entry_point, *config, function, by_default, parameters, extra),
                        {config->attrs, config->numAttrs}, issue);
 }
 
@@ -147,7 +158,8 @@ CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
       parameters != nullptr &&
       streams::hold_same<CudaLayer>(
           {entry::cuLaunchKernel, handle_of(f), {gx, gy, gz}, {bx, by, bz}, shared, parameters, {}, nullptr, {}},
-          stream, DefaultStream::kLegacy, &status)) [[likely]] {
+          stream, DefaultStream::kLegacy, [](std::span<const std::byte> more) { return more.empty(); }, &status))
+      [[likely]] {
     return status;
   }
   return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
@@ -183,9 +195,46 @@ CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsig
       {}, [&] { return driver.cuLaunchKernel_ptsz(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
 }
 
-CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) noexcept {
+namespace {
+
+[[gnu::noinline]] CUresult launch_ex_of_any_kind(const CUlaunchConfig* config, CUfunction f, void** parameters,
+                                                 void** extra) noexcept {
   return launch_ex(entry::cuLaunchKernelEx, config, f, DefaultStream::kLegacy, parameters, extra,
                    [&] { return driver.cuLaunchKernelEx(config, f, parameters, extra); });
+}
+
+/// While something is expected.
+[[gnu::noinline]] CUresult launch_ex_as_expected(const CUlaunchConfig* config, CUfunction f, void** parameters,
+                                                 void** extra) noexcept {
+  if (!is_invalid(config) && (parameters != nullptr || extra != nullptr)) {
+    const std::span<const std::byte> buffer =
+        parameters != nullptr ? std::span<const std::byte>() : streams::buffer_of(extra, CU_LAUNCH_PARAM_END);
+    if (CUresult status = CUDA_SUCCESS; streams::hold_same<CudaLayer>(
+            {entry::cuLaunchKernelEx,
+             handle_of(f),
+             {config->gridDimX, config->gridDimY, config->gridDimZ},
+             {config->blockDimX, config->blockDimY, config->blockDimZ},
+             config->sharedMemBytes,
+             parameters,
+             buffer,
+             nullptr,
+             {}},
+            config->hStream, DefaultStream::kLegacy,
+            [&](std::span<const std::byte> more) {
+              return backends::same_attributes({config->attrs, config->numAttrs}, more);
+            },
+            &status)) [[likely]] {
+      return status;
+    }
+  }
+  return launch_ex_of_any_kind(config, f, parameters, extra);
+}
+
+}  // namespace
+
+CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) noexcept {
+  return streams::expects() ? launch_ex_as_expected(config, f, parameters, extra)
+                            : launch_ex_of_any_kind(config, f, parameters, extra);
 }
 
 CUresult wrap::cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** parameters,

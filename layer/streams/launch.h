@@ -126,11 +126,12 @@ enum class Sameness : std::uint8_t {
   kSame,
 };
 
-/// Compares what is passed; `parameter(i)` is the address of one. The record is one of a launch of the same kernel.
-template <class Parameter>
+/// Compares what is passed; `parameter(i)` is the address of one, `same_more(bytes)` compares launch.more. The record
+/// is one of a launch of the same kernel.
+template <class Parameter, class More>
 [[nodiscard, gnu::always_inline]] inline Sameness compare_parameters(const Launch& launch,
                                                                      const capture::OperationView& known,
-                                                                     Parameter&& parameter) noexcept {
+                                                                     Parameter&& parameter, More&& same_more) noexcept {
   const capture::ArgumentDescriptor* argument = known.arguments().data();
   const std::byte* value = known.values().data();
   bool same = true;
@@ -146,13 +147,16 @@ template <class Parameter>
     value += (size + 7U) & ~std::size_t{7U};
   }
   // What is behind the dynamic shared memory is `more`.
-  const std::size_t more =
-      known.arguments().data() + known.header().argument_count - argument == 2 ? argument[1].size : 0;
-  if (argument->size != launch.shared_bytes || more != launch.more.size() ||
-      (more != 0 && std::memcmp(value, launch.more.data(), more) != 0)) {
+  const bool with_more = known.arguments().data() + known.header().argument_count - argument == 2;
+  if (argument->size != launch.shared_bytes ||
+      !same_more(std::span(value, with_more ? argument[1].size : std::size_t{0}))) {
     return Sameness::kOther;
   }
   return same ? Sameness::kSame : Sameness::kOtherValues;
+}
+
+[[nodiscard]] inline bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
 /// Where the parameters of a launch are, if they came in one piece. Null if it is not known for sure.
@@ -167,9 +171,10 @@ template <class Parameter>
 [[nodiscard, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch, const capture::OperationView& known,
                                                             const FunctionState* function) noexcept {
   const std::uint32_t* const offsets = offsets_of(launch, known, function);
-  return offsets == nullptr
-             ? Sameness::kOther
-             : compare_parameters(launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; });
+  return offsets == nullptr ? Sameness::kOther
+                            : compare_parameters(
+                                  launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; },
+                                  [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); });
 }
 
 /// Whether the record is one of a launch of the same kernel in the same way.
@@ -201,7 +206,9 @@ template <class Parameter>
   if (launch.parameters == nullptr) [[unlikely]] {
     return compare_buffer(launch, known, function);
   }
-  return compare_parameters(launch, known, [&](std::size_t i) { return launch.parameters[i]; });
+  return compare_parameters(
+      launch, known, [&](std::size_t i) { return launch.parameters[i]; },
+      [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); });
 }
 
 /// Writes the launch's parameters into a copy of the record that it was compared with; `function` as there.
@@ -248,17 +255,33 @@ template <class L>
   return true;
 }
 
-/// The same for the most frequent kind of launch, with `parameters` and without `more`, and only if it is exactly what
-/// is expected. Whatever `launch` consists of stays in registers.
-template <class L>
+/// The same, only if the launch is exactly what is expected; launch.more is not looked at, but `same_more` told what it
+/// should be. What `launch` consists of stays in registers where this is inlined.
+template <class L, class More>
 [[nodiscard, gnu::always_inline]] inline bool hold_same(const Launch& launch, typename L::Api::StreamHandle stream,
-                                                        DefaultStream by_default, StatusOf<L>* status) noexcept {
+                                                        DefaultStream by_default, More&& same_more,
+                                                        StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.expected();
+  if (!known || !same_kernel(launch, known)) {
+    return false;
+  }
+  if (launch.parameters != nullptr) {
+    if (compare_parameters(
+            launch, known, [&](std::size_t i) { return launch.parameters[i]; }, same_more) != Sameness::kSame) {
+      return false;
+    }
+  } else {
+    const FunctionState* const function = L::function_of(launch.function);
+    const std::uint32_t* const offsets = offsets_of(launch, known, function);
+    if (offsets == nullptr || compare_parameters(
+                                  launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; },
+                                  same_more) != Sameness::kSame) {
+      return false;
+    }
+  }
   int error = 0;
-  if (!known || !same_kernel(launch, known) ||
-      compare_parameters(launch, known, [&](std::size_t i) { return launch.parameters[i]; }) != Sameness::kSame ||
-      !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
+  if (!L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
       !lane.hold_expected(&error)) {
     return false;
   }

@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,28 @@ class Bench {
       config.blockDimX = 128;
       config.hStream = stream;
       for (int i = 0; i < kStep; ++i) cuLaunchKernelEx(&config, setup_.five, parameters_.five, nullptr);
+      cuStreamSynchronize(stream);
+    });
+    // As libraries do it: parameters in one piece, and attributes.
+    row("launch_buffer", kStep, [&] {
+      std::array<std::byte, 36> buffer;
+      for (int i = 0; i < 4; ++i) std::memcpy(buffer.data() + 8 * i, parameters_.five[i], 8);
+      std::memcpy(buffer.data() + 32, parameters_.five[4], 4);
+      std::size_t size = buffer.size();
+      void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                       CU_LAUNCH_PARAM_END};
+      CUlaunchAttribute attributes[2] = {};
+      attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      attributes[0].value.clusterDim = {2, 1, 1};
+      attributes[1].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+      CUlaunchConfig config{};
+      config.gridDimX = 8;
+      config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+      config.blockDimX = 128;
+      config.hStream = stream;
+      config.attrs = attributes;
+      config.numAttrs = 2;
+      for (int i = 0; i < kStep; ++i) cuLaunchKernelEx(&config, setup_.five, nullptr, extra);
       cuStreamSynchronize(stream);
     });
     // A number that every launch of the step has, and that is another one in every step.
@@ -166,10 +189,11 @@ int main(int argc, char** argv) {
   bool where = false;
   app.add_flag(
       "--where", where,
-      "Also print the address of the cuLaunchKernel that is called, and where libraries lie, on standard error");
+      "Also print the addresses of the functions that are called, and where libraries lie, on standard error");
   CLI11_PARSE(app, argc, argv);
   if (where) {
     std::fprintf(stderr, "cuLaunchKernel %p\n", reinterpret_cast<void*>(&cuLaunchKernel));
+    std::fprintf(stderr, "cuLaunchKernelEx %p\n", reinterpret_cast<void*>(&cuLaunchKernelEx));
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) {
           std::fprintf(stderr, "library %lx %s\n", static_cast<unsigned long>(info->dlpi_addr), info->dlpi_name);
