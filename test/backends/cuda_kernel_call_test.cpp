@@ -1,6 +1,8 @@
 // Launches written into records and read back.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <random>
+#include <vector>
 
 #include "backends/cuda/kernel_call.h"
 #include "record_maker.h"
@@ -112,6 +114,49 @@ TEST_CASE("attributes that name an event or a node, and unknown ones, cannot be 
     std::memcpy(&given.id, &id, sizeof(id));
     CHECK_FALSE(normalize(given, &result));
   }
+}
+
+TEST_CASE("attributes are the same without being normalized exactly if their normalized bytes are") {
+  std::mt19937 random(7);
+  const auto attributes = [&] {
+    std::vector<CUlaunchAttribute> given(random() % 4);
+    for (CUlaunchAttribute& attribute : given) {
+      std::memset(&attribute, static_cast<int>(random() % 2 * 0xAA), sizeof(attribute));
+      const int id = static_cast<int>(random() % 15);  // 0 is to be ignored, and some are not known
+      std::memcpy(&attribute.id, &id, sizeof(id));
+      reinterpret_cast<std::byte*>(&attribute.value)[random() % 3] = static_cast<std::byte>(random() % 2);
+    }
+    return given;
+  };
+  const auto normalized = [](const std::vector<CUlaunchAttribute>& given, bool* known) {
+    std::vector<CUlaunchAttribute> result;
+    *known = true;
+    for (const CUlaunchAttribute& attribute : given) {
+      if (id_of(attribute) != CU_LAUNCH_ATTRIBUTE_IGNORE) {
+        *known = normalize(attribute, &result.emplace_back()) && *known;
+      }
+    }
+    return result;
+  };
+  int same = 0;
+  for (int round = 0; round < 200000; ++round) {
+    const auto one = attributes();
+    const auto other = random() % 3 == 0 ? one : attributes();
+    bool one_known = false, other_known = false;
+    const auto a = normalized(one, &one_known);
+    const auto b = normalized(other, &other_known);
+    if (!one_known) {
+      continue;  // no record has such attributes
+    }
+    const auto bytes = std::as_bytes(std::span(a));
+    const bool expected =
+        other_known && a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), bytes.size()) == 0);
+    same += expected ? 1 : 0;
+    if (same_attributes(other, bytes) != expected) {
+      FAIL("round " << round);
+    }
+  }
+  CHECK(same > 10000);
 }
 
 }  // namespace refrain::backends

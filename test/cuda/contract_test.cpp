@@ -151,6 +151,10 @@ TEST_CASE("launches with attributes, kernels of a library") {
 
 TEST_CASE("setters with the same and with other values") {
   same_everywhere({"setters"}, 100);
+  const Result observed = run({"setters"}, "observe");
+  const long rounds = 300, changes = rounds / 4 * 5;
+  CHECK(observed.cuts >= rounds + changes);
+  CHECK(observed.cuts < rounds + changes + 20);
 }
 #endif
 

@@ -302,7 +302,8 @@ PROGRAM(attributes) {
   return 0;
 }
 
-/// Setters in the middle, with the value that is set already and with another one.
+/// Setters in the middle, with the value that is set already and with another one (5 times in each of the last quarter
+/// of the rounds, besides the first one; one of them is that of the rounds before).
 PROGRAM(setters) {
   const Device gpu;
   CUstream stream = make_stream();
@@ -311,7 +312,7 @@ PROGRAM(setters) {
   int sum = 0;
   for (int round = 0; round < kRounds; ++round) {
     for (Word i = 0; i < 6; ++i) {
-      const int value = round < kRounds * 3 / 4 ? 4096 : 4096 + round + static_cast<int>(i);
+      const int value = round < kRounds * 3 / 4 || i == 3 ? 4096 : 4096 + round + static_cast<int>(i);
       CHECK_CU(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, value));
       scale(stream, kernel, x, kCount, 5, i);
       int now = 0;

@@ -128,6 +128,7 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
     result.replayed = number_of(parsed, "replayed");
     result.asleep = number_of(parsed, "asleep");
     result.launches = number_of(parsed, "launches");
+    result.cuts = number_of(parsed, "cuts");
     result.differences = number_of(parsed, "differences");
   }
   return result;
