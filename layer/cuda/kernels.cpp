@@ -15,6 +15,7 @@ namespace {
 
 using backends::Grid;
 
+const char* const kBothForms = "its parameters are given in two ways, which the driver may refuse";
 const char* const kUnknownAttribute = "the launch has an attribute that names an event or a node, or that is not known";
 
 /// Attributes with equal bytes if they are equal, in the order given.
@@ -71,7 +72,9 @@ struct Launch {
           launch.shared_bytes,
           launch.parameters,
           in_buffer ? streams::buffer_of(launch.extra, CU_LAUNCH_PARAM_END) : std::span<const std::byte>(),
-          attributes.known() ? nullptr : kUnknownAttribute,
+          !attributes.known()                                       ? kUnknownAttribute
+          : launch.parameters != nullptr && launch.extra != nullptr ? kBothForms
+                                                                    : nullptr,
           std::as_bytes(attributes.all())};
 }
 
@@ -155,7 +158,7 @@ CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                                          CUstream stream, void** parameters, void** extra) noexcept {
   if (CUresult status = CUDA_SUCCESS;
-      parameters != nullptr &&
+      parameters != nullptr && extra == nullptr &&
       streams::hold_same<CudaLayer>(
           {entry::cuLaunchKernel, handle_of(f), {gx, gy, gz}, {bx, by, bz}, shared, parameters, {}, nullptr, {}},
           stream, DefaultStream::kLegacy, [](std::span<const std::byte> more) { return more.empty(); }, &status))
@@ -206,7 +209,7 @@ namespace {
 /// While something is expected.
 [[gnu::noinline]] CUresult launch_ex_as_expected(const CUlaunchConfig* config, CUfunction f, void** parameters,
                                                  void** extra) noexcept {
-  if (!is_invalid(config) && (parameters != nullptr || extra != nullptr)) {
+  if (!is_invalid(config) && (parameters != nullptr) != (extra != nullptr)) {
     const std::span<const std::byte> buffer =
         parameters != nullptr ? std::span<const std::byte>() : streams::buffer_of(extra, CU_LAUNCH_PARAM_END);
     if (CUresult status = CUDA_SUCCESS; streams::hold_same<CudaLayer>(

@@ -57,7 +57,9 @@ hipError_t launch_modules(const replay::EntryPoint& entry_point, hipFunction_t f
       static_cast<unsigned>(shared_bytes),
       parameters,
       in_buffer ? streams::buffer_of(extra, HIP_LAUNCH_PARAM_END) : std::span<const std::byte>(),
-      shared_bytes > ~0U ? "it asks for more shared memory than there is" : unholdable,
+      shared_bytes > ~0U                          ? "it asks for more shared memory than there is"
+      : parameters != nullptr && extra != nullptr ? "its parameters are given in two ways, which the runtime may refuse"
+                                                  : unholdable,
       {}};
   if (hipError_t status = hipSuccess;
       streams::expects() && streams::hold_expected<HipLayer>(launch, stream, DefaultStream::kLegacy, &status)) {

@@ -242,6 +242,7 @@ PROGRAM(layouts) {
     unsigned short b;
     std::uint64_t c;
   } buffer{};
+  int refused = 0;
   for (int round = 0; round < kRounds; ++round) {
     for (int i = 0; i < 3; ++i) {
       for (Word& value : values.values) {
@@ -256,10 +257,17 @@ PROGRAM(layouts) {
       void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buffer, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                        CU_LAUNCH_PARAM_END};
       CHECK_CU(cuLaunchKernel(odd, 1, 1, 1, kCount, 1, 1, 0, stream, nullptr, extra));
+#ifndef PROGRAMS_ON_HIP
+      void* parameters[] = {&buffer.a, &buffer.x, &buffer.b, &buffer.c};
+      if (i == 2 && cuLaunchKernel(odd, 1, 1, 1, kCount, 1, 1, 0, stream, parameters, extra) != CUDA_SUCCESS) {
+        ++refused;  // in both ways at once
+      }
+#endif
       std::memset(&buffer, 0xEE, sizeof(buffer));
     }
     CHECK_CU(cuStreamSynchronize(stream));
   }
+  std::printf("refused %d\n", refused);
   print("x", x, kCount);
   return 0;
 }
