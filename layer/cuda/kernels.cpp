@@ -159,7 +159,7 @@ CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                          CUstream stream, void** parameters, void** extra) noexcept {
   if (CUresult status = CUDA_SUCCESS;
       parameters != nullptr && extra == nullptr &&
-      streams::hold_frequent<CudaLayer>(
+      streams::hold_same<CudaLayer>(
           {entry::cuLaunchKernel, handle_of(f), {gx, gy, gz}, {bx, by, bz}, shared, parameters, {}, nullptr, {}},
           stream, DefaultStream::kLegacy, [](std::span<const std::byte> more) { return more.empty(); }, &status))
       [[likely]] {
@@ -212,7 +212,7 @@ namespace {
   if (!is_invalid(config) && (parameters != nullptr) != (extra != nullptr)) {
     const std::span<const std::byte> buffer =
         parameters != nullptr ? std::span<const std::byte>() : streams::buffer_of(extra, CU_LAUNCH_PARAM_END);
-    if (CUresult status = CUDA_SUCCESS; streams::hold_frequent<CudaLayer>(
+    if (CUresult status = CUDA_SUCCESS; streams::hold_same<CudaLayer>(
             {entry::cuLaunchKernelEx,
              handle_of(f),
              {config->gridDimX, config->gridDimY, config->gridDimZ},

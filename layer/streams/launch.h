@@ -223,13 +223,6 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
   }
 }
 
-/// The launch is the one that the calling thread's lane expects, but for its parameters.
-[[nodiscard, gnu::noinline]] inline bool hold_changed(const Launch& launch, const FunctionState* function,
-                                                      int* error) noexcept {
-  return replay::Lane::current->hold_expected(
-      error, replay::Change([&](std::byte* record) { write_parameters(launch, function, record); }));
-}
-
 /// True if the launch is the one that the calling thread's lane expects, but for its parameters perhaps, and is held
 /// now: nothing else has to be found out about it. Not inlined: where nothing is expected, that is code that would only
 /// lie in between.
@@ -249,7 +242,12 @@ template <class L>
     return false;
   }
   int error = 0;
-  if (!(sameness == Sameness::kSame ? lane.hold_expected(&error) : hold_changed(launch, function, &error))) {
+  if (sameness == Sameness::kSame) [[likely]] {
+    if (!lane.hold_expected(&error)) {
+      return false;
+    }
+  } else if (!lane.hold_expected(
+                 &error, replay::Change([&](std::byte* record) { write_parameters(launch, function, record); }))) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);
@@ -257,44 +255,34 @@ template <class L>
   return true;
 }
 
-/// The same, inlined, for the most frequent kinds of launch: launch.more is not looked at, but `same_more` told what it
-/// should be. What `launch` consists of stays in registers.
+/// The same, only if the launch is exactly what is expected; launch.more is not looked at, but `same_more` told what it
+/// should be. What `launch` consists of stays in registers where this is inlined.
 template <class L, class More>
-[[nodiscard, gnu::always_inline]] inline bool hold_frequent(const Launch& launch, typename L::Api::StreamHandle stream,
-                                                            DefaultStream by_default, More&& same_more,
-                                                            StatusOf<L>* status) noexcept {
+[[nodiscard, gnu::always_inline]] inline bool hold_same(const Launch& launch, typename L::Api::StreamHandle stream,
+                                                        DefaultStream by_default, More&& same_more,
+                                                        StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.expected();
   if (!known || !same_kernel(launch, known)) {
     return false;
   }
-  const FunctionState* function = nullptr;
-  Sameness sameness = Sameness::kOther;
   if (launch.parameters != nullptr) {
-    sameness = compare_parameters(
-        launch, known, [&](std::size_t i) { return launch.parameters[i]; }, same_more);
+    if (compare_parameters(
+            launch, known, [&](std::size_t i) { return launch.parameters[i]; }, same_more) != Sameness::kSame) {
+      return false;
+    }
   } else {
-    function = L::function_of(launch.function);
-    if (const std::uint32_t* const offsets = offsets_of(launch, known, function); offsets != nullptr) {
-      sameness = compare_parameters(
-          launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; }, same_more);
+    const FunctionState* const function = L::function_of(launch.function);
+    const std::uint32_t* const offsets = offsets_of(launch, known, function);
+    if (offsets == nullptr || compare_parameters(
+                                  launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; },
+                                  same_more) != Sameness::kSame) {
+      return false;
     }
   }
-  if (sameness == Sameness::kOther ||
-      !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
-    return false;
-  }
   int error = 0;
-  bool held = false;
-  if (sameness == Sameness::kSame) [[likely]] {
-    held = lane.hold_expected(&error);
-  } else {  // put together anew, so that nothing else has an address
-    const Launch other{
-        launch.entry_point, launch.function, launch.grid, launch.block, launch.shared_bytes, launch.parameters,
-        launch.buffer,      nullptr,         {}};
-    held = hold_changed(other, function, &error);
-  }
-  if (!held) {
+  if (!L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
+      !lane.hold_expected(&error)) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);
