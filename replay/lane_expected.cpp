@@ -72,7 +72,12 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
   if (change != nullptr && !note_change(*change, record, OperationView(record).header().size)) {
     return false;
   }
-  return held_count_.load(std::memory_order_relaxed) != 0 || hold_queues();
+  if (held_count_.load(std::memory_order_relaxed) == 0 && !hold_queues()) {
+    state_->expectation.changed.clear();  // nothing but this one
+    state_->expectation.changed_bytes.clear();
+    return false;
+  }
+  return true;
 }
 
 /// With the lock held, while nothing is held: the first one of a chunk has come. False if it has to be looked at.
