@@ -34,7 +34,7 @@ refuse() {  # PATTERN COMMAND...: the pattern does not occur.
 }
 
 expect 0 '^Usage: refrain COMMAND' "$refrain" --help
-expect 0 '--hold-limit-us +50..1000000 us; default: 2000' "$refrain" --help
+expect 0 '--hold-limit-us +50..1000000 us; default: 4000' "$refrain" --help
 expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+$' "$refrain" --version
 for command in run env doctor; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
 
