@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -311,5 +312,34 @@ class Program {
   ArithmeticBackend& backend_;
   QueueSlot& queue_;
 };
+
+/// Nothing in it depends on how fast the test runs, but the gate.
+inline env::Settings quiet(bool gate) {
+  env::Settings settings;
+  settings.gate = gate;
+  settings.report = false;
+  settings.chunk_max = 256;
+  settings.hold_limit_us = 1'000'000;
+  return settings;
+}
+
+/// `iterations` of a loop of `length` kernels and a wait; scalars as `scalar(iteration, kernel)` says.
+template <class Scalar>
+void loop(Rig& rig, Program& program, int iterations, int length, Scalar scalar) {
+  for (int i = 0; i < iterations; ++i) {
+    for (int k = 0; k < length; ++k) {
+      REQUIRE(program.kernel(100 + k, 7 + k % 3, scalar(i, k)) == 0);
+    }
+    REQUIRE(program.wait() == 0);
+    if (i % 4 == 0) {
+      rig.engine->wait_idle();  // so that the test does not depend on how fast the background thread is
+    }
+  }
+}
+
+/// The scalars of a loop that always has the same arguments.
+inline std::uint64_t constant(int /*iteration*/, int k) {
+  return 1000 + static_cast<std::uint64_t>(k);
+}
 
 }  // namespace refrain::replay::test

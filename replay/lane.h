@@ -197,6 +197,7 @@ class alignas(64) Lane {
   bool hold_queues() noexcept;
   std::uint64_t attend() noexcept;
   void attended(std::uint64_t started_ns) noexcept;
+  [[nodiscard]] std::uint64_t next_attention() const noexcept;
   bool note_change(const Change& change, const std::byte* record, std::size_t size) noexcept;
   void catch_up() noexcept;
   bool launch_expected() noexcept;
@@ -251,7 +252,7 @@ class alignas(64) Lane {
   std::atomic<const std::byte*> expected_{nullptr};
   const std::byte* expected_end_ = nullptr;  ///< of the records of what is expected
   std::uint64_t sequence_ = 0;               ///< the own thread's
-  std::uint64_t attention_ = 0;              ///< the number of the next submission that is timed, or 0
+  std::uint64_t attention_ = 0;              ///< see next_attention()
   /// Guards everything about held work while held_count_ is not 0.
   LaneLock mutex_;
   std::atomic<std::uint32_t> held_count_{0};

@@ -119,7 +119,12 @@ bool Lane::hold_queues() noexcept {
     note_hold_time(started_ns);
   }
   state.leaves();
-  attention_ = state.left_ns != 0 || state.spans.wants_outside() ? 0 : state.next_timed;
+  attention_ = next_attention();
+}
+
+/// The number of the next submission that is timed, or 0 if what comes next is.
+std::uint64_t Lane::next_attention() const noexcept {
+  return state_->left_ns != 0 || state_->spans.wants_outside() ? 0 : state_->next_timed;
 }
 
 /// With the lock held. False if there is no memory.
@@ -212,7 +217,7 @@ bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queue
   expected_.store(next, std::memory_order_relaxed);
   expected_end_ = end;
   noted_ = 0;
-  attention_ = state.left_ns != 0 || state.spans.wants_outside() ? 0 : state.next_timed;
+  attention_ = next_attention();
   return true;
 }
 

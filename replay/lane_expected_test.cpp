@@ -74,6 +74,29 @@ TEST_CASE("behind a graph that was expected the next one is, from its first subm
   CHECK(report["launches"].get<int>() >= 100 * kLength / kPart);
 }
 
+TEST_CASE("what is held behind a graph without being looked at is submitted in time, too") {
+  constexpr std::int64_t kLimitUs = 40'000;
+  Rig rig(settings(kPart, kLimitUs));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 32, constant);
+  for (int k = 0; k < kPart; ++k) {
+    program.kernel(100 + k, 7 + k % 3, constant(0, k));
+  }
+  REQUIRE(rig.backend.log() == program.submitted);
+  std::this_thread::sleep_for(std::chrono::microseconds(2 * kLimitUs));  // it counts from when it is held
+  const int before = program.expected;
+  const auto start = std::chrono::steady_clock::now();
+  const auto until = start + std::chrono::seconds(20);
+  program.kernel(100 + kPart, 7 + kPart % 3, constant(0, kPart));
+  REQUIRE(program.expected == before + 1);
+  while (rig.engine->anything_held() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::microseconds(kLimitUs / 2));
+  REQUIRE(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["expired"] == 1);
+}
+
 TEST_CASE("nothing is expected in a queue that is gone") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);

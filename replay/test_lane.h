@@ -13,6 +13,15 @@
 
 namespace refrain::replay {
 
+/// Tokens from `first` on.
+inline std::vector<Token> body(std::uint32_t length, Token first) {
+  std::vector<Token> result(length);
+  for (std::uint32_t i = 0; i < length; ++i) {
+    result[i] = first + i;
+  }
+  return result;
+}
+
 class TestLane {
  public:
   explicit TestLane(const MatcherOptions& options, ChunkMode initial = ChunkMode::kHold)

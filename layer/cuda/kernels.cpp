@@ -97,19 +97,6 @@ template <class Issue>
   return streams::launch_kernel<CudaLayer>(any_launch(launch, attributes), attributes.token(), stream, function, issue);
 }
 
-Launch launch_of(const replay::EntryPoint& entry_point, const CUlaunchConfig& config, CUfunction function,
-                 DefaultStream by_default, void** parameters, void** extra) noexcept {
-  return {entry_point,
-          function,
-          {config.gridDimX, config.gridDimY, config.gridDimZ},
-          {config.blockDimX, config.blockDimY, config.blockDimZ},
-          config.sharedMemBytes,
-          config.hStream,
-          by_default,
-          parameters,
-          extra};
-}
-
 /// The driver will report an error.
 [[nodiscard]] bool is_invalid(const CUlaunchConfig* config) noexcept {
   return config == nullptr || (config->attrs == nullptr && config->numAttrs != 0);
@@ -122,7 +109,15 @@ template <class Issue>
   if (is_invalid(config)) {
     return issue();
   }
-  return launch_kernel(launch_of(entry_point, *config, function, by_default, parameters, extra),
+  return launch_kernel({entry_point,
+                        function,
+                        {config->gridDimX, config->gridDimY, config->gridDimZ},
+                        {config->blockDimX, config->blockDimY, config->blockDimZ},
+                        config->sharedMemBytes,
+                        config->hStream,
+                        by_default,
+                        parameters,
+                        extra},
                        {config->attrs, config->numAttrs}, issue);
 }
 
@@ -135,7 +130,7 @@ CUlaunchAttribute cooperative() noexcept {
 
 }  // namespace
 
-// The call that programs make most often goes three ways, so that none of them has code of the others in between: a
+// The call that programs make most often goes one of two ways, so that neither has code of the other in between: a
 // program that runs much code of its own finds none of it in the processor's caches.
 
 CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,

@@ -1,0 +1,72 @@
+// A matcher that is told of launches after they were made.
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "replay/matcher.h"
+#include "replay/test_lane.h"
+
+using namespace refrain::replay;
+
+TEST_CASE("while a chunk is held, those that will follow can be asked for") {
+  MatcherOptions options;
+  options.chunk_first = GENERATE(4U, 16U);
+  options.chunk_cap = 32;
+  const bool cuts = GENERATE(false, true);
+  Matcher matcher(options);
+  matcher.set_initial_mode(ChunkMode::kHold);
+  std::vector<ChunkId> told, launched;
+  for (int round = 0; round < 40; ++round) {
+    for (const Token token : body(100, 10)) {
+      for (const Action& action : matcher.feed(token, true)) {
+        if (action.kind == Action::Kind::kLaunch) {
+          launched.push_back(action.chunk);
+        }
+      }
+      if (round >= 20 && told.empty() && matcher.held() == 1) {
+        launched.clear();
+        told.push_back(matcher.holding().chunk);
+        while (told.size() < 8) {
+          const Holding next = matcher.next_chunk();
+          if (next.chunk == kNoChunk) {
+            break;
+          }
+          CHECK(next.count == 0);
+          CHECK(next.length == matcher.tokens_of(next.chunk).size());
+          told.push_back(next.chunk);
+        }
+      }
+    }
+    if (cuts) {
+      for (const Action& action : matcher.cut()) {
+        CHECK(action.kind == Action::Kind::kLaunch);
+        launched.push_back(action.chunk);
+      }
+    }
+    if (!told.empty() && (cuts || launched.size() >= 8)) {
+      CHECK(told.size() >= 4);
+      CHECK((!cuts || told.size() == launched.size()));  // none beyond the cut, and none too few
+      launched.resize(told.size());
+      CHECK(told == launched);
+      told.clear();
+    }
+  }
+}
+
+TEST_CASE("what was launched before it was told is not held any more, and the rest is recognised as before") {
+  Matcher matcher({});
+  matcher.set_initial_mode(ChunkMode::kHold);
+  std::uint64_t launched = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (const Token token : body(40, 10)) {
+      for (const Action& action : matcher.feed(token, true)) {
+        launched += round >= 20 && action.kind == Action::Kind::kLaunch ? action.count : 0;
+      }
+      if (round % 4 == 3 && token == 10 + static_cast<Token>(round) / 4) {
+        matcher.forget_held();
+        REQUIRE(matcher.held() == 0);
+        CHECK(matcher.next_chunk().chunk == kNoChunk);
+      }
+    }
+  }
+  CHECK(launched > 80 * 40 * 6 / 10);
+}
