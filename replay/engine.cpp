@@ -197,6 +197,7 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 void Engine::queue_gone(QueueSlot& slot) noexcept {
   settle(slot);
   slot.newest.store(nullptr, std::memory_order_relaxed);  // nobody expects anything in it any more
+  gone_.fetch_add(1, std::memory_order_relaxed);
   if (shared_->standstill != nullptr) {
     // Later verifications cannot wait for its work any more.
     if (shared_->hooks.may_wait()) {
@@ -208,6 +209,7 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
 }
 
 void Engine::object_gone(capture::ObjectId object) noexcept {
+  gone_.fetch_add(1, std::memory_order_relaxed);
   shared_->store.object_gone(object);
 }
 

@@ -14,6 +14,7 @@ using capture::OperationKind;
 using capture::OperationView;
 
 void Occurrence::add(const OperationView& operation) {
+  plain = plain && operation.header().promise == 0 && operation.header().wait_count == 0;
   offsets.push_back(storage.size());
   const auto bytes = operation.bytes();
   storage.insert(storage.end(), bytes.begin(), bytes.end());
@@ -276,9 +277,13 @@ bool Executable::available() const noexcept {
   });
 }
 
-int Executable::launch(const SubmitContext& context, std::span<const OperationView> operations, bool* failed) {
+/// `operations`: null for those that it holds, of which none promises or waits for anything. Then none is looked at,
+/// unless something fails.
+int Executable::launch(const SubmitContext& context, const OperationView* operations, bool* failed) {
   *failed = false;
-  const std::uint64_t first = operations.front().header().sequence;
+  const bool plain = operations == nullptr;
+  const auto operation_of = [&](NodeIndex node) { return plain ? recorded_->operation(node) : operations[node]; };
+  const std::uint64_t first = plain ? 0 : operations[0].header().sequence;  // for waits and promises only
   auto& done = done_;  // one event a part; more after a failure
   done.resize(parts_.size());
   int first_error = 0;
@@ -291,12 +296,12 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
       }
     }
     bool promised = false;
-    for (const NodeIndex node : part.nodes) {
-      const capture::OperationHeader& header = operations[node].header();
-      if (header.wait_count != 0) {
-        waits.add(context, operations[node], first);
+    for (std::size_t i = 0; !plain && i < part.nodes.size(); ++i) {
+      const OperationView& operation = operations[part.nodes[i]];
+      if (operation.header().wait_count != 0) {
+        waits.add(context, operation, first);
       }
-      promised = promised || header.promise != 0;
+      promised = promised || operation.header().promise != 0;
     }
     const bool wants_event = part.signals || promised;
     backends::Status status{0};
@@ -318,7 +323,7 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
       // Issued one by one.
       *failed = *failed || !status.ok();
       for (const NodeIndex node : part.nodes) {
-        const OperationView& operation = operations[node];
+        const OperationView operation = operation_of(node);
         if (operation.kind() == OperationKind::kFlush) {
           continue;
         }

@@ -19,6 +19,7 @@ struct Occurrence {
   std::vector<std::byte> storage;
   std::vector<std::size_t> offsets;
   std::vector<capture::QueueInfo> queues;  ///< of all queues named
+  bool plain = true;                       ///< none of them promises an event, or waits for anything but its queue
 
   [[nodiscard]] std::size_t size() const noexcept { return offsets.size(); }
   [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
@@ -28,6 +29,7 @@ struct Occurrence {
     storage.clear();
     offsets.clear();
     queues.clear();
+    plain = true;
   }
   void add(const capture::OperationView& operation);
 };
@@ -51,7 +53,11 @@ class Executable {
   /// Submits the operations, which must match. Keeps their promises. Whatever a failing part leaves
   /// is issued eagerly. `failed` tells that a part failed (retire this graph then).
   /// Returns the first error of an operation that was issued eagerly, else 0.
-  int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
+  int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed) {
+    return launch(context, operations.data(), failed);
+  }
+  /// The same with the operations that it holds, if those are Occurrence::plain.
+  int launch(const SubmitContext& context, bool* failed) { return launch(context, nullptr, failed); }
 
   /// The operations with the arguments that it holds now. An update changes nothing in what was lent.
   [[nodiscard]] std::shared_ptr<const Occurrence> lend() noexcept {
@@ -79,6 +85,8 @@ class Executable {
   [[nodiscard]] std::size_t memory() const noexcept;
 
  private:
+  int launch(const SubmitContext& context, const capture::OperationView* operations, bool* failed);
+
   struct Part {
     std::unique_ptr<backends::CommandBuffer> buffer;  ///< null: one operation issued eagerly
     std::vector<capture::NodeIndex> nodes;

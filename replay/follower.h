@@ -40,7 +40,7 @@ class Follower {
   void set_detecting(bool on) noexcept;
   /// See Matcher::next_chunk() and forget_held().
   [[nodiscard]] Holding next_chunk() noexcept {
-    return cursor_.track == nullptr ? Holding{} : window_.next(*cursor_.track);
+    return cursor_.track == nullptr ? Holding{} : window_.next(cursor_);
   }
   void forget_held() noexcept { window_.forget_held(); }
 

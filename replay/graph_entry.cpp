@@ -292,14 +292,16 @@ GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& contex
   return result;
 }
 
-/// With the lock held, once an instance has the right arguments and can be launched.
+/// With the lock held, once an instance has the right arguments and can be launched. `operations`: see
+/// launch_expected().
 void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations, const Chosen& chosen,
                         LaunchResult* result) {
   Executable& executable = variants_[chosen.index];
   const std::uint64_t start = now_ns();
   variants_.launched(chosen.index, start);
   bool failed = false;
-  result->error = executable.launch(context, operations, &failed);
+  result->error =
+      operations.empty() ? executable.launch(context, &failed) : executable.launch(context, operations, &failed);
   result->replay_ns = now_ns() - start + chosen.update_ns;
   result->launch = Launch::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;

@@ -79,7 +79,8 @@ class GraphEntry {
   /// graphs, whatever the launch of one costs.
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                       std::uint64_t hold_ns, bool proven);
-  /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue.
+  /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue. `operations`
+  /// may be empty if what was lent is plain.
   LaunchResult launch_expected(const SubmitContext& context, const Occurrence& expected,
                                std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven);
   /// The operations with the arguments that the next launch probably has; null if nobody knows.

@@ -27,12 +27,18 @@ void HeldWindow::completed(const Track& track) noexcept {
 }
 
 /// The same choice as enter() makes, where it is an easy one.
-Holding HeldWindow::next(Track& track) noexcept {
-  if (held_ == 0) {
+Holding HeldWindow::next(const Place& cursor) noexcept {
+  Track& track = *cursor.track;
+  std::uint32_t offset = cursor.offset, limit = std::min(growth_limit_, options_.chunk_cap);
+  if (ahead_.known) {
+    offset = ahead_.offset;
+    limit = grown(ahead_.growth_limit);
+  } else if (held_ != 0) {
+    offset = range_.end;
+    limit = grown(growth_limit_);
+  } else if (slot_ != nullptr) {
     return {};
   }
-  std::uint32_t offset = ahead_.known ? ahead_.offset : range_.end;
-  const std::uint32_t limit = grown(ahead_.known ? ahead_.growth_limit : growth_limit_);
   if (offset == track.length && track.period != 0) {
     offset = 0;
   }

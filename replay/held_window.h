@@ -68,9 +68,9 @@ class HeldWindow {
     slot_ = nullptr;
     held_ = 0;
   }
-  /// The chunk behind the one that is held, if it will be held as well when all goes on as known; asked again, the one
-  /// behind that. Valid until the next call of begin().
-  [[nodiscard]] Holding next(Track& track) noexcept;
+  /// The chunk behind the one that is held, or the one at the cursor if nothing is, if it will be held when all goes on
+  /// as known; asked again, the one behind that. Valid until the next call of begin().
+  [[nodiscard]] Holding next(const Place& cursor) noexcept;
 
   /// Nothing longer than the first chunk after a host call is held until something was launched.
   void start_small() noexcept { growth_limit_ = options_.chunk_first; }

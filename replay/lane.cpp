@@ -445,6 +445,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }
+  expect_first();
   return error;
 }
 
@@ -454,6 +455,9 @@ void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexce
     return;
   }
   consider_sleep();
+  if (asleep_ != 0) {
+    expect_nothing();
+  }
   if (!state.spans.open()) {
     return;
   }
@@ -465,10 +469,12 @@ void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexce
     const bool eager = state.spans.eager_turn();
     if (was_eager != eager || (eager && state.times_ready != GraphEntry::times_ready())) {
       state.times_ready = GraphEntry::times_ready();  // others may become ready while these rest
+      expect_nothing();
       let_graphs_rest(eager);
     }
     if (state.spans.way() != state.way) {
       state.way = state.spans.way();
+      expect_nothing();
       state.matcher.use_lengths(state.way);
     }
   } catch (const std::exception& failure) {

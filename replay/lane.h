@@ -136,8 +136,8 @@ class alignas(64) Lane {
   //     lane.surprised();                            // only if it is another one
   //   }
   //
-  /// The record of the submission that is expected next, in a queue for which this lane holds work already or has just
-  /// launched some. Null if none is. What it names may have been destroyed, unless hold_expected() says yes; only the
+  /// The record of the submission that is expected next, in a queue for which this lane holds work already or has
+  /// launched some last. Null if none is. What it names may have been destroyed, unless hold_expected() says yes; only the
   /// record of the queue must still be there.
   [[nodiscard]] capture::OperationView expected() const noexcept {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
@@ -191,8 +191,11 @@ class alignas(64) Lane {
   bool hold_expected(int* error, const Change* change) noexcept;
   void issue_all_held();
   void expect() noexcept;
+  void expect_first() noexcept;
+  void expect_nothing() noexcept;
   bool expect_next() noexcept;
-  bool expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
+  template <class IsKnown>
+  bool expect_rest(const Holding& holding, std::size_t queues, const IsKnown& is_known) noexcept;
   bool begin_expected(const Change* change) noexcept;
   bool hold_queues() noexcept;
   std::uint64_t attend() noexcept;
@@ -200,6 +203,7 @@ class alignas(64) Lane {
   [[nodiscard]] std::uint64_t next_attention() const noexcept;
   bool note_change(const Change& change, const std::byte* record, std::size_t size) noexcept;
   void catch_up() noexcept;
+  bool view_expected(std::size_t older);
   bool launch_expected() noexcept;
   void look_at_launched();
   void look_at_noted(std::uint32_t count);

@@ -24,6 +24,14 @@ constexpr std::size_t kMostBehind = 1024;
 /// Of the next record, fetched while the program does something else.
 constexpr std::size_t kLine = 64, kFetched = 4;
 
+/// For Lane::expect_rest().
+auto is_known(const Expectation& expectation) noexcept {
+  return [&queues = expectation.queues](capture::ObjectId id) {
+    return std::any_of(queues.begin(), queues.end(),
+                       [id](const Expectation::Queue& queue) { return queue.id == id; });
+  };
+}
+
 }  // namespace
 
 bool Lane::hold_expected(int* error, const Change* change) noexcept {
@@ -84,21 +92,32 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
 bool Lane::hold_queues() noexcept {
   State& state = *state_;
   const auto& queues = state.expectation.queues;
-  // Another thread's work may be the newest there, and where the queue is gone nobody's is.
-  if (!engine_.shared().hooks.may_hold() || std::any_of(queues.begin(), queues.end(), [this](const QueueSlot* queue) {
-        return queue->newest.load(std::memory_order_relaxed) != this;
+  // While nothing was held here, other threads did not have to tell this one what they did: another one's work may be
+  // the newest in a queue, and what the record names may be gone, and its handle a new object's.
+  if (!engine_.shared().hooks.may_hold() ||
+      engine_.gone_.load(std::memory_order_relaxed) != state.expectation.gone ||
+      std::any_of(queues.begin(), queues.end(), [this](const Expectation::Queue& queue) {
+        return queue.slot->newest.load(std::memory_order_relaxed) != this || queue.slot->info.id != queue.id;
       })) {
     return false;
   }
-  for (QueueSlot* queue : queues) {
+  for (const Expectation::Queue& queue : queues) {
     Lane* nobody = nullptr;
-    if (!queue->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
+    if (!queue.slot->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
       release_queues();
       return false;
     }
-    state.held_queues.push_back(queue);  // there is room
+    state.held_queues.push_back(queue.slot);  // there is room
   }
   state.last_time_ns = now_ns();
+  if (!state.stretch_open) {
+    state.stretch_open = true;
+    state.stretch_begins(sequence_ + 1);
+  }
+  if (!state.spans.open()) {
+    state.spans.begin(state.last_time_ns);
+    attention_ = next_attention();
+  }
   begin_holding(sequence_ + 1, state.last_time_ns, 1);
   return true;
 }
@@ -165,7 +184,34 @@ void Lane::surprised() noexcept {
       holding.length - holding.count < kWorthExpecting) {
     return;
   }
-  static_cast<void>(expect_rest(holding, state.held_queues));
+  const auto& queues = state.held_queues;
+  static_cast<void>(expect_rest(holding, queues.size(), [&](capture::ObjectId id) {
+    return std::any_of(queues.begin(), queues.end(), [id](const QueueSlot* queue) { return queue->info.id == id; });
+  }));
+}
+
+/// At the end of a stretch, when nothing is held: finds out whether the next one begins with a chunk. Before the program
+/// waits, when there is time.
+void Lane::expect_first() noexcept {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  if (!expectation.possible || expectation.queues.empty() || expectation.pause != 0 || asleep_ != 0 ||
+      held_count_.load(std::memory_order_relaxed) != 0) {
+    return;
+  }
+  const Holding first = state.matcher.next_chunk();
+  if (first.chunk == kNoChunk || !expect_rest(first, expectation.queues.size(), is_known(expectation))) {
+    return;
+  }
+  const capture::OperationKind kind = expected().kind();
+  if (kind != capture::OperationKind::kKernel && kind != capture::OperationKind::kPointerFill) {
+    expect_nothing();  // nobody compares others
+  }
+}
+
+/// While nothing is held, and the matcher is not behind.
+void Lane::expect_nothing() noexcept {
+  expected_.store(nullptr, std::memory_order_relaxed);
 }
 
 /// With the lock held, when a chunk was launched that the matcher has not been told of: finds out whether another one
@@ -173,36 +219,37 @@ void Lane::surprised() noexcept {
 bool Lane::expect_next() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
-  if (expectation.launched.size() >= kMostBehind) {
+  if (expectation.behind >= kMostBehind) {
     return false;
   }
   const Holding next = state.matcher.next_chunk();
-  return next.chunk != kNoChunk && expect_rest(next, expectation.queues);
+  return next.chunk != kNoChunk && expect_rest(next, expectation.queues.size(), is_known(expectation));
 }
 
-/// With the lock held: expects what is missing of the chunk, if all of it is in these queues.
-bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
+/// With the lock held, or while nothing is held: expects what is missing of the chunk, if all of it is in so many
+/// queues that are known.
+template <class IsKnown>
+bool Lane::expect_rest(const Holding& holding, std::size_t queues, const IsKnown& is_known) noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   if (holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
     return false;
   }
+  const std::uint64_t gone = engine_.gone_.load(std::memory_order_relaxed);  // before the entry is asked
   auto occurrence = state.entries[holding.chunk]->expected();
   if (occurrence == nullptr || occurrence->size() != holding.length) {
     return false;
   }
-  for (const capture::QueueInfo& queue : occurrence->queues) {
-    if (std::none_of(queues.begin(), queues.end(),
-                     [&](const QueueSlot* known) { return known->info.id == queue.id; })) {
-      return false;
-    }
+  if (!std::all_of(occurrence->queues.begin(), occurrence->queues.end(),
+                   [&](const capture::QueueInfo& queue) { return is_known(queue.id); })) {
+    return false;
   }
   const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
   const std::byte* const end = occurrence->storage.data() + occurrence->storage.size();
   try {  // nothing can go wrong later
     state.held_bytes.reserve(state.held_bytes.size() + static_cast<std::size_t>(end - next));
     state.held_offsets.reserve(state.held_offsets.size() + holding.length);
-    state.held_queues.reserve(queues.size());
+    state.held_queues.reserve(queues);
   } catch (...) {
     return false;
   }
@@ -212,6 +259,7 @@ bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queue
   expectation.chunk = holding.chunk;
   expectation.first = next;
   expectation.sequence = sequence_ + 1;
+  expectation.gone = gone;
   expectation.changed.clear();
   expectation.changed_bytes.clear();
   expected_.store(next, std::memory_order_relaxed);
@@ -262,11 +310,14 @@ void Lane::look_at_launched() {
   if (state.expectation.launched.empty()) {
     return;
   }
-  for (const capture::Token token : state.expectation.launched) {
-    state.spans.submitted(token, 0);
-    static_cast<void>(state.matcher.feed(token, true));
+  for (const Expectation::Launched& chunk : state.expectation.launched) {
+    for (const capture::Token token : std::span(chunk.entry->tokens()).subspan(chunk.first)) {
+      state.spans.submitted(token, 0);
+      static_cast<void>(state.matcher.feed(token, true));
+    }
   }
   state.expectation.launched.clear();
+  state.expectation.behind = 0;
   state.matcher.forget_held();  // it may have learnt something on the way that divides them otherwise
 }
 
@@ -290,6 +341,38 @@ void Lane::look_at_noted(std::uint32_t count) {
   }
 }
 
+/// With the lock held, when the last one of a chunk has come: makes state.views what is to be launched, of which the
+/// first `older` are held, and the others were noted. They are left empty if all of it is what the instance holds
+/// anyway: a chunk that is only noted is not looked at once more. False if something is not what was expected.
+bool Lane::view_expected(std::size_t older) {
+  State& state = *state_;
+  const Occurrence& occurrence = *state.expectation.occurrence;
+  const auto held = [&](std::size_t i) {
+    return OperationView(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
+  };
+  state.views.clear();
+  bool plain = occurrence.plain;
+  for (std::size_t i = 0; i < older; ++i) {
+    const OperationView operation = held(i);
+    if (!same_work(occurrence.operation(i), operation)) {
+      return false;
+    }
+    plain = plain && operation.header().promise == 0 && operation.header().wait_count == 0;
+  }
+  if (plain) {
+    return true;
+  }
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    const OperationView known = occurrence.operation(i);
+    state.views.push_back(i < older ? held(i) : known);
+    // What the record of a noted one promises was promised long ago.
+    if (i >= older && (known.header().promise != 0 || known.header().wait_count != 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// With the lock held, when the last one of a chunk has come. If all of them are what was expected, they are launched
 /// at once, and looked at later. False: they are to be looked at first.
 bool Lane::launch_expected() noexcept {
@@ -302,19 +385,12 @@ bool Lane::launch_expected() noexcept {
   }
   bool launched = false;
   try {
-    expectation.launched.reserve(expectation.launched.size() + noted_);
+    expectation.launched.reserve(expectation.launched.size() + 1);
     expectation.queues.reserve(state.held_queues.size());
-    state.views.resize(occurrence.size());
-    for (std::size_t i = 0; i < occurrence.size(); ++i) {
-      const OperationView known = occurrence.operation(i);
-      const bool noted = i >= older;
-      state.views[i] = noted ? known : OperationView(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
-      // What the record of a noted one promises was promised long ago.
-      if (noted ? known.header().promise != 0 || known.header().wait_count != 0 : !same_work(known, state.views[i])) {
-        return false;
-      }
+    if (!view_expected(older)) {
+      return false;
     }
-    const std::shared_ptr<GraphEntry> entry = state.entries[expectation.chunk];
+    std::shared_ptr<GraphEntry> entry = state.entries[expectation.chunk];
     GraphEntry::LaunchResult result;
     {
       const Inside guard;
@@ -330,15 +406,17 @@ bool Lane::launch_expected() noexcept {
     expected_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t noted = std::exchange(noted_, 0);
     expectation.met = true;
-    for (std::size_t i = older; i < occurrence.size(); ++i) {
-      expectation.launched.push_back(occurrence.operation(i).header().token);
+    expectation.queues.clear();
+    for (QueueSlot* queue : state.held_queues) {
+      expectation.queues.push_back({queue, queue->info.id});
     }
-    expectation.queues.assign(state.held_queues.begin(), state.held_queues.end());
     state.counters.submissions.add(noted);
     state.counters.expected.add(noted);
     popped(static_cast<std::uint32_t>(older));
     publish();
     count_launch(entry, result.excess_ns, result.saved_ns);
+    expectation.launched.push_back({std::move(entry), older});
+    expectation.behind += noted;
     if (!expect_next()) {
       look_at_launched();
     }

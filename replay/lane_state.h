@@ -142,9 +142,21 @@ struct Expectation {
   bool met = false;                              ///< something of what was expected last came
   std::uint32_t disappointments = 0;             ///< in a row
   std::uint32_t pause = 0;                       ///< submissions before anything is expected again
-  /// Of those that were launched, what the matcher has not been told yet. Only while something is expected.
-  std::vector<capture::Token> launched;
-  std::vector<QueueSlot*> queues;  ///< while nothing is held: what was, and what is expected
+  /// Chunks that were launched, from their operation `first` on: what the matcher has not been told yet. Only while
+  /// something is expected.
+  struct Launched {
+    std::shared_ptr<GraphEntry> entry;
+    std::size_t first = 0;
+  };
+  std::vector<Launched> launched;
+  std::size_t behind = 0;          ///< how many operations that are
+  /// Of what was held last. The slots may be others' by now: nothing but `newest` of one that is not this lane's.
+  struct Queue {
+    QueueSlot* slot = nullptr;
+    capture::ObjectId id = 0;
+  };
+  std::vector<Queue> queues;
+  std::uint64_t gone = 0;  ///< Engine::gone_ when it was found out
   // Guarded by the lane's lock:
   const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
   std::uint64_t sequence = 0;        ///< the first one's

@@ -59,16 +59,20 @@ class SpanGate {
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<SpanSummary> summaries() const;
 
+  /// The first submission of a span has come; if submitted() is told of it only later, at least this has to be in time.
+  void begin(std::uint64_t now) noexcept {
+    open_ = true;
+    start_ns_ = now;
+    hash_ = 0;
+    launched_.clear();
+    in_graphs_ = 0;
+    disturbed_ = false;
+    outside_ns_ = 0;
+    submissions_ = looked_at_ = 0;
+  }
   void submitted(capture::Token token, std::uint64_t now) noexcept {
     if (!open_) {
-      open_ = true;
-      start_ns_ = now;
-      hash_ = 0;
-      launched_.clear();
-      in_graphs_ = 0;
-      disturbed_ = false;
-      outside_ns_ = 0;
-      submissions_ = looked_at_ = 0;
+      begin(now);
     }
     ++submissions_;
     hash_ = capture::mix(hash_, token);
