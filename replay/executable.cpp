@@ -277,13 +277,9 @@ bool Executable::available() const noexcept {
   });
 }
 
-/// `operations`: null for those that it holds, of which none promises or waits for anything. Then none is looked at,
-/// unless something fails.
-int Executable::launch(const SubmitContext& context, const OperationView* operations, bool* failed) {
+int Executable::launch(const SubmitContext& context, std::span<const OperationView> operations, bool* failed) {
   *failed = false;
-  const bool plain = operations == nullptr;
-  const auto operation_of = [&](NodeIndex node) { return plain ? recorded_->operation(node) : operations[node]; };
-  const std::uint64_t first = plain ? 0 : operations[0].header().sequence;  // for waits and promises only
+  const std::uint64_t first = operations.front().header().sequence;
   auto& done = done_;  // one event a part; more after a failure
   done.resize(parts_.size());
   int first_error = 0;
@@ -296,12 +292,12 @@ int Executable::launch(const SubmitContext& context, const OperationView* operat
       }
     }
     bool promised = false;
-    for (std::size_t i = 0; !plain && i < part.nodes.size(); ++i) {
-      const OperationView& operation = operations[part.nodes[i]];
-      if (operation.header().wait_count != 0) {
-        waits.add(context, operation, first);
+    for (const NodeIndex node : part.nodes) {
+      const capture::OperationHeader& header = operations[node].header();
+      if (header.wait_count != 0) {
+        waits.add(context, operations[node], first);
       }
-      promised = promised || operation.header().promise != 0;
+      promised = promised || header.promise != 0;
     }
     const bool wants_event = part.signals || promised;
     backends::Status status{0};
@@ -323,7 +319,7 @@ int Executable::launch(const SubmitContext& context, const OperationView* operat
       // Issued one by one.
       *failed = *failed || !status.ok();
       for (const NodeIndex node : part.nodes) {
-        const OperationView operation = operation_of(node);
+        const OperationView& operation = operations[node];
         if (operation.kind() == OperationKind::kFlush) {
           continue;
         }
@@ -355,6 +351,28 @@ int Executable::launch(const SubmitContext& context, const OperationView* operat
       context.backend.release_event(event);
     }
     events.clear();
+  }
+  return first_error;
+}
+
+int Executable::launch_plain(const SubmitContext& context, bool* failed) {
+  const Part& first = parts_.front();
+  const bool is_one_call = parts_.size() == 1 && first.buffer != nullptr && !first.flushes;
+  *failed = is_one_call && !first.buffer->enqueue({}, nullptr).ok();
+  if (is_one_call && !*failed) [[likely]] {
+    return 0;
+  }
+  std::vector<OperationView> operations;
+  for (std::size_t i = 0; i < size(); ++i) {
+    operations.push_back(operation(i));
+  }
+  if (!is_one_call) {
+    return launch(context, operations, failed);
+  }
+  int first_error = 0;
+  for (const OperationView& each : operations) {
+    const int error = context.backend.issue(each, {}, nullptr).code;
+    first_error = first_error != 0 ? first_error : error;
   }
   return first_error;
 }

@@ -53,11 +53,10 @@ class Executable {
   /// Submits the operations, which must match. Keeps their promises. Whatever a failing part leaves
   /// is issued eagerly. `failed` tells that a part failed (retire this graph then).
   /// Returns the first error of an operation that was issued eagerly, else 0.
-  int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed) {
-    return launch(context, operations.data(), failed);
-  }
-  /// The same with the operations that it holds, if those are Occurrence::plain.
-  int launch(const SubmitContext& context, bool* failed) { return launch(context, nullptr, failed); }
+  int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
+  /// The same with the operations that it holds, if those are Occurrence::plain. None of them is looked at, unless
+  /// something fails.
+  int launch_plain(const SubmitContext& context, bool* failed);
 
   /// The operations with the arguments that it holds now. An update changes nothing in what was lent.
   [[nodiscard]] std::shared_ptr<const Occurrence> lend() noexcept {
@@ -85,8 +84,6 @@ class Executable {
   [[nodiscard]] std::size_t memory() const noexcept;
 
  private:
-  int launch(const SubmitContext& context, const capture::OperationView* operations, bool* failed);
-
   struct Part {
     std::unique_ptr<backends::CommandBuffer> buffer;  ///< null: one operation issued eagerly
     std::vector<capture::NodeIndex> nodes;

@@ -39,9 +39,7 @@ class Follower {
   void expire();
   void set_detecting(bool on) noexcept;
   /// See Matcher::next_chunk() and forget_held().
-  [[nodiscard]] Holding next_chunk() noexcept {
-    return cursor_.track == nullptr ? Holding{} : window_.next(cursor_);
-  }
+  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.track == nullptr ? Holding{} : window_.next(cursor_); }
   void forget_held() noexcept { window_.forget_held(); }
 
   [[nodiscard]] const HeldWindow& window() const noexcept { return window_; }

@@ -69,9 +69,8 @@ class GraphEntry {
   struct LaunchResult {
     Launch launch = Launch::kIssue;
     int error = 0;                ///< of operations issued eagerly after a failed part
-    std::uint64_t replay_ns = 0;  ///< driver time of the launch
     std::uint64_t excess_ns = 0;  ///< what the launch cost more than eager execution would have, while on trial
-    std::uint64_t saved_ns = 0;   ///< what it cost less
+    std::uint64_t saved_ns = 0;   ///< what it, and those for which it stands, cost less
     /// An instance had to be changed for arguments that have come back: one of their own is to be built (see built()).
     bool wants_build = false;
   };
@@ -80,9 +79,11 @@ class GraphEntry {
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                       std::uint64_t hold_ns, bool proven);
   /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue. `operations`
-  /// may be empty if what was lent is plain.
+  /// may be empty if what was lent is plain. `since_ns`: a moment ago. What is proven is timed now
+  /// and then only.
   LaunchResult launch_expected(const SubmitContext& context, const Occurrence& expected,
-                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven);
+                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
+                               std::uint64_t since_ns);
   /// The operations with the arguments that the next launch probably has; null if nobody knows.
   [[nodiscard]] std::shared_ptr<const Occurrence> expected() noexcept {
     const std::lock_guard guard(mutex_);
@@ -113,7 +114,6 @@ class GraphEntry {
     std::size_t operations = 0;
     State state = State::kTracking;
     Decline decline = Decline::kNone;
-    std::string reason;  ///< why it is not replayed; empty if it is
     std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
     /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
     std::uint64_t as_expected = 0, found = 0, changed = 0;
@@ -122,6 +122,7 @@ class GraphEntry {
     std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
+    std::string reason;  ///< why it is not replayed; empty if it is
   };
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::size_t memory() const;
@@ -133,14 +134,17 @@ class GraphEntry {
  private:
   static inline std::atomic<std::uint64_t> times_ready_{0};
   struct Chosen {
-    std::size_t index = 0;        ///< of the instance
-    std::uint64_t update_ns = 0;  ///< what changing it took
-    std::uint64_t hold_ns = 0;    ///< what holding the operations cost
-    bool deserves_own = false;    ///< its arguments come back
-    bool proven = false;          ///< see launch()
+    std::size_t index = 0;         ///< of the instance
+    std::uint64_t update_ns = 0;   ///< what changing it took
+    std::uint64_t hold_ns = 0;     ///< what holding the operations cost
+    bool deserves_own = false;     ///< its arguments come back
+    bool proven = false;           ///< see launch()
+    std::uint64_t stands_for = 1;  ///< so many launches when its cost is counted; 0: nobody wants to know that
+    std::uint64_t since_ns = 0;    ///< see launch_expected()
   };
   void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
               LaunchResult* result);
+  void took(std::uint64_t cost, const Chosen& chosen, LaunchResult* result);
   void change_state(State state);
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);
@@ -156,13 +160,18 @@ class GraphEntry {
   const std::vector<capture::Token> tokens_;
   const Limits limits_;
 
+  // First what each launch needs, in a few cache lines.
   mutable std::mutex mutex_;
   State state_ = State::kTracking;
   Decline decline_ = Decline::kNone;
-  std::string reason_;
   bool retired_ = false;
-  std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
+  std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
+  std::uint64_t launches_since_check_ = 0;
   GraphVariants variants_;
+  Summary totals_;
+
+  std::string reason_;
+  std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
   std::size_t building_ = 0;
   std::array<std::uint64_t, 128> updated_to_{};  ///< argument hashes of the last launches that needed an update
   std::uint64_t updated_count_ = 0;
@@ -177,18 +186,15 @@ class GraphEntry {
   Occurrence previous_;      ///< the last one tracked, to say what changes
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;  ///< (node, argument) → times
 
-  bool doubted_ = false;      ///< it did not seem to pay, and everything is measured once more
-  std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
+  bool doubted_ = false;  ///< it did not seem to pay, and everything is measured once more
   std::uint64_t backoff_ = 64;
   std::uint64_t passed_in_round_ = 0;
   std::uint64_t checks_ = 0;  ///< how often eager execution was measured again
-  std::uint64_t launches_since_check_ = 0;
   std::uint64_t heavy_updates_ = 0;
   /// Updates that failed since one succeeded. With several, what changes here is not what the device can change
   /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
   /// nothing can be changed.
   std::uint32_t failed_updates_ = 0;
-  Summary totals_;
 };
 
 }  // namespace refrain::replay

@@ -137,8 +137,8 @@ class alignas(64) Lane {
   //   }
   //
   /// The record of the submission that is expected next, in a queue for which this lane holds work already or has
-  /// launched some last. Null if none is. What it names may have been destroyed, unless hold_expected() says yes; only the
-  /// record of the queue must still be there.
+  /// launched some last. Null if none is. What it names may have been destroyed, unless hold_expected() says yes; only
+  /// the record of the queue must still be there.
   [[nodiscard]] capture::OperationView expected() const noexcept {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
   }
@@ -194,6 +194,12 @@ class alignas(64) Lane {
   void expect_first() noexcept;
   void expect_nothing() noexcept;
   bool expect_next() noexcept;
+  /// For what may be held without being looked at, of one chunk, and for its launch.
+  struct Room {
+    std::size_t bytes, operations, queues;
+  };
+  [[nodiscard]] bool has_room(const Room& room) const noexcept;
+  bool make_room(const Room& room) noexcept;
   template <class IsKnown>
   bool expect_rest(const Holding& holding, std::size_t queues, const IsKnown& is_known) noexcept;
   bool begin_expected(const Change* change) noexcept;

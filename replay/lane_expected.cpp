@@ -27,8 +27,7 @@ constexpr std::size_t kLine = 64, kFetched = 4;
 /// For Lane::expect_rest().
 auto is_known(const Expectation& expectation) noexcept {
   return [&queues = expectation.queues](capture::ObjectId id) {
-    return std::any_of(queues.begin(), queues.end(),
-                       [id](const Expectation::Queue& queue) { return queue.id == id; });
+    return std::any_of(queues.begin(), queues.end(), [id](const Expectation::Queue& queue) { return queue.id == id; });
   };
 }
 
@@ -94,8 +93,7 @@ bool Lane::hold_queues() noexcept {
   const auto& queues = state.expectation.queues;
   // While nothing was held here, other threads did not have to tell this one what they did: another one's work may be
   // the newest in a queue, and what the record names may be gone, and its handle a new object's.
-  if (!engine_.shared().hooks.may_hold() ||
-      engine_.gone_.load(std::memory_order_relaxed) != state.expectation.gone ||
+  if (!engine_.shared().hooks.may_hold() || engine_.gone_.load(std::memory_order_relaxed) != state.expectation.gone ||
       std::any_of(queues.begin(), queues.end(), [this](const Expectation::Queue& queue) {
         return queue.slot->newest.load(std::memory_order_relaxed) != this || queue.slot->info.id != queue.id;
       })) {
@@ -190,8 +188,8 @@ void Lane::surprised() noexcept {
   }));
 }
 
-/// At the end of a stretch, when nothing is held: finds out whether the next one begins with a chunk. Before the program
-/// waits, when there is time.
+/// At the end of a stretch, when nothing is held: finds out whether the next one begins with a chunk. Before the
+/// program waits, when there is time.
 void Lane::expect_first() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
@@ -226,6 +224,30 @@ bool Lane::expect_next() noexcept {
   return next.chunk != kNoChunk && expect_rest(next, expectation.queues.size(), is_known(expectation));
 }
 
+bool Lane::has_room(const Room& room) const noexcept {
+  const State& state = *state_;
+  const Expectation& expectation = state.expectation;
+  return state.held_bytes.capacity() - state.held_bytes.size() >= room.bytes &&
+         state.held_offsets.capacity() - state.held_offsets.size() >= room.operations &&
+         state.held_queues.capacity() >= room.queues && expectation.queues.capacity() >= room.queues &&
+         expectation.launched.capacity() > expectation.launched.size();
+}
+
+[[gnu::noinline, gnu::cold]] bool Lane::make_room(const Room& room) noexcept {
+  State& state = *state_;
+  Expectation& expectation = state.expectation;
+  try {
+    state.held_bytes.reserve(state.held_bytes.size() + room.bytes);
+    state.held_offsets.reserve(state.held_offsets.size() + room.operations);
+    state.held_queues.reserve(room.queues);
+    expectation.queues.reserve(room.queues);
+    expectation.launched.reserve(2 * (expectation.launched.size() + 1));
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 /// With the lock held, or while nothing is held: expects what is missing of the chunk, if all of it is in so many
 /// queues that are known.
 template <class IsKnown>
@@ -246,11 +268,9 @@ bool Lane::expect_rest(const Holding& holding, std::size_t queues, const IsKnown
   }
   const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
   const std::byte* const end = occurrence->storage.data() + occurrence->storage.size();
-  try {  // nothing can go wrong later
-    state.held_bytes.reserve(state.held_bytes.size() + static_cast<std::size_t>(end - next));
-    state.held_offsets.reserve(state.held_offsets.size() + holding.length);
-    state.held_queues.reserve(queues);
-  } catch (...) {
+  // Nothing can go wrong later.
+  const Room room{static_cast<std::size_t>(end - next), holding.length, queues};
+  if (!has_room(room) && !make_room(room)) {
     return false;
   }
   expectation.disappointments = expectation.met ? 0 : expectation.disappointments;
@@ -385,8 +405,6 @@ bool Lane::launch_expected() noexcept {
   }
   bool launched = false;
   try {
-    expectation.launched.reserve(expectation.launched.size() + 1);
-    expectation.queues.reserve(state.held_queues.size());
     if (!view_expected(older)) {
       return false;
     }
@@ -396,7 +414,7 @@ bool Lane::launch_expected() noexcept {
       const Inside guard;
       const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
       result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
-                                      state.spans.proven());
+                                      state.spans.proven(), state.last_time_ns);
     }
     launched = result.launch == GraphEntry::Launch::kDone;
     if (!launched) {

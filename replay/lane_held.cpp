@@ -83,8 +83,10 @@ void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t 
   state.counters.launches.add();
   engine_.shared().replayed.fetch_add(entry->size(), std::memory_order_relaxed);
   state.spans.launched(entry);
-  engine_.shared().store.spend(excess_ns);
-  if (!state.spans.on_trial()) {  // what is cheap to submit may be late to finish
+  if (excess_ns != 0) {
+    engine_.shared().store.spend(excess_ns);
+  }
+  if (saved_ns != 0 && !state.spans.on_trial()) {  // what is cheap to submit may be late to finish
     engine_.shared().store.earn(saved_ns);
   }
 }

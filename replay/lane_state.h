@@ -149,7 +149,7 @@ struct Expectation {
     std::size_t first = 0;
   };
   std::vector<Launched> launched;
-  std::size_t behind = 0;          ///< how many operations that are
+  std::size_t behind = 0;  ///< how many operations that are
   /// Of what was held last. The slots may be others' by now: nothing but `newest` of one that is not this lane's.
   struct Queue {
     QueueSlot* slot = nullptr;
@@ -188,21 +188,32 @@ struct Lane::State {
 
   Matcher matcher;
   bool replaying = false;            ///< work may be held
-  Standstill* standstill = nullptr;  ///< the engine's; null except in verify mode
   bool locked_by_owner = false;      ///< between submit() and hold()
+  Standstill* standstill = nullptr;  ///< the engine's; null except in verify mode
 
+  // What the launch of a chunk needs that was expected lies together, up to `spans`.
   capture::RecordBytes held_bytes;  ///< nothing but the records, one behind the other
-  std::size_t newest_offset = 0;    ///< of the record that is being written
   std::vector<std::size_t> held_offsets;
   std::size_t held_head = 0;  ///< index of the oldest held operation in held_offsets
   std::vector<QueueSlot*> held_queues;
   std::atomic<std::uint64_t> held_since_ns{0};
   std::vector<std::pair<void (*)(capture::Handle), capture::Handle>> deferred;
-  WindowEvents window;
+  std::uint64_t last_time_ns = 0;                    ///< of the last operation whose time was taken
+  std::atomic<std::uint64_t> hold_cost_ns{80};       ///< what holding one operation usually takes
+  int flush_error = 0;                               ///< of held work, not reported yet
+  bool stretch_open = false;                         ///< a submission since the last cut
+  std::uint64_t left_ns = 0;                         ///< when the layer was left after a sampled submission; 0: not now
+  std::uint64_t next_timed = 0;                      ///< number of the next submission that is timed
+  std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
+  std::vector<capture::OperationView> views;         ///< reused
   Expectation expectation;
-  Action pending;  ///< launch to be done when the newest operation is described
+  LaneCounters counters;
+  WindowEvents window;
+  SpanGate spans;
+
+  std::size_t newest_offset = 0;  ///< of the record that is being written
+  Action pending;                 ///< launch to be done when the newest operation is described
   bool has_pending = false;
-  std::uint64_t left_ns = 0;     ///< when the layer was left after a sampled submission; 0: not now
   std::uint64_t away_ns = 0;     ///< when it was left after any submission of a span on trial; 0: not now
   bool left_holding = false;     ///< that submission was held
   CallTimes program_times;       ///< the program's own, between two submissions …
@@ -222,26 +233,19 @@ struct Lane::State {
   std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
   std::uint32_t way = 0;                        ///< in which spans are divided now
   CallTimes hold_times;                         ///< what holding one operation took
-  std::atomic<std::uint64_t> hold_cost_ns{80};  ///< the usual one of these
   std::uint64_t submit_started_ns = 0;
-  std::uint64_t next_timed = 0;  ///< number of the next submission that is timed
 
   QueueSlot* queue = nullptr;  ///< of the submission in progress
   Verdict verdict = Verdict::kIssue;
   bool bypass = false;
-  bool entered = false;            ///< the standstill, for the driver call of the submission in progress
-  bool stretch_open = false;       ///< a submission since the last cut
-  bool waited = false;             ///< at the end of a span, ever
-  bool first_of_stretch = false;   ///< the submission in progress is the first since the last cut
-  std::uint64_t last_time_ns = 0;  ///< of the last operation whose time was taken
-  int flush_error = 0;             ///< of held work, not reported yet
+  bool entered = false;           ///< the standstill, for the driver call of the submission in progress
+  bool waited = false;            ///< at the end of a span, ever
+  bool first_of_stretch = false;  ///< the submission in progress is the first since the last cut
 
   capture::RecordBytes scratch;  ///< the record of an operation that is issued
   Occurrence tracking;
   ChunkId tracked_chunk = kNoChunk;
   std::uint64_t tracked_ns = 0;
-  std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
-  std::vector<capture::OperationView> views;         ///< reused
 
   std::uint64_t awake_for = 0;            ///< submissions that are looked at before a sleep; 0: it never sleeps
   std::uint64_t sleep_length = 0;         ///< submissions
@@ -255,10 +259,8 @@ struct Lane::State {
   std::uint64_t stretch_first = 0;        ///< sequence number of the first submission since the last cut
   std::uint64_t hopeless_then = 0;        ///< hopeless() when it came
 
-  SpanGate spans;
   capture::Stream* stream = nullptr;
 
-  LaneCounters counters;
   NamedCounts unholdable;
   NamedCounts cut_by;
 

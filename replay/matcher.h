@@ -115,8 +115,8 @@ class Matcher {
   /// Which ones, after feed().
   [[nodiscard]] Holding holding() const noexcept;
   /// The chunk that will be held behind that one, or that will be held now if none is, if all goes on as it is known
-  /// (its `count` is 0); asked again, the one behind that. Whoever launches what was held before it is told here tells it later, before anything else. The
-  /// answers are valid until then.
+  /// (its `count` is 0); asked again, the one behind that. Whoever launches what was held before it is told here tells
+  /// it later, before anything else. The answers are valid until then.
   [[nodiscard]] Holding next_chunk() noexcept;
   /// What is held was launched already. (It is to be called where a chunk that next_chunk() told is not what is held
   /// now, because something was learnt meanwhile.)

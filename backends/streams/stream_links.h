@@ -100,6 +100,9 @@ class StreamLinks {
 
 template <class Api>
 void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const StreamPoint<Api>> before) noexcept {
+  if (others.empty()) {
+    return;
+  }
   const std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < others.size(); ++i) {
     Stream<Api>* const other = others[i];

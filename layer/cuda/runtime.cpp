@@ -15,8 +15,7 @@
 
 namespace refrain::layer::cuda {
 
-Runtime& runtime = *new Runtime;
-std::atomic<replay::Engine*> engine_pointer{nullptr};
+constinit Runtime runtime;
 
 namespace {
 
@@ -31,7 +30,7 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
 void in_child() {
   // CUDA does not work in a child that was forked after its start; nothing of ours may touch it there.
   set_stubs_watching(false);
-  if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
+  if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
 }
@@ -54,7 +53,7 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     runtime.replays = env::replays(settings);
     runtime.backend = new backends::CudaBackend(runtime.driver);
     auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
-    engine_pointer.store(made, std::memory_order_release);
+    runtime.engine.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
@@ -68,7 +67,7 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
 }
 
 void shut_down() noexcept {
-  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  replay::Engine* running = runtime.engine.load(std::memory_order_acquire);
   if (running == nullptr) {
     return;
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "backends/cuda/cuda_backend.h"
 #include "env/settings.h"
@@ -15,14 +16,12 @@
 namespace refrain::layer::cuda {
 
 using Runtime = streams::StreamRuntime<backends::CudaApi>;
-/// Never destroyed: the application's threads may call us while the process exits.
-extern Runtime& runtime;
-
-extern std::atomic<replay::Engine*> engine_pointer;
+extern constinit Runtime runtime;
+static_assert(std::is_trivially_destructible_v<Runtime>);
 
 /// The engine if it is at work; null: pass everything through.
 [[nodiscard]] inline replay::Engine* engine() noexcept {
-  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  replay::Engine* found = runtime.engine.load(std::memory_order_acquire);
   return found != nullptr && found->active() ? found : nullptr;
 }
 
@@ -37,7 +36,7 @@ struct CudaLayer {
   using Api = backends::CudaApi;
   static Runtime& runtime() noexcept { return cuda::runtime; }
   static replay::Engine* engine() noexcept { return cuda::engine(); }
-  static replay::Engine* any_engine() noexcept { return engine_pointer.load(std::memory_order_acquire); }
+  static replay::Engine* any_engine() noexcept { return cuda::runtime.engine.load(std::memory_order_acquire); }
   static streams::Objects<Api>& objects() noexcept;
   static void tell_recorder(const streams::StreamState<Api>& stream, const replay::EntryPoint& entry_point,
                             const capture::OperationView& operation) noexcept;

@@ -19,9 +19,8 @@
 
 namespace refrain::layer::hip {
 
-Runtime& runtime = *new Runtime;
+constinit Runtime runtime;
 streams::Objects<backends::HipApi>& objects = *new streams::Objects<backends::HipApi>;
-std::atomic<replay::Engine*> engine_pointer{nullptr};
 std::atomic<bool> undecided{true};
 
 namespace {
@@ -35,7 +34,7 @@ void in_child() {
   // HIP does not work in a child that was forked after its start; nothing of ours may touch it there.
   set_stubs_watching(false);
   undecided.store(false);
-  if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
+  if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
 }
@@ -81,7 +80,7 @@ replay::Engine* decide() noexcept {
     runtime.replays = env::replays(settings);
     runtime.backend = new backends::HipBackend(runtime.driver);
     auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
-    engine_pointer.store(made, std::memory_order_release);
+    runtime.engine.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
     std::atexit(&shut_down);  // the library was loaded before: ours runs first
@@ -106,18 +105,18 @@ replay::Engine* start_engine() noexcept {
   if (undecided.exchange(false) && interposing()) {
     return decide();
   }
-  return engine_pointer.load(std::memory_order_acquire);
+  return runtime.engine.load(std::memory_order_acquire);
 }
 
 void give_up(const char* why) noexcept {
-  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  if (replay::Engine* running = runtime.engine.load(std::memory_order_acquire);
       running != nullptr && running->active()) {
     running->fail(why);
   }
 }
 
 void shut_down() noexcept {
-  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
+  replay::Engine* running = runtime.engine.load(std::memory_order_acquire);
   if (running == nullptr) {
     return;
   }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "backends/hip/hip_backend.h"
 #include "layer/streams/host_call.h"
@@ -19,11 +20,9 @@ using EventState = streams::EventState<backends::HipApi>;
 using streams::DefaultStream;
 using streams::FunctionState;
 
-/// Never destroyed: the application's threads may call us while the process exits.
-extern Runtime& runtime;
+extern constinit Runtime runtime;
+static_assert(std::is_trivially_destructible_v<Runtime>);
 extern streams::Objects<backends::HipApi>& objects;
-
-extern std::atomic<replay::Engine*> engine_pointer;
 
 /// Asks the runtime for its version, and starts the engine if that is new enough; otherwise everything passes through
 /// from now on. Not when the library is loaded: constructors of programs with kernels already call it, and asking for
@@ -34,7 +33,7 @@ extern std::atomic<bool> undecided;  ///< start_engine() was not called yet
 
 /// The engine if it is at work; null: pass everything through.
 [[nodiscard]] inline replay::Engine* engine() noexcept {
-  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  replay::Engine* found = runtime.engine.load(std::memory_order_acquire);
   if (found == nullptr && undecided.load(std::memory_order_relaxed)) [[unlikely]] {
     found = start_engine();
   }
@@ -52,7 +51,7 @@ struct HipLayer {
   using Api = backends::HipApi;
   static Runtime& runtime() noexcept { return hip::runtime; }
   static replay::Engine* engine() noexcept { return hip::engine(); }
-  static replay::Engine* any_engine() noexcept { return engine_pointer.load(std::memory_order_acquire); }
+  static replay::Engine* any_engine() noexcept { return hip::runtime.engine.load(std::memory_order_acquire); }
   static streams::Objects<Api>& objects() noexcept { return hip::objects; }
   static void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
                             const capture::OperationView& operation) noexcept;

@@ -44,15 +44,18 @@ template <class T>
 
 namespace streams {
 
+/// One per layer, which is never destroyed: the application's threads may call us while the process exits. What every
+/// call needs comes first: one cache line.
 template <class Api>
-struct StreamRuntime {
-  typename Api::Driver driver;
-  backends::StreamBackend<Api>* backend = nullptr;
-  capture::Recorder* recorder = nullptr;  ///< in capture mode
-  /// Graphs may be launched: the order of streams counts.
-  bool replays = false;
+struct alignas(64) StreamRuntime {
+  std::atomic<replay::Engine*> engine{nullptr};
   /// Stream captures of the application under way: nothing is looked at meanwhile.
   std::atomic<std::uint32_t> captures{0};
+  /// Graphs may be launched: the order of streams counts.
+  bool replays = false;
+  backends::StreamBackend<Api>* backend = nullptr;
+  capture::Recorder* recorder = nullptr;  ///< in capture mode
+  typename Api::Driver driver{};
 };
 
 template <class Api>

@@ -1,4 +1,5 @@
-// What a real driver leaves of the caches: between two calls of a program it runs through its own code and data.
+// What a real driver, or a large program, leaves of the caches: between two calls it runs through its own code and
+// data.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,24 +15,9 @@ namespace refrain::bench {
 /// Code of the given size, of which every cache line reads a cache line of data.
 class ColdCaches {
  public:
-  /// `SWALLOW_KIB` of code and as much data; none without it, or if there is no memory that may be run.
-  static const ColdCaches& from_environment() {
-    static const ColdCaches& only = *new ColdCaches;
-    return only;
-  }
-
-  void run_through() const {
-    if (code_ != nullptr) {
-      code_(data_.data());
-    }
-  }
-
- private:
-  static constexpr std::size_t kLine = 64;
-
-  ColdCaches() {
-    const char* kib = std::getenv("SWALLOW_KIB");
-    const std::size_t lines = kib == nullptr ? 0 : std::strtoul(kib, nullptr, 10) * 1024 / kLine;
+  /// So much code, and as much data; none if there is no memory that may be run. What it takes is never given back.
+  explicit ColdCaches(std::size_t kib) {
+    const std::size_t lines = kib * 1024 / kLine;
     if (lines == 0) {
       return;
     }
@@ -55,6 +41,22 @@ class ColdCaches {
       code_ = reinterpret_cast<void (*)(const void*)>(memory);
     }
   }
+
+  /// `SWALLOW_KIB` of it.
+  static const ColdCaches& from_environment() {
+    const char* const kib = std::getenv("SWALLOW_KIB");
+    static const ColdCaches& only = *new ColdCaches(kib == nullptr ? 0 : std::strtoul(kib, nullptr, 10));
+    return only;
+  }
+
+  void run_through() const {
+    if (code_ != nullptr) {
+      code_(data_.data());
+    }
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;
 
   std::vector<unsigned char> data_;
   void (*code_)(const void*) = nullptr;

@@ -10,9 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "test/bench/overhead/cold_caches.h"
 
 namespace {
 
@@ -84,26 +87,8 @@ class Bench {
       for (int i = 0; i < kStep; ++i) cuLaunchKernelEx(&config, setup_.five, parameters_.five, nullptr);
       cuStreamSynchronize(stream);
     });
-    // As libraries do it: parameters in one piece, and attributes.
     row("launch_buffer", kStep, [&] {
-      std::array<std::byte, 36> buffer;
-      for (int i = 0; i < 4; ++i) std::memcpy(buffer.data() + 8 * i, parameters_.five[i], 8);
-      std::memcpy(buffer.data() + 32, parameters_.five[4], 4);
-      std::size_t size = buffer.size();
-      void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                       CU_LAUNCH_PARAM_END};
-      CUlaunchAttribute attributes[2] = {};
-      attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-      attributes[0].value.clusterDim = {2, 1, 1};
-      attributes[1].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-      CUlaunchConfig config{};
-      config.gridDimX = 8;
-      config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-      config.blockDimX = 128;
-      config.hStream = stream;
-      config.attrs = attributes;
-      config.numAttrs = 2;
-      for (int i = 0; i < kStep; ++i) cuLaunchKernelEx(&config, setup_.five, nullptr, extra);
+      for (int i = 0; i < kStep; ++i) launch_buffer(stream);
       cuStreamSynchronize(stream);
     });
     // A number that every launch of the step has, and that is another one in every step.
@@ -145,7 +130,37 @@ class Bench {
     return result_;
   }
 
+  /// The same calls, as they are in a program that runs through `kib` of code and as much data between two of them.
+  nlohmann::json measure_cold(std::size_t kib) {
+    const refrain::bench::ColdCaches caches(kib);
+    const CUstream stream = setup_.streams[0];
+    cold_row("cold_5", caches, [&] { launch_five(stream); });
+    cold_row("cold_buffer", caches, [&] { launch_buffer(stream); });
+    return result_;
+  }
+
  private:
+  /// As libraries do it: parameters in one piece, and attributes.
+  void launch_buffer(CUstream stream) {
+    std::array<std::byte, 36> buffer;
+    for (int i = 0; i < 4; ++i) std::memcpy(buffer.data() + 8 * i, parameters_.five[i], 8);
+    std::memcpy(buffer.data() + 32, parameters_.five[4], 4);
+    std::size_t size = buffer.size();
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    CUlaunchAttribute attributes[2] = {};
+    attributes[0].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attributes[0].value.clusterDim = {2, 1, 1};
+    attributes[1].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    CUlaunchConfig config{};
+    config.gridDimX = 8;
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+    config.blockDimX = 128;
+    config.hStream = stream;
+    config.attrs = attributes;
+    config.numAttrs = 2;
+    cuLaunchKernelEx(&config, setup_.five, nullptr, extra);
+  }
   void launch_two(CUstream stream) {
     cuLaunchKernel(setup_.two, 8, 1, 1, 128, 1, 1, 0, stream, parameters_.two, nullptr);
   }
@@ -168,6 +183,28 @@ class Bench {
     result_[name] = times[batches_ / 2];
   }
 
+  /// The mean and the median of the nanoseconds of single calls, waits not included, without the longest of each
+  /// hundred: a call that launches what was held is one of twelve or so, which only the mean has in it.
+  template <typename Call>
+  void cold_row(const char* name, const refrain::bench::ColdCaches& caches, Call&& call) {
+    if (!only_.empty() && only_ != name) return;
+    std::vector<double> times;
+    for (int batch = -batches_ / 2; batch < batches_; ++batch) {
+      for (int i = 0; i < kStep; ++i) {
+        caches.run_through();
+        const auto start = std::chrono::steady_clock::now();
+        call();
+        const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+        if (batch >= 0) times.push_back(elapsed.count());
+      }
+      cuStreamSynchronize(setup_.streams[0]);
+    }
+    std::sort(times.begin(), times.end());
+    times.resize(times.size() - times.size() / 100);
+    result_[name] = std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+    result_[name + std::string("_median")] = times[times.size() / 2];
+  }
+
   const Setup& setup_;
   int batches_;
   std::string only_;
@@ -186,10 +223,13 @@ int main(int argc, char** argv) {
       ->capture_default_str()
       ->check(CLI::Range(4, 10000000));
   app.add_option("--only", only, "The one row to measure");
+  std::size_t cold = 0;
+  app.add_option("--cold", cold,
+                 "Single calls instead: KiB of code and of data that the program runs through between two")
+      ->check(CLI::Range(0, 1 << 20));
   bool where = false;
-  app.add_flag(
-      "--where", where,
-      "Also print the addresses of the functions that are called, and where libraries lie, on standard error");
+  app.add_flag("--where", where,
+               "Also print the addresses of the functions that are called, and where libraries lie, on standard error");
   CLI11_PARSE(app, argc, argv);
   if (where) {
     std::fprintf(stderr, "cuLaunchKernel %p\n", reinterpret_cast<void*>(&cuLaunchKernel));
@@ -203,7 +243,8 @@ int main(int argc, char** argv) {
   }
   try {
     const Setup setup = make_setup();
-    const nlohmann::json result = Bench(setup, batches, only).measure();
+    Bench bench(setup, batches, only);
+    const nlohmann::json result = cold == 0 ? bench.measure() : bench.measure_cold(cold);
     if (result.empty()) throw std::runtime_error("there is no row " + only);
     std::printf("%s\n", result.dump().c_str());
     return 0;
