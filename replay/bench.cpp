@@ -45,7 +45,7 @@ class Progress {
   }
   void clear() {
     if (shown_) {
-      fmt::print(err_, "\r\033[K");
+      std::fputs("\r\033[K", err_);
       std::fflush(err_);
       shown_ = false;
     }

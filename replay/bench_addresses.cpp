@@ -6,7 +6,6 @@
 namespace refrain::replay {
 
 using capture::ArgumentKind;
-using capture::OperationKind;
 using capture::OperationView;
 
 BenchAddresses::BenchAddresses(const capture::Capture& capture) : capture_(capture) {

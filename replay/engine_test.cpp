@@ -11,13 +11,12 @@
 namespace refrain::replay {
 namespace {
 
-using test::ArithmeticBackend;
 using test::constant;
 using test::loop;
+using test::of_set;
 using test::Program;
 using test::quiet;
 using test::Rig;
-using test::TestHooks;
 
 TEST_CASE("a loop with equal arguments is replayed, in order") {
   Rig rig(quiet(false));
@@ -33,7 +32,7 @@ TEST_CASE("a loop with equal arguments is replayed, in order") {
 TEST_CASE("two alternating sets of arguments (ping-pong) are both replayed") {
   Rig rig(quiet(false));
   Program program(*rig.engine, rig.backend, rig.queue);
-  loop(rig, program, 80, 12, [](int i, int k) { return static_cast<std::uint64_t>(i % 2 * 1000 + k); });
+  loop(rig, program, 80, 12, [](int i, int k) { return of_set(i % 2, k); });
   REQUIRE(rig.backend.log() == program.submitted);
   CHECK(rig.report()["replayed"].get<int>() > 80 * 12 / 2);
 }
@@ -329,7 +328,7 @@ TEST_CASE("threads with queues of their own, and one queue shared in turns") {
         {
           const std::lock_guard guard(turns);  // the program's own order between its threads
           for (int k = 0; k < 6; ++k) {
-            common.kernel(50 + static_cast<std::uint64_t>(k), 99, static_cast<std::uint64_t>(t * 10 + k));
+            common.kernel(50 + static_cast<std::uint64_t>(k), 99, of_set(t, k));
             shared.push_back(common.submitted.back());
           }
         }

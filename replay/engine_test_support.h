@@ -342,4 +342,9 @@ inline std::uint64_t constant(int /*iteration*/, int k) {
   return 1000 + static_cast<std::uint64_t>(k);
 }
 
+/// The scalar of kernel `k` in one of several sets of arguments.
+inline std::uint64_t of_set(int set, int k) {
+  return static_cast<std::uint64_t>(set) * 1000 + static_cast<std::uint64_t>(k);
+}
+
 }  // namespace refrain::replay::test

@@ -8,6 +8,7 @@ namespace refrain::replay {
 namespace {
 
 using test::loop;
+using test::of_set;
 using test::Program;
 using test::quiet;
 using test::Rig;
@@ -16,7 +17,7 @@ TEST_CASE("ping-pong of what cannot be changed gets graphs of its own, though ot
   Rig rig(quiet(false), true);
   rig.backend.refuse_updates = true;
   Program program(*rig.engine, rig.backend, rig.queue);
-  loop(rig, program, 240, 12, [](int i, int k) { return static_cast<std::uint64_t>(i % 2 * 1000 + k); });
+  loop(rig, program, 240, 12, [](int i, int k) { return of_set(i % 2, k); });
   REQUIRE(rig.backend.log() == program.submitted);
   CHECK(rig.report()["replayed"].get<int>() > 240 * 12 * 3 / 4);
 }
@@ -24,7 +25,7 @@ TEST_CASE("ping-pong of what cannot be changed gets graphs of its own, though ot
 TEST_CASE("arguments that take turns get instances of their own, and nothing is changed any more") {
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);
-  const auto six = [](int i, int k) { return static_cast<std::uint64_t>(i % 6 * 1000 + k); };
+  const auto six = [](int i, int k) { return of_set(i % 6, k); };
   loop(rig, program, 200, 12, six);
   const int before = rig.backend.updates;
   CHECK(before > 0);
@@ -37,7 +38,7 @@ TEST_CASE("arguments that take turns get instances of their own, and nothing is 
 TEST_CASE("a graph that cannot run right after it was changed still gets its other instances later") {
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);
-  const auto six = [](int i, int k) { return static_cast<std::uint64_t>(i % 6 * 1000 + k); };
+  const auto six = [](int i, int k) { return of_set(i % 6, k); };
   int asked = 0;
   // Before it is changed: yes. Before it is launched: no.
   rig.backend.ready = [&asked] { return ++asked % 2 == 1; };
@@ -54,7 +55,7 @@ TEST_CASE("a graph that cannot run right after it was changed still gets its oth
 TEST_CASE("arguments that never come back are changed in one instance") {
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);
-  loop(rig, program, 300, 12, [](int i, int k) { return static_cast<std::uint64_t>(i * 1000 + k); });
+  loop(rig, program, 300, 12, [](int i, int k) { return of_set(i, k); });
   REQUIRE(rig.backend.log() == program.submitted);
   const auto report = rig.report();
   CHECK(report["replayed"].get<int>() > 300 * 12 / 2);
@@ -66,7 +67,7 @@ TEST_CASE("arguments that never come back are changed in one instance") {
 TEST_CASE("arguments that take turns get an instance each soon, however many they are") {
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);
-  const auto hundred = [](int i, int k) { return static_cast<std::uint64_t>(i % 100 * 1000 + k); };
+  const auto hundred = [](int i, int k) { return of_set(i % 100, k); };
   loop(rig, program, 1000, 12, hundred);
   const int before = rig.backend.updates;
   loop(rig, program, 200, 12, hundred);
@@ -80,9 +81,7 @@ TEST_CASE("where some arguments take turns and one is always new, only that one 
   std::uint64_t always_new = 1'000'000;
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);
-  const auto mixed = [&](int i, int k) {
-    return k == 5 ? ++always_new : static_cast<std::uint64_t>(i % turns * 1000 + k);
-  };
+  const auto mixed = [&](int i, int k) { return k == 5 ? ++always_new : of_set(i % turns, k); };
   loop(rig, program, 300, kLength, mixed);
   const auto changed = [&] {
     int operations = 0, times = 0;

@@ -10,7 +10,6 @@
 namespace refrain::replay {
 namespace {
 
-using test::ArithmeticBackend;
 using test::Program;
 using test::Rig;
 

@@ -183,7 +183,7 @@ TEST_CASE("a loop that drifts keeps most of its chunks") {
   }
   CHECK(second_half(lane) > 0.99);
   // 4 chunks at first, then one of them changes each time (with the parts of it that are used meanwhile).
-  CHECK(lane.launched_by.size() < 30 * 24);
+  CHECK(lane.launched_by.size() < 30UL * 24);
   CHECK(per_launch(lane) > 60);
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("host calls inside the period, and single operations between them") {
     lane.cut();
   }
   CHECK(second_half(lane) == Approx(single ? 40.0 / 41.0 : 1.0).epsilon(0.001));
-  CHECK(lane.matcher.stats().first_launch_at <= 3 * 63);
+  CHECK(lane.matcher.stats().first_launch_at <= 3UL * 63);
   CHECK(lane.launched_by.size() <= 12);
 }
 

@@ -117,7 +117,7 @@ TEST_CASE("a chunk is followed once, built, and then held; never reported comple
   }
   CHECK(lane.completed.size() == 1);
   CHECK(lane.launched_by.size() == 1);
-  CHECK(lane.launched.size() >= 92 * 100);
+  CHECK(lane.launched.size() >= 92UL * 100);
   CHECK(lane.coverage(1000) > 0.99);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("chunks that are declined are followed, and those after them are held"
     lane.feed_all(period);
   }
   // 8 + 32 declined, 128 + 128 held, and the tail of 104 declined.
-  CHECK(lane.launched.size() == 10 * 256);
+  CHECK(lane.launched.size() == 10UL * 256);
   CHECK(lane.operations - before == 4000);
 }
 

@@ -233,7 +233,8 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
   NoisySpans spans;
   for (int i = 0; i < 60; ++i) {
     const bool slow = i >= from && i < from + spans_slow;
-    spans.run_as_long(slow ? 25'000'000 : 12'000'000, (spans.has_graphs() ? 250'000U : 400'000U) * (slow ? 2 : 1));
+    const std::uint64_t busy = spans.has_graphs() ? 250'000 : 400'000;
+    spans.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
   }
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
 }

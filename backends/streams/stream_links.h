@@ -86,6 +86,7 @@ class StreamLinks {
   void unlink(Stream<Api>& main, Stream<Api>& other) noexcept;
   NativeEvent<Api>* end_of(Stream<Api>& main, typename Api::Status* status) noexcept;
   void keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept;
+  void keep_own(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept;
   [[nodiscard]] bool is_done(const GraphEnd<Api>& end) noexcept;
   void release(GraphEnd<Api>* end) noexcept;
 
@@ -175,16 +176,23 @@ NativeEvent<Api>* StreamLinks<Api>::end_of(Stream<Api>& main, typename Api::Stat
     return nullptr;
   }
   *status = Api::record_event(driver_, event->handle, main.handle);
-  if (*status == Api::kSuccess) {
-    keep(&main.end, *event, point);
+  if (*status != Api::kSuccess) {
+    events_.release(*event);
+    return nullptr;
   }
-  events_.release(*event);
-  return *status == Api::kSuccess ? event : nullptr;
+  keep_own(&main.end, *event, point);
+  return event;
 }
 
 template <class Api>
 void StreamLinks<Api>::keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
   event.references.fetch_add(1, std::memory_order_relaxed);
+  keep_own(end, event, point);
+}
+
+/// Takes over the caller's reference.
+template <class Api>
+void StreamLinks<Api>::keep_own(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
   release(end);
   *end = {&event, point.tail, order_.ends_epoch(), order_.event_ends_epoch()};
   any_end_.store(true, std::memory_order_release);

@@ -50,14 +50,19 @@ class Stopwatch {
   throw std::runtime_error(call + " failed: " + name + " (" + text + ")");
 }
 
-/// Runs a sample's body: exit status 1, with one line that says why, if it failed.
-inline int run(const std::function<bool()>& body) {
+/// Runs a sample and returns its exit status: 1, with one line that says why, if it threw.
+inline int guarded(const std::function<int()>& body) {
   try {
-    return body() ? 0 : 1;
+    return body();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
   }
   return 1;
+}
+
+/// For a body that says whether all was right.
+inline int run(const std::function<bool()>& body) {
+  return guarded([&] { return body() ? 0 : 1; });
 }
 
 }  // namespace sample

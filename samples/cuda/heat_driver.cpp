@@ -170,13 +170,16 @@ class Solver {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Heat in a square plate with the driver API: two buffers that swap roles, a residual every few steps.");
-  heat::add_options(app, options);
-  app.add_option("--device", options.device, "Number of the CUDA device")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  app.add_flag("--graph", options.graph, "Submit through a CUDA graph written by hand");
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return Solver(options).solve(); });
+  return sample::guarded([&] {
+    Options options;
+    CLI::App app(
+        "Heat in a square plate with the driver API: two buffers that swap roles, a residual every few steps.");
+    heat::add_options(app, options);
+    app.add_option("--device", options.device, "Number of the CUDA device")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    app.add_flag("--graph", options.graph, "Submit through a CUDA graph written by hand");
+    CLI11_PARSE(app, argc, argv);
+    return Solver(options).solve() ? 0 : 1;
+  });
 }

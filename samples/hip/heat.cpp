@@ -76,14 +76,16 @@ class Solver {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  std::string code = sample::default_code();
-  CLI::App app("Heat in a square plate: two buffers that swap roles, a residual every few steps.");
-  heat::add_options(app, options);
-  app.add_option("--device", options.device, "Number of the HIP device")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  sample::add_code_option(app, code);
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return Solver(options, code).solve(); });
+  return sample::guarded([&] {
+    Options options;
+    std::string code = sample::default_code();
+    CLI::App app("Heat in a square plate: two buffers that swap roles, a residual every few steps.");
+    heat::add_options(app, options);
+    app.add_option("--device", options.device, "Number of the HIP device")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    sample::add_code_option(app, code);
+    CLI11_PARSE(app, argc, argv);
+    return Solver(options, code).solve() ? 0 : 1;
+  });
 }

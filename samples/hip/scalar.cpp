@@ -73,20 +73,22 @@ bool run(const Options& options, const std::string& code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  std::string code = sample::default_code();
-  CLI::App app("Springs driven by a force: every launch has one argument that it never had before.");
-  app.add_option("--springs", options.springs, "Number of springs")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--steps", options.steps, "Launches")->capture_default_str()->check(CLI::Range(1, 100000000));
-  app.add_option("--sync-every", options.sync_every, "Launches between two waits")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  app.add_option("--device", options.device, "Number of the HIP device")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  sample::add_code_option(app, code);
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return run(options, code); });
+  return sample::guarded([&] {
+    Options options;
+    std::string code = sample::default_code();
+    CLI::App app("Springs driven by a force: every launch has one argument that it never had before.");
+    app.add_option("--springs", options.springs, "Number of springs")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--steps", options.steps, "Launches")->capture_default_str()->check(CLI::Range(1, 100000000));
+    app.add_option("--sync-every", options.sync_every, "Launches between two waits")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100000));
+    app.add_option("--device", options.device, "Number of the HIP device")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    sample::add_code_option(app, code);
+    CLI11_PARSE(app, argc, argv);
+    return run(options, code) ? 0 : 1;
+  });
 }

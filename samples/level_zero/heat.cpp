@@ -230,15 +230,17 @@ class Solver {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Heat in a square plate with Level Zero: two buffers that swap roles, a residual every few steps.");
-  heat::add_options(app, options);
-  app.add_option("--device", options.device, "Number of the device")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--module", options.module, "The compiled kernels (heat_kernels.cl), SPIR-V")->capture_default_str();
-  app.add_flag("--native", options.native, "The module is the device's own code, not SPIR-V");
-  app.add_flag("--regular", options.regular, "Execute recorded lists instead of appending to an immediate one");
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return Solver(options).solve(); });
+  return sample::guarded([&] {
+    Options options;
+    CLI::App app("Heat in a square plate with Level Zero: two buffers that swap roles, a residual every few steps.");
+    heat::add_options(app, options);
+    app.add_option("--device", options.device, "Number of the device")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--module", options.module, "The compiled kernels (heat_kernels.cl), SPIR-V")->capture_default_str();
+    app.add_flag("--native", options.native, "The module is the device's own code, not SPIR-V");
+    app.add_flag("--regular", options.regular, "Execute recorded lists instead of appending to an immediate one");
+    CLI11_PARSE(app, argc, argv);
+    return Solver(options).solve() ? 0 : 1;
+  });
 }

@@ -210,21 +210,23 @@ bool solve_all(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Conjugate gradients for the Poisson equation: two host reads per iteration.");
-  app.add_option("--size", options.size, "Grid points along one edge")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 8192));
-  app.add_option("--iterations", options.iterations, "Most iterations of one solve")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--solves", options.solves, "Right-hand sides to solve for")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000000));
-  app.add_option("--tolerance", options.tolerance, "Relative residual to stop at")
-      ->capture_default_str()
-      ->check(CLI::Range(1e-5, 1.0));
-  sample::add_device_options(app, options.device);
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return solve_all(options); });
+  return sample::guarded([&] {
+    Options options;
+    CLI::App app("Conjugate gradients for the Poisson equation: two host reads per iteration.");
+    app.add_option("--size", options.size, "Grid points along one edge")
+        ->capture_default_str()
+        ->check(CLI::Range(4, 8192));
+    app.add_option("--iterations", options.iterations, "Most iterations of one solve")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--solves", options.solves, "Right-hand sides to solve for")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--tolerance", options.tolerance, "Relative residual to stop at")
+        ->capture_default_str()
+        ->check(CLI::Range(1e-5, 1.0));
+    sample::add_device_options(app, options.device);
+    CLI11_PARSE(app, argc, argv);
+    return solve_all(options) ? 0 : 1;
+  });
 }

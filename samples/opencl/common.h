@@ -108,10 +108,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Runs a sample's body: exit status 1, with one line that says why, if it failed.
-inline int run(const std::function<bool()>& body) {
+/// Runs a sample and returns its exit status: 1, with one line that says why, if it threw.
+inline int guarded(const std::function<int()>& body) {
   try {
-    return body() ? 0 : 1;
+    return body();
   } catch (const cl::Error& error) {
     std::fprintf(stderr, "error: %s failed with %d\n", error.what(), error.err());
   } catch (const std::exception& error) {

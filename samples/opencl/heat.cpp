@@ -124,14 +124,16 @@ bool solve(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("Heat in a square plate: two buffers that swap roles, and a residual every few steps.");
-  app.add_option("--size", options.size, "Cells along one edge")->capture_default_str()->check(CLI::Range(4, 8192));
-  app.add_option("--steps", options.steps, "Time steps")->capture_default_str()->check(CLI::Range(1, 100000000));
-  app.add_option("--report-every", options.report_every, "Steps between two looks at the residual")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100000000));
-  sample::add_device_options(app, options.device);
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return solve(options); });
+  return sample::guarded([&] {
+    Options options;
+    CLI::App app("Heat in a square plate: two buffers that swap roles, and a residual every few steps.");
+    app.add_option("--size", options.size, "Cells along one edge")->capture_default_str()->check(CLI::Range(4, 8192));
+    app.add_option("--steps", options.steps, "Time steps")->capture_default_str()->check(CLI::Range(1, 100000000));
+    app.add_option("--report-every", options.report_every, "Steps between two looks at the residual")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100000000));
+    sample::add_device_options(app, options.device);
+    CLI11_PARSE(app, argc, argv);
+    return solve(options) ? 0 : 1;
+  });
 }

@@ -227,19 +227,21 @@ class Pipeline {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app("A stream of images through blur, edge detection and histogram, on two queues.");
-  app.add_option("--width", options.width, "Width of a frame in pixels")
-      ->capture_default_str()
-      ->check(CLI::Range(8, 16384));
-  app.add_option("--height", options.height, "Height of a frame in pixels")
-      ->capture_default_str()
-      ->check(CLI::Range(8, 16384));
-  app.add_option("--frames", options.frames, "Frames to process")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 10000000));
-  app.add_flag("--check", options.check, "Compare every frame with the same work done on the host");
-  sample::add_device_options(app, options.device);
-  CLI11_PARSE(app, argc, argv);
-  return sample::run([&] { return Pipeline(options).run(); });
+  return sample::guarded([&] {
+    Options options;
+    CLI::App app("A stream of images through blur, edge detection and histogram, on two queues.");
+    app.add_option("--width", options.width, "Width of a frame in pixels")
+        ->capture_default_str()
+        ->check(CLI::Range(8, 16384));
+    app.add_option("--height", options.height, "Height of a frame in pixels")
+        ->capture_default_str()
+        ->check(CLI::Range(8, 16384));
+    app.add_option("--frames", options.frames, "Frames to process")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 10000000));
+    app.add_flag("--check", options.check, "Compare every frame with the same work done on the host");
+    sample::add_device_options(app, options.device);
+    CLI11_PARSE(app, argc, argv);
+    return Pipeline(options).run() ? 0 : 1;
+  });
 }

@@ -271,7 +271,7 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: whole contents, also of what the host m
   clReleaseMemObject(hidden);
 
   cl_mem picture = image(3);
-  REQUIRE(backend.size_of(kImage, handle(picture)) == 16 * 8 * 4);
+  REQUIRE(backend.size_of(kImage, handle(picture)) == 16UL * 8 * 4);
   auto pixels = contents(picture, kImage);
   std::reverse(pixels.begin(), pixels.end());
   REQUIRE(backend.write(in_order, kImage, handle(picture), pixels).ok());
@@ -284,7 +284,7 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: whole contents, also of what the host m
   volume.image_depth = 5;
   cl_mem solid = clCreateImage(context, CL_MEM_READ_WRITE, &format, &volume, nullptr, &error);
   REQUIRE(error == CL_SUCCESS);
-  REQUIRE(backend.size_of(kImage, handle(solid)) == 3 * 4 * 5 * 4);
+  REQUIRE(backend.size_of(kImage, handle(solid)) == 3UL * 4 * 5 * 4);
   clReleaseMemObject(solid);
   REQUIRE(backend.size_of(kBuffer, 0) == 0);
 }

@@ -363,7 +363,7 @@ TEST_CASE_METHOD(Replay, "opencl: kernels with samplers on drivers that corrupt 
   REQUIRE(error == CL_SUCCESS);
   cl_mem from = image(5);
   cl_int size_error = 0;
-  cl_mem into = clCreateBuffer(context, CL_MEM_READ_WRITE, 16 * 8 * 16, nullptr, &size_error);
+  cl_mem into = clCreateBuffer(context, CL_MEM_READ_WRITE, 16UL * 8 * 16, nullptr, &size_error);
   const auto operation = records.make(
       OperationKind::kKernel, {2, 0, 0, 0, 16, 8, 1, 0, 0, 0},
       [&](OperationWriter& w) {

@@ -71,8 +71,8 @@ std::vector<std::string> expected(bool svm) {
       "from image 16 32 1,2,3 4,5,6 7",
   };
   if (svm) {
-    all.push_back("svm copy 16 32 99");
-    all.push_back("svm fill 16 xyz 96");
+    all.emplace_back("svm copy 16 32 99");
+    all.emplace_back("svm fill 16 xyz 96");
   }
   return all;
 }

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   describe_program(*recorder);
-  const auto seed = static_cast<unsigned>(std::atoi(argv[2]));
+  const auto seed = static_cast<unsigned>(std::strtoul(argv[2], nullptr, 10));
   std::thread other([&] { submit(*recorder, 2, seed + 1); });
   submit(*recorder, 1, seed);
 }

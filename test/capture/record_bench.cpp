@@ -47,7 +47,7 @@ int main() {
       const std::uint64_t end = now_ns();
       costs.push_back(static_cast<double>(end - begin) / kBatch);
       stream.host_call("clFinish", end);
-      while (paced && now_ns() < end + kBatch * 1000) {  // a driver call takes a microsecond or two
+      while (paced && now_ns() < end + kBatch * 1000UL) {  // a driver call takes a microsecond or two
       }
     }
     std::sort(costs.begin(), costs.end());

@@ -63,7 +63,7 @@ ROW("OpenCL") {
     return;
   }
   const Run run = same("host_pointers", 0);
-  REQUIRE(run.report.at("unholdable").size() > 0);  // with reasons
+  REQUIRE_FALSE(run.report.at("unholdable").empty());  // with reasons
   for (const auto& [reason, count] : run.report.at("unholdable").items()) {
     CAPTURE(reason);
     REQUIRE(reason.size() > 10);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -198,6 +199,14 @@ Verdict::~Verdict() {
   if (std::uncaught_exceptions() > 0) {
     status_ = "FAILS";
   }
+  try {
+    write();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "the verdict on \"%s\" cannot be written: %s\n", words_.c_str(), error.what());
+  }
+}
+
+void Verdict::write() const {
   const std::filesystem::path place = std::filesystem::path(RESULTS_FOLDER) / api();
   std::error_code ignored;
   std::filesystem::create_directories(place, ignored);

@@ -25,7 +25,7 @@ bool simulated();
 /// Null if the API can express it; else why not.
 const char* cannot(Feature feature);
 
-struct Run {
+struct Run {  // NOLINT(bugprone-exception-escape): JSON that is null is made without throwing
   int exit_code = -1;
   std::string output, errors;
   nlohmann::json report;                              ///< empty if there was none
@@ -63,6 +63,7 @@ class Verdict {
 
  private:
   void set(const char* status, const std::string& note);
+  void write() const;
   std::string section_, words_, status_ = "FAILS", note_;
 };
 

@@ -32,7 +32,7 @@ void launch(CUfunction function, CUstream stream, Arguments... arguments) {
 }  // namespace
 
 int main(int count, char** words) {
-  const int iterations = count > 1 ? std::atoi(words[1]) : 5;
+  const int iterations = count > 1 ? static_cast<int>(std::strtol(words[1], nullptr, 10)) : 5;
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   CUlibrary library = nullptr;

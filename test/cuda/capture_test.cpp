@@ -39,8 +39,8 @@ class Folder {
 /// have it preloaded.
 Outcome run_captured(const std::vector<std::string>& command, const std::string& file, bool portable,
                      const std::string& seed) {
-  return run(command, {"LD_LIBRARY_PATH=" SHIM_FOLDER, "REFRAIN_CUDA_DRIVER=" SIM_CUDA, "SIM_SEED=" + seed,
-                       "REFRAIN_MODE=capture", "REFRAIN_CAPTURE_FILE=" + file,
+  return run(command, {std::string("LD_LIBRARY_PATH=") + SHIM_FOLDER, std::string("REFRAIN_CUDA_DRIVER=") + SIM_CUDA,
+                       "SIM_SEED=" + seed, "REFRAIN_MODE=capture", "REFRAIN_CAPTURE_FILE=" + file,
                        std::string("REFRAIN_PORTABLE=") + (portable ? "on" : "off"), "REFRAIN_REPORT=off"});
 }
 

@@ -178,7 +178,7 @@ PROGRAM(lonely) {
 PROGRAM(captures_beside) {
   constexpr int kWorkers = 2;
   constexpr int kPerCapture = 4;  // rounds of each worker: what is captured beside goes on all the time
-  const int captures = argc > 1 ? std::atoi(argv[1]) : 400;
+  const int captures = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 400;
   const Device gpu;
   CUfunction mix = gpu.function("mix_in");
   CUstream stream = make_stream();

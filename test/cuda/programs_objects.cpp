@@ -278,7 +278,8 @@ PROGRAM(forbidden_calls) {
       {"record", [&] { return cuEventRecord(event, other); }},
       {"query captured stream", [&] { return cuStreamQuery(captured); }},
   };
-  for (const auto& [name, call] : calls) {
+  for (const auto& entry : calls) {
+    const std::function<CUresult()>& call = entry.second;
     for (const CUstreamCaptureMode mode :
          {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED}) {
       for (const bool other_thread : {false, true}) {
@@ -303,7 +304,7 @@ PROGRAM(forbidden_calls) {
           }
           CUgraph made = nullptr;
           const CUresult ended = cuStreamEndCapture(captured, &made);
-          std::printf("%s%s, modes %d and %d: %d, ended %d\n", name, other_thread ? " in another thread" : "",
+          std::printf("%s%s, modes %d and %d: %d, ended %d\n", entry.first, other_thread ? " in another thread" : "",
                       static_cast<int>(mode), static_cast<int>(own), static_cast<int>(result), static_cast<int>(ended));
         }
       }

@@ -216,9 +216,9 @@ class Worker {
 }  // namespace
 
 PROGRAM(random) {
-  const unsigned seed = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 1;
-  const int threads = argc > 2 ? std::atoi(argv[2]) : 2;
-  const int bodies = argc > 3 ? std::atoi(argv[3]) : 20;
+  const unsigned seed = argc > 1 ? static_cast<unsigned>(std::strtoul(argv[1], nullptr, 10)) : 1;
+  const int threads = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 2;
+  const int bodies = argc > 3 ? static_cast<int>(std::strtol(argv[3], nullptr, 10)) : 20;
   const Device gpu;
   std::vector<std::unique_ptr<Worker>> workers;
   for (int i = 0; i < threads; ++i) {

@@ -13,7 +13,7 @@
 namespace {
 
 constexpr int kFrames = 64;
-alignas(16) std::array<char, 256 * 1024> stack;
+alignas(16) std::array<char, 256UL * 1024> stack;
 
 void write_maps() {
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);

@@ -23,7 +23,7 @@ TEST_CASE("default streams of threads by the functions for them") {
 TEST_CASE("calls of the runtime that call others by their names pass through once") {
   same_everywhere({"nested"}, 500);
   // Per round 4 launches, 4 copies and one more: what the runtime calls itself is not counted once more.
-  CHECK(run({"nested"}, "observe").submissions == 200 * 9);
+  CHECK(run({"nested"}, "observe").submissions == 200L * 9);
 }
 
 TEST_CASE("kernels whose parameters are not known for sure are launched as ever") {

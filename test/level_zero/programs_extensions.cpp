@@ -354,10 +354,10 @@ PROGRAM(copy_engine) {
   ze_command_list_handle_t kernels = gpu.list();
   ze_event_handle_t uploaded = gpu.event(), computed = gpu.event(), done = gpu.event();
   ze_kernel_handle_t mix = gpu.kernel("mix_in");
-  Word* input = gpu.filled(2 * kCount, 1);
+  Word* input = gpu.filled(2UL * kCount, 1);
   Word* x = gpu.device_memory(kCount);
   Word* y = gpu.filled(kCount, 2);
-  Word* output = gpu.host_memory(2 * kCount);
+  Word* output = gpu.host_memory(2UL * kCount);
   const Word pattern = 0x01020304;
   for (int round = 0; round < kRounds; ++round) {
     CHECK_ZE(zeCommandListAppendMemoryFill(copies, output, &pattern, sizeof(pattern), kBytes, nullptr, 0, nullptr));
@@ -377,11 +377,11 @@ PROGRAM(copy_engine) {
     CHECK_ZE(zeEventHostReset(uploaded));
     CHECK_ZE(zeEventHostReset(computed));
     if (round % 20 == 0) {
-      print("output", output, 2 * kCount);
+      print("output", output, 2UL * kCount);
     }
   }
   finish(kernels, done);
-  print("output", output, 2 * kCount);
+  print("output", output, 2UL * kCount);
   print("y", y, kCount);
   for (ze_event_handle_t event : {uploaded, computed, done}) {
     CHECK_ZE(zeEventDestroy(event));

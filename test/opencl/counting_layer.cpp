@@ -54,7 +54,7 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   ours.clEnqueueNDRangeKernel = &counted_launch;
   ours.clSetKernelArg = &counted_argument;
   if (const char* number = std::getenv("COUNTING_LAYER_ENTRIES"); number != nullptr) {
-    *entries_ret = static_cast<cl_uint>(std::atoi(number));
+    *entries_ret = static_cast<cl_uint>(std::strtoul(number, nullptr, 10));
   }
   std::atexit(&write_counts);
   return CL_SUCCESS;

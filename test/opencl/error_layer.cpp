@@ -99,7 +99,7 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
                                                                                  cl_uint* entries_ret,
                                                                                  const cl_icd_dispatch** dispatch_ret) {
   const char* number = std::getenv("ERROR_LAYER_CALL");
-  failing = number == nullptr ? 0 : std::atol(number);
+  failing = number == nullptr ? 0 : std::strtol(number, nullptr, 10);
   const char* function = std::getenv("ERROR_LAYER_ONLY");
   only = function == nullptr ? "" : function;
   layer_support::init(entries, target, entries_ret, dispatch_ret);

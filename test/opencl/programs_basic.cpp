@@ -232,7 +232,7 @@ PROGRAM(images) {
   check(status, "clCreateImage");
   cl_mem to = clCreateImage(gpu.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &status);
   check(status, "clCreateImage");
-  cl_mem bytes = gpu.filled(16 * 8 * 4, 11);
+  cl_mem bytes = gpu.filled(16UL * 8 * 4, 11);
   cl_sampler sampler = clCreateSampler(gpu.context, CL_FALSE, CL_ADDRESS_CLAMP_TO_EDGE, CL_FILTER_NEAREST, &status);
   check(status, "clCreateSampler");
   cl_kernel invert = gpu.kernel("invert");
@@ -240,7 +240,7 @@ PROGRAM(images) {
   const size_t region[3] = {16, 8, 1};
   const size_t corner[3] = {4, 4, 0};
   const size_t part[3] = {4, 4, 1};
-  std::vector<cl_uint> host(16 * 8 * 4);
+  std::vector<cl_uint> host(16UL * 8 * 4);
   for (int round = 0; round < 30; ++round) {
     const cl_uint colour[4] = {1, 2, 3, 4};
     CHECK_CL(clEnqueueCopyBufferToImage(queue, bytes, from, 0, origin, region, 0, nullptr, nullptr));
@@ -256,7 +256,7 @@ PROGRAM(images) {
     CHECK_CL(clFinish(queue));
   }
   print("to", host);
-  print("bytes", read(queue, bytes, 16 * 8 * 4));
+  print("bytes", read(queue, bytes, 16UL * 8 * 4));
   clReleaseSampler(sampler);
   clReleaseMemObject(from);
   clReleaseMemObject(to);

@@ -457,9 +457,9 @@ class RandomThread {
 
 /// random SEED THREADS BODIES
 PROGRAM(random_calls) {
-  const auto seed = static_cast<std::uint32_t>(argc > 1 ? std::atoi(argv[1]) : 1);
-  const int threads = argc > 2 ? std::atoi(argv[2]) : 8;
-  const int bodies = argc > 3 ? std::atoi(argv[3]) : 50;
+  const auto seed = static_cast<std::uint32_t>(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 1);
+  const int threads = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 8;
+  const int bodies = argc > 3 ? static_cast<int>(std::strtol(argv[3], nullptr, 10)) : 50;
   const Device gpu;
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;

@@ -231,28 +231,28 @@ void print(const Result& result, bool json) {
 
 int main(int argc, char** argv) {
   using namespace refrain::bench;
-  CLI::App app("What the detector makes of a stream of submissions, and what it costs per call.",
-               "refrain-bench-detect");
-  std::string file;
-  bool json = false;
-  int repetitions = 5;
-  refrain::replay::MatcherOptions options;
-  app.add_option("file", file,
-                 "One token per line (0: host call), optionally a thread number behind it; - for standard input")
-      ->required();
-  app.add_flag("--json", json, "Print JSON");
-  app.add_option("--repetitions", repetitions, "Timed runs; the fastest counts, 0 for none")
-      ->check(CLI::Range(0, 1000));
-  app.add_option("--chunk-first", options.chunk_first, "Length of the first chunk after a host call")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--chunk-growth", options.chunk_growth, "How much longer each following chunk is")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--chunk-max", options.chunk_cap, "Longest chunk")->check(CLI::Range(1, 16384));
-  app.add_option("--history", options.history, "Operations remembered")->check(CLI::Range(1024, 1048576));
-  app.add_option("--max-nodes", options.max_nodes, "Bound on what is known at once")->check(CLI::Range(64, 1 << 24));
-  app.add_option("--min-graph", options.min_chunk, "Shortest chunk")->check(CLI::Range(1, 1024));
-  CLI11_PARSE(app, argc, argv);
   try {
+    CLI::App app("What the detector makes of a stream of submissions, and what it costs per call.",
+                 "refrain-bench-detect");
+    std::string file;
+    bool json = false;
+    int repetitions = 5;
+    refrain::replay::MatcherOptions options;
+    app.add_option("file", file,
+                   "One token per line (0: host call), optionally a thread number behind it; - for standard input")
+        ->required();
+    app.add_flag("--json", json, "Print JSON");
+    app.add_option("--repetitions", repetitions, "Timed runs; the fastest counts, 0 for none")
+        ->check(CLI::Range(0, 1000));
+    app.add_option("--chunk-first", options.chunk_first, "Length of the first chunk after a host call")
+        ->check(CLI::Range(1, 4096));
+    app.add_option("--chunk-growth", options.chunk_growth, "How much longer each following chunk is")
+        ->check(CLI::Range(1, 64));
+    app.add_option("--chunk-max", options.chunk_cap, "Longest chunk")->check(CLI::Range(1, 16384));
+    app.add_option("--history", options.history, "Operations remembered")->check(CLI::Range(1024, 1048576));
+    app.add_option("--max-nodes", options.max_nodes, "Bound on what is known at once")->check(CLI::Range(64, 1 << 24));
+    app.add_option("--min-graph", options.min_chunk, "Shortest chunk")->check(CLI::Range(1, 1024));
+    CLI11_PARSE(app, argc, argv);
     std::ifstream opened;
     if (file != "-") {
       opened.open(file);

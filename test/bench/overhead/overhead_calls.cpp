@@ -144,8 +144,8 @@ nlohmann::json measure(const Setup& setup, int batches) {
   });
 
   // The argument that changes: one of two buffers in turn, as in a ping-pong; or a number that is always new.
-  const auto swap_four = [&](int i) { clSetKernelArg(setup.four, 0, sizeof(cl_mem), &setup.buffers[2 * (i & 1)]); };
-  const auto swap_eight = [&](int i) { clSetKernelArg(setup.eight, 0, sizeof(cl_mem), &setup.buffers[2 * (i & 1)]); };
+  const auto swap_four = [&](int i) { clSetKernelArg(setup.four, 0, sizeof(cl_mem), &setup.buffers[2L * (i & 1)]); };
+  const auto swap_eight = [&](int i) { clSetKernelArg(setup.eight, 0, sizeof(cl_mem), &setup.buffers[2L * (i & 1)]); };
   int steps = 0;
   const auto new_scalar = [&](int) {
     const float time = static_cast<float>(++steps);
@@ -180,13 +180,13 @@ nlohmann::json measure(const Setup& setup, int batches) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int batches = 200;
-  CLI::App app("Times OpenCL calls over a layer that swallows them; started by test/bench/overhead/run.");
-  app.add_option("--batches", batches, "Batches of each kind of call")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 100000));
-  CLI11_PARSE(app, argc, argv);
   try {
+    int batches = 200;
+    CLI::App app("Times OpenCL calls over a layer that swallows them; started by test/bench/overhead/run.");
+    app.add_option("--batches", batches, "Batches of each kind of call")
+        ->capture_default_str()
+        ->check(CLI::Range(4, 100000));
+    CLI11_PARSE(app, argc, argv);
     if (::getenv("OPENCL_LAYERS") == nullptr) {
       throw std::runtime_error("OPENCL_LAYERS must name the swallow layer; use test/bench/overhead/run");
     }

@@ -143,7 +143,7 @@ class Bench {
   /// As libraries do it: parameters in one piece, and attributes.
   void launch_buffer(CUstream stream) {
     std::array<std::byte, 36> buffer;
-    for (int i = 0; i < 4; ++i) std::memcpy(buffer.data() + 8 * i, parameters_.five[i], 8);
+    for (int i = 0; i < 4; ++i) std::memcpy(buffer.data() + 8L * i, parameters_.five[i], 8);
     std::memcpy(buffer.data() + 32, parameters_.five[4], 4);
     std::size_t size = buffer.size();
     void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
@@ -216,32 +216,33 @@ class Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int batches = 200;
-  std::string only;
-  CLI::App app("Times CUDA calls over a driver that swallows them; started by test/bench/overhead/run.");
-  app.add_option("--batches", batches, "Batches of each kind of call")
-      ->capture_default_str()
-      ->check(CLI::Range(4, 10000000));
-  app.add_option("--only", only, "The one row to measure");
-  std::size_t cold = 0;
-  app.add_option("--cold", cold,
-                 "Single calls instead: KiB of code and of data that the program runs through between two")
-      ->check(CLI::Range(0, 1 << 20));
-  bool where = false;
-  app.add_flag("--where", where,
-               "Also print the addresses of the functions that are called, and where libraries lie, on standard error");
-  CLI11_PARSE(app, argc, argv);
-  if (where) {
-    std::fprintf(stderr, "cuLaunchKernel %p\n", reinterpret_cast<void*>(&cuLaunchKernel));
-    std::fprintf(stderr, "cuLaunchKernelEx %p\n", reinterpret_cast<void*>(&cuLaunchKernelEx));
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) {
-          std::fprintf(stderr, "library %lx %s\n", static_cast<unsigned long>(info->dlpi_addr), info->dlpi_name);
-          return 0;
-        },
-        nullptr);
-  }
   try {
+    int batches = 200;
+    std::string only;
+    CLI::App app("Times CUDA calls over a driver that swallows them; started by test/bench/overhead/run.");
+    app.add_option("--batches", batches, "Batches of each kind of call")
+        ->capture_default_str()
+        ->check(CLI::Range(4, 10000000));
+    app.add_option("--only", only, "The one row to measure");
+    std::size_t cold = 0;
+    app.add_option("--cold", cold,
+                   "Single calls instead: KiB of code and of data that the program runs through between two")
+        ->check(CLI::Range(0, 1 << 20));
+    bool where = false;
+    app.add_flag(
+        "--where", where,
+        "Also print the addresses of the functions that are called, and where libraries lie, on standard error");
+    CLI11_PARSE(app, argc, argv);
+    if (where) {
+      std::fprintf(stderr, "cuLaunchKernel %p\n", reinterpret_cast<void*>(&cuLaunchKernel));
+      std::fprintf(stderr, "cuLaunchKernelEx %p\n", reinterpret_cast<void*>(&cuLaunchKernelEx));
+      dl_iterate_phdr(
+          [](dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) {
+            std::fprintf(stderr, "library %lx %s\n", static_cast<unsigned long>(info->dlpi_addr), info->dlpi_name);
+            return 0;
+          },
+          nullptr);
+    }
     const Setup setup = make_setup();
     Bench bench(setup, batches, only);
     const nlohmann::json result = cold == 0 ? bench.measure() : bench.measure_cold(cold);

@@ -57,7 +57,7 @@ class Ordered {
   Event* event_;
 };
 
-class CudaDevice : public Device {
+class CudaDevice final : public Device {
  public:
   CudaDevice() {
     CALL_CU(cuInit(0));

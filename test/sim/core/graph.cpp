@@ -6,7 +6,7 @@
 
 namespace sim {
 
-void add_node(Graph& graph, Node& node, Task task, std::vector<Node*> before, Signals signals) {
+void add_node(Graph& graph, Node& node, Task task, const std::vector<Node*>& before, Signals signals) {
   node.graph = &graph;
   node.task = std::move(task);
   node.task.bind();

@@ -39,7 +39,7 @@ struct Exec {
 };
 
 /// Fills in a node of the face's. `before` may name a node twice.
-void add_node(Graph& graph, Node& node, Task task, std::vector<Node*> before, Signals signals = {});
+void add_node(Graph& graph, Node& node, Task task, const std::vector<Node*>& before, Signals signals = {});
 /// False if it is there already.
 bool add_edge(Node& from, Node& to);
 bool remove_edge(Node& from, Node& to);

@@ -208,8 +208,8 @@ TEST_CASE("sim races: random operations, against reachability") {
       const Address at = address_of(x + range.start);
       const Word value = 1;
       Word* elsewhere = device.words(8);
-      made.push_back(device.submit(range.write ? fill_task(at, &value, 4, range.count * 4)
-                                               : copy_task(address_of(elsewhere), at, range.count * 4),
+      made.push_back(device.submit(range.write ? fill_task(at, &value, 4, range.count * 4UL)
+                                               : copy_task(address_of(elsewhere), at, range.count * 4UL),
                                    after));
       used.push_back(range);
       reaches.push_back(before);

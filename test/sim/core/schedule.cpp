@@ -438,6 +438,7 @@ bool wait_for(Lock& lock, const SignalRef& signal) {
 
 bool wait_for_all(Lock& lock, const OpenRef& open) {
   const std::uint64_t last = everything().last_number;
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): the owner of `open` may go while this waits
   const OpenRef held = open;
   if (!wait_or_complain(lock, kNever,
                         [held, last] { return held->numbers.empty() || *held->numbers.begin() > last; })) {

@@ -1,9 +1,7 @@
 // Copies and fills, with and without a stream.
 #include "test/sim/cuda/face.h"
 
-using sim::Box;
 using sim::Side;
-using sim::Status;
 
 namespace sim::cuda {
 namespace {

@@ -47,7 +47,7 @@ CUresult add(CUgraphNode* result_node, CUgraph graph_handle, const CUgraphNode* 
   }
   if (status == Status::kOk) {
     Node* made = state().nodes.make();
-    add_node(*graph, *made, std::move(task), std::move(predecessors));
+    add_node(*graph, *made, std::move(task), predecessors);
     *result_node = reinterpret_cast<CUgraphNode>(made);
   }
   return result(status);
@@ -177,7 +177,7 @@ FACE cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
   }
   Node* made = nullptr;
   if (status == Status::kOk) {
-    status = sim::add_child(*found, std::move(predecessors), child, &made);
+    status = sim::add_child(*found, predecessors, child, &made);
   }
   if (status == Status::kOk) {
     *node = reinterpret_cast<CUgraphNode>(made);

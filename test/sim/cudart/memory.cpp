@@ -1,7 +1,6 @@
 // Memory, copies, fills.
 #include "test/sim/cudart/runtime.h"
 
-using cudart::note;
 using cudart::number;
 
 namespace {

@@ -27,9 +27,10 @@ struct Sample {
 };
 
 Result run(const Sample& sample, const std::string& mode, int seed, bool graph, const Words& more = {}) {
+  const char* path = std::getenv("PATH");
   Words environment = {"SIM_SEED=" + std::to_string(seed),
                        std::string("SIM_KERNELS=" SIM_KERNELS_FOLDER "/") + sample.kernels + ".so",
-                       "PATH=" + std::string(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "/usr/bin")};
+                       "PATH=" + std::string(path != nullptr ? path : "/usr/bin")};
   environment.insert(environment.end(), more.begin(), more.end());
   Words command;
   if (mode == "plain" || !kSanitized) {

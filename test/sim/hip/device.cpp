@@ -16,7 +16,7 @@ thread_local hipError_t last_error = hipSuccess;
 int version() noexcept {
   static const int told = [] {
     const char* wanted = std::getenv("SIM_HIP_VERSION");
-    return wanted == nullptr ? 50731921 : std::atoi(wanted);
+    return wanted == nullptr ? 50731921 : static_cast<int>(std::strtol(wanted, nullptr, 10));
   }();
   return told;
 }

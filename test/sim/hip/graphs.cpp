@@ -1,11 +1,7 @@
 // Graphs: as the program makes them, and as Refrain does.
 #include "test/sim/hip/face.h"
 
-using sim::address_of;
-using sim::Exec;
-using sim::Graph;
 using sim::Lock;
-using sim::Node;
 using sim::state;
 using sim::Status;
 using sim::Task;
@@ -30,7 +26,7 @@ Status add(hipGraphNode_t* result_node, hipGraph_t graph_handle, const hipGraphN
   }
   if (status == Status::kOk) {
     Node* made = state().nodes.make();
-    add_node(*graph, *made, std::move(task), std::move(predecessors));
+    add_node(*graph, *made, std::move(task), predecessors);
     *result_node = reinterpret_cast<hipGraphNode_t>(made);
   }
   return status;

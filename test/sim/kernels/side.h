@@ -51,7 +51,7 @@ template <class Term>
 void partial_sums(const Shape& shape, int count, float* partial, Term&& term) {
   const int size = static_cast<int>(shape.block[0]);
   const int blocks = static_cast<int>(shape.grid[0]);
-  float sums[1024];
+  float sums[1024] = {};
   for (int block = 0; block < blocks; ++block) {
     for (int id = 0; id < size; ++id) {
       sums[id] = 0;

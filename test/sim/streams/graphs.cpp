@@ -157,18 +157,18 @@ Status clone_graph(const void* handle, Graph** clone) {
   return status;
 }
 
-Status add_child(Graph& graph, std::vector<Node*> before, const void* child_handle, Node** node) {
+Status add_child(Graph& graph, const std::vector<Node*>& before, const void* child_handle, Node** node) {
   Graph* child = nullptr;
   const Status status = find_graph(child_handle, &child);
   if (status != Status::kOk || child == &graph) {
     return status != Status::kOk ? status : Status::kInvalidValue;
   }
   Node* start = state().nodes.make();
-  add_node(graph, *start, {}, std::move(before));
+  add_node(graph, *start, {}, before);
   std::vector<Node*> all = copy_into(graph, *child, start);
   all.push_back(start);
   *node = state().nodes.make();
-  add_node(graph, **node, {}, std::move(all));
+  add_node(graph, **node, {}, all);
   return Status::kOk;
 }
 

@@ -153,7 +153,7 @@ Status destroy_node(const void* node);
 /// A copy with nodes of its own.
 Status clone_graph(const void* graph, Graph** clone);
 /// A copy of `child` as one node: the result, which is done when all of the copy is, after `before`.
-Status add_child(Graph& graph, std::vector<Node*> before, const void* child, Node** node);
+Status add_child(Graph& graph, const std::vector<Node*>& before, const void* child, Node** node);
 /// kGraphUpdateFailure if the graph is not that of `exec` but for its arguments.
 Status update_exec(const void* exec, const void* graph);
 /// Launches of one executable graph follow each other.
