@@ -196,7 +196,6 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 
 void Engine::queue_gone(QueueSlot& slot) noexcept {
   settle(slot);
-  slot.newest.store(nullptr, std::memory_order_relaxed);  // nobody expects anything in it any more
   gone_.fetch_add(1, std::memory_order_relaxed);
   if (shared_->standstill != nullptr) {
     // Later verifications cannot wait for its work any more.

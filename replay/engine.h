@@ -117,7 +117,8 @@ class Engine {
   // What every submission asks for, in one cache line.
   alignas(64) std::atomic<std::uint32_t> held_lanes_{0};
   std::atomic<bool> active_{true};
-  std::atomic<std::uint64_t> gone_{0};  ///< how often an object or a queue went away
+  std::atomic<std::uint64_t> gone_{
+      0};  ///< how often a queue or an object went away: nobody expects anything after that
 
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};

@@ -14,7 +14,6 @@ using capture::OperationKind;
 using capture::OperationView;
 
 void Occurrence::add(const OperationView& operation) {
-  plain = plain && operation.header().promise == 0 && operation.header().wait_count == 0;
   offsets.push_back(storage.size());
   const auto bytes = operation.bytes();
   storage.insert(storage.end(), bytes.begin(), bytes.end());

@@ -19,7 +19,6 @@ struct Occurrence {
   std::vector<std::byte> storage;
   std::vector<std::size_t> offsets;
   std::vector<capture::QueueInfo> queues;  ///< of all queues named
-  bool plain = true;                       ///< none of them promises an event, or waits for anything but its queue
 
   [[nodiscard]] std::size_t size() const noexcept { return offsets.size(); }
   [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
@@ -29,7 +28,6 @@ struct Occurrence {
     storage.clear();
     offsets.clear();
     queues.clear();
-    plain = true;
   }
   void add(const capture::OperationView& operation);
 };
@@ -54,8 +52,8 @@ class Executable {
   /// is issued eagerly. `failed` tells that a part failed (retire this graph then).
   /// Returns the first error of an operation that was issued eagerly, else 0.
   int launch(const SubmitContext& context, std::span<const capture::OperationView> operations, bool* failed);
-  /// The same with the operations that it holds, if those are Occurrence::plain. None of them is looked at, unless
-  /// something fails.
+  /// The same with the operations that it holds, if none of them promises an event, or waits for anything but its
+  /// queue. None is looked at, unless something fails.
   int launch_plain(const SubmitContext& context, bool* failed);
 
   /// The operations with the arguments that it holds now. An update changes nothing in what was lent.

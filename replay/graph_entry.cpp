@@ -332,7 +332,7 @@ void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, LaunchResult* re
   const std::uint64_t eager = gate_.eager_ns();
   gate_.add_replay(cost);
   if (gate_.verdict() != CostGate::Verdict::kPays && cost > eager) {
-    result->excess_ns = cost - eager;
+    result->excess_ns = (cost - eager) * chosen.stands_for;
   }
   if (eager > cost) {
     result->saved_ns = (eager - cost) * chosen.stands_for;

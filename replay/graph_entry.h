@@ -68,9 +68,10 @@ class GraphEntry {
   };
   struct LaunchResult {
     Launch launch = Launch::kIssue;
-    int error = 0;                ///< of operations issued eagerly after a failed part
-    std::uint64_t excess_ns = 0;  ///< what the launch cost more than eager execution would have, while on trial
-    std::uint64_t saved_ns = 0;   ///< what it, and those for which it stands, cost less
+    int error = 0;  ///< of operations issued eagerly after a failed part
+    /// What the launch, and those for which it stands, cost more than eager execution would have, while on trial.
+    std::uint64_t excess_ns = 0;
+    std::uint64_t saved_ns = 0;  ///< what they cost less
     /// An instance had to be changed for arguments that have come back: one of their own is to be built (see built()).
     bool wants_build = false;
   };
@@ -79,8 +80,8 @@ class GraphEntry {
   LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                       std::uint64_t hold_ns, bool proven);
   /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue. `operations`
-  /// may be empty if what was lent is plain. `since_ns`: a moment ago. What is proven is timed now
-  /// and then only.
+  /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
+  /// measured, is timed now and then only.
   LaunchResult launch_expected(const SubmitContext& context, const Occurrence& expected,
                                std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
                                std::uint64_t since_ns);

@@ -142,7 +142,8 @@ class alignas(64) Lane {
   [[nodiscard]] capture::OperationView expected() const noexcept {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
   }
-  /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles. False:
+  /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles, and
+  /// neither promises an event nor waits for anything but its queue. False:
   /// it is to be submitted as any other. `change`: but with other values of the same sizes, which it writes into a copy
   /// of the record.
   bool hold_expected(int* error) noexcept { return hold_expected(error, nullptr); }
@@ -200,8 +201,7 @@ class alignas(64) Lane {
   };
   [[nodiscard]] bool has_room(const Room& room) const noexcept;
   bool make_room(const Room& room) noexcept;
-  template <class IsKnown>
-  bool expect_rest(const Holding& holding, std::size_t queues, const IsKnown& is_known) noexcept;
+  bool expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
   bool begin_expected(const Change* change) noexcept;
   bool hold_queues() noexcept;
   std::uint64_t attend() noexcept;

@@ -24,13 +24,6 @@ constexpr std::size_t kMostBehind = 1024;
 /// Of the next record, fetched while the program does something else.
 constexpr std::size_t kLine = 64, kFetched = 4;
 
-/// For Lane::expect_rest().
-auto is_known(const Expectation& expectation) noexcept {
-  return [&queues = expectation.queues](capture::ObjectId id) {
-    return std::any_of(queues.begin(), queues.end(), [id](const Expectation::Queue& queue) { return queue.id == id; });
-  };
-}
-
 }  // namespace
 
 bool Lane::hold_expected(int* error, const Change* change) noexcept {
@@ -94,18 +87,17 @@ bool Lane::hold_queues() noexcept {
   // While nothing was held here, other threads did not have to tell this one what they did: another one's work may be
   // the newest in a queue, and what the record names may be gone, and its handle a new object's.
   if (!engine_.shared().hooks.may_hold() || engine_.gone_.load(std::memory_order_relaxed) != state.expectation.gone ||
-      std::any_of(queues.begin(), queues.end(), [this](const Expectation::Queue& queue) {
-        return queue.slot->newest.load(std::memory_order_relaxed) != this || queue.slot->info.id != queue.id;
-      })) {
+      std::any_of(queues.begin(), queues.end(),
+                  [this](const QueueSlot* queue) { return queue->newest.load(std::memory_order_relaxed) != this; })) {
     return false;
   }
-  for (const Expectation::Queue& queue : queues) {
+  for (QueueSlot* queue : queues) {
     Lane* nobody = nullptr;
-    if (!queue.slot->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
+    if (!queue->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
       release_queues();
       return false;
     }
-    state.held_queues.push_back(queue.slot);  // there is room
+    state.held_queues.push_back(queue);  // there is room
   }
   state.last_time_ns = now_ns();
   if (!state.stretch_open) {
@@ -182,10 +174,7 @@ void Lane::surprised() noexcept {
       holding.length - holding.count < kWorthExpecting) {
     return;
   }
-  const auto& queues = state.held_queues;
-  static_cast<void>(expect_rest(holding, queues.size(), [&](capture::ObjectId id) {
-    return std::any_of(queues.begin(), queues.end(), [id](const QueueSlot* queue) { return queue->info.id == id; });
-  }));
+  static_cast<void>(expect_rest(holding, state.held_queues));
 }
 
 /// At the end of a stretch, when nothing is held: finds out whether the next one begins with a chunk. Before the
@@ -198,7 +187,7 @@ void Lane::expect_first() noexcept {
     return;
   }
   const Holding first = state.matcher.next_chunk();
-  if (first.chunk == kNoChunk || !expect_rest(first, expectation.queues.size(), is_known(expectation))) {
+  if (first.chunk == kNoChunk || !expect_rest(first, expectation.queues)) {
     return;
   }
   const capture::OperationKind kind = expected().kind();
@@ -221,7 +210,7 @@ bool Lane::expect_next() noexcept {
     return false;
   }
   const Holding next = state.matcher.next_chunk();
-  return next.chunk != kNoChunk && expect_rest(next, expectation.queues.size(), is_known(expectation));
+  return next.chunk != kNoChunk && expect_rest(next, expectation.queues);
 }
 
 bool Lane::has_room(const Room& room) const noexcept {
@@ -248,10 +237,8 @@ bool Lane::has_room(const Room& room) const noexcept {
   }
 }
 
-/// With the lock held, or while nothing is held: expects what is missing of the chunk, if all of it is in so many
-/// queues that are known.
-template <class IsKnown>
-bool Lane::expect_rest(const Holding& holding, std::size_t queues, const IsKnown& is_known) noexcept {
+/// With the lock held, or while nothing is held: expects what is missing of the chunk, if all of it is in these queues.
+bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   if (holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
@@ -262,14 +249,16 @@ bool Lane::expect_rest(const Holding& holding, std::size_t queues, const IsKnown
   if (occurrence == nullptr || occurrence->size() != holding.length) {
     return false;
   }
-  if (!std::all_of(occurrence->queues.begin(), occurrence->queues.end(),
-                   [&](const capture::QueueInfo& queue) { return is_known(queue.id); })) {
-    return false;
+  for (const capture::QueueInfo& queue : occurrence->queues) {
+    if (std::none_of(queues.begin(), queues.end(),
+                     [&](const QueueSlot* known) { return known->info.id == queue.id; })) {
+      return false;
+    }
   }
   const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
   const std::byte* const end = occurrence->storage.data() + occurrence->storage.size();
   // Nothing can go wrong later.
-  const Room room{static_cast<std::size_t>(end - next), holding.length, queues};
+  const Room room{static_cast<std::size_t>(end - next), holding.length, queues.size()};
   if (!has_room(room) && !make_room(room)) {
     return false;
   }
@@ -362,33 +351,28 @@ void Lane::look_at_noted(std::uint32_t count) {
 }
 
 /// With the lock held, when the last one of a chunk has come: makes state.views what is to be launched, of which the
-/// first `older` are held, and the others were noted. They are left empty if all of it is what the instance holds
-/// anyway: a chunk that is only noted is not looked at once more. False if something is not what was expected.
+/// first `older` are held, and the others were noted. They are left empty where none promises or waits for anything:
+/// then the instance has all that is needed, and a chunk that is only noted is not looked at once more. False if
+/// something is not what was expected.
 bool Lane::view_expected(std::size_t older) {
   State& state = *state_;
   const Occurrence& occurrence = *state.expectation.occurrence;
-  const auto held = [&](std::size_t i) {
-    return OperationView(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
-  };
+  bool plain = true;
   state.views.clear();
-  bool plain = occurrence.plain;
   for (std::size_t i = 0; i < older; ++i) {
-    const OperationView operation = held(i);
-    if (!same_work(occurrence.operation(i), operation)) {
+    state.views.emplace_back(state.held_bytes.data() + state.held_offsets[state.held_head + i]);
+    if (!same_work(occurrence.operation(i), state.views[i])) {
       return false;
     }
-    plain = plain && operation.header().promise == 0 && operation.header().wait_count == 0;
+    const capture::OperationHeader& header = state.views[i].header();
+    plain = plain && header.promise == 0 && header.wait_count == 0;
   }
   if (plain) {
+    state.views.clear();
     return true;
   }
-  for (std::size_t i = 0; i < occurrence.size(); ++i) {
-    const OperationView known = occurrence.operation(i);
-    state.views.push_back(i < older ? held(i) : known);
-    // What the record of a noted one promises was promised long ago.
-    if (i >= older && (known.header().promise != 0 || known.header().wait_count != 0)) {
-      return false;
-    }
+  for (std::size_t i = older; i < occurrence.size(); ++i) {
+    state.views.push_back(occurrence.operation(i));
   }
   return true;
 }
@@ -424,10 +408,7 @@ bool Lane::launch_expected() noexcept {
     expected_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t noted = std::exchange(noted_, 0);
     expectation.met = true;
-    expectation.queues.clear();
-    for (QueueSlot* queue : state.held_queues) {
-      expectation.queues.push_back({queue, queue->info.id});
-    }
+    expectation.queues.assign(state.held_queues.begin(), state.held_queues.end());
     state.counters.submissions.add(noted);
     state.counters.expected.add(noted);
     popped(static_cast<std::uint32_t>(older));

@@ -78,6 +78,26 @@ TEST_CASE(
   CHECK(report["launches"].get<int>() >= 100 * kLength / kPart);
 }
 
+TEST_CASE("in a program that never waits, what was expected is looked at now and then") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 32, constant);
+  constexpr int kRounds = 200;
+  const auto looked_at = [&] {
+    const int before = program.expected;
+    for (int i = 0; i < kRounds * kLength; ++i) {
+      program.kernel(100 + i % kLength, 7 + i % kLength % 3, constant(0, i % kLength));
+    }
+    return kRounds * kLength - (program.expected - before);
+  };
+  static_cast<void>(looked_at());  // it learns that there are no waits any more
+  const int seen = looked_at();
+  CHECK(seen >= kRounds * kLength / 2048);  // one of 1024 or so
+  CHECK(seen <= kRounds * kLength / 256);
+  program.wait();
+  REQUIRE(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("what is held behind a graph without being looked at is submitted in time, too") {
   constexpr std::int64_t kLimitUs = 40'000;
   Rig rig(settings(kPart, kLimitUs));

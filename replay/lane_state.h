@@ -149,14 +149,9 @@ struct Expectation {
     std::size_t first = 0;
   };
   std::vector<Launched> launched;
-  std::size_t behind = 0;  ///< how many operations that are
-  /// Of what was held last. The slots may be others' by now: nothing but `newest` of one that is not this lane's.
-  struct Queue {
-    QueueSlot* slot = nullptr;
-    capture::ObjectId id = 0;
-  };
-  std::vector<Queue> queues;
-  std::uint64_t gone = 0;  ///< Engine::gone_ when it was found out
+  std::size_t behind = 0;          ///< how many operations that are
+  std::vector<QueueSlot*> queues;  ///< of what was held last, while nothing is held
+  std::uint64_t gone = 0;          ///< Engine::gone_ when it was found out
   // Guarded by the lane's lock:
   const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
   std::uint64_t sequence = 0;        ///< the first one's
