@@ -62,6 +62,11 @@ struct CudaApi {
   static Status create_stream(const CudaDriver& driver, CUstream* stream) noexcept {
     return driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
   }
+  static Status create_blocking_stream(const CudaDriver& driver, CUstream* stream) noexcept {
+    const RelaxedCapture relaxed(driver);
+    return driver.cuStreamCreateWithPriority(stream, CU_STREAM_DEFAULT, 0);
+  }
+  static CUstream per_thread_stream() noexcept { return CU_STREAM_PER_THREAD; }
   static Status create_graph(const CudaDriver& driver, CUgraph* graph) noexcept {
     return driver.cuGraphCreate(graph, 0);
   }

@@ -62,6 +62,11 @@ struct HipApi {
   static Status create_stream(const HipDriver& driver, hipStream_t* stream) noexcept {
     return quiet(driver, driver.hipStreamCreateWithFlags(stream, hipStreamNonBlocking));
   }
+  static Status create_blocking_stream(const HipDriver& driver, hipStream_t* stream) noexcept {
+    const RelaxedCapture relaxed(driver);
+    return quiet(driver, driver.hipStreamCreateWithFlags(stream, hipStreamDefault));
+  }
+  static hipStream_t per_thread_stream() noexcept { return hipStreamPerThread; }
   static Status create_graph(const HipDriver& driver, hipGraph_t* graph) noexcept {
     return quiet(driver, driver.hipGraphCreate(graph, 0));
   }

@@ -13,6 +13,7 @@
 //   number_of(context)              the same number for the same context
 //   Scope(driver, context)          makes a context current while it lives; status()
 //   RelaxedCapture(driver)          while it lives, calls of this thread do not disturb captures of the program
+//   per_thread_stream()             the calling thread's own default stream
 //   create_event … destroy_graph    one call of the driver each; Refrain's own, which leave no trace in what the
 //                                   program can ask (HIP keeps the last error of a thread)
 #pragma once
@@ -31,7 +32,7 @@ enum class StreamKind : std::uint8_t {
   kNonBlocking,
   kBlocking,   ///< in order with the legacy default stream of its context
   kLegacy,     ///< the legacy default stream: waits for all blocking streams, and they for it
-  kPerThread,  ///< a thread's own default stream: only that thread can name it
+  kPerThread,  ///< a thread's own default stream: only that thread can name it (layer/streams/stand_in.h)
 };
 
 template <class Api>
@@ -118,8 +119,10 @@ class ComesAfter {
 /// capture::QueueInfo::handle and OperationHeader::queue_handle are its address.
 template <class Api>
 struct Stream {
-  std::atomic<capture::ObjectId> id{0};    ///< 0: the application destroyed it
-  typename Api::StreamHandle handle = {};  ///< for the functions that take default streams of no thread
+  std::atomic<capture::ObjectId> id{0};  ///< 0: the application destroyed it
+  /// For the functions that take default streams of no thread. Of a thread's own default stream it is what stands in
+  /// for it, once anything of it is held.
+  typename Api::StreamHandle handle = {};
   typename Api::ContextHandle context = Api::kNoContext;
   int priority = 0;
   StreamKind kind = StreamKind::kNonBlocking;

@@ -64,13 +64,16 @@ class StreamBackend : public Backend {
     const NamedMemory::Waiting waiting(memory_);
     return std::unique_lock(recording_);
   }
+  /// What comes next in `to` comes after everything in `from`, two streams of `context`, which is current; the calling
+  /// thread can name both. False if there was nothing to wait for, or the host waited: the driver refused events.
+  bool follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
+              typename Api::StreamHandle to) noexcept;
   /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes. The caller holds
   /// no_recording().
   void context_gone(typename Api::ContextHandle context) noexcept;
 
  private:
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
-  static constexpr const char* kPerThread = "its stream is a thread's default stream, which other threads cannot name";
 
   typename Api::Status wait_for(const Stream<Api>& stream, typename Api::EventHandle event) noexcept;
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
@@ -93,13 +96,14 @@ template <class Api>
 Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) noexcept {
   Capabilities result;
   const Stream<Api>& stream = Stream<Api>::of(queue.handle);
-  result.native = too_old_ == nullptr && stream.kind != StreamKind::kPerThread;
-  result.why_not = too_old_ != nullptr ? too_old_ : kPerThread;
+  result.native = too_old_ == nullptr;
+  result.why_not = too_old_;
   result.update_arguments = true;
   result.simultaneous_use = true;
   if (stream.kind == StreamKind::kBlocking || stream.kind == StreamKind::kNonBlocking) {
     // Streams of one context, priority and kind. The legacy stream orders others around each launch, so its work
-    // stays by itself; and blocking streams are ordered with it, which work launched in a non-blocking one is not.
+    // stays by itself; and blocking streams are ordered with it, which work launched in a non-blocking one is not. A
+    // thread's own default stream is held in another one's place, which changes with what is not held.
     const std::uint64_t mixed =
         capture::mix(capture::mix(Api::number_of(stream.context), static_cast<std::uint64_t>(stream.priority)),
                      static_cast<std::uint64_t>(stream.kind));
@@ -110,13 +114,10 @@ Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) n
 
 template <class Api>
 Recordable StreamBackend<Api>::can_record(const capture::OperationView& operation,
-                                          const capture::QueueInfo& queue) noexcept {
+                                          const capture::QueueInfo& /*queue*/) noexcept {
   using capture::OperationKind;
   if (too_old_ != nullptr) {
     return {false, too_old_};
-  }
-  if (Stream<Api>::of(queue.handle).kind == StreamKind::kPerThread) {
-    return {false, kPerThread};
   }
   switch (operation.kind()) {
     case OperationKind::kKernel:
@@ -190,6 +191,26 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
   } catch (...) {
     return {Api::kOutOfMemory};
   }
+}
+
+template <class Api>
+bool StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
+                                typename Api::StreamHandle to) noexcept {
+  if (Api::query_stream(driver_, from) == Api::kSuccess) {
+    return false;
+  }
+  typename Api::Status status = Api::kSuccess;
+  if (NativeEvent<Api>* event = events_.take(context, &status); event != nullptr) {
+    status = Api::record_event(driver_, event->handle, from);
+    if (status == Api::kSuccess) {
+      status = Api::wait_event(driver_, to, event->handle);
+    }
+    events_.release(*event);
+  }
+  if (status != Api::kSuccess) {
+    static_cast<void>(Api::synchronize(driver_, from));
+  }
+  return status == Api::kSuccess;
 }
 
 /// The program has been told that the wait is there, and more work was held behind it. Should the driver refuse it, the

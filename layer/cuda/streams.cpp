@@ -36,11 +36,27 @@ std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
   return cuda::name_of_function(function);
 }
 
+CUcontext CudaLayer::current_context() noexcept {
+  CUcontext context = nullptr;
+  return driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : nullptr;
+}
+
+std::uint64_t CudaLayer::context_number(CUcontext context) noexcept {
+  unsigned long long number = 0;
+  const backends::CudaDriver& calls = cuda::runtime.driver;
+  return calls.cuCtxGetId != nullptr && calls.cuCtxGetId(context, &number) == CUDA_SUCCESS ? number : 0;
+}
+
 bool CudaLayer::is_default_stream(const backends::CudaStream& known, CUstream handle,
                                   streams::DefaultStream by_default) noexcept {
-  CUcontext context = nullptr;
-  return streams::is_legacy(handle_of(handle), by_default) && known.kind == backends::StreamKind::kLegacy &&
-         driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context == known.context;
+  if (streams::is_legacy(handle_of(handle), by_default)) {
+    return known.kind == backends::StreamKind::kLegacy && current_context() == known.context;
+  }
+  if (known.kind != backends::StreamKind::kPerThread) {
+    return false;
+  }
+  const auto* stand_in = streams::stand_in_in_use<CudaLayer>();
+  return stand_in != nullptr && stand_in->stream == &known;
 }
 
 bool CudaLayer::describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept {
@@ -104,8 +120,8 @@ StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexce
   if (value > streams::kDefaultHandles) {
     return Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
-  CUcontext context = nullptr;
-  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+  CUcontext context = CudaLayer::current_context();
+  if (context == nullptr) {
     return nullptr;
   }
   const bool legacy = streams::is_legacy(value, by_default);

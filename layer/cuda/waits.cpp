@@ -10,6 +10,10 @@
 namespace refrain::layer::cuda {
 namespace {
 
+CUstream waited_for(CUstream stream, DefaultStream by_default) noexcept {
+  return streams::waited_for<CudaLayer>(stream, by_default);
+}
+
 template <class Begin>
 CUresult begin_capture(const replay::EntryPoint& entry_point, CUstream stream, Begin&& begin) noexcept {
   return streams::begin_capture<CudaLayer>(entry_point, stream, begin);
@@ -28,17 +32,24 @@ CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, End
   }
 WAIT(cuCtxSynchronize, true, (), ())
 WAIT(cuCtxSynchronize_v2, true, (CUcontext context), (context))
-WAIT(cuStreamSynchronize, true, (CUstream stream), (stream))
-WAIT(cuStreamSynchronize_ptsz, true, (CUstream stream), (stream))
+WAIT(cuStreamSynchronize, true, (CUstream stream), (waited_for(stream, DefaultStream::kLegacy)))
+WAIT(cuStreamSynchronize_ptsz, true, (CUstream stream), (waited_for(stream, DefaultStream::kPerThread)))
 WAIT(cuEventSynchronize, true, (CUevent event), (event))
 WAIT(cuMemcpyDtoH_v2, true, (void* to, CUdeviceptr from, size_t bytes), (to, from, bytes))
-WAIT(cuMemcpyDtoH_v2_ptds, true, (void* to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 #undef WAIT
 
-#define QUERY(name, by_default)                                                                             \
-  CUresult wrap::name(CUstream stream) noexcept {                                                           \
-    return streams::query_stream<CudaLayer>(                                                                \
-        entry::name, [&] { return find_stream(stream, by_default); }, [&] { return driver.name(stream); }); \
+CUresult wrap::cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t bytes) noexcept {
+  return streams::observe<CudaLayer>(entry::cuMemcpyDtoH_v2_ptds, true, [&] {
+    streams::leave_stand_in<CudaLayer>();
+    return driver.cuMemcpyDtoH_v2_ptds(to, from, bytes);
+  });
+}
+
+#define QUERY(name, by_default)                                       \
+  CUresult wrap::name(CUstream stream) noexcept {                     \
+    return streams::query_stream<CudaLayer>(                          \
+        entry::name, [&] { return find_stream(stream, by_default); }, \
+        [&] { return driver.name(waited_for(stream, by_default)); }); \
   }
 QUERY(cuStreamQuery, DefaultStream::kLegacy)
 QUERY(cuStreamQuery_ptsz, DefaultStream::kPerThread)

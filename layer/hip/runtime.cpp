@@ -37,6 +37,7 @@ void in_child() {
   if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
+  streams::forget_stand_ins<backends::HipApi>();
 }
 
 std::string version_text(int version) {
@@ -123,6 +124,7 @@ void shut_down() noexcept {
   set_stubs_watching(false);
   running->shut_down();
   runtime.backend->links().settle_all();
+  streams::leave_stand_in<HipLayer>();  // stubs do not look any more
 }
 
 }  // namespace refrain::layer::hip

@@ -7,25 +7,37 @@ namespace {
 
 using Table = streams::StreamTable<HipLayer>;
 
-/// The device that is current in this thread; -1: none.
-int current_device() noexcept {
+/// Times that any device was reset.
+std::atomic<std::uint64_t> resets{1};
+
+}  // namespace
+
+int HipLayer::current_context() noexcept {
   int device = -1;
-  const backends::HipDriver& driver = runtime.driver;
+  const backends::HipDriver& driver = hip::runtime.driver;
   if (driver.hipGetDevice == nullptr || backends::quiet(driver, driver.hipGetDevice(&device)) != hipSuccess) {
     return -1;
   }
   return device;
 }
 
-}  // namespace
+std::uint64_t HipLayer::context_number(int /*device*/) noexcept {
+  return resets.load(std::memory_order_acquire);
+}
 
 bool HipLayer::is_stream(const backends::Stream<Api>& known, hipStream_t handle, DefaultStream by_default) noexcept {
   const auto value = handle_of(handle);
   if (value > streams::kDefaultHandles) [[likely]] {
     return known.handle == handle;
   }
-  return streams::is_legacy(value, by_default) && known.kind == backends::StreamKind::kLegacy &&
-         current_device() == known.context;
+  if (streams::is_legacy(value, by_default)) {
+    return known.kind == backends::StreamKind::kLegacy && current_context() == known.context;
+  }
+  if (known.kind != backends::StreamKind::kPerThread) {
+    return false;
+  }
+  const auto* stand_in = streams::stand_in_in_use<HipLayer>();
+  return stand_in != nullptr && stand_in->stream == &known;
 }
 
 bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept {
@@ -34,7 +46,7 @@ bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backe
   stream.handle = handle;
   stream.kind = kind;
   if (kind != StreamKind::kBlocking) {  // a default stream: of the current device
-    stream.context = current_device();
+    stream.context = current_context();
     return stream.context >= 0;
   }
   unsigned flags = 0;
@@ -54,7 +66,7 @@ StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept 
     StreamState* known = objects.streams.find(value);
     return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
-  const int device = current_device();
+  const int device = HipLayer::current_context();
   if (device < 0) {
     return nullptr;
   }
@@ -76,12 +88,16 @@ hipError_t wrap::hipStreamDestroy(hipStream_t stream) noexcept {
 }
 
 hipError_t wrap::hipDeviceReset() noexcept {
-  return Table::all().destroy_context(entry::hipDeviceReset, current_device(),
-                                      [&] { return library.hipDeviceReset(); });
+  return Table::all().destroy_context(entry::hipDeviceReset, HipLayer::current_context(), [] {
+    resets.fetch_add(1, std::memory_order_acq_rel);
+    return library.hipDeviceReset();
+  });
 }
 hipError_t wrap::hipDevicePrimaryCtxReset(hipDevice_t device) noexcept {
-  return Table::all().destroy_context(entry::hipDevicePrimaryCtxReset, device,
-                                      [&] { return library.hipDevicePrimaryCtxReset(device); });
+  return Table::all().destroy_context(entry::hipDevicePrimaryCtxReset, device, [&] {
+    resets.fetch_add(1, std::memory_order_acq_rel);
+    return library.hipDevicePrimaryCtxReset(device);
+  });
 }
 hipError_t wrap::hipDevicePrimaryCtxRelease(hipDevice_t device) noexcept {
   return Table::all().destroy_context(entry::hipDevicePrimaryCtxRelease, device,

@@ -5,6 +5,13 @@
 #include "layer/hip/submission.h"
 
 namespace refrain::layer::hip {
+namespace {
+
+hipStream_t waited_for(hipStream_t stream, DefaultStream by_default) noexcept {
+  return streams::waited_for<HipLayer>(stream, by_default);
+}
+
+}  // namespace
 
 #define WAIT(name, waits, parameters, arguments)                                                   \
   hipError_t wrap::name parameters noexcept {                                                      \
@@ -12,16 +19,17 @@ namespace refrain::layer::hip {
   }
 WAIT(hipDeviceSynchronize, true, (), ())
 WAIT(hipCtxSynchronize, true, (), ())
-WAIT(hipStreamSynchronize, true, (hipStream_t stream), (stream))
-WAIT(hipStreamSynchronize_spt, true, (hipStream_t stream), (stream))
+WAIT(hipStreamSynchronize, true, (hipStream_t stream), (waited_for(stream, DefaultStream::kLegacy)))
+WAIT(hipStreamSynchronize_spt, true, (hipStream_t stream), (waited_for(stream, DefaultStream::kPerThread)))
 WAIT(hipEventSynchronize, true, (hipEvent_t event), (event))
 WAIT(hipMemcpyDtoH, true, (void* to, hipDeviceptr_t from, size_t bytes), (to, from, bytes))
 #undef WAIT
 
-#define QUERY(name, by_default)                                                                              \
-  hipError_t wrap::name(hipStream_t stream) noexcept {                                                       \
-    return streams::query_stream<HipLayer>(                                                                  \
-        entry::name, [&] { return find_stream(stream, by_default); }, [&] { return library.name(stream); }); \
+#define QUERY(name, by_default)                                        \
+  hipError_t wrap::name(hipStream_t stream) noexcept {                 \
+    return streams::query_stream<HipLayer>(                            \
+        entry::name, [&] { return find_stream(stream, by_default); },  \
+        [&] { return library.name(waited_for(stream, by_default)); }); \
   }
 QUERY(hipStreamQuery, DefaultStream::kLegacy)
 QUERY(hipStreamQuery_spt, DefaultStream::kPerThread)

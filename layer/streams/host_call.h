@@ -7,6 +7,7 @@
 
 #include "layer/report_signal.h"
 #include "layer/streams/objects.h"
+#include "layer/streams/stand_in.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -23,7 +24,7 @@ class HostCall {
  public:
   using Status = typename L::Api::Status;
 
-  /// `unknown`: the call may itself submit work.
+  /// `unknown`: the call may itself submit work, or look at the thread's default stream.
   explicit HostCall(const replay::EntryPoint& entry_point, bool unknown = true) noexcept
       : entry_point_(entry_point), engine_(L::engine()), unknown_(unknown) {
     if (engine_ != nullptr) {
@@ -37,6 +38,9 @@ class HostCall {
     }
     if (L::runtime().backend != nullptr) {
       L::runtime().backend->links().settle_all();
+      if (unknown) {
+        leave_stand_in<L>();
+      }
     }
   }
 
@@ -113,6 +117,7 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
     }
     print_wanted_report(*running);
   }
+  leave_stand_in<L>();
   errno = saved_errno;
 }
 

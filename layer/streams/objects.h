@@ -60,6 +60,8 @@ struct alignas(64) StreamRuntime {
 
 template <class Api>
 struct StreamState;
+template <class Api>
+struct StandIn;
 
 /// What streams of one context have in common.
 template <class Api>
@@ -79,6 +81,7 @@ struct alignas(64) StreamState {
   replay::QueueSlot slot;
   backends::Stream<Api> stream;
   ContextState<Api>* context = nullptr;
+  StandIn<Api>* stand_in = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   void reset() noexcept {}  // records of streams are never used again: see backends::Stream
 };

@@ -10,18 +10,9 @@
 
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
+#include "layer/streams/stand_in.h"
 
 namespace refrain::layer::streams {
-
-/// Which default stream a function means by 0.
-enum class DefaultStream : bool { kLegacy, kPerThread };
-
-/// Handles up to here name default streams, in CUDA and in HIP: 0 the one that the function means, 1 and 2 the legacy
-/// one and the calling thread's own.
-inline constexpr std::uint64_t kDefaultHandles = 2;
-[[nodiscard]] inline bool is_legacy(std::uint64_t handle, DefaultStream by_default) noexcept {
-  return handle == 1 || (handle == 0 && by_default == DefaultStream::kLegacy);
-}
 
 // Keys of default streams: no handle is an odd number or ends like this.
 inline constexpr std::uint64_t kLegacyKey = 1;
@@ -158,9 +149,11 @@ class StreamTable {
   }
 
   void forget(State* stream) noexcept;
+  void give_stand_in(State& stream, std::uint64_t key);
 
   std::mutex mutex_;
   std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_;
+  std::map<std::uint64_t, StandIn<Api>*> stand_ins_;  ///< by the keys of the threads' default streams
   std::vector<State*> live_;
 };
 
@@ -196,10 +189,10 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     made->token_seed =
         capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
     if (made->stream.kind == backends::StreamKind::kPerThread) {
-      made->unholdable = "its stream is the thread's default stream, which other threads cannot name";
+      give_stand_in(*made, key);
     }
     running->adopt_queue(made->slot);
-    if (made->unholdable == nullptr && !made->slot.capabilities.native) {
+    if (!made->slot.capabilities.native) {
       made->unholdable = made->slot.capabilities.why_not;
     }
     live_.push_back(made);
@@ -213,6 +206,25 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     return made;
   } catch (...) {
     return nullptr;
+  }
+}
+
+/// With the lock held. What is known of streams may be forgotten while their context lives on; what stands in for one
+/// stays.
+template <class L>
+void StreamTable<L>::give_stand_in(State& stream, std::uint64_t key) {
+  stream.unholdable = kThreadsOwn;
+  const std::uint64_t number = L::context_number(stream.stream.context);
+  if (number == 0) {
+    return;
+  }
+  StandIn<Api>*& known = stand_ins_[key];
+  if (known == nullptr || known->context_number != number) {
+    known = new StandIn<Api>{stream.stream.context, number};  // an older one went with its context
+  }
+  stream.stand_in = known;
+  if (known->handle != typename Api::StreamHandle{}) {
+    stream.stream.handle = known->handle;
   }
 }
 

@@ -46,6 +46,7 @@ template <class L, class Issue>
                                                        Issue&& issue) noexcept {
   lane.doze();
   L::runtime().backend->links().settle_all();
+  leave_stand_in<L>();
   const StatusOf<L> status = issue();
   L::runtime().backend->order().submitted_unseen(stream);
   return status;
@@ -99,6 +100,11 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     settle(*running, *stream);
   }
   const char* unholdable = call.unholdable != nullptr ? call.unholdable : stream->unholdable;
+  const bool threads_own = stream->unholdable == kThreadsOwn;
+  if (threads_own) [[unlikely]] {
+    const char* const why_not = replays ? why_no_stand_in<L>(*stream) : nullptr;
+    unholdable = call.unholdable != nullptr ? call.unholdable : why_not;
+  }
   const Token token = mix(call.token, stream->token_seed);
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
@@ -121,6 +127,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   const bool hold = verdict == replay::Verdict::kHold;
   if (!hold && replays) {
     L::runtime().backend->links().settle(stream->stream);
+    if (threads_own) [[unlikely]] {
+      leave_stand_in<L>();
+    }
   }
   if (verdict == replay::Verdict::kIssue) [[likely]] {
     return issued(issue(), 0);
@@ -132,6 +141,7 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     lane.abandon();
     running->fail("out of memory while a submission was described");
     L::runtime().backend->links().settle_all();
+    leave_stand_in<L>();
     return issued(issue(), 0);
   }
   if (L::runtime().recorder != nullptr) [[unlikely]] {  // nothing is held then
@@ -139,6 +149,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
                      capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())));
   }
   if (hold) {
+    if (threads_own) [[unlikely]] {
+      use_stand_in<L>(*stream);
+    }
     after(sequence, true);
     const auto result = static_cast<StatusOf<L>>(lane.hold());
     L::on_hold(result);

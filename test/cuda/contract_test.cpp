@@ -48,6 +48,29 @@ TEST_CASE("promise 1, same order: the default stream alone, and the thread's def
   same_everywhere({"own_default_stream"}, 100);
 }
 
+TEST_CASE("promise 1, same order: a thread's own default stream, alone and mixed with calls that are not held") {
+  same_everywhere({"per_thread"}, 1000);
+  same_everywhere({"per_thread", "mixed"}, 300);
+}
+
+TEST_CASE("promise 1, same order: threads with nothing but their own default streams, and events between them") {
+  same_everywhere({"per_thread_threads"}, 500);
+}
+
+TEST_CASE("promise 1, same order: threads that end with work in their own default streams") {
+  same_everywhere({"per_thread_ends"}, 100);
+}
+
+TEST_CASE("promise 1, same order: threads' default streams in contexts that are given back") {
+  same_everywhere({"per_thread_contexts"}, 500);
+}
+
+#ifndef PROGRAMS_ON_HIP
+TEST_CASE("promise 1, same order: functions for which 0 is the thread's own default stream") {
+  same_everywhere({"per_thread_names"}, 500);
+}
+#endif
+
 TEST_CASE("promise 1, same order: two threads take turns on one stream") {
   same_everywhere({"handover"}, 0);
 }
@@ -67,6 +90,14 @@ TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
   check_clean(result);
   REQUIRE(longest_ms(result) > 0);
   CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));  // the machine may be busy
+}
+
+TEST_CASE("promise 3, bounded hold: memory looked at while work of the thread's own default stream is held") {
+  same_everywhere({"per_thread_spin"}, 1);
+}
+
+TEST_CASE("what is done is told to be done: a thread's own default stream") {
+  same_everywhere({"per_thread_done"}, 500);
 }
 
 TEST_CASE("promise 3, bounded hold: an event and a stream polled") {

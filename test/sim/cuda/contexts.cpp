@@ -94,6 +94,18 @@ FACE cuCtxGetCurrent(CUcontext* context) {
   *context = context_stack().empty() ? nullptr : handle_of(context_stack().back());
   return CUDA_SUCCESS;
 }
+FACE cuCtxGetId(CUcontext handle, unsigned long long* number) {
+  ENTER(cuCtxGetId);
+  const Lock lock;
+  Context* context = handle != nullptr         ? sim::find_context(handle)
+                     : context_stack().empty() ? nullptr
+                                               : context_stack().back();
+  if (context == nullptr) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  *number = context->number;
+  return CUDA_SUCCESS;
+}
 FACE cuCtxSetCurrent(CUcontext context) {
   ENTER(cuCtxSetCurrent);
   const Lock lock;

@@ -24,7 +24,9 @@ Context* find_context(const void* handle) {
 }
 
 Context* make_context() {
+  static std::uint64_t made_before = 0;
   auto* made = new Context;
+  made->number = ++made_before;
   state().kept_contexts.push_back(made);
   made->legacy = new Stream;
   made->legacy->context = made;

@@ -21,6 +21,7 @@ struct Context {
   Stream* legacy = nullptr;
   std::map<std::thread::id, Stream*> per_thread;
   bool alive = true;
+  std::uint64_t number = 0;  ///< no two contexts of a process have the same one
 };
 
 enum class CaptureMode { kGlobal, kThreadLocal, kRelaxed };  // the numbers of both APIs
