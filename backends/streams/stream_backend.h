@@ -65,8 +65,8 @@ class StreamBackend : public Backend {
     return std::unique_lock(recording_);
   }
   /// What comes next in `to` comes after everything in `from`, two streams of `context`, which is current; the calling
-  /// thread can name both. False if there was nothing to wait for, or the host waited: the driver refused events.
-  bool follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
+  /// thread can name both. Should the driver refuse events, the host waits.
+  void follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
               typename Api::StreamHandle to) noexcept;
   /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes. The caller holds
   /// no_recording().
@@ -194,10 +194,10 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
 }
 
 template <class Api>
-bool StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
+void StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
                                 typename Api::StreamHandle to) noexcept {
   if (Api::query_stream(driver_, from) == Api::kSuccess) {
-    return false;
+    return;
   }
   typename Api::Status status = Api::kSuccess;
   if (NativeEvent<Api>* event = events_.take(context, &status); event != nullptr) {
@@ -210,7 +210,6 @@ bool StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Ap
   if (status != Api::kSuccess) {
     static_cast<void>(Api::synchronize(driver_, from));
   }
-  return status == Api::kSuccess;
 }
 
 /// The program has been told that the wait is there, and more work was held behind it. Should the driver refuse it, the

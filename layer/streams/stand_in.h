@@ -31,8 +31,7 @@ inline constexpr std::uint64_t kDefaultHandles = 2;
 /// StreamState::unholdable of a thread's own default stream: ask why_no_stand_in().
 inline constexpr char kThreadsOwn[] = "its stream is the thread's default stream, which other threads cannot name";
 
-/// One for each thread's default stream in each context. Never freed. Everything but the first two members is the
-/// owning thread's.
+/// One for each thread's default stream in each context. Everything but the first two members is the owning thread's.
 template <class Api>
 struct StandIn {
   typename Api::ContextHandle context = Api::kNoContext;
@@ -43,16 +42,12 @@ struct StandIn {
   bool in_use = false;                      ///< the newest work is in the stand-in
   StandIn* next_in_use = nullptr;           ///< another one of the same thread's
   backends::Stream<Api>* stream = nullptr;  ///< what it stands in for; of the last time that it was in use
-  std::uint64_t left_tail = 0;              ///< submissions to that when it was left, if `left_unfinished`
-  bool left_unfinished = false;             ///< the thread's own stream was made to wait for the stand-in
 };
 
 /// Of the calling thread.
 template <class Api>
 struct StandIns {
   static inline thread_local StandIn<Api>* in_use __attribute__((tls_model("initial-exec"))) = nullptr;
-  /// One was left unfinished at some time.
-  static inline thread_local bool any_left __attribute__((tls_model("initial-exec"))) = false;
 };
 
 /// A number that no other thread of the process ever had.
@@ -71,6 +66,14 @@ inline std::uint64_t thread_number() noexcept {
 template <class L>
 [[nodiscard]] bool is_current(const StandIn<typename L::Api>& stand_in) noexcept {
   return L::current_context() == stand_in.context && L::context_number(stand_in.context) == stand_in.context_number;
+}
+
+/// For the calling thread's default stream in its current context; null if it may have none. Never freed: if another
+/// thread makes Refrain forget the stream (a context may have gone), the one that was in use still is.
+template <class L>
+[[nodiscard]] StandIn<typename L::Api>* new_stand_in(typename L::Api::ContextHandle context) {
+  const std::uint64_t number = L::context_number(context);
+  return number == 0 ? nullptr : new StandIn<typename L::Api>{context, number};
 }
 
 /// The stand-in that is in use for the default stream that the calling thread has in its current context, or null.
@@ -102,7 +105,6 @@ template <class L>
     }
     stand_in->owner = thread_number();
     stand_in->in_use = false;
-    stand_in->left_unfinished = false;
   }
   if (stand_in->handle == typename Api::StreamHandle{}) {
     if (stream.stream.tail.load(std::memory_order_relaxed) < kOftenEnough) {
@@ -127,9 +129,8 @@ void use_stand_in(StreamState<typename L::Api>& stream) noexcept {
   if (stand_in.in_use) {
     return;
   }
-  static_cast<void>(L::runtime().backend->follow(stand_in.context, Api::per_thread_stream(), stand_in.handle));
+  L::runtime().backend->follow(stand_in.context, Api::per_thread_stream(), stand_in.handle);
   stand_in.in_use = true;
-  stand_in.left_unfinished = false;
   stand_in.next_in_use = StandIns<Api>::in_use;
   StandIns<Api>::in_use = &stand_in;
 }
@@ -141,10 +142,7 @@ template <class L>
   if (stand_in == nullptr) {
     return;  // those that are in use belong to other contexts
   }
-  stand_in->left_unfinished =
-      L::runtime().backend->follow(stand_in->context, stand_in->handle, Api::per_thread_stream());
-  stand_in->left_tail = stand_in->stream->tail.load(std::memory_order_relaxed);
-  StandIns<Api>::any_left |= stand_in->left_unfinished;
+  L::runtime().backend->follow(stand_in->context, stand_in->handle, Api::per_thread_stream());
   stand_in->in_use = false;
   StandIn<Api>** place = &StandIns<Api>::in_use;
   while (*place != stand_in) {
@@ -166,7 +164,6 @@ template <class L>
 template <class Api>
 void forget_stand_ins() noexcept {
   StandIns<Api>::in_use = nullptr;
-  StandIns<Api>::any_left = false;
 }
 
 /// What the calling thread means by `handle`, for a call that waits for the stream or asks for it, and nothing else.
@@ -178,16 +175,6 @@ template <class L>
   }
   const StandIn<typename L::Api>* const stand_in = stand_in_in_use<L>();
   return stand_in != nullptr ? stand_in->handle : handle;
-}
-
-/// Whether the newest in the calling thread's default stream is the wait for a stand-in that is done.
-template <class L>
-[[nodiscard]] bool only_stand_in_left(const StreamState<typename L::Api>& stream) noexcept {
-  const StandIn<typename L::Api>* const stand_in = stream.stand_in;
-  return stand_in != nullptr && stand_in->owner == thread_number() && stand_in->left_unfinished && !stand_in->in_use &&
-         stand_in->stream == &stream.stream &&
-         stand_in->left_tail == stream.stream.tail.load(std::memory_order_relaxed) &&
-         L::Api::query_stream(L::runtime().driver, stand_in->handle) == L::Api::kSuccess;
 }
 
 /// The stream of the driver's in which the calling thread's newest work of `stream` is.

@@ -149,11 +149,9 @@ class StreamTable {
   }
 
   void forget(State* stream) noexcept;
-  void give_stand_in(State& stream, std::uint64_t key);
 
   std::mutex mutex_;
   std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_;
-  std::map<std::uint64_t, StandIn<Api>*> stand_ins_;  ///< by the keys of the threads' default streams
   std::vector<State*> live_;
 };
 
@@ -189,7 +187,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     made->token_seed =
         capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
     if (made->stream.kind == backends::StreamKind::kPerThread) {
-      give_stand_in(*made, key);
+      made->unholdable = kThreadsOwn;
+      made->stand_in = new_stand_in<L>(made->stream.context);
     }
     running->adopt_queue(made->slot);
     if (!made->slot.capabilities.native) {
@@ -206,25 +205,6 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     return made;
   } catch (...) {
     return nullptr;
-  }
-}
-
-/// With the lock held. What is known of streams may be forgotten while their context lives on; what stands in for one
-/// stays.
-template <class L>
-void StreamTable<L>::give_stand_in(State& stream, std::uint64_t key) {
-  stream.unholdable = kThreadsOwn;
-  const std::uint64_t number = L::context_number(stream.stream.context);
-  if (number == 0) {
-    return;
-  }
-  StandIn<Api>*& known = stand_ins_[key];
-  if (known == nullptr || known->context_number != number) {
-    known = new StandIn<Api>{stream.stream.context, number};  // an older one went with its context
-  }
-  stream.stand_in = known;
-  if (known->handle != typename Api::StreamHandle{}) {
-    stream.stream.handle = known->handle;
   }
 }
 

@@ -48,7 +48,7 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
 template <class L, class Find, class Query>
 StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
-  if (passing<L>() || (!L::runtime().backend->links().any_end() && !StandIns<typename L::Api>::any_left)) {
+  if (passing<L>() || !L::runtime().backend->links().any_end()) {
     return host_call.done(call(), false);
   }
   auto* known = stream();
@@ -61,8 +61,7 @@ StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Q
     return host_call.done(status, false);
   }
   const auto only_ends = [known] {
-    return known != nullptr &&
-           (L::runtime().backend->links().only_ends_left(known->stream) || only_stand_in_left<L>(*known));
+    return known != nullptr && L::runtime().backend->links().only_ends_left(known->stream);
   };
   if (only_ends()) {
     const auto query = [known] { return L::Api::query_stream(L::runtime().driver, handle_in_use<L>(*known)); };

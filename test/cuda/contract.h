@@ -24,21 +24,21 @@ inline void check_clean(const Result& result) {
 }
 
 /// Runs plain and in all modes, for several orders in which the driver may work; outputs must agree. `least`:
-/// operations that must have been replayed with each.
-inline void same_everywhere(const Words& program, long least) {
+/// operations that must have been replayed with each; `more`: of the environment.
+inline void same_everywhere(const Words& program, long least, const std::map<std::string, std::string>& more = {}) {
   const std::vector<int> seeds = kSanitized ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2, 5};
-  const Result plain = run(program, "plain", 0);
+  const Result plain = run(program, "plain", 0, more);
   check_clean(plain);
   REQUIRE(plain.output.find("end 0") != std::string::npos);
   for (const int seed : seeds) {
     CAPTURE(seed);
     if (seed != 0) {
-      CHECK(run(program, "plain", seed).output == plain.output);  // the program itself leaves nothing open
+      CHECK(run(program, "plain", seed, more).output == plain.output);  // the program itself leaves nothing open
     }
     for (const std::string mode : {"observe", "capture", "replay", "gate"}) {
       CAPTURE(mode);
       const Result result = child::run_until_replayed(mode == "replay" ? least : 0, plain.output,
-                                                      [&] { return run(program, mode, seed); });
+                                                      [&] { return run(program, mode, seed, more); });
       check_clean(result);
       CHECK(result.output == plain.output);
       REQUIRE(result.reported);  // the proof that the layer was in

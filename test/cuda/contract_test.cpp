@@ -22,6 +22,28 @@ double longest_ms(const Result& result) {
   return at == std::string::npos ? -1 : std::stod(result.errors.substr(at + 8));
 }
 
+/// Where a thread's work is not looked at for a while: with the gate on, and without.
+void asleep_now_and_then(const std::string& program, std::map<std::string, std::string> more = {}) {
+  const Result plain = run({program}, "plain", 0, more);
+  check_clean(plain);
+  for (const int seed : kSanitized ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2, 3, 5}) {
+    CAPTURE(seed);
+    more.erase("REFRAIN_AWAKE");
+    CHECK(run({program}, "plain", seed, more).output == plain.output);
+    const Result gated = run({program}, "gate", seed, more);
+    check_clean(gated);
+    CHECK(gated.output == plain.output);
+    CHECK(gated.asleep > 1000);
+    more["REFRAIN_AWAKE"] = "1000";
+    const Result result =
+        child::run_until_replayed(1001, plain.output, [&] { return run({program}, "replay", seed, more); });
+    check_clean(result);
+    CHECK(result.output == plain.output);
+    CHECK(result.asleep > 1000);
+    CHECK(result.replayed > 1000);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("promise 1, same order: a loop") {
@@ -97,7 +119,7 @@ TEST_CASE("promise 3, bounded hold: memory looked at while work of the thread's 
 }
 
 TEST_CASE("what is done is told to be done: a thread's own default stream") {
-  same_everywhere({"per_thread_done"}, 500);
+  same_everywhere({"per_thread_done"}, 500, {{"SIM_LAZY", "1"}});
 }
 
 TEST_CASE("promise 3, bounded hold: an event and a stream polled") {
@@ -210,23 +232,11 @@ TEST_CASE("memory freed and allocated again between stretches: the same address 
 }
 
 TEST_CASE("a thread whose work is not looked at for a while, beside one whose work is replayed") {
-  const Result plain = run({"lonely"}, "plain", 0);
-  check_clean(plain);
-  for (const int seed : kSanitized ? std::vector<int>{1, 2} : std::vector<int>{0, 1, 2, 3, 5}) {
-    CAPTURE(seed);
-    CHECK(run({"lonely"}, "plain", seed).output == plain.output);
-    const Result gated = run({"lonely"}, "gate", seed);
-    check_clean(gated);
-    CHECK(gated.output == plain.output);
-    CHECK(gated.asleep > 1000);
-    const Result result = child::run_until_replayed(1001, plain.output, [&] {
-      return run({"lonely"}, "replay", seed, {{"REFRAIN_AWAKE", "1000"}});
-    });
-    check_clean(result);
-    CHECK(result.output == plain.output);
-    CHECK(result.asleep > 1000);
-    CHECK(result.replayed > 1000);
-  }
+  asleep_now_and_then("lonely");
+}
+
+TEST_CASE("a thread's own default stream, used again while its other work is not looked at") {
+  asleep_now_and_then("per_thread_sleep", {{"SIM_WORKERS", "2"}});  // one of them for a host function that waits
 }
 
 TEST_CASE("fills of memory that was freed and allocated again, at the same address") {

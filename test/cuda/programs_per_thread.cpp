@@ -33,6 +33,38 @@ void wait_for_own(int way, CUevent event) {
   }
 }
 
+/// The context is given back by another thread, which has a reference of its own, while work is in this one's stream.
+void use_own_stream_in_context() {
+  constexpr int kDevice = 0;
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction scale_function = gpu.function("scale");
+  CUfunction busy = gpu.function("busy");
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    for (Word i = 0; i < 8; ++i) {
+      scale(kOwn, scale_function, x, kCount, 3, i);
+    }
+    if (round % 60 == 59) {
+      launch_on(kOwn, busy, 1, x, Word{300});
+      for (Word i = 0; i < 8; ++i) {
+        scale(kOwn, scale_function, x, kCount, 3, i);
+      }
+      std::thread([] {
+        CUcontext again = nullptr;
+        CHECK_CU(cuDevicePrimaryCtxRetain(&again, kDevice));
+        CHECK_CU(cuDevicePrimaryCtxRelease(kDevice));
+      }).join();
+      scale(kOwn, scale_function, x, kCount, 7, 1);  // not held
+      std::vector<Word> pageable(4, 5);
+      CHECK_CU(cuMemcpyHtoDAsync(x, pageable.data(), 4 * sizeof(Word), kOwn));
+    } else if (round % 2 == 0) {
+      CHECK_CU(cuStreamSynchronize(kOwn));
+    }
+  }
+  CHECK_CU(cuStreamSynchronize(kOwn));
+  print("x", x, kCount);
+}
+
 }  // namespace
 
 /// Nothing but the thread's own default stream, waited for in every way; "mixed": with calls in between that the
@@ -46,7 +78,9 @@ PROGRAM(per_thread) {
   CUevent timing = make_event(CU_EVENT_DEFAULT);
   CUfunction mix = gpu.function("mix_in");
   CUfunction busy = gpu.function("busy");
+  CUstream captured = make_stream();
   std::vector<Word> pageable(kCount);
+  Word* told = pinned(kCount);
   Word sum = 0;
   for (int round = 0; round < 2 * kRounds; ++round) {
     for (Word i = 0; i < 5; ++i) {
@@ -76,12 +110,22 @@ PROGRAM(per_thread) {
           CHECK_CU(cuMemFree(made));
           break;
         }
+        case 6: {  // beside a capture of the program's own
+          CUgraph graph = nullptr;
+          CHECK_CU(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_RELAXED));
+          mix_in(kOwn, mix, x, y, kCount, 78);
+          CHECK_CU(cuStreamEndCapture(captured, &graph));
+          CHECK_CU(cuGraphDestroy(graph));
+          break;
+        }
         default: break;
       }
       mix_in(kOwn, mix, x, y, kCount, 9);
     }
+    CHECK_CU(cuMemcpyDtoHAsync(told, x, kCount * sizeof(Word), kOwn));
     if (round % 3 != 1) {
       wait_for_own(round / 3, event);
+      sum = sum * 31 + told[2];
     }
   }
   CHECK_CU(cuStreamSynchronize(kOwn));
@@ -215,16 +259,21 @@ PROGRAM(per_thread_done) {
   const CUdeviceptr x = filled(kCount, 1);
   CUfunction scale_function = gpu.function("scale");
   CUevent event = make_event();
+  CUevent first = make_event(CU_EVENT_DEFAULT);
+  CUevent second = make_event(CU_EVENT_DEFAULT);
+  CHECK_CU(cuEventRecord(first, kOwn));
+  CHECK_CU(cuEventRecord(second, kOwn));
+  CHECK_CU(cuEventSynchronize(second));
   int asked = 0;
   for (int round = 0; round < 2 * kRounds; ++round) {
-    for (Word i = 0; i < 8; ++i) {
+    const bool in_the_middle = round % 16 == 12;  // of what repeats: no graph is launched
+    for (Word i = 0; i < (in_the_middle ? 3 : 8); ++i) {
       scale(kOwn, scale_function, x, kCount, 3, i);
     }
     CHECK_CU(cuEventRecord(event, kOwn));
     if (round % 2 == 0) {
-      CUdeviceptr made = 0;
-      CHECK_CU(cuMemAlloc(&made, 64));
-      CHECK_CU(cuMemFree(made));
+      float milliseconds = 0;
+      CHECK_CU(cuEventElapsedTime(&milliseconds, first, second));  // waits for nothing
     }
     CHECK_CU(cuEventSynchronize(event));
     ++asked;
@@ -236,30 +285,52 @@ PROGRAM(per_thread_done) {
   return 0;
 }
 
-/// The context is given back by somebody who has another reference, while work is in the thread's stream; and then by
-/// the last one.
-PROGRAM(per_thread_contexts) {
-  constexpr int kDevice = 0;
-  for (int turn = 0; turn < 4; ++turn) {
-    const Device gpu;
-    const CUdeviceptr x = filled(kCount, 1);
-    CUfunction scale_function = gpu.function("scale");
-    CUfunction busy = gpu.function("busy");
-    for (int round = 0; round < 2 * kRounds; ++round) {
-      for (Word i = 0; i < 8; ++i) {
-        scale(kOwn, scale_function, x, kCount, 3, i);
-      }
-      if (round % 60 == 59) {
-        launch_on(kOwn, busy, 1, x, Word{100});
-        CUcontext again = nullptr;
-        CHECK_CU(cuDevicePrimaryCtxRetain(&again, kDevice));
-        CHECK_CU(cuDevicePrimaryCtxRelease(kDevice));
-      } else if (round % 2 == 0) {
-        CHECK_CU(cuStreamSynchronize(kOwn));
-      }
+/// In between so much in another stream that does not pay that Refrain may stop looking at any wait, while the last
+/// work of the thread's own stream is unfinished; then there is more of it.
+PROGRAM(per_thread_sleep) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  const CUdeviceptr z = filled(kCount, 3);
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction scale_function = gpu.function("scale");
+  CUfunction busy = gpu.function("busy");
+  CUstream alone = make_stream();
+  const auto work_alone = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      scale(alone, scale_function, z, kCount, 3, 1);
+      CHECK_CU(cuStreamSynchronize(alone));
     }
-    CHECK_CU(cuStreamSynchronize(kOwn));
-    print("x", x, kCount);
+  };
+  constexpr int kPart = kRounds + 200;
+  for (int round = 0; round < 3 * kPart; ++round) {
+    const bool known = round % kPart < kRounds;  // else it ends in the middle of what is
+    work_alone(known ? 1 : 100);
+    launch_on(kOwn, busy, 1, x, Word{20});
+    for (Word i = 0; i < (known ? 15 : 4); ++i) {
+      mix_in(kOwn, mix, x, y, kCount, i);
+    }
+    CHECK_CU(cuStreamSynchronize(alone));
+    if (!known) {
+      mix_in(kOwn, mix, y, x, kCount, 7);
+    }
+  }
+  CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
+/// The context is given back while work is in the thread's stream, and then by the last that has a reference; and
+/// there is another context with the same handle.
+PROGRAM(per_thread_contexts) {
+  for (int turn = 0; turn < 4; ++turn) {
+    use_own_stream_in_context();
+#ifdef PROGRAMS_ON_HIP
+    if (turn % 2 == 1) {
+      CHECK_CU(hipDeviceReset());
+    }
+#endif
   }
   return 0;
 }
@@ -272,6 +343,9 @@ CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig*, CUfunction, void**, void**
 CUresult cuMemsetD8Async_ptsz(CUdeviceptr, unsigned char, size_t, CUstream);
 CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr, CUdeviceptr, size_t, CUstream);
 CUresult cuMemcpyDtoH_v2_ptds(void*, CUdeviceptr, size_t);
+CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr, const void*, size_t);
+CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr, CUdeviceptr, size_t);
+CUresult cuMemcpy_ptds(CUdeviceptr, CUdeviceptr, size_t);
 CUresult cuMemsetD32_v2_ptds(CUdeviceptr, unsigned, size_t);
 CUresult cuStreamSynchronize_ptsz(CUstream);
 CUresult cuStreamQuery_ptsz(CUstream);
@@ -298,8 +372,14 @@ PROGRAM(per_thread_names) {
     }
     CHECK_CU(cuMemcpyDtoDAsync_v2_ptsz(y, x, 8 * sizeof(Word), nullptr));
     CHECK_CU(cuMemsetD8Async_ptsz(x, 5, 3, nullptr));
-    switch (round % 5) {
+    switch (round % 8) {
       case 0: CHECK_CU(cuStreamSynchronize_ptsz(nullptr)); break;
+      case 4:
+        back.assign(kCount, static_cast<Word>(round));
+        CHECK_CU(cuMemcpyHtoD_v2_ptds(y, back.data(), 4 * sizeof(Word)));
+        break;
+      case 5: CHECK_CU(cuMemcpy_ptds(x, y, 6 * sizeof(Word))); break;
+      case 6: CHECK_CU(cuMemcpyDtoD_v2_ptds(y + 8, x, 6 * sizeof(Word))); break;
       case 1:
         CHECK_CU(cuMemcpyDtoH_v2_ptds(back.data(), y, kCount * sizeof(Word)));
         sum = sum * 31 + back[2];

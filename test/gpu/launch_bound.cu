@@ -11,7 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--no-sync] [--graph | --compare | "
+    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--no-sync] [--graph | --compare | "
     "--delays]\n"
     "             [--iterations N] [--warmup N] [--rounds N]\n"
     "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
@@ -19,6 +19,7 @@ constexpr const char* kUsage =
     "  --ops3        memset, kernel, copy of 8 bytes to the host\n"
     "  --fork        400 kernels on four streams that fork and join\n"
     "  --host-us X   busy work of the host before every launch\n"
+    "  --own-stream  in the thread's own default stream\n"
     "  --no-sync     wait only after every tenth iteration\n"
     "  --compare     eager and graph in turn, in one process\n"
     "  --delays      how long single launches take instead, from the first one on (with --kernels)";
@@ -44,7 +45,7 @@ struct Options {
   enum class Kind { kKernels, kScalar, kOps3, kFork } kind = Kind::kKernels;
   int kernels = 1000;
   double host_us = 0;
-  bool sync = true, graph = false, compare = false, delays = false;
+  bool own_stream = false, sync = true, graph = false, compare = false, delays = false;
   int iterations = 200, warmup = 300, rounds = 5;
 
   int launches() const {
@@ -68,6 +69,7 @@ Options parse(int argc, char** argv) {
   if (arguments.flag("ops3")) options.kind = Options::Kind::kOps3;
   if (arguments.flag("fork")) options.kind = Options::Kind::kFork;
   options.host_us = arguments.number("host-us", 0);
+  options.own_stream = arguments.flag("own-stream");
   options.sync = !arguments.flag("no-sync");
   options.graph = arguments.flag("graph");
   options.compare = arguments.flag("compare");
@@ -83,6 +85,7 @@ class Bench {
  public:
   explicit Bench(const Options& options) : options_(options) {
     for (cudaStream_t& stream : streams_) CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (options_.own_stream) streams_[0] = cudaStreamPerThread;
     for (cudaEvent_t& event : events_) CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     cells_count_ = static_cast<std::size_t>(options_.launches());
     CHECK_CUDA(cudaMalloc(&cells_, cells_count_ * sizeof *cells_));

@@ -24,9 +24,13 @@ enum class QueueKind : std::uint8_t {
   kInOrder,     ///< ordered with nothing else
   kBlocking,    ///< waits for the default queue, and is waited for by it
   kDefault,     ///< the one everybody has
+  kThreadsOwn,  ///< the one that each thread has, another one in each; else like kBlocking
   kOutOfOrder,  ///< ordered by events and barriers only
 };
-inline constexpr int kQueueKinds = 4;
+/// Whether the default queue and queues of this kind wait for each other.
+inline bool blocks(QueueKind kind) noexcept {
+  return kind == QueueKind::kBlocking || kind == QueueKind::kThreadsOwn;
+}
 
 enum class Place : std::uint8_t {
   kDevice,
@@ -35,7 +39,7 @@ enum class Place : std::uint8_t {
 
 /// What an API may be unable to express.
 enum class Feature : std::uint8_t {
-  kBlockingQueue,  ///< QueueKind::kBlocking and kDefault
+  kBlockingQueue,  ///< QueueKind::kBlocking, kDefault and kThreadsOwn
   kOutOfOrder,     ///< QueueKind::kOutOfOrder
   kHostFunction,   ///< host_function()
   kFreeInOrder,    ///< allocate_in_order() and release_in_order()

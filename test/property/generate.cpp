@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <string_view>
 
@@ -72,6 +73,9 @@ class Generator {
       QueueKind kind = QueueKind::kInOrder;
       if (can(Feature::kBlockingQueue) && chance(40)) {
         kind = i == 0 && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
+        if (static_cast<int>(i) < program_.threads && kind == QueueKind::kBlocking && chance(50)) {
+          kind = QueueKind::kThreadsOwn;
+        }
       } else if (can(Feature::kOutOfOrder) && chance(30)) {
         kind = QueueKind::kOutOfOrder;
       }
@@ -81,7 +85,8 @@ class Generator {
     // A command list takes commands of one thread at a time.
     if (program_.threads > 1 && std::string_view(device_.api()) != "level_zero" && chance(50)) {
       const unsigned chosen = below(count);
-      program_.shared[chosen] = program_.queues[chosen] != QueueKind::kOutOfOrder;
+      program_.shared[chosen] =
+          program_.queues[chosen] != QueueKind::kOutOfOrder && program_.queues[chosen] != QueueKind::kThreadsOwn;
     }
   }
   void make_memory() {
@@ -149,24 +154,40 @@ class Generator {
     const auto threads = static_cast<unsigned>(program_.threads);
     std::vector<Owned> owned(threads);
     // Each thread has one of each, the rest is dealt.
-    const auto deal = [&](int count, auto&& give) {
-      std::vector<int> numbers;
-      for (int i = 0; i < count; ++i) {
-        numbers.push_back(i);
-      }
+    const auto deal = [&](std::vector<int> numbers, const std::vector<unsigned>& lacking, auto&& give) {
       std::shuffle(numbers.begin(), numbers.end(), random_);
-      for (unsigned i = 0; i < numbers.size(); ++i) {
-        give(i < threads ? i : below(threads), numbers[i], i >= threads);
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const bool spare = i >= lacking.size();
+        give(spare ? below(threads) : lacking[i], numbers[i], spare);
       }
     };
-    deal(static_cast<int>(program_.queues.size()), [&](unsigned thread, int queue, bool) {
+    std::vector<unsigned> all;
+    std::vector<unsigned> without_queue;
+    std::vector<int> queues;
+    for (unsigned i = 0; i < program_.queues.size(); ++i) {
+      const bool own = program_.queues[i] == QueueKind::kThreadsOwn;
+      if (own) {
+        owned[i].queues.push_back(static_cast<int>(i));
+      } else {
+        queues.push_back(static_cast<int>(i));
+      }
+      if (i < threads) {
+        all.push_back(i);
+        if (!own) {
+          without_queue.push_back(i);
+        }
+      }
+    }
+    deal(queues, without_queue, [&](unsigned thread, int queue, bool) {
       for (unsigned each = 0; each < threads; ++each) {
         if (each == thread || program_.shared[static_cast<std::size_t>(queue)]) {
           owned[each].queues.push_back(queue);
         }
       }
     });
-    deal(static_cast<int>(program_.memory.size()), [&](unsigned thread, int memory, bool spare) {
+    std::vector<int> memories(program_.memory.size());
+    std::iota(memories.begin(), memories.end(), 0);
+    deal(memories, all, [&](unsigned thread, int memory, bool spare) {
       if (spare && chance(15)) {
         for (Owned& each : owned) {
           each.readable.push_back(memory);
@@ -350,6 +371,7 @@ class Generator {
                program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kOutOfOrder;
       case Kind::kReplaceQueue:
         return program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kDefault &&
+               program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kThreadsOwn &&
                !program_.shared[static_cast<std::size_t>(step->queue)];
       default: return true;
     }

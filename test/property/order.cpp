@@ -165,8 +165,8 @@ class Follower {
     }
     const QueueKind kind = program_.queues[index];
     for (std::size_t other = 0; other < program_.queues.size(); ++other) {
-      if ((kind == QueueKind::kDefault && program_.queues[other] == QueueKind::kBlocking) ||
-          (kind == QueueKind::kBlocking && program_.queues[other] == QueueKind::kDefault)) {
+      if ((kind == QueueKind::kDefault && blocks(program_.queues[other])) ||
+          (blocks(kind) && program_.queues[other] == QueueKind::kDefault)) {
         set.add(state_.queues[other].all);
       }
     }
@@ -267,8 +267,8 @@ class Follower {
         if (program_.queues[index] == QueueKind::kDefault) {
           step.certain = step.certain && program_.threads == 1;
           for (std::size_t each = 0; each < program_.queues.size(); ++each) {
-            step.certain = step.certain && (program_.queues[each] != QueueKind::kBlocking ||
-                                            state_.host.holds(state_.queues[each].all));
+            step.certain =
+                step.certain && (!blocks(program_.queues[each]) || state_.host.holds(state_.queues[each].all));
           }
         }
         [[fallthrough]];

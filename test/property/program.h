@@ -103,8 +103,8 @@ struct GraphStep {
 struct Program {
   std::uint64_t seed = 0;
   int threads = 1;
-  std::vector<portable::QueueKind> queues;
-  std::vector<bool> shared;  ///< queues of all threads at once
+  std::vector<portable::QueueKind> queues;  ///< kThreadsOwn: number i is thread i's, always
+  std::vector<bool> shared;                 ///< queues of all threads at once
   std::vector<portable::Place> memory;
   std::vector<bool> in_order;                  ///< memory that is allocated and freed in the order of a queue
   std::vector<std::vector<GraphStep>> graphs;  ///< of the program's own; memory they use is never replaced

@@ -15,6 +15,9 @@ class StreamSyntax : public Syntax {
     if (kind == portable::QueueKind::kDefault) {
       return fmt::format("{} {} = nullptr;", type, name);
     }
+    if (kind == portable::QueueKind::kThreadsOwn) {
+      return fmt::format("{} {} = {};", type, name, hip_ ? "hipStreamPerThread" : "CU_STREAM_PER_THREAD");
+    }
     const bool blocking = kind == portable::QueueKind::kBlocking;
     return fmt::format("{} {}; {}(&{}, {});", type, name, hip_ ? "hipStreamCreateWithFlags" : "cuStreamCreate", name,
                        hip_ ? (blocking ? "hipStreamDefault" : "hipStreamNonBlocking")

@@ -100,13 +100,15 @@ class CudaDevice final : public Device {
   Queue* make_queue(QueueKind kind) override {
     auto* made = new CudaQueue;
     made->kind = kind;
-    if (kind != QueueKind::kDefault) {
+    if (kind == QueueKind::kThreadsOwn) {
+      made->stream = CU_STREAM_PER_THREAD;
+    } else if (kind != QueueKind::kDefault) {
       CALL_CU(cuStreamCreate(&made->stream, kind == QueueKind::kBlocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
     }
     return made;
   }
   void release(Queue* queue) override {
-    if (queue->kind != QueueKind::kDefault) {
+    if (queue->kind != QueueKind::kDefault && queue->kind != QueueKind::kThreadsOwn) {
       CALL_CU(cuStreamDestroy(native(queue)));
     }
     delete static_cast<CudaQueue*>(queue);

@@ -22,6 +22,9 @@ CUresult create(CUcontext* result) {
   return CUDA_SUCCESS;
 }
 
+/// The primary context has the same handle again after it was reset.
+Context* former_primary = nullptr;
+
 CUresult reset_primary(Lock& lock) {
   state().primary_users = 0;
   if (Context* context = std::exchange(state().primary, nullptr); context != nullptr) {
@@ -44,7 +47,7 @@ FACE cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
   ENTER(cuDevicePrimaryCtxRetain);
   const Lock lock;
   if (state().primary == nullptr) {
-    state().primary = sim::make_context();
+    state().primary = former_primary = sim::make_context(former_primary);
   }
   ++state().primary_users;
   *context = handle_of(state().primary);

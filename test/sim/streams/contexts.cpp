@@ -23,11 +23,16 @@ Context* find_context(const void* handle) {
   return found == all.end() ? nullptr : *found;
 }
 
-Context* make_context() {
+Context* make_context(Context* again) {
   static std::uint64_t made_before = 0;
-  auto* made = new Context;
+  Context* made = again;
+  if (again != nullptr) {
+    *again = Context{};
+  } else {
+    made = new Context;
+    state().kept_contexts.push_back(made);
+  }
   made->number = ++made_before;
-  state().kept_contexts.push_back(made);
   made->legacy = new Stream;
   made->legacy->context = made;
   made->legacy->legacy = true;

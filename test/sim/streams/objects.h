@@ -89,7 +89,8 @@ State& state() noexcept;
 
 // Contexts (contexts.cpp). The stack is the calling thread's.
 std::vector<Context*>& context_stack();
-Context* make_context();
+/// `again`: a context that is gone, whose handle comes again.
+Context* make_context(Context* again = nullptr);
 /// Null if there is none.
 Context* find_context(const void* handle);
 /// Waits for its work; all that is in it goes.
