@@ -315,8 +315,7 @@ template <class Api>
 Stream<Api>& StreamLinks<Api>::recording_place(Stream<Api>& stream, NativeEvent<Api>* known,
                                                GraphEnd<Api>* end) noexcept {
   const bool linked = stream.linked.load(std::memory_order_acquire);
-  // Of a thread's own default stream others do not know what else waits for it.
-  if (!linked && known == nullptr && stream.kind != StreamKind::kPerThread) {
+  if (!linked && known == nullptr) {
     drop(end);
     return stream;
   }

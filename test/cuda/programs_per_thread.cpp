@@ -267,10 +267,12 @@ PROGRAM(per_thread_done) {
   int asked = 0;
   for (int round = 0; round < 2 * kRounds; ++round) {
     const bool in_the_middle = round % 16 == 12;  // of what repeats: no graph is launched
-    for (Word i = 0; i < (in_the_middle ? 3 : 8); ++i) {
-      scale(kOwn, scale_function, x, kCount, 3, i);
+    for (int half = 0; half < (in_the_middle ? 1 : 2); ++half) {
+      for (Word i = 0; i < 5; ++i) {
+        scale(kOwn, scale_function, x, kCount, 3, i);
+      }
+      CHECK_CU(cuEventRecord(event, kOwn));
     }
-    CHECK_CU(cuEventRecord(event, kOwn));
     if (round % 2 == 0) {
       float milliseconds = 0;
       CHECK_CU(cuEventElapsedTime(&milliseconds, first, second));  // waits for nothing
