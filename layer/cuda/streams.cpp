@@ -127,7 +127,7 @@ StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexce
   const bool legacy = streams::is_legacy(value, by_default);
   const std::uint64_t key =
       legacy ? handle_of(context) | streams::kLegacyKey : streams::per_thread_key(handle_of(context));
-  StreamState* known = objects.streams.find(key);
+  StreamState* known = streams::find_known_stream<CudaLayer>(key);
   if (known != nullptr) [[likely]] {
     return known;
   }

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cuda_headers.h"
 #include "layer/cuda/objects.h"
+#include "layer/cuda/runtime.h"
 #include "layer/streams/stream_table.h"
 
 namespace refrain::layer::cuda {
@@ -15,7 +16,7 @@ using streams::DefaultStream;
 /// The record of a stream; made on first sight. Null if it cannot be known (no context, an invalid handle).
 [[nodiscard]] inline StreamState* find_stream(CUstream handle, DefaultStream by_default) noexcept {
   // Those of default streams are not registered by their own handles, 0, 1 and 2, but by larger keys.
-  StreamState* known = objects.streams.find(handle_of(handle));
+  StreamState* known = streams::find_known_stream<CudaLayer>(handle_of(handle));
   return known != nullptr ? known : find_other_stream(handle, by_default);
 }
 

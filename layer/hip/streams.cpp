@@ -63,7 +63,7 @@ StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept 
   using backends::StreamKind;
   const auto value = handle_of(handle);
   if (value > streams::kDefaultHandles) [[likely]] {
-    StreamState* known = objects.streams.find(value);
+    StreamState* known = streams::find_known_stream<HipLayer>(value);
     return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
   const int device = HipLayer::current_context();
@@ -75,7 +75,7 @@ StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept 
   const bool legacy = streams::is_legacy(value, by_default);
   const std::uint64_t context = (static_cast<std::uint64_t>(device) + 1) << 3U;
   const std::uint64_t key = legacy ? context | streams::kLegacyKey : streams::per_thread_key(context);
-  StreamState* known = objects.streams.find(key);
+  StreamState* known = streams::find_known_stream<HipLayer>(key);
   if (known != nullptr) [[likely]] {
     return known;
   }

@@ -17,11 +17,29 @@ namespace refrain::layer::streams {
 // Keys of default streams: no handle is an odd number or ends like this.
 inline constexpr std::uint64_t kLegacyKey = 1;
 inline constexpr std::uint64_t kPerThreadKey = 2;
+inline constexpr std::uint64_t kForgottenKey = ~std::uint64_t{0};  ///< nobody looks for that
 
 /// The key of the calling thread's default stream.
 inline std::uint64_t per_thread_key(std::uint64_t context) noexcept {
   thread_local const char mark = 0;
   return capture::mix(context, reinterpret_cast<std::uint64_t>(&mark)) << 2U | kPerThreadKey;
+}
+
+/// The stream that the calling thread looked for last. Records are never freed, and lose their keys when they are
+/// forgotten.
+template <class Api>
+inline thread_local StreamState<Api>* last_stream __attribute__((tls_model("initial-exec"))) = nullptr;
+
+/// The record with this key; null if there is none. Most threads use one stream for a while.
+template <class L>
+[[nodiscard, gnu::always_inline]] inline StreamState<typename L::Api>* find_known_stream(std::uint64_t key) noexcept {
+  StreamState<typename L::Api>*& last = last_stream<typename L::Api>;
+  if (last != nullptr && last->handle.load(std::memory_order_relaxed) == key) [[likely]] {
+    return last;
+  }
+  StreamState<typename L::Api>* const known = L::objects().streams.find(key);
+  last = known != nullptr ? known : last;
+  return known;
 }
 
 [[nodiscard]] inline capture::DefaultOrder order_of(backends::StreamKind kind) noexcept {
@@ -212,6 +230,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
 template <class L>
 void StreamTable<L>::forget(State* stream) noexcept {
   L::objects().streams.erase(stream);
+  stream->handle.store(kForgottenKey, std::memory_order_relaxed);
   L::runtime().backend->links().forget(stream->stream);
   if (State* expected = stream; stream->stream.kind == backends::StreamKind::kLegacy) {
     stream->context->legacy.compare_exchange_strong(expected, nullptr);
