@@ -142,6 +142,16 @@ class alignas(64) Lane {
   [[nodiscard]] capture::OperationView expected() const noexcept {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
   }
+  /// Fetches what expected() and hold_expected() look at, all at once: where the program did much since the last
+  /// submission, the caches have little of it, and one miss would wait for the other.
+  [[gnu::always_inline]] void fetch_expected() const noexcept {
+    constexpr std::size_t kLine = 64;
+    const std::byte* const record = expected_.load(std::memory_order_relaxed);
+    __builtin_prefetch(record + kLine);
+    __builtin_prefetch(record + 2 * kLine);
+    __builtin_prefetch(record + 3 * kLine);
+    __builtin_prefetch(&engine_);
+  }
   /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles, and
   /// neither promises an event nor waits for anything but its queue. False:
   /// it is to be submitted as any other. `change`: but with other values of the same sizes, which it writes into a copy

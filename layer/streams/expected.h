@@ -41,6 +41,7 @@ template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
                                                      DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
+  lane.fetch_expected();
   const capture::OperationView known = lane.expected();
   int error = 0;
   if (!known || !is_same_fill(known, fill) ||

@@ -230,6 +230,7 @@ template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
                                                 DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
+  lane.fetch_expected();
   const capture::OperationView known = lane.expected();
   if (!known) {
     return false;  // another thread has flushed
@@ -262,6 +263,7 @@ template <class L, class More>
                                                         DefaultStream by_default, More&& same_more,
                                                         StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
+  lane.fetch_expected();
   const capture::OperationView known = lane.expected();
   if (!known || !same_kernel(launch, known)) {
     return false;
