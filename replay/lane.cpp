@@ -1,6 +1,7 @@
 #include "replay/lane.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <utility>
@@ -38,6 +39,11 @@ Lane::Lane(Engine& engine, std::uint64_t number)
       number_(number),
       state_(std::make_unique<State>(matcher_options(engine.settings(), engine.shared().backend.chunk_sizes()),
                                      engine.shared().backend.chunk_sizes().last, lengths_are_free(engine.settings()))) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+  // What layer/cuda/kernels.cpp relies on, in assembly.
+  static_assert(offsetof(Lane, expected_) == 0 && offsetof(Lane, unseen_) == 64);
+#pragma GCC diagnostic pop
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->replaying = env::replays(settings);

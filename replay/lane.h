@@ -116,12 +116,18 @@ class alignas(64) Lane {
     if (unseen_ == nullptr) {
       return look_at(submission);
     }
-    ++sequence_;
-    unseen_[unseen_count_++] = {submission.token, submission.unholdable};
+    note(submission.token, submission.unholdable);
     if (unseen_count_ == kUnseen) [[unlikely]] {
       look_at_unseen();
     }
     return Verdict::kIssue;
+  }
+  /// True if the next submission is only to be noted, and nothing is looked at with it: note() does instead of
+  /// submit(), which would say kIssue.
+  [[nodiscard]] bool only_notes() const noexcept { return unseen_ != nullptr && unseen_count_ + 1 < kUnseen; }
+  void note(capture::Token token, const char* unholdable) noexcept {
+    ++sequence_;
+    unseen_[unseen_count_++] = {token, unholdable};
   }
   /// For kDescribeAndIssue and kHold: where the record goes. begin() … finish() exactly one record;
   /// `sequence`, `time_ns`, `queue` and `queue_handle` are filled in by the lane.
@@ -280,7 +286,8 @@ class alignas(64) Lane {
   Engine& engine_;
   std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
 
-  std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
+  // layer/cuda/kernels.cpp looks here, too: 64 bytes behind the first member.
+  alignas(64) std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
   std::uint32_t unseen_count_ = 0;
   bool wants_time_ = false;
   std::uint64_t number_;

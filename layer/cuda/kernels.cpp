@@ -130,7 +130,7 @@ CUlaunchAttribute cooperative() noexcept {
 
 }  // namespace
 
-// The call that programs make most often goes one of two ways, so that neither has code of the other in between: a
+// The call that programs make most often goes one of three ways, so that none has code of the others in between: a
 // program that runs much code of its own finds none of it in the processor's caches.
 
 CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -139,6 +139,9 @@ CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_as_expected");
+CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                           unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
+    asm("refrain_cuda_launch_only_noted");
 
 [[gnu::used, gnu::noinline]] CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
@@ -163,8 +166,25 @@ CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
   return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// Only jumps: `Lane::current != nullptr && Lane::current->expected() ? launch_as_expected : launch_of_any_kind`. (A
-/// compiler takes all arguments from the stack and puts them back there.)
+/// In observe mode.
+[[gnu::used, gnu::noinline]] CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                                                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                                        CUstream stream, void** parameters, void** extra) noexcept {
+  if (CUresult status = CUDA_SUCCESS;
+      extra == nullptr &&
+      streams::only_note<CudaLayer>(
+          {entry::cuLaunchKernel, handle_of(f), {gx, gy, gz}, {bx, by, bz}, shared, parameters, {}, nullptr, {}},
+          stream, &status, [&] {
+            return driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+          })) [[likely]] {
+    return status;
+  }
+  return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+
+/// Only jumps: to launch_as_expected() if the thread's lane expects something, to launch_only_noted() if it notes
+/// submissions without looking at them, else to launch_of_any_kind(). (A compiler takes all arguments from the stack
+/// and puts them back there.)
 [[gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/, unsigned /*gz*/,
                                              unsigned /*bx*/, unsigned /*by*/, unsigned /*bz*/, unsigned /*shared*/,
                                              CUstream /*stream*/, void** /*parameters*/, void** /*extra*/) noexcept {
@@ -173,8 +193,10 @@ CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
       "testq %rax, %rax\n\t"
       "je refrain_cuda_launch_of_any_kind\n\t"
       "cmpq $0, (%rax)\n\t"  // what is expected is the first member
+      "jne refrain_cuda_launch_as_expected\n\t"
+      "cmpq $0, 64(%rax)\n\t"  // where submissions are noted
       "je refrain_cuda_launch_of_any_kind\n\t"
-      "jmp refrain_cuda_launch_as_expected");
+      "jmp refrain_cuda_launch_only_noted");
 }
 
 CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -197,6 +197,14 @@ TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
   CHECK(result.errors.find("refrain") == std::string::npos);
 }
 
+TEST_CASE("what is only observed is counted and recognised as what is looked at") {
+  same_everywhere({"counted"}, 100);
+  const Result observed = run({"counted"}, "observe");
+  CHECK(observed.output.find("launches " + std::to_string(observed.submissions) + "\n") != std::string::npos);
+  // Whatever way a launch took, it is known by the same token: all but the first rounds of each part repeat.
+  CHECK(observed.followed * 10 >= observed.submissions * 9);
+}
+
 #ifndef PROGRAMS_ON_HIP
 TEST_CASE("launches with attributes, kernels of a library") {
   same_everywhere({"attributes"}, 100);

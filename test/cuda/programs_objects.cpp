@@ -7,6 +7,7 @@
 #include <barrier>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "test/cuda/program.h"
 
@@ -46,6 +47,69 @@ PROGRAM(reload) {
   }
   print("x", x, kCount);
   print("y", y, kCount);
+  return 0;
+}
+
+/// Launches alone, whose number is printed: more kernels than a thread remembers, two streams in turn, some launches
+/// that are refused, some that are captured and do not count; streams and kernels that come again at other addresses,
+/// or at the same.
+PROGRAM(counted) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  long launches = 0;
+  for (int part = 0; part < 3; ++part) {
+    std::vector<CUmodule> modules(6);
+    std::vector<CUfunction> kernels;
+    for (CUmodule& module : modules) {
+      CHECK_CU(cuModuleLoadData(&module, "kernels"));
+      for (const char* name : {part == 1 ? "scale" : "mix_in", part == 1 ? "mix_in" : "scale"}) {
+        CUfunction function = nullptr;
+        CHECK_CU(cuModuleGetFunction(&function, module, name));
+        kernels.push_back(function);
+      }
+    }
+    CUstream streams[] = {make_stream(), make_stream()};
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < kernels.size(); ++i, ++launches) {
+        CUstream stream = streams[i / 5 % 2];
+        const bool mixes = (i % 2 == 0) != (part == 1);
+        if (mixes) {
+          mix_in(stream, kernels[i], i / 5 % 2 == 0 ? x : y, i / 5 % 2 == 0 ? x : y, kCount, 3);
+        } else {
+          scale(stream, kernels[i], i / 5 % 2 == 0 ? x : y, kCount, 3, static_cast<Word>(round));
+        }
+      }
+      if (round % 10 == 9) {
+        Word count = kCount, factor = 3, plus = 1;
+        CUdeviceptr memory = x;
+        void* parameters[] = {&memory, &count, &factor, &plus};
+        std::printf("refused %d\n", cuLaunchKernel(kernels[part == 1 ? 0 : 1], 0, 1, 1, 32, 1, 1, 0, streams[0],
+                                                   parameters, nullptr) != CUDA_SUCCESS);
+        ++launches;
+      }
+      if (round % 50 == 49) {
+        CUgraph graph = nullptr;
+        CHECK_CU(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
+        for (Word i = 0; i < 20; ++i) {
+          scale(streams[0], kernels[part == 1 ? 0 : 1], x, kCount, 3, i);
+        }
+        CHECK_CU(cuStreamEndCapture(streams[0], &graph));
+        CHECK_CU(cuGraphDestroy(graph));
+      }
+      CHECK_CU(cuStreamSynchronize(streams[0]));
+      CHECK_CU(cuStreamSynchronize(streams[1]));
+    }
+    for (CUstream stream : streams) {
+      CHECK_CU(cuStreamDestroy(stream));
+    }
+    for (CUmodule module : modules) {
+      CHECK_CU(cuModuleUnload(module));
+    }
+  }
+  print("x", x, kCount);
+  print("y", y, kCount);
+  std::printf("launches %ld\n", launches);
   return 0;
 }
 

@@ -129,6 +129,7 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
     result.asleep = number_of(parsed, "asleep");
     result.launches = number_of(parsed, "launches");
     result.cuts = number_of(parsed, "cuts");
+    result.followed = number_of(parsed, "followed");
     result.differences = number_of(parsed, "differences");
   }
   return result;
