@@ -97,9 +97,12 @@ PROGRAM(counted) {
         CHECK_CU(cuStreamEndCapture(streams[0], &graph));
         CHECK_CU(cuGraphDestroy(graph));
       }
-      CHECK_CU(cuStreamSynchronize(streams[0]));
-      CHECK_CU(cuStreamSynchronize(streams[1]));
+      if (round % 7 == 0 || round % 5 == 0) {  // after 12 to 60 launches
+        CHECK_CU(cuStreamSynchronize(streams[0]));
+        CHECK_CU(cuStreamSynchronize(streams[1]));
+      }
     }
+    CHECK_CU(cuCtxSynchronize());
     for (CUstream stream : streams) {
       CHECK_CU(cuStreamDestroy(stream));
     }
@@ -109,6 +112,41 @@ PROGRAM(counted) {
   }
   print("x", x, kCount);
   print("y", y, kCount);
+  std::printf("launches %ld\n", launches);
+  return 0;
+}
+
+/// Launches in no order: of two kernels of many at a time, then of one kernel in four streams.
+PROGRAM(disordered) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  std::uint64_t state = 1;
+  const auto random = [&](std::uint64_t less_than) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33U) % less_than;
+  };
+  std::vector<CUfunction> kernels;
+  for (int i = 0; i < 12; ++i) {
+    CUmodule module = nullptr;
+    kernels.emplace_back();
+    CHECK_CU(cuModuleLoadData(&module, "kernels"));
+    CHECK_CU(cuModuleGetFunction(&kernels.back(), module, "scale"));
+  }
+  long launches = 0;
+  CUstream streams[] = {make_stream(), make_stream(), make_stream(), make_stream()};
+  for (std::size_t one = 0; one < kernels.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) {
+      for (int i = 0; i < 100; ++i, ++launches) {
+        scale(streams[0], kernels[random(2) == 0 ? one : other], x, kCount, 3, 1);
+      }
+      CHECK_CU(cuStreamSynchronize(streams[0]));
+    }
+  }
+  for (int i = 0; i < 1000; ++i, ++launches) {
+    scale(streams[random(4)], kernels[0], x, 0, 3, 1);
+  }
+  CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
   std::printf("launches %ld\n", launches);
   return 0;
 }
