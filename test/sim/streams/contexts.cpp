@@ -27,6 +27,10 @@ Context* make_context(Context* again) {
   static std::uint64_t made_before = 0;
   Context* made = again;
   if (again != nullptr) {
+    state().kept_streams.push_back(again->legacy);
+    for (const auto& [thread, stream] : again->per_thread) {
+      state().kept_streams.push_back(stream);
+    }
     *again = Context{};
   } else {
     made = new Context;

@@ -73,8 +73,10 @@ struct State {
   Context* primary = nullptr;
   int primary_users = 0;
   std::vector<Context*> contexts;
-  /// Never freed: threads may have contexts on their stacks, and events name captures.
+  /// Never freed: threads may have contexts on their stacks, and events name captures. Streams: default ones of
+  /// contexts whose handle came again.
   std::vector<Context*> kept_contexts;
+  std::vector<Stream*> kept_streams;
   std::vector<Capture*> kept_captures;
   Handles<Stream> streams;
   Handles<Event> events;
