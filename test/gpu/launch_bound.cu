@@ -11,7 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--no-sync] [--graph | --compare | "
+    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--no-sync] [--graph | "
+    "--compare | "
     "--delays]\n"
     "             [--iterations N] [--warmup N] [--rounds N]\n"
     "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
