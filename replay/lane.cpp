@@ -17,23 +17,6 @@ using capture::OperationView;
 constinit thread_local Lane* Lane::current __attribute__((tls_model("initial-exec"))) = nullptr;
 constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec"))) = false;
 
-namespace {
-
-// A lane in which nothing pays looks at this many submissions, then sleeps for so many times as many, longer and
-// longer.
-constexpr std::uint64_t kAwake = 4096;
-constexpr std::uint64_t kShortestSleep = 4, kLongestSleep = 64;
-
-/// 0: lanes never sleep.
-std::uint64_t awake_for(const env::Settings& settings) {
-  if (settings.mode != env::Mode::kReplay) {
-    return 0;
-  }
-  return settings.awake != 0 ? settings.awake : settings.gate ? kAwake : 0;
-}
-
-}  // namespace
-
 Lane::Lane(Engine& engine, std::uint64_t number)
     : engine_(engine),
       number_(number),
@@ -51,9 +34,8 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->expectation.possible = settings.mode == env::Mode::kReplay;
   state_->next_timed = kTimedAtFirst;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
-  state_->awake_for = awake_for(settings);
   state_->one_is_too_few = settings.min_graph > 1;
-  state_->sleep_length = kShortestSleep * state_->awake_for;
+  start_awake();
   start_lengths();
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
@@ -164,66 +146,6 @@ void Lane::enter_standstill() noexcept {
     standstill->enter({&state_->queue, 1});
     state_->entered = true;
   }
-}
-
-std::uint64_t Lane::doze() noexcept {
-  State& state = *state_;
-  ++sequence_;
-  state.counters.submissions.add();
-  state.counters.asleep.add();
-  state.bypass = true;
-  state.verdict = Verdict::kIssue;
-  if (--asleep_ == 0) {
-    wake_up();
-  }
-  return sequence_;
-}
-
-void Lane::wake_up() noexcept {
-  State& state = *state_;
-  stay_awake();
-  try {
-    static_cast<void>(state.matcher.cut());  // what comes next does not follow what was seen last
-  } catch (const std::exception& error) {
-    engine_.fail(error.what());
-  }
-}
-
-void Lane::stay_awake() noexcept {
-  State& state = *state_;
-  state.awake_since = sequence_;
-  state.replayed_before = state.counters.replayed.get();
-  state.hopeless_before = state.hopeless();
-  state.taken_over = 0;
-  state.all_replayed_before = engine_.shared().replayed.load(std::memory_order_relaxed);
-}
-
-/// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
-void Lane::consider_sleep() noexcept {
-  State& state = *state_;
-  const std::uint64_t seen = sequence_ - state.awake_since;
-  if (state.awake_for == 0 || seen < state.awake_for || held_count_.load(std::memory_order_relaxed) != 0) {
-    return;
-  }
-  if (state.spans.comparing() && state.spans.submissions() * 2 >= state.awake_for) {
-    return;  // one long span without graphs would be enough for a sleep, before it was measured
-  }
-  if ((state.counters.replayed.get() - state.replayed_before) * 10 >= seen) {
-    state.sleep_length = kShortestSleep * state.awake_for;
-    stay_awake();
-    return;
-  }
-  // What repeats is known and does not pay; or nothing repeats, over more than the history can compare.
-  const std::uint64_t hopeless = state.hopeless() - state.hopeless_before;
-  if (hopeless * 10 < seen * 9 && seen < 4 * static_cast<std::uint64_t>(engine_.settings().history)) {
-    return;
-  }
-  if (others_replay()) {
-    return;
-  }
-  asleep_ = state.sleep_length;
-  state.sleep_length = std::min(state.sleep_length * 2, kLongestSleep * state.awake_for);
-  state.spans.abandon();
 }
 
 Verdict Lane::decide(capture::Token token, bool holdable) {

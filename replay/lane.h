@@ -148,15 +148,18 @@ class alignas(64) Lane {
   [[nodiscard]] capture::OperationView expected() const noexcept {
     return capture::OperationView(expected_.load(std::memory_order_relaxed));
   }
-  /// Fetches what expected() and hold_expected() look at, all at once: where the program did much since the last
-  /// submission, the caches have little of it, and one miss would wait for the other.
-  [[gnu::always_inline]] void fetch_expected() const noexcept {
+  /// The same, and fetches what comparing with it and hold_expected() look at, all at once: where the program did much
+  /// since the last submission, the caches have little of it, and one miss would wait for the other.
+  [[nodiscard, gnu::always_inline]] capture::OperationView fetch_expected() const noexcept {
     constexpr std::size_t kLine = 64;
     const std::byte* const record = expected_.load(std::memory_order_relaxed);
-    __builtin_prefetch(record + kLine);
-    __builtin_prefetch(record + 2 * kLine);
-    __builtin_prefetch(record + 3 * kLine);
-    __builtin_prefetch(&engine_);
+    if (record != nullptr) [[likely]] {
+      __builtin_prefetch(record + kLine);
+      __builtin_prefetch(record + 2 * kLine);
+      __builtin_prefetch(record + 3 * kLine);
+      __builtin_prefetch(&engine_);
+    }
+    return capture::OperationView(record);
   }
   /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles, and
   /// neither promises an event nor waits for anything but its queue. False:
@@ -259,6 +262,7 @@ class alignas(64) Lane {
   void start_lengths() noexcept;
   [[nodiscard]] std::uint32_t longest_chunk() const noexcept;
   void let_graphs_rest(bool rest);
+  void start_awake() noexcept;
   void wake_up() noexcept;
   void stay_awake() noexcept;
   void consider_sleep() noexcept;

@@ -41,8 +41,7 @@ template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
                                                      DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
-  lane.fetch_expected();
-  const capture::OperationView known = lane.expected();
+  const capture::OperationView known = lane.fetch_expected();
   int error = 0;
   if (!known || !is_same_fill(known, fill) ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||

@@ -230,8 +230,7 @@ template <class L>
 [[nodiscard, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
                                                 DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
-  lane.fetch_expected();
-  const capture::OperationView known = lane.expected();
+  const capture::OperationView known = lane.fetch_expected();
   if (!known) {
     return false;  // another thread has flushed
   }
@@ -263,8 +262,7 @@ template <class L, class More>
                                                         DefaultStream by_default, More&& same_more,
                                                         StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
-  lane.fetch_expected();
-  const capture::OperationView known = lane.expected();
+  const capture::OperationView known = lane.fetch_expected();
   if (!known || !same_kernel(launch, known)) {
     return false;
   }
@@ -304,9 +302,9 @@ template <class L, class More>
   return mix(first + launch.shared_bytes * kOdd, second);
 }
 
-/// A launch of which nothing but its token is wanted (observe mode), with nothing more to say and nothing in a buffer:
-/// what submit() does with it, if the thread knows its stream and its kernel from the last time. False: it is
-/// to be submitted as any other.
+/// A launch of which nothing but its token is wanted (observe mode): what submit() does with it, if the thread knows
+/// its stream and its kernel from the last time. Not for launches with `more`, with a buffer, or of a form that is not
+/// held. False: it is to be submitted as any other.
 template <class L, class Issue>
 [[nodiscard, gnu::always_inline]] inline bool only_note(const Launch& launch, typename L::Api::StreamHandle stream,
                                                         StatusOf<L>* status, Issue&& issue) noexcept {

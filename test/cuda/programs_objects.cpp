@@ -7,7 +7,6 @@
 #include <barrier>
 #include <functional>
 #include <thread>
-#include <vector>
 
 #include "test/cuda/program.h"
 
@@ -47,107 +46,6 @@ PROGRAM(reload) {
   }
   print("x", x, kCount);
   print("y", y, kCount);
-  return 0;
-}
-
-/// Launches alone, whose number is printed: more kernels than a thread remembers, two streams in turn, some launches
-/// that are refused, some that are captured and do not count; streams and kernels that come again at other addresses,
-/// or at the same.
-PROGRAM(counted) {
-  const Device gpu;
-  const CUdeviceptr x = filled(kCount, 1);
-  const CUdeviceptr y = filled(kCount, 2);
-  long launches = 0;
-  for (int part = 0; part < 3; ++part) {
-    std::vector<CUmodule> modules(6);
-    std::vector<CUfunction> kernels;
-    for (CUmodule& module : modules) {
-      CHECK_CU(cuModuleLoadData(&module, "kernels"));
-      for (const char* name : {part == 1 ? "scale" : "mix_in", part == 1 ? "mix_in" : "scale"}) {
-        CUfunction function = nullptr;
-        CHECK_CU(cuModuleGetFunction(&function, module, name));
-        kernels.push_back(function);
-      }
-    }
-    CUstream streams[] = {make_stream(), make_stream()};
-    for (int round = 0; round < kRounds; ++round) {
-      for (std::size_t i = 0; i < kernels.size(); ++i, ++launches) {
-        CUstream stream = streams[i / 5 % 2];
-        const bool mixes = (i % 2 == 0) != (part == 1);
-        if (mixes) {
-          mix_in(stream, kernels[i], i / 5 % 2 == 0 ? x : y, i / 5 % 2 == 0 ? x : y, kCount, 3);
-        } else {
-          scale(stream, kernels[i], i / 5 % 2 == 0 ? x : y, kCount, 3, static_cast<Word>(round));
-        }
-      }
-      if (round % 10 == 9) {
-        Word count = kCount, factor = 3, plus = 1;
-        CUdeviceptr memory = x;
-        void* parameters[] = {&memory, &count, &factor, &plus};
-        std::printf("refused %d\n", cuLaunchKernel(kernels[part == 1 ? 0 : 1], 0, 1, 1, 32, 1, 1, 0, streams[0],
-                                                   parameters, nullptr) != CUDA_SUCCESS);
-        ++launches;
-      }
-      if (round % 50 == 49) {
-        CUgraph graph = nullptr;
-        CHECK_CU(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
-        for (Word i = 0; i < 20; ++i) {
-          scale(streams[0], kernels[part == 1 ? 0 : 1], x, kCount, 3, i);
-        }
-        CHECK_CU(cuStreamEndCapture(streams[0], &graph));
-        CHECK_CU(cuGraphDestroy(graph));
-      }
-      if (round % 7 == 0 || round % 5 == 0) {  // after 12 to 60 launches
-        CHECK_CU(cuStreamSynchronize(streams[0]));
-        CHECK_CU(cuStreamSynchronize(streams[1]));
-      }
-    }
-    CHECK_CU(cuCtxSynchronize());
-    for (CUstream stream : streams) {
-      CHECK_CU(cuStreamDestroy(stream));
-    }
-    for (CUmodule module : modules) {
-      CHECK_CU(cuModuleUnload(module));
-    }
-  }
-  print("x", x, kCount);
-  print("y", y, kCount);
-  std::printf("launches %ld\n", launches);
-  return 0;
-}
-
-/// Launches in no order: of two kernels of many at a time, then of one kernel in four streams.
-PROGRAM(disordered) {
-  const Device gpu;
-  const CUdeviceptr x = filled(kCount, 1);
-  std::uint64_t state = 1;
-  const auto random = [&](std::uint64_t less_than) {
-    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (state >> 33U) % less_than;
-  };
-  std::vector<CUfunction> kernels;
-  for (int i = 0; i < 12; ++i) {
-    CUmodule module = nullptr;
-    kernels.emplace_back();
-    CHECK_CU(cuModuleLoadData(&module, "kernels"));
-    CHECK_CU(cuModuleGetFunction(&kernels.back(), module, "scale"));
-  }
-  long launches = 0;
-  CUstream streams[] = {make_stream(), make_stream(), make_stream(), make_stream()};
-  for (std::size_t one = 0; one < kernels.size(); ++one) {
-    for (std::size_t other = 0; other < one; ++other) {
-      for (int i = 0; i < 100; ++i, ++launches) {
-        scale(streams[0], kernels[random(2) == 0 ? one : other], x, kCount, 3, 1);
-      }
-      CHECK_CU(cuStreamSynchronize(streams[0]));
-    }
-  }
-  for (int i = 0; i < 1000; ++i, ++launches) {
-    scale(streams[random(4)], kernels[0], x, 0, 3, 1);
-  }
-  CHECK_CU(cuCtxSynchronize());
-  print("x", x, kCount);
-  std::printf("launches %ld\n", launches);
   return 0;
 }
 

@@ -11,10 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--no-sync] [--graph | "
-    "--compare | "
-    "--delays]\n"
-    "             [--iterations N] [--warmup N] [--rounds N]\n"
+    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--no-sync]\n"
+    "             [--graph | --compare | --delays] [--iterations N] [--warmup N] [--rounds N]\n"
     "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
     "  --scalar N    N kernels, one scalar changes with every launch\n"
     "  --ops3        memset, kernel, copy of 8 bytes to the host\n"

@@ -21,23 +21,23 @@ Variables extensions(const char* names) {
   return {{"SIM_ZE_EXTENSIONS", names}};
 }
 
-/// How often a run of `program` under the layer calls a function of the driver. Lists are built in the background, so
-/// that on a busy machine a short program may end before many are used: it runs again, a few times at most, until there
-/// are `least` calls. A run that is wrong in itself fails the test.
+/// How often a run of `program` under the layer calls a function of the driver; tried again until it is `least` times.
 long calls_of(const std::string& function, const std::string& program, Variables more, long least = 0) {
-  constexpr int kTries = 30;
   const std::string log = child::scratch("calls.log");
   more["SIM_LOG"] = log;
   long count = 0;
-  for (int i = 0; i == 0 || (i < kTries && count < least); ++i) {
-    std::filesystem::remove(log);
-    check_clean(run({program}, "replay", 1, more));
-    std::ifstream lines(log);
-    count = 0;
-    for (std::string line; std::getline(lines, line);) {
-      count += line.rfind(function, 0) == 0 ? 1 : 0;
-    }
-  }
+  child::run_until([&](const Result& /*checked*/) { return count >= least; },
+                   [&] {
+                     std::filesystem::remove(log);
+                     const Result result = run({program}, "replay", 1, more);
+                     check_clean(result);
+                     std::ifstream lines(log);
+                     count = 0;
+                     for (std::string line; std::getline(lines, line);) {
+                       count += line.rfind(function, 0) == 0 ? 1 : 0;
+                     }
+                     return result;
+                   });
   return count;
 }
 

@@ -54,18 +54,22 @@ long number_of(const nlohmann::json& report, const char* name) {
 
 }  // namespace
 
-Result run_until_replayed(long least, const std::string& output, const std::function<Result()>& run) {
+Result run_until(const std::function<bool(const Result&)>& enough, const std::function<Result()>& run) {
   constexpr int kTries = 30;  // where a program frees memory all the time, two in five runs get no graph in time
+  Result result = run();
+  for (int i = 1; i < kTries && !enough(result); ++i) {
+    result = run();
+  }
+  return result;
+}
+
+Result run_until_replayed(long least, const std::string& output, const std::function<Result()>& run) {
   const auto clean = [&](const Result& result) {
     return result.exit_code == 0 && result.output == output && result.differences == 0 &&
            result.errors.find("violation") == std::string::npos &&
            result.errors.find("[refrain] error") == std::string::npos;
   };
-  Result result = run();
-  for (int i = 1; i < kTries && clean(result) && result.replayed < least; ++i) {
-    result = run();
-  }
-  return result;
+  return run_until([&](const Result& result) { return !clean(result) || result.replayed >= least; }, run);
 }
 
 std::string scratch(const std::string& name) {

@@ -21,9 +21,13 @@ struct Result {
 Result run(std::vector<std::string> command, std::vector<std::string> environment, double seconds);
 
 /// Graphs are built in the background, so that on a busy machine a short program may end before one is used: calls
-/// `run` until `least` operations were replayed, a few times at most, and returns the last result. A result that is
+/// `run` until its result is `enough`, a few times at most, and returns the last one. (What is wrong in itself is to be
+/// enough, or told at once: trying again must hide nothing.)
+Result run_until(const std::function<bool(const Result&)>& enough, const std::function<Result()>& run);
+
+/// The same until `least` operations were replayed. A result that is
 /// wrong in itself (another output than `output`, an exit code, a violation, an error of Refrain's, a difference found
-/// by verify) is returned at once: trying again hides nothing.
+/// by verify) is returned at once.
 Result run_until_replayed(long least, const std::string& output, const std::function<Result()>& run);
 
 /// A file name in a folder of this process, removed at its end.

@@ -1,0 +1,115 @@
+// Launches that are counted, and recognised if they repeat and only then, whatever way the layer takes with each.
+
+#include <cstdint>
+#include <vector>
+
+#include "test/cuda/program.h"
+
+using namespace program;
+
+namespace {
+constexpr Word kCount = 32;
+constexpr int kRounds = 200;
+}  // namespace
+
+/// Launches alone, whose number is printed: more kernels than a thread remembers, two streams in turn, some launches
+/// that are refused, some that are captured and do not count; streams and kernels that come again at other addresses,
+/// or at the same.
+PROGRAM(counted) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  long launches = 0;
+  for (int part = 0; part < 3; ++part) {
+    const std::size_t scales = part == 1 ? 0 : 1;  // every other kernel, from this one on
+    std::vector<CUmodule> modules(6);
+    std::vector<CUfunction> kernels;
+    for (CUmodule& module : modules) {
+      CHECK_CU(cuModuleLoadData(&module, "kernels"));
+      for (const char* name : {scales == 0 ? "scale" : "mix_in", scales == 0 ? "mix_in" : "scale"}) {
+        CUfunction function = nullptr;
+        CHECK_CU(cuModuleGetFunction(&function, module, name));
+        kernels.push_back(function);
+      }
+    }
+    CUstream streams[] = {make_stream(), make_stream()};
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < kernels.size(); ++i, ++launches) {
+        const bool side = i / 5 % 2 != 0;
+        const CUdeviceptr own = side ? y : x;
+        if (i % 2 == scales) {
+          scale(streams[side], kernels[i], own, kCount, 3, static_cast<Word>(round));
+        } else {
+          mix_in(streams[side], kernels[i], own, own, kCount, 3);
+        }
+      }
+      if (round % 10 == 9) {
+        Word count = kCount, factor = 3, plus = 1;
+        CUdeviceptr memory = x;
+        void* parameters[] = {&memory, &count, &factor, &plus};
+        std::printf("refused %d\n", cuLaunchKernel(kernels[scales], 0, 1, 1, 32, 1, 1, 0, streams[0], parameters,
+                                                   nullptr) != CUDA_SUCCESS);
+        ++launches;
+      }
+      if (round % 50 == 49) {
+        CUgraph graph = nullptr;
+        CHECK_CU(cuStreamBeginCapture(streams[0], CU_STREAM_CAPTURE_MODE_RELAXED));
+        for (Word i = 0; i < 20; ++i) {
+          scale(streams[0], kernels[scales], x, kCount, 3, i);
+        }
+        CHECK_CU(cuStreamEndCapture(streams[0], &graph));
+        CHECK_CU(cuGraphDestroy(graph));
+      }
+      if (round % 7 == 0 || round % 5 == 0) {  // after 12 to 60 launches
+        CHECK_CU(cuStreamSynchronize(streams[0]));
+        CHECK_CU(cuStreamSynchronize(streams[1]));
+      }
+    }
+    CHECK_CU(cuCtxSynchronize());
+    for (CUstream stream : streams) {
+      CHECK_CU(cuStreamDestroy(stream));
+    }
+    for (CUmodule module : modules) {
+      CHECK_CU(cuModuleUnload(module));
+    }
+  }
+  print("x", x, kCount);
+  print("y", y, kCount);
+  std::printf("launches %ld\n", launches);
+  return 0;
+}
+
+/// Launches in no order: of two kernels of many at a time, then of one kernel in four streams.
+PROGRAM(disordered) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  std::uint64_t state = 1;
+  const auto random = [&](std::uint64_t less_than) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (state >> 33U) % less_than;
+  };
+  std::vector<CUfunction> kernels;
+  for (int i = 0; i < 12; ++i) {
+    CUmodule module = nullptr;
+    kernels.emplace_back();
+    CHECK_CU(cuModuleLoadData(&module, "kernels"));
+    CHECK_CU(cuModuleGetFunction(&kernels.back(), module, "scale"));
+  }
+  long launches = 0;
+  CUstream streams[] = {make_stream(), make_stream(), make_stream(), make_stream()};
+  for (std::size_t one = 0; one < kernels.size(); ++one) {
+    for (std::size_t other = 0; other < one; ++other) {
+      for (int i = 0; i < 100; ++i, ++launches) {
+        scale(streams[0], kernels[random(2) == 0 ? one : other], x, kCount, 3, 1);
+      }
+      CHECK_CU(cuStreamSynchronize(streams[0]));
+    }
+  }
+  for (int i = 0; i < 1000; ++i, ++launches) {
+    scale(streams[random(4)], kernels[0], x, 0, 3, 1);
+  }
+  CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
+  std::printf("launches %ld\n", launches);
+  return 0;
+}
