@@ -10,7 +10,7 @@ Detector::Detector(const History& history)
       shift_(64 - static_cast<int>(std::bit_width(history.capacity()))),
       index_(std::size_t{1} << static_cast<unsigned>(std::bit_width(history.capacity()))) {}
 
-void Detector::look_up(std::uint32_t entry, std::uint32_t tag, std::uint64_t newest) noexcept {
+[[gnu::hot]] void Detector::look_up(std::uint32_t entry, std::uint32_t tag, std::uint64_t newest) noexcept {
   if (((entry ^ tag) & kTagMask) != 0 || newest < History::kGram) {
     return;
   }

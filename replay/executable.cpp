@@ -270,7 +270,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
   }
 }
 
-bool Executable::available() const noexcept {
+[[gnu::hot]] bool Executable::available() const noexcept {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
     return part.buffer == nullptr || ((part.simultaneous || !part.buffer->busy()) && part.buffer->ready());
   });
@@ -354,7 +354,7 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
   return first_error;
 }
 
-int Executable::launch_plain(const SubmitContext& context, bool* failed) {
+[[gnu::hot]] int Executable::launch_plain(const SubmitContext& context, bool* failed) {
   const Part& first = parts_.front();
   const bool is_one_call = parts_.size() == 1 && first.buffer != nullptr && !first.flushes;
   *failed = is_one_call && !first.buffer->enqueue({}, nullptr).ok();

@@ -72,7 +72,7 @@ Follower::Follower(const MatcherOptions& options)
   ways_.fill({{options_.chunk_first, options_.chunk_growth, options_.chunk_cap, options_.chunk_last}, 0});
 }
 
-void Follower::cut(Token identity, Cut kind, bool operation) {
+[[gnu::hot]] void Follower::cut(Token identity, Cut kind, bool operation) {
   background();
   const Token value = capture::mix(identity, kCutSalt);
   ++stats_.cuts;
@@ -105,7 +105,7 @@ void Follower::set_detecting(bool on) noexcept {
   detector_.forget();
 }
 
-void Follower::detected(Detector::Step step) {
+[[gnu::hot]] void Follower::detected(Detector::Step step) {
   if (step.ended >= Detector::kSignificant && cursor_.track == nullptr) {
     match_ended(step.ended);
   }
@@ -116,7 +116,7 @@ void Follower::detected(Detector::Step step) {
 
 // --- The cursor ---
 
-void Follower::accept(bool cut) {
+[[gnu::hot]] void Follower::accept(bool cut) {
   if (cut) {
     ++cursor_.offset;
     cursor_.wrap();

@@ -281,7 +281,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   return result;
 }
 
-GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
+[[gnu::hot]] GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
                                                      std::span<const OperationView> operations, std::uint64_t hold_ns,
                                                      bool proven, std::uint64_t since_ns) {
   const std::lock_guard guard(mutex_);
@@ -299,7 +299,7 @@ GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& contex
 
 /// With the lock held, once an instance has the right arguments and can be launched. `operations`: see
 /// launch_expected().
-void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations, const Chosen& chosen,
+[[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations, const Chosen& chosen,
                         LaunchResult* result) {
   Executable& executable = variants_[chosen.index];
   const std::uint64_t start = chosen.stands_for != 0 ? now_ns() : chosen.since_ns;

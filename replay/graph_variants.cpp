@@ -79,7 +79,7 @@ const ArgumentHashes& GraphVariants::changed(std::size_t index, std::span<const 
   return asked_;
 }
 
-void GraphVariants::launched(std::size_t index, std::uint64_t now) noexcept {
+[[gnu::hot]] void GraphVariants::launched(std::size_t index, std::uint64_t now) noexcept {
   variants_[index].last_used = now;
   variants_[index].last_launch = ++launches_;
   if (launched_ != kNone) {

@@ -17,7 +17,7 @@ void back_off(Slot& slot) noexcept {
 
 }  // namespace
 
-void HeldWindow::completed(const Track& track) noexcept {
+[[gnu::hot]] void HeldWindow::completed(const Track& track) noexcept {
   slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, kBackoffRelief) - kBackoffRelief);
   slot_ = nullptr;
   chunks_.prefetch(track.spots[range_.end == track.length ? 0 : range_.end].head);
@@ -27,7 +27,7 @@ void HeldWindow::completed(const Track& track) noexcept {
 }
 
 /// The same choice as enter() makes, where it is an easy one.
-Holding HeldWindow::next(const Place& cursor) noexcept {
+[[gnu::hot]] Holding HeldWindow::next(const Place& cursor) noexcept {
   Track& track = *cursor.track;
   std::uint32_t offset = cursor.offset, limit = std::min(growth_limit_, options_.chunk_cap);
   if (ahead_.known) {
@@ -57,7 +57,7 @@ Holding HeldWindow::next(const Place& cursor) noexcept {
   return {slot->id, 0, range.length()};
 }
 
-void HeldWindow::follow(const Place& cursor) noexcept {
+[[gnu::hot]] void HeldWindow::follow(const Place& cursor) noexcept {
   const bool last = cursor.offset == range_.end;
   if (reported_) {
     following_ = {chunk_, cursor.offset - range_.start - 1, last, mode_};
@@ -68,7 +68,7 @@ void HeldWindow::follow(const Place& cursor) noexcept {
 }
 
 /// Chooses the chunk that starts at the cursor, if any.
-void HeldWindow::enter(const Place& cursor) {
+[[gnu::hot]] void HeldWindow::enter(const Place& cursor) {
   Track& track = *cursor.track;
   if (cursor.offset >= track.planned) {
     return;
@@ -112,7 +112,7 @@ void HeldWindow::enter(const Place& cursor) {
   }
 }
 
-bool HeldWindow::can_hold(Track& track, Range part, Range whole) {
+[[gnu::hot]] bool HeldWindow::can_hold(Track& track, Range part, Range whole) {
   if (part == whole || part.length() < options_.min_chunk) {
     return false;
   }

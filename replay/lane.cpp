@@ -52,7 +52,7 @@ Lane::~Lane() {
   }
 }
 
-void Lane::look_at_unseen() noexcept {
+[[gnu::hot]] void Lane::look_at_unseen() noexcept {
   State& state = *state_;
   const std::uint32_t count = std::exchange(unseen_count_, 0);
   if (count == 0 || !engine_.active()) {
@@ -74,7 +74,7 @@ void Lane::look_at_unseen() noexcept {
   }
 }
 
-[[gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
+[[gnu::hot, gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
   if (state_->replaying && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
     take_over(*submission.queue);
   }
@@ -148,7 +148,7 @@ void Lane::enter_standstill() noexcept {
   }
 }
 
-Verdict Lane::decide(capture::Token token, bool holdable) {
+[[gnu::hot]] Verdict Lane::decide(capture::Token token, bool holdable) {
   State& state = *state_;
   const auto actions = state.matcher.feed(token, holdable);
   const std::size_t older = state.held_offsets.size() - state.held_head;
@@ -213,7 +213,7 @@ void Lane::abandon() noexcept {
   state.verdict = Verdict::kIssue;
 }
 
-Verdict Lane::follow() {
+[[gnu::hot]] Verdict Lane::follow() {
   State& state = *state_;
   wants_time_ = state.first_of_stretch || (sequence_ & 7U) == 0;
   const Following& following = state.matcher.following();
@@ -235,7 +235,7 @@ Verdict Lane::follow() {
   return state.stream != nullptr ? Verdict::kDescribeAndIssue : Verdict::kIssue;
 }
 
-bool Lane::begin_hold() {
+[[gnu::hot]] bool Lane::begin_hold() {
   State& state = *state_;
   if (!state.locked_by_owner) {
     mutex_.lock();
@@ -252,7 +252,7 @@ bool Lane::begin_hold() {
   return true;
 }
 
-capture::OperationWriter Lane::writer() noexcept {
+[[gnu::hot]] capture::OperationWriter Lane::writer() noexcept {
   State& state = *state_;
   if (state.verdict == Verdict::kHold) {
     state.newest_offset = state.held_bytes.size();
@@ -262,7 +262,7 @@ capture::OperationWriter Lane::writer() noexcept {
   return capture::OperationWriter(state.scratch);
 }
 
-[[gnu::flatten]] int Lane::hold() noexcept {
+[[gnu::hot, gnu::flatten]] int Lane::hold() noexcept {
   State& state = *state_;
   int error = 0;
   try {
@@ -294,7 +294,7 @@ capture::OperationWriter Lane::writer() noexcept {
   return error;
 }
 
-void Lane::stamp(std::byte* record) noexcept {
+[[gnu::hot]] void Lane::stamp(std::byte* record) noexcept {
   auto& header = *reinterpret_cast<capture::OperationHeader*>(record);
   header.sequence = sequence_;
   // Of held operations only the oldest one's time counts (for the hold limit), and a little too old does no harm.
@@ -309,7 +309,7 @@ void Lane::stamp(std::byte* record) noexcept {
   header.queue_handle = state_->queue->info.handle;
 }
 
-int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
+[[gnu::hot]] int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
   State& state = *state_;
   look_at_unseen();
   if (state.entered) {
@@ -339,7 +339,7 @@ int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
   return status != 0 ? status : held_error;
 }
 
-int Lane::host_call(const EntryPoint& entry_point) noexcept {
+[[gnu::hot]] int Lane::host_call(const EntryPoint& entry_point) noexcept {
   State& state = *state_;
   look_at_unseen();
   if (inside_lane || !engine_.active() || !state.stretch_open) {
@@ -377,7 +377,7 @@ int Lane::host_call(const EntryPoint& entry_point) noexcept {
   return error;
 }
 
-void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
+[[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
   State& state = *state_;
   if (inside_lane || !waited || asleep_ != 0 || !engine_.active()) {
     return;

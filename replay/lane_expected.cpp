@@ -26,7 +26,7 @@ constexpr std::size_t kLine = 64, kFetched = 4;
 
 }  // namespace
 
-bool Lane::hold_expected(int* error, const Change* change) noexcept {
+[[gnu::hot]] bool Lane::hold_expected(int* error, const Change* change) noexcept {
   // Only this thread begins to hold something here; others may end it.
   const std::uint32_t held = held_count_.load(std::memory_order_relaxed);
   // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
@@ -67,7 +67,7 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
 
 /// With the lock held, before a submission is noted that has other values, or while nothing is held. False if it has to
 /// be looked at.
-[[gnu::noinline]] bool Lane::begin_expected(const Change* change) noexcept {
+[[gnu::hot, gnu::noinline]] bool Lane::begin_expected(const Change* change) noexcept {
   const std::byte* const record = expected_.load(std::memory_order_relaxed);
   if (change != nullptr && !note_change(*change, record, OperationView(record).header().size)) {
     return false;
@@ -81,7 +81,7 @@ bool Lane::hold_expected(int* error, const Change* change) noexcept {
 }
 
 /// With the lock held, while nothing is held: the first one of a chunk has come. False if it has to be looked at.
-bool Lane::hold_queues() noexcept {
+[[gnu::hot]] bool Lane::hold_queues() noexcept {
   State& state = *state_;
   const auto& queues = state.expectation.queues;
   // While nothing was held here, other threads did not have to tell this one what they did: another one's work may be
@@ -113,7 +113,7 @@ bool Lane::hold_queues() noexcept {
 }
 
 /// A submission that is timed in some way, or the one behind it. Returns when it began; 0 if that does not matter.
-[[gnu::noinline]] std::uint64_t Lane::attend() noexcept {
+[[gnu::hot, gnu::noinline]] std::uint64_t Lane::attend() noexcept {
   State& state = *state_;
   state.came_back();
   if (state.left_ns != 0) {
@@ -122,7 +122,7 @@ bool Lane::hold_queues() noexcept {
   return sequence_ < state.next_timed ? 0 : start_timing();
 }
 
-[[gnu::noinline]] void Lane::attended(std::uint64_t started_ns) noexcept {
+[[gnu::hot, gnu::noinline]] void Lane::attended(std::uint64_t started_ns) noexcept {
   State& state = *state_;
   if (started_ns != 0) {
     note_hold_time(started_ns);
@@ -137,7 +137,7 @@ std::uint64_t Lane::next_attention() const noexcept {
 }
 
 /// With the lock held. False if there is no memory.
-[[gnu::noinline]] bool Lane::note_change(const Change& change, const std::byte* record, std::size_t size) noexcept {
+[[gnu::hot, gnu::noinline]] bool Lane::note_change(const Change& change, const std::byte* record, std::size_t size) noexcept {
   Expectation& expectation = state_->expectation;
   const std::size_t offset = expectation.changed_bytes.size();
   try {
@@ -153,7 +153,7 @@ std::uint64_t Lane::next_attention() const noexcept {
   return true;
 }
 
-void Lane::surprised() noexcept {
+[[gnu::hot]] void Lane::surprised() noexcept {
   Expectation& expectation = state_->expectation;
   if (!expectation.met && noted_ == 0) {
     expectation.disappointments = std::min(expectation.disappointments + 1, kMostDisappointments);
@@ -162,7 +162,7 @@ void Lane::surprised() noexcept {
 }
 
 /// With the lock held: finds out what will come, if that is possible.
-[[gnu::noinline]] void Lane::expect() noexcept {
+[[gnu::hot, gnu::noinline]] void Lane::expect() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   if (expectation.pause != 0) {
@@ -179,7 +179,7 @@ void Lane::surprised() noexcept {
 
 /// At the end of a stretch, when nothing is held: finds out whether the next one begins with a chunk. Before the
 /// program waits, when there is time.
-void Lane::expect_first() noexcept {
+[[gnu::hot]] void Lane::expect_first() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   if (!expectation.possible || expectation.queues.empty() || expectation.pause != 0 || asleep_ != 0 ||
@@ -203,7 +203,7 @@ void Lane::expect_nothing() noexcept {
 
 /// With the lock held, when a chunk was launched that the matcher has not been told of: finds out whether another one
 /// will follow. False if that is not known.
-bool Lane::expect_next() noexcept {
+[[gnu::hot]] bool Lane::expect_next() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   if (expectation.behind >= kMostBehind) {
@@ -213,7 +213,7 @@ bool Lane::expect_next() noexcept {
   return next.chunk != kNoChunk && expect_rest(next, expectation.queues);
 }
 
-bool Lane::has_room(const Room& room) const noexcept {
+[[gnu::hot]] bool Lane::has_room(const Room& room) const noexcept {
   const State& state = *state_;
   const Expectation& expectation = state.expectation;
   return state.held_bytes.capacity() - state.held_bytes.size() >= room.bytes &&
@@ -238,7 +238,7 @@ bool Lane::has_room(const Room& room) const noexcept {
 }
 
 /// With the lock held, or while nothing is held: expects what is missing of the chunk, if all of it is in these queues.
-bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
+[[gnu::hot]] bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   if (holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
@@ -280,7 +280,7 @@ bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queue
 
 /// Nothing is expected any more, the matcher is told what was launched, and what was noted is held like everything
 /// else. With the lock held, by any thread if something is held, else by the lane's own.
-void Lane::catch_up() noexcept {
+[[gnu::hot]] void Lane::catch_up() noexcept {
   if (expected_.load(std::memory_order_relaxed) == nullptr) {
     return;
   }
@@ -314,7 +314,7 @@ void Lane::catch_up() noexcept {
 }
 
 /// What is to be done about these was done when they were launched.
-void Lane::look_at_launched() {
+[[gnu::hot]] void Lane::look_at_launched() {
   State& state = *state_;
   if (state.expectation.launched.empty()) {
     return;
@@ -330,7 +330,7 @@ void Lane::look_at_launched() {
   state.matcher.forget_held();  // it may have learnt something on the way that divides them otherwise
 }
 
-void Lane::look_at_noted(std::uint32_t count) {
+[[gnu::hot]] void Lane::look_at_noted(std::uint32_t count) {
   State& state = *state_;
   state.counters.submissions.add(count);
   state.counters.expected.add(count);
@@ -354,7 +354,7 @@ void Lane::look_at_noted(std::uint32_t count) {
 /// first `older` are held, and the others were noted. They are left empty where none promises or waits for anything:
 /// then the instance has all that is needed, and a chunk that is only noted is not looked at once more. False if
 /// something is not what was expected.
-bool Lane::view_expected(std::size_t older) {
+[[gnu::hot]] bool Lane::view_expected(std::size_t older) {
   State& state = *state_;
   const Occurrence& occurrence = *state.expectation.occurrence;
   bool plain = true;
@@ -379,7 +379,7 @@ bool Lane::view_expected(std::size_t older) {
 
 /// With the lock held, when the last one of a chunk has come. If all of them are what was expected, they are launched
 /// at once, and looked at later. False: they are to be looked at first.
-bool Lane::launch_expected() noexcept {
+[[gnu::hot]] bool Lane::launch_expected() noexcept {
   State& state = *state_;
   Expectation& expectation = state.expectation;
   const Occurrence& occurrence = *expectation.occurrence;

@@ -30,7 +30,7 @@ void Lane::issue_all_held() {
   publish();
 }
 
-int Lane::apply(const Action& action) {
+[[gnu::hot]] int Lane::apply(const Action& action) {
   State& state = *state_;
   const Inside guard;
   SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
@@ -57,7 +57,7 @@ int Lane::apply(const Action& action) {
   return error;
 }
 
-int Lane::launch(const SubmitContext& context, const Action& action, bool* launched) {
+[[gnu::hot]] int Lane::launch(const SubmitContext& context, const Action& action, bool* launched) {
   State& state = *state_;
   const std::shared_ptr<GraphEntry>& entry = entry_of(action.chunk);
   if (entry == nullptr) {
@@ -77,7 +77,7 @@ int Lane::launch(const SubmitContext& context, const Action& action, bool* launc
   return result.error;
 }
 
-void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns, std::uint64_t saved_ns) {
+[[gnu::hot]] void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns, std::uint64_t saved_ns) {
   State& state = *state_;
   state.counters.replayed.add(entry->size());
   state.counters.launches.add();
@@ -145,7 +145,7 @@ const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const
   return state_->queue->info;
 }
 
-void Lane::popped(std::uint32_t count) {
+[[gnu::hot]] void Lane::popped(std::uint32_t count) {
   State& state = *state_;
   state.held_head += count;
   const std::size_t left = state.held_offsets.size() - state.held_head;
@@ -170,7 +170,7 @@ void Lane::popped(std::uint32_t count) {
 
 /// Ends every change of what is held. When nothing is left, the store to held_count_ is the last thing
 /// done here: from then on the owner works without the lock.
-void Lane::publish() {
+[[gnu::hot]] void Lane::publish() {
   State& state = *state_;
   const std::size_t left = state.held_offsets.size() - state.held_head;
   const bool held_before = held_count_.load(std::memory_order_relaxed) != 0;
@@ -199,7 +199,7 @@ void Lane::publish() {
 }
 
 /// The first ones of what is held from now on.
-void Lane::begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint32_t count) noexcept {
+[[gnu::hot]] void Lane::begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint32_t count) noexcept {
   first_held_.store(first, std::memory_order_relaxed);
   state_->held_since_ns.store(since_ns, std::memory_order_relaxed);
   engine_.held_lanes_.fetch_add(1, std::memory_order_seq_cst);
@@ -208,14 +208,14 @@ void Lane::begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint3
   engine_.shared().watchdog.arm();
 }
 
-void Lane::release_queues() noexcept {
+[[gnu::hot]] void Lane::release_queues() noexcept {
   for (QueueSlot* queue : state_->held_queues) {
     queue->holder.store(nullptr, std::memory_order_release);
   }
   state_->held_queues.clear();
 }
 
-void Lane::note_error(int error) noexcept {
+[[gnu::hot]] void Lane::note_error(int error) noexcept {
   if (state_->flush_error == 0) {
     state_->flush_error = error;
   }

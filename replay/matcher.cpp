@@ -12,7 +12,7 @@ struct Matcher::Implementation {
 Matcher::Matcher(const MatcherOptions& options) : impl_(std::make_unique<Implementation>(options)) {}
 Matcher::~Matcher() = default;
 
-[[gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable) {
+[[gnu::hot, gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable) {
   if (holdable) {
     impl_->follower.feed(token);
   } else {
@@ -21,7 +21,7 @@ Matcher::~Matcher() = default;
   return impl_->follower.window().actions();
 }
 
-std::span<const Action> Matcher::cut(Token identity, bool waits) {
+[[gnu::hot]] std::span<const Action> Matcher::cut(Token identity, bool waits) {
   impl_->follower.cut(identity, waits ? Cut::kWait : Cut::kQuiet, false);
   return impl_->follower.window().actions();
 }
@@ -31,19 +31,19 @@ std::span<const Action> Matcher::expire() {
   return impl_->follower.window().actions();
 }
 
-const Following& Matcher::following() const noexcept {
+[[gnu::hot]] const Following& Matcher::following() const noexcept {
   return impl_->follower.window().following();
 }
 std::uint32_t Matcher::held() const noexcept {
   return impl_->follower.window().held();
 }
-Holding Matcher::holding() const noexcept {
+[[gnu::hot]] Holding Matcher::holding() const noexcept {
   return impl_->follower.window().holding();
 }
-Holding Matcher::next_chunk() noexcept {
+[[gnu::hot]] Holding Matcher::next_chunk() noexcept {
   return impl_->follower.next_chunk();
 }
-void Matcher::forget_held() noexcept {
+[[gnu::hot]] void Matcher::forget_held() noexcept {
   impl_->follower.forget_held();
 }
 void Matcher::set_initial_mode(ChunkMode mode) noexcept {

@@ -53,7 +53,7 @@ bool better(std::uint64_t a, std::uint64_t b) noexcept {
 }
 }  // namespace
 
-void SpanGate::launched(const std::shared_ptr<GraphEntry>& entry) {
+[[gnu::hot]] void SpanGate::launched(const std::shared_ptr<GraphEntry>& entry) {
   in_graphs_ += entry->size();
   if (enabled_ && !turn_.settled && std::find(launched_.begin(), launched_.end(), entry) == launched_.end()) {
     launched_.push_back(entry);

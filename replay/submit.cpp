@@ -18,7 +18,7 @@ backends::Event WindowEvents::find(std::uint64_t sequence) const noexcept {
   return backends::kNoEvent;
 }
 
-void WindowEvents::clear(backends::Backend& backend) noexcept {
+[[gnu::hot]] void WindowEvents::clear(backends::Backend& backend) noexcept {
   for (const auto& [sequence, event] : events_) {
     backend.release_event(event);
   }

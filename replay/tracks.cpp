@@ -27,7 +27,7 @@ Range left_part(Range range, std::uint32_t unit) noexcept {
   return {range.start, range.start + std::bit_ceil(length) / 2};
 }
 
-Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint32_t unit) noexcept {
+[[gnu::hot]] Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint32_t unit) noexcept {
   while (range.start != start || range.end > end) {
     const Range left = left_part(range, unit);
     if (start < left.end) {
@@ -435,7 +435,7 @@ void TrackStore::divide(Track& track, std::uint32_t offset) {
   set_main(track, {offset, main.end});
 }
 
-std::uint32_t* TrackStore::slot_link(Track& track, Range range) noexcept {
+[[gnu::hot]] std::uint32_t* TrackStore::slot_link(Track& track, Range range) noexcept {
   // Longest first: that is the one that is asked for most.
   std::uint32_t* link = &track.spots[range.start].head;
   while (*link != kNone && chunks_.slot(*link).length > range.length()) {
@@ -444,12 +444,12 @@ std::uint32_t* TrackStore::slot_link(Track& track, Range range) noexcept {
   return link;
 }
 
-Slot* TrackStore::find_slot(Track& track, Range range) noexcept {
+[[gnu::hot]] Slot* TrackStore::find_slot(Track& track, Range range) noexcept {
   const std::uint32_t index = *slot_link(track, range);
   return index != kNone && chunks_.slot(index).length == range.length() ? &chunks_.slot(index) : nullptr;
 }
 
-Slot* TrackStore::slot(Track& track, Range range) {
+[[gnu::hot]] Slot* TrackStore::slot(Track& track, Range range) {
   std::uint32_t* const link = slot_link(track, range);
   if (*link != kNone && chunks_.slot(*link).length == range.length()) {
     return &chunks_.slot(*link);

@@ -106,7 +106,7 @@ CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstre
   }
 }
 
-ContextScope::ContextScope(const CudaDriver& driver, CUcontext context) noexcept : driver_(driver) {
+[[gnu::hot]] ContextScope::ContextScope(const CudaDriver& driver, CUcontext context) noexcept : driver_(driver) {
   CUcontext current = nullptr;
   if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) {
     return;
@@ -115,7 +115,7 @@ ContextScope::ContextScope(const CudaDriver& driver, CUcontext context) noexcept
   pushed_ = status_ == CUDA_SUCCESS;
 }
 
-ContextScope::~ContextScope() {
+[[gnu::hot]] ContextScope::~ContextScope() {
   if (pushed_) {
     CUcontext popped = nullptr;
     driver_.cuCtxPopCurrent_v2(&popped);

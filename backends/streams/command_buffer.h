@@ -286,7 +286,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
 /// The graph is launched at home, or on the stream that all others are linked to: at home it would have to wait for an
 /// event then where nothing needs to be waited for.
 template <class Api>
-void StreamCommandBuffer<Api>::choose_main() noexcept {
+[[gnu::hot]] void StreamCommandBuffer<Api>::choose_main() noexcept {
   if (others_.empty()) {
     return;
   }
@@ -301,7 +301,7 @@ void StreamCommandBuffer<Api>::choose_main() noexcept {
 }
 
 template <class Api>
-bool StreamCommandBuffer<Api>::ready() noexcept {
+[[gnu::hot]] bool StreamCommandBuffer<Api>::ready() noexcept {
   if (others_.empty()) {
     return true;
   }
@@ -327,7 +327,7 @@ bool StreamCommandBuffer<Api>::ready() noexcept {
 
 /// Work of other streams that is not known to come before the launch is waited for.
 template <class Api>
-auto StreamCommandBuffer<Api>::join_before() -> DriverStatus {
+[[gnu::hot]] auto StreamCommandBuffer<Api>::join_before() -> DriverStatus {
   for (Stream<Api>* other : others_) {
     if (before_launch(other)) {
       continue;
@@ -369,7 +369,7 @@ auto StreamCommandBuffer<Api>::record_end(Event* done) -> DriverStatus {
 }
 
 template <class Api>
-Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* done) noexcept {
+[[gnu::hot]] Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* done) noexcept {
   choose_main();
   if (broken_ || main_.stream->id.load(std::memory_order_acquire) != main_.id) {
     return {Api::kInvalidHandle};

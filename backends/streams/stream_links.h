@@ -263,7 +263,7 @@ void StreamLinks<Api>::settle_linked(Stream<Api>& stream) noexcept {
 }
 
 template <class Api>
-void StreamLinks<Api>::settle_for(Stream<Api>& main, Streams others) noexcept {
+[[gnu::hot]] void StreamLinks<Api>::settle_for(Stream<Api>& main, Streams others) noexcept {
   if (!any()) {
     return;
   }

@@ -38,7 +38,7 @@ struct Fill {
 /// True if the fill is exactly the one that the calling thread's lane expects, and is held now: nothing else has to be
 /// found out about it.
 template <class L>
-[[nodiscard, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
+[[nodiscard, gnu::hot, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
                                                      DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_expected();

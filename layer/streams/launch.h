@@ -168,7 +168,7 @@ template <class Parameter, class More>
              : nullptr;
 }
 
-[[nodiscard, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch, const capture::OperationView& known,
+[[nodiscard, gnu::hot, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch, const capture::OperationView& known,
                                                             const FunctionState* function) noexcept {
   const std::uint32_t* const offsets = offsets_of(launch, known, function);
   return offsets == nullptr ? Sameness::kOther
@@ -227,7 +227,7 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
 /// now: nothing else has to be found out about it. Not inlined: where nothing is expected, that is code that would only
 /// lie in between.
 template <class L>
-[[nodiscard, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
+[[nodiscard, gnu::hot, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
                                                 DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_expected();
