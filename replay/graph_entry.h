@@ -20,6 +20,7 @@
 #include "replay/executable.h"
 #include "replay/graph_variants.h"
 #include "replay/matcher.h"
+#include "replay/owner_lock.h"
 
 namespace refrain::replay {
 
@@ -162,7 +163,7 @@ class GraphEntry {
   const Limits limits_;
 
   // First what each launch needs, in a few cache lines.
-  mutable std::mutex mutex_;
+  mutable OwnerLock mutex_;
   State state_ = State::kTracking;
   Decline decline_ = Decline::kNone;
   bool retired_ = false;

@@ -37,7 +37,7 @@
 
 #include "backends/backend.h"
 #include "capture/operation.h"
-#include "replay/lane_lock.h"
+#include "replay/owner_lock.h"
 
 namespace refrain::replay {
 
@@ -284,7 +284,7 @@ class alignas(64) Lane {
   std::uint64_t sequence_ = 0;               ///< the own thread's
   std::uint64_t attention_ = 0;              ///< see next_attention()
   /// Guards everything about held work while held_count_ is not 0.
-  LaneLock mutex_;
+  OwnerLock mutex_;
   std::atomic<std::uint32_t> held_count_{0};
   std::uint32_t noted_ = 0;  ///< of what was expected, those that came and are not among the held records yet
   Engine& engine_;

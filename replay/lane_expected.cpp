@@ -408,7 +408,9 @@ void Lane::expect_nothing() noexcept {
     expected_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t noted = std::exchange(noted_, 0);
     expectation.met = true;
-    expectation.queues.assign(state.held_queues.begin(), state.held_queues.end());
+    if (expectation.queues != state.held_queues) {
+      expectation.queues = state.held_queues;  // there is room
+    }
     state.counters.submissions.add(noted);
     state.counters.expected.add(noted);
     popped(static_cast<std::uint32_t>(older));

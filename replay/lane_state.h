@@ -17,7 +17,7 @@
 #include "replay/executable.h"
 #include "replay/graph_store.h"
 #include "replay/lane.h"
-#include "replay/lane_lock.h"
+#include "replay/owner_lock.h"
 #include "replay/matcher.h"
 #include "replay/report.h"
 #include "replay/span_gate.h"
@@ -305,7 +305,7 @@ class Lane::HeldLock {
   HeldLock& operator=(const HeldLock&) = delete;
 
  private:
-  LaneLock* mutex_;
+  OwnerLock* mutex_;
 };
 
 /// Totals of lanes whose threads ended.

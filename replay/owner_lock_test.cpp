@@ -1,4 +1,4 @@
-#include "replay/lane_lock.h"
+#include "replay/owner_lock.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -9,8 +9,8 @@
 
 namespace refrain::replay {
 
-TEST_CASE("a lane's lock lets one thread in at a time, however often its owner takes it") {
-  LaneLock lock;
+TEST_CASE("an owner's lock lets one thread in at a time, however often its owner takes it") {
+  OwnerLock lock;
   std::uint64_t inside = 0;  // of no atomic type: a thread sanitizer is to see that the lock orders it
   constexpr std::uint64_t kOwn = 200'000, kOthers = 2'000;
   std::atomic<bool> go{false};
@@ -36,8 +36,8 @@ TEST_CASE("a lane's lock lets one thread in at a time, however often its owner t
   CHECK(inside == kOwn + 3 * kOthers);
 }
 
-TEST_CASE("who waits for a lane's lock for long sleeps, and gets it") {
-  LaneLock lock;
+TEST_CASE("who waits for an owner's lock for long sleeps, and gets it") {
+  OwnerLock lock;
   lock.lock();
   std::atomic<bool> got{false};
   std::thread other([&] {

@@ -1,5 +1,5 @@
-// The lock of a lane: taken and given back at every submission while something is held, by the lane's own thread, and
-// very rarely by another one that flushes it.
+// The lock of what nearly always one thread uses: of a lane, which its own thread takes at every submission while
+// something is held, and very rarely another one that flushes it; of a graph's entry, which builders want now and then.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@ namespace refrain::replay {
 
 /// A mutex that is given back with a plain store, which costs half of what std::mutex costs when nobody waits. Whoever
 /// waits sleeps; should the one who gives it back just not see that, it sleeps a moment longer, but not for ever.
-class LaneLock {
+class OwnerLock {
  public:
-  LaneLock() = default;
-  LaneLock(const LaneLock&) = delete;
-  LaneLock& operator=(const LaneLock&) = delete;
+  OwnerLock() = default;
+  OwnerLock(const OwnerLock&) = delete;
+  OwnerLock& operator=(const OwnerLock&) = delete;
 
   void lock() noexcept {
     if (std::uint32_t open = 0;

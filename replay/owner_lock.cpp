@@ -1,4 +1,4 @@
-#include "replay/lane_lock.h"
+#include "replay/owner_lock.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -32,7 +32,7 @@ long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, cons
 
 }  // namespace
 
-void LaneLock::wait() noexcept {
+void OwnerLock::wait() noexcept {
   for (int spin = 0; spin < kSpins; ++spin) {
     if (taken_.load(std::memory_order_relaxed) == 0 && taken_.exchange(1, std::memory_order_acquire) == 0) {
       return;
@@ -49,7 +49,7 @@ void LaneLock::wait() noexcept {
   errno = saved_errno;
 }
 
-void LaneLock::wake() noexcept {
+void OwnerLock::wake() noexcept {
   const int saved_errno = errno;
   futex(taken_, FUTEX_WAKE_PRIVATE, 1, nullptr);
   errno = saved_errno;
