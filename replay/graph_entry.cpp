@@ -281,9 +281,11 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   return result;
 }
 
-[[gnu::hot]] GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
-                                                     std::span<const OperationView> operations, std::uint64_t hold_ns,
-                                                     bool proven, std::uint64_t since_ns) {
+[[gnu::hot]] GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& context,
+                                                                  const Occurrence& expected,
+                                                                  std::span<const OperationView> operations,
+                                                                  std::uint64_t hold_ns, bool proven,
+                                                                  std::uint64_t since_ns) {
   const std::lock_guard guard(mutex_);
   LaunchResult result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
@@ -299,8 +301,8 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
 
 /// With the lock held, once an instance has the right arguments and can be launched. `operations`: see
 /// launch_expected().
-[[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations, const Chosen& chosen,
-                        LaunchResult* result) {
+[[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
+                                     const Chosen& chosen, LaunchResult* result) {
   Executable& executable = variants_[chosen.index];
   const std::uint64_t start = chosen.stands_for != 0 ? now_ns() : chosen.since_ns;
   variants_.launched(chosen.index, start);

@@ -96,6 +96,7 @@ void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occ
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         thread_ = std::thread([this] { run(); });
+        unbind(thread_);
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
       }
       jobs_.push_back(std::move(job));

@@ -137,7 +137,8 @@ std::uint64_t Lane::next_attention() const noexcept {
 }
 
 /// With the lock held. False if there is no memory.
-[[gnu::hot, gnu::noinline]] bool Lane::note_change(const Change& change, const std::byte* record, std::size_t size) noexcept {
+[[gnu::hot, gnu::noinline]] bool Lane::note_change(const Change& change, const std::byte* record,
+                                                   std::size_t size) noexcept {
   Expectation& expectation = state_->expectation;
   const std::size_t offset = expectation.changed_bytes.size();
   try {

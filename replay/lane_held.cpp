@@ -77,7 +77,8 @@ void Lane::issue_all_held() {
   return result.error;
 }
 
-[[gnu::hot]] void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns, std::uint64_t saved_ns) {
+[[gnu::hot]] void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns,
+                                     std::uint64_t saved_ns) {
   State& state = *state_;
   state.counters.replayed.add(entry->size());
   state.counters.launches.add();

@@ -35,6 +35,7 @@ void Watchdog::wake() noexcept {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this] { run(); });
+    unbind(thread_);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   changed_.notify_all();

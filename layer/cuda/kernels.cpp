@@ -153,8 +153,9 @@ CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 
 /// While something is expected.
 [[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-                                                         unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                                         CUstream stream, void** parameters, void** extra) noexcept {
+                                                                   unsigned bx, unsigned by, unsigned bz,
+                                                                   unsigned shared, CUstream stream, void** parameters,
+                                                                   void** extra) noexcept {
   if (CUresult status = CUDA_SUCCESS;
       parameters != nullptr && extra == nullptr &&
       streams::hold_same<CudaLayer>(
@@ -168,8 +169,9 @@ CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 
 /// In observe mode.
 [[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-                                                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                                        CUstream stream, void** parameters, void** extra) noexcept {
+                                                                  unsigned bx, unsigned by, unsigned bz,
+                                                                  unsigned shared, CUstream stream, void** parameters,
+                                                                  void** extra) noexcept {
   if (CUresult status = CUDA_SUCCESS;
       extra == nullptr &&
       streams::only_note<CudaLayer>(
@@ -185,9 +187,10 @@ CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 /// Only jumps: to launch_as_expected() if the thread's lane expects something, to launch_only_noted() if it notes
 /// submissions without looking at them, else to launch_of_any_kind(). (A compiler takes all arguments from the stack
 /// and puts them back there.)
-[[gnu::hot, gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/, unsigned /*gz*/,
-                                             unsigned /*bx*/, unsigned /*by*/, unsigned /*bz*/, unsigned /*shared*/,
-                                             CUstream /*stream*/, void** /*parameters*/, void** /*extra*/) noexcept {
+[[gnu::hot, gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/,
+                                                       unsigned /*gz*/, unsigned /*bx*/, unsigned /*by*/,
+                                                       unsigned /*bz*/, unsigned /*shared*/, CUstream /*stream*/,
+                                                       void** /*parameters*/, void** /*extra*/) noexcept {
   asm("movq _ZN7refrain6replay4Lane7currentE@gottpoff(%rip), %rax\n\t"
       "movq %fs:(%rax), %rax\n\t"
       "testq %rax, %rax\n\t"
@@ -224,8 +227,8 @@ namespace {
 }
 
 /// While something is expected.
-[[gnu::hot, gnu::noinline]] CUresult launch_ex_as_expected(const CUlaunchConfig* config, CUfunction f, void** parameters,
-                                                 void** extra) noexcept {
+[[gnu::hot, gnu::noinline]] CUresult launch_ex_as_expected(const CUlaunchConfig* config, CUfunction f,
+                                                           void** parameters, void** extra) noexcept {
   if (!is_invalid(config) && (parameters != nullptr) != (extra != nullptr)) {
     const std::span<const std::byte> buffer =
         parameters != nullptr ? std::span<const std::byte>() : streams::buffer_of(extra, CU_LAUNCH_PARAM_END);
@@ -252,7 +255,8 @@ namespace {
 
 }  // namespace
 
-[[gnu::hot]] CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters, void** extra) noexcept {
+[[gnu::hot]] CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters,
+                                             void** extra) noexcept {
   return streams::expects() ? launch_ex_as_expected(config, f, parameters, extra)
                             : launch_ex_of_any_kind(config, f, parameters, extra);
 }

@@ -39,7 +39,7 @@ struct Fill {
 /// found out about it.
 template <class L>
 [[nodiscard, gnu::hot, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
-                                                     DefaultStream by_default, StatusOf<L>* status) noexcept {
+                                                               DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_expected();
   int error = 0;

@@ -168,8 +168,9 @@ template <class Parameter, class More>
              : nullptr;
 }
 
-[[nodiscard, gnu::hot, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch, const capture::OperationView& known,
-                                                            const FunctionState* function) noexcept {
+[[nodiscard, gnu::hot, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch,
+                                                                      const capture::OperationView& known,
+                                                                      const FunctionState* function) noexcept {
   const std::uint32_t* const offsets = offsets_of(launch, known, function);
   return offsets == nullptr ? Sameness::kOther
                             : compare_parameters(
@@ -228,7 +229,7 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
 /// lie in between.
 template <class L>
 [[nodiscard, gnu::hot, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
-                                                DefaultStream by_default, StatusOf<L>* status) noexcept {
+                                                          DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_expected();
   if (!known) {
