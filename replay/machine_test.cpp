@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -30,7 +29,7 @@ std::map<std::string, int> own_threads() {
     std::string name;
     std::getline(file, name);
     if (name.rfind("refrain-", 0) == 0) {
-      found[name] = processors_of(std::atoi(entry.path().filename().c_str()));
+      found[name] = processors_of(static_cast<pid_t>(std::stol(entry.path().filename().string())));
     }
   }
   return found;
