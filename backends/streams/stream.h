@@ -46,7 +46,7 @@ struct Stream;
 template <class Api>
 struct StreamPoint {
   const Stream<Api>* stream = nullptr;
-  /// One more with each submission, and another one with what nobody looked at. Only good for comparing.
+  /// One more with each submission. Only good for comparing.
   std::uint64_t tail = 0;
   std::uint64_t epoch = 0;
 
@@ -146,17 +146,10 @@ class StreamOrder {
  public:
   /// After the driver's call.
   static void submitted(Stream<Api>& stream) noexcept { stream.tail.fetch_add(1, std::memory_order_release); }
-  /// The same for a call that nobody looks at: `handle` as the program gave it.
-  void submitted_unseen(typename Api::StreamHandle handle) noexcept {
-    unseen_[place_of(handle)].fetch_add(1, std::memory_order_release);
-  }
   /// Everything that was submitted to the stream so far.
   [[nodiscard]] StreamPoint<Api> now(const Stream<Api>& stream) const noexcept {
     const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
-    const bool by_default = stream.kind == StreamKind::kLegacy || stream.kind == StreamKind::kPerThread;
-    const std::uint64_t unseen = unseen_[by_default ? 0 : place_of(stream.handle)].load(std::memory_order_acquire);
-    // Side by side, not as a sum: they are read one after the other, and one of each must not look like two of one.
-    return {&stream, stream.tail.load(std::memory_order_acquire) + (unseen << kTailBits), epoch};
+    return {&stream, stream.tail.load(std::memory_order_acquire), epoch};
   }
   /// The newest work of `stream` comes after `point`.
   void waits_for(Stream<Api>& stream, const StreamPoint<Api>& point) noexcept {
@@ -199,17 +192,7 @@ class StreamOrder {
   }
 
  private:
-  /// Streams may share a place: then less is known than could be. Default streams have several handles, and the first.
-  static constexpr std::size_t kPlaces = 64;
-  static constexpr unsigned kTailBits = 40;  ///< weeks of submissions
-  [[nodiscard]] static std::size_t place_of(typename Api::StreamHandle handle) noexcept {
-    constexpr std::uintptr_t kLastDefault = 2;
-    const auto number = reinterpret_cast<std::uintptr_t>(handle);
-    return number <= kLastDefault ? 0 : 1 + capture::mix(0, number) % (kPlaces - 1);
-  }
-
   std::atomic<std::uint64_t> epoch_{1}, ends_epoch_{1}, event_ends_epoch_{1};
-  std::array<std::atomic<std::uint64_t>, kPlaces> unseen_{};  ///< submissions
   std::atomic<bool> graphs_record_events_{false};
 };
 

@@ -81,7 +81,7 @@ struct Launch {
 template <class Issue>
 [[gnu::always_inline]] inline CUresult launch_kernel(const Launch& launch, std::span<const CUlaunchAttribute> given,
                                                      Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, launch.stream, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, launch.stream, launch.by_default, &status, issue)) {
     return status;
   }
   if (streams::expects()) {  // everything else is put together anew behind this, for the compiler to keep in registers

@@ -51,6 +51,7 @@ struct CudaLayer {
   static bool is_default_stream(const backends::CudaStream& known, CUstream handle,
                                 streams::DefaultStream by_default) noexcept;
   static bool describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept;
+  static std::uint64_t default_stream_key(CUstream handle, streams::DefaultStream by_default) noexcept;
   static CUcontext current_context() noexcept;
   static std::uint64_t context_number(CUcontext context) noexcept;
   static ObjectId device_id(CUcontext context, ObjectId otherwise);

@@ -59,6 +59,15 @@ bool CudaLayer::is_default_stream(const backends::CudaStream& known, CUstream ha
   return stand_in != nullptr && stand_in->stream == &known;
 }
 
+std::uint64_t CudaLayer::default_stream_key(CUstream handle, streams::DefaultStream by_default) noexcept {
+  const Handle context = handle_of(current_context());
+  if (context == 0) {
+    return 0;
+  }
+  return streams::is_legacy(handle_of(handle), by_default) ? context | streams::kLegacyKey
+                                                           : streams::per_thread_key(context);
+}
+
 bool CudaLayer::describe(backends::CudaStream& stream, CUstream handle, backends::StreamKind kind) noexcept {
   using backends::StreamKind;
   const backends::CudaDriver& calls = cuda::runtime.driver;
@@ -120,19 +129,13 @@ StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexce
   if (value > streams::kDefaultHandles) {
     return Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
-  CUcontext context = CudaLayer::current_context();
-  if (context == nullptr) {
-    return nullptr;
-  }
-  const bool legacy = streams::is_legacy(value, by_default);
-  const std::uint64_t key =
-      legacy ? handle_of(context) | streams::kLegacyKey : streams::per_thread_key(handle_of(context));
-  StreamState* known = streams::find_known_stream<CudaLayer>(key);
-  if (known != nullptr) [[likely]] {
+  const std::uint64_t key = CudaLayer::default_stream_key(handle, by_default);
+  StreamState* known = key != 0 ? streams::find_known_stream<CudaLayer>(key) : nullptr;
+  if (known != nullptr || key == 0) [[likely]] {
     return known;
   }
-  return legacy ? Table::all().adopt(key, CU_STREAM_LEGACY, StreamKind::kLegacy)
-                : Table::all().adopt(key, CU_STREAM_PER_THREAD, StreamKind::kPerThread);
+  return streams::is_legacy(value, by_default) ? Table::all().adopt(key, CU_STREAM_LEGACY, StreamKind::kLegacy)
+                                               : Table::all().adopt(key, CU_STREAM_PER_THREAD, StreamKind::kPerThread);
 }
 
 CUresult wrap::cuStreamDestroy(CUstream stream) noexcept {

@@ -23,7 +23,7 @@ Place place_of(const void* address, std::size_t bytes) noexcept {
 template <class Issue>
 hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const void* from, std::size_t bytes,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
+  if (hipError_t status = hipSuccess; short_way(entry_point, stream, by_default, &status, issue)) {
     return status;
   }
   const Place target = place_of(to, bytes);
@@ -51,7 +51,7 @@ hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const voi
 template <class Value, class Issue>
 hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value value, std::size_t count,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, stream, &status, issue)) {
+  if (hipError_t status = hipSuccess; short_way(entry_point, stream, by_default, &status, issue)) {
     return status;
   }
   const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));

@@ -59,6 +59,7 @@ struct HipLayer {
   static void on_held_error(hipError_t status) noexcept;
   static bool is_stream(const backends::Stream<Api>& known, hipStream_t handle, DefaultStream by_default) noexcept;
   static bool describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept;
+  static std::uint64_t default_stream_key(hipStream_t handle, DefaultStream by_default) noexcept;
   static int current_context() noexcept;  ///< the current device; -1: none
   static std::uint64_t context_number(int device) noexcept;
   static ObjectId device_id(int device, ObjectId otherwise);

@@ -40,6 +40,18 @@ bool HipLayer::is_stream(const backends::Stream<Api>& known, hipStream_t handle,
   return stand_in != nullptr && stand_in->stream == &known;
 }
 
+std::uint64_t HipLayer::default_stream_key(hipStream_t handle, DefaultStream by_default) noexcept {
+  const int device = current_context();
+  if (device < 0) {
+    return 0;
+  }
+  // 1 is hipStreamLegacy of newer runtimes, 2 hipStreamPerThread. The handles of the default streams go to the runtime
+  // as numbers, too.
+  const std::uint64_t context = (static_cast<std::uint64_t>(device) + 1) << 3U;
+  return streams::is_legacy(handle_of(handle), by_default) ? context | streams::kLegacyKey
+                                                           : streams::per_thread_key(context);
+}
+
 bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept {
   using backends::StreamKind;
   const backends::HipDriver& driver = hip::runtime.driver;
@@ -66,21 +78,13 @@ StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept 
     StreamState* known = streams::find_known_stream<HipLayer>(value);
     return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
   }
-  const int device = HipLayer::current_context();
-  if (device < 0) {
-    return nullptr;
-  }
-  // 1 is hipStreamLegacy of newer runtimes, 2 hipStreamPerThread. The handles of the default streams go to the runtime
-  // as numbers, too.
-  const bool legacy = streams::is_legacy(value, by_default);
-  const std::uint64_t context = (static_cast<std::uint64_t>(device) + 1) << 3U;
-  const std::uint64_t key = legacy ? context | streams::kLegacyKey : streams::per_thread_key(context);
-  StreamState* known = streams::find_known_stream<HipLayer>(key);
-  if (known != nullptr) [[likely]] {
+  const std::uint64_t key = HipLayer::default_stream_key(handle, by_default);
+  StreamState* known = key != 0 ? streams::find_known_stream<HipLayer>(key) : nullptr;
+  if (known != nullptr || key == 0) [[likely]] {
     return known;
   }
-  return legacy ? Table::all().adopt(key, nullptr, StreamKind::kLegacy)
-                : Table::all().adopt(key, hipStreamPerThread, StreamKind::kPerThread);
+  return streams::is_legacy(value, by_default) ? Table::all().adopt(key, nullptr, StreamKind::kLegacy)
+                                               : Table::all().adopt(key, hipStreamPerThread, StreamKind::kPerThread);
 }
 
 hipError_t wrap::hipStreamDestroy(hipStream_t stream) noexcept {

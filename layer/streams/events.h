@@ -39,14 +39,14 @@ void settle_event(replay::Engine& running, const EventState<Api>& event) noexcep
 
 template <class L, class Find, class Issue>
 StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
-                         typename L::Api::StreamHandle stream_handle, Find&& stream, unsigned flags,
-                         Issue&& issue) noexcept {
+                         typename L::Api::StreamHandle stream_handle, DefaultStream by_default, Find&& stream,
+                         unsigned flags, Issue&& issue) noexcept {
   replay::Engine* running = L::engine();
   auto* event = find_event<L>(handle);
   if (flags != 0 && L::runtime().backend != nullptr) {  // "external" while a stream is captured: a node of the graph
     L::runtime().backend->order().graphs_record_events();
   }
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, by_default, &status, issue)) {
     if (event != nullptr) {  // nothing is known of its place
       event->lane.store(0, std::memory_order_relaxed);
       event->set_point({});
@@ -108,8 +108,9 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
 
 template <class L, class Find, class Issue>
 StatusOf<L> wait_event(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream_handle,
-                       Find&& stream, typename L::Api::EventHandle handle, unsigned flags, Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, &status, issue)) {
+                       DefaultStream by_default, Find&& stream, typename L::Api::EventHandle handle, unsigned flags,
+                       Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, by_default, &status, issue)) {
     return status;
   }
   replay::Engine* running = L::engine();

@@ -54,6 +54,14 @@ template <class L>
   return known;
 }
 
+/// The record of the stream that the calling thread means by `handle`; null if there is none.
+template <class L>
+[[nodiscard]] StreamState<typename L::Api>* find_known_stream(typename L::Api::StreamHandle handle,
+                                                              DefaultStream by_default) noexcept {
+  const auto value = handle_of(handle);
+  return find_known_stream<L>(value > kDefaultHandles ? value : L::default_stream_key(handle, by_default));
+}
+
 [[nodiscard]] inline capture::DefaultOrder order_of(backends::StreamKind kind) noexcept {
   switch (kind) {
     case backends::StreamKind::kLegacy: return capture::DefaultOrder::kIsDefault;
@@ -102,7 +110,9 @@ template <class L, class OnlyEnds, class Query>
 }
 
 /// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
-/// handle is invalid), device_id(context, otherwise) (for the capture file) and forget_functions().
+/// handle is invalid), device_id(context, otherwise) (for the capture file) and forget_functions(); and for
+/// find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that handle
+/// is registered by, 0 if the thread has no context.
 template <class L>
 class StreamTable {
  public:

@@ -39,16 +39,26 @@ template <class L>
 // function that is hardly ever called (an observed launch: 320 instructions instead of 275,
 // test/bench/overhead/footprint).
 
-/// Calls the driver without looking at the submission, not even for its stream: by the handle alone it is counted that
-/// there is something in it.
+/// Counts a submission that nobody looked at, in its stream and in no other: other threads may know, and must be told,
+/// that theirs are done. After the driver's call: whoever sees the stream for the first time only then comes behind it
+/// anyway.
+template <class L>
+[[gnu::hot, gnu::noinline]] void submitted_unseen(typename L::Api::StreamHandle handle,
+                                                  DefaultStream by_default) noexcept {
+  if (auto* const known = find_known_stream<L>(handle, by_default); known != nullptr) {
+    backends::StreamOrder<typename L::Api>::submitted(known->stream);
+  }
+}
+
+/// Calls the driver without looking at the submission.
 template <class L, class Issue>
 [[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, typename L::Api::StreamHandle stream,
-                                                       Issue&& issue) noexcept {
+                                                       DefaultStream by_default, Issue&& issue) noexcept {
   lane.doze();
   L::runtime().backend->links().settle_all();
   leave_stand_in<L>();
   const StatusOf<L> status = issue();
-  L::runtime().backend->order().submitted_unseen(stream);
+  submitted_unseen<L>(stream, by_default);
   return status;
 }
 
@@ -72,10 +82,10 @@ template <class L, class Issue>
 /// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
 template <class L, class Issue>
 [[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point,
-                                             typename L::Api::StreamHandle stream, StatusOf<L>* status,
-                                             Issue&& issue) noexcept {
+                                             typename L::Api::StreamHandle stream, DefaultStream by_default,
+                                             StatusOf<L>* status, Issue&& issue) noexcept {
   if (replay::Lane* lane = sleeping_lane<L>(); lane != nullptr) {
-    *status = issue_asleep<L>(*lane, stream, issue);
+    *status = issue_asleep<L>(*lane, stream, by_default, issue);
     return true;
   }
   if (passing<L>()) [[unlikely]] {
@@ -175,8 +185,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
 /// A submission that is counted, but never held; `stream` finds the record of the stream of `handle`.
 template <class L, class Find, class Issue>
 StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why,
-                          typename L::Api::StreamHandle handle, Find&& stream, Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, handle, &status, issue)) {
+                          typename L::Api::StreamHandle handle, DefaultStream by_default, Find&& stream,
+                          Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, handle, by_default, &status, issue)) {
     return status;
   }
   const Call call{entry_point, kind, mix(static_cast<Token>(kind), reinterpret_cast<std::uint64_t>(&entry_point)), why};
@@ -191,10 +202,10 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
 
 /// A graph that the program made itself: nobody looks what is in it.
 template <class L, class Find, class Issue>
-StatusOf<L> launch_own_graph(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle, Find&& stream,
-                             Issue&& issue) noexcept {
+StatusOf<L> launch_own_graph(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
+                             DefaultStream by_default, Find&& stream, Issue&& issue) noexcept {
   return submit_unheld<L>(entry_point, OperationKind::kOther, "it is a graph that the application made itself", handle,
-                          stream, [&] {
+                          by_default, stream, [&] {
                             const StatusOf<L> status = issue();
                             if (L::runtime().backend != nullptr) {
                               L::runtime().backend->order().own_graph_launched();

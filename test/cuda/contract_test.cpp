@@ -120,6 +120,8 @@ TEST_CASE("promise 3, bounded hold: memory looked at while work of the thread's 
 
 TEST_CASE("what is done is told to be done: a thread's own default stream") {
   same_everywhere({"per_thread_done"}, 500, {{"SIM_LAZY", "1"}});
+  // The other thread's lane falls asleep.
+  same_everywhere({"per_thread_done", "copies"}, 500, {{"SIM_LAZY", "1"}, {"REFRAIN_AWAKE", "100"}});
 }
 
 TEST_CASE("promise 3, bounded hold: an event and a stream polled") {
@@ -367,8 +369,9 @@ TEST_CASE("virtual time and several workers: the same results") {
 
 TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is asked") {
   for (const int seed : {0, 1, 2}) {
-    for (const Words& program : {Words{"implied"}, Words{"implied", "blocking"}, Words{"implied", "copies"},
-                                 Words{"implied", "allocations"}, Words{"implied", "graphs"}}) {
+    for (const Words& program :
+         {Words{"implied"}, Words{"implied", "blocking"}, Words{"implied", "copies"}, Words{"implied", "allocations"},
+          Words{"implied", "graphs"}, Words{"added_by_other"}}) {
       const Result plain = run(program, "plain", seed, {{"SIM_LAZY", "1"}});
       CHECK(plain.output.find("not ready") == std::string::npos);
       CHECK(plain.output.find("too early") == std::string::npos);

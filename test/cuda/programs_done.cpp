@@ -15,7 +15,7 @@ constexpr Word kCount = 32;
 /// Work of one stream is known to be done from another one alone; then each event and stream is asked. "blocking": the
 /// streams are blocking ones, and the default stream is asked as well: when all is known to be done, and when a kernel
 /// has only just been launched. "copies", "allocations": another thread, which has nothing to do with all that, makes
-/// such meanwhile. "graphs": graphs of the program's own are launched between the questions.
+/// such meanwhile, copies in many streams. "graphs": graphs of the program's own are launched between the questions.
 PROGRAM(implied) {
   const Device gpu;
   const std::string way = argc > 1 ? argv[1] : "";
@@ -44,13 +44,18 @@ PROGRAM(implied) {
     CHECK_CU(cuCtxSetCurrent(gpu.context));
     Word words[kCount] = {};
     CUdeviceptr made = 0;
-    while (!over) {
+    std::vector<CUstream> many{beside};
+    while (way == "copies" && many.size() < 100) {
+      many.push_back(make_stream());
+    }
+    for (std::size_t turn = 0; !over; ++turn) {
       if (way == "allocations") {
         CHECK_CU(cuMemAlloc(&made, 64));
         CHECK_CU(cuMemFree(made));
       } else {
-        CHECK_CU(cuMemcpyDtoHAsync(words, own, sizeof(words), beside));
-        CHECK_CU(cuStreamSynchronize(beside));
+        CUstream stream = many[turn % many.size()];
+        CHECK_CU(cuMemcpyDtoHAsync(words, own, sizeof(words), stream));
+        CHECK_CU(cuStreamSynchronize(stream));
       }
       std::this_thread::yield();
     }
@@ -128,5 +133,77 @@ PROGRAM(implied) {
   print("y", y, kCount);
   print("z", z, kCount);
   print("w", w, kCount);
+  return 0;
+}
+
+/// A stream is known to be done; then another thread, in which nothing repeats, launches kernels there.
+PROGRAM(added_by_other) {
+  const Device gpu;
+  CUstream streams[] = {make_stream(), make_stream()};
+  CUstream beside = make_stream();
+  CUevent there = make_event();
+  CUevent back = make_event();
+  Word* told = pinned(1);
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction store = gpu.function("store");
+  CUfunction busy = gpu.function("busy");
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  const CUdeviceptr own = filled(kCount, 3);
+  std::atomic<bool> ready{false};
+  std::atomic<int> wanted{0};
+  std::atomic<int> launched{0};
+  constexpr int kRounds = 120;
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    Word words[kCount] = {};
+    const auto copy = [&](int times) {
+      for (int i = 0; i < times; ++i) {
+        CHECK_CU(cuMemcpyDtoHAsync(words, own, sizeof(words), beside));
+        CHECK_CU(cuStreamSynchronize(beside));
+      }
+    };
+    copy(3500);  // with REFRAIN_AWAKE=100, Refrain does not look at this thread's next 2900
+    ready = true;
+    for (int round = 1; round <= kRounds; ++round) {
+      copy(15);
+      while (wanted != round) {
+        std::this_thread::yield();
+      }
+      if (round % 24 == 0) {  // longer than anybody would wait for what Refrain puts behind graphs
+        launch_on(streams[1], busy, 1, y, Word{50'000});
+      }
+      launch_on(streams[1], store, 1, reinterpret_cast<CUdeviceptr>(told), static_cast<Word>(round));
+      launched = round;
+    }
+  });
+  while (!ready) {
+    std::this_thread::yield();
+  }
+  for (int round = 1; round <= kRounds; ++round) {
+    for (int part = 0; part < 6; ++part) {
+      mix_in(streams[0], mix, x, y, kCount, 1);
+      CHECK_CU(cuEventRecord(there, streams[0]));
+      CHECK_CU(cuStreamWaitEvent(streams[1], there, 0));
+      mix_in(streams[1], mix, y, x, kCount, 2);
+      CHECK_CU(cuEventRecord(back, streams[1]));
+      CHECK_CU(cuStreamWaitEvent(streams[0], back, 0));
+    }
+    CHECK_CU(cuStreamSynchronize(streams[0]));
+    if (cuStreamQuery(streams[1]) != CUDA_SUCCESS) {
+      std::printf("not ready: round %d\n", round);
+    }
+    wanted = round;
+    while (launched != round) {
+      std::this_thread::yield();
+    }
+    if (cuStreamQuery(streams[1]) == CUDA_SUCCESS && *static_cast<volatile Word*>(told) != static_cast<Word>(round)) {
+      std::printf("done too early: round %d\n", round);
+    }
+    CHECK_CU(cuCtxSynchronize());
+  }
+  other.join();
+  print("x", x, kCount);
+  print("y", y, kCount);
   return 0;
 }

@@ -253,9 +253,21 @@ PROGRAM(per_thread_spin) {
 }
 
 /// What is known to be done is told to be done: the thread's stream is asked after an event behind all its work, also
-/// after calls that made the thread's stream wait for what Refrain held elsewhere.
+/// after calls that made the thread's stream wait for what Refrain held elsewhere. "copies": another thread makes such
+/// meanwhile, in its own default stream.
 PROGRAM(per_thread_done) {
   const Device gpu;
+  std::atomic<bool> over{argc < 2};
+  const CUdeviceptr others = filled(kCount, 2);
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    Word words[kCount] = {};
+    while (!over) {
+      CHECK_CU(cuMemcpyDtoHAsync(words, others, sizeof(words), kOwn));
+      CHECK_CU(cuStreamSynchronize(kOwn));
+      std::this_thread::yield();
+    }
+  });
   const CUdeviceptr x = filled(kCount, 1);
   CUfunction scale_function = gpu.function("scale");
   CUevent event = make_event();
@@ -283,6 +295,8 @@ PROGRAM(per_thread_done) {
       std::printf("not ready: question %d\n", asked);
     }
   }
+  over = true;
+  other.join();
   print("x", x, kCount);
   return 0;
 }
