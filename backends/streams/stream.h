@@ -133,11 +133,13 @@ struct Stream {
   ComesAfter after;
 
   // See stream_links.h; guarded by its lock, except `linked`.
-  std::atomic<bool> linked{false};  ///< behind another stream, or others are behind this one
-  Stream* behind = nullptr;         ///< the next work has to wait for the newest graph of that stream
-  StreamPoint<Api> before_link;     ///< that graph comes after this place
-  std::vector<Stream*> followers;   ///< streams that are behind this one
-  GraphEnd<Api> end;                ///< of the newest work that has one
+  std::atomic<bool> linked{false};    ///< behind another stream, or others are behind this one
+  Stream* behind = nullptr;           ///< the next work has to wait for the newest graph of that stream
+  StreamPoint<Api> before_link;       ///< that graph comes after this place
+  const Stream* waits_for = nullptr;  ///< the newest wait that a link became: for this stream's graph,
+  std::uint64_t wait_tail = 0;        ///< and in this place
+  std::vector<Stream*> followers;     ///< streams that are behind this one
+  GraphEnd<Api> end;                  ///< of the newest work that has one
 };
 
 /// Thread-safe.

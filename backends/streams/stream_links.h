@@ -82,6 +82,7 @@ class StreamLinks {
  private:
   void settle_linked(Stream<Api>& stream) noexcept;
   void settle_every_link() noexcept;
+  void settle_followers(Stream<Api>& stream) noexcept;
   void join(Stream<Api>& main, Stream<Api>& other) noexcept;
   void unlink(Stream<Api>& main, Stream<Api>& other) noexcept;
   NativeEvent<Api>* end_of(Stream<Api>& main, typename Api::Status* status) noexcept;
@@ -107,8 +108,15 @@ void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const S
   const std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < others.size(); ++i) {
     Stream<Api>* const other = others[i];
-    order_.waits_for(main, before[i]);
-    other->before_link = before[i];
+    settle_followers(*other);  // they come after what it holds now, not after this graph
+    StreamPoint<Api> place = before[i];
+    // The link of the graph before became a wait meanwhile, because another thread called something: that wait ends
+    // with what this graph comes after, too.
+    if (other->waits_for == &main && other->wait_tail == place.tail + 1) {
+      ++place.tail;
+    }
+    order_.waits_for(main, place);
+    other->before_link = place;
     if (other->behind == &main) {
       continue;
     }
@@ -152,6 +160,8 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   }
   StreamOrder<Api>::submitted(other);
   ++place.tail;
+  other.waits_for = &main;
+  other.wait_tail = place.tail;
   order_.waits_for(other, point);
   // There is what the graph comes after, and the wait, which ends with it.
   if (certain) {
@@ -255,6 +265,11 @@ void StreamLinks<Api>::settle_linked(Stream<Api>& stream) noexcept {
     join(*main, stream);
     unlink(*main, stream);
   }
+  settle_followers(stream);
+}
+
+template <class Api>
+void StreamLinks<Api>::settle_followers(Stream<Api>& stream) noexcept {
   while (!stream.followers.empty()) {
     Stream<Api>& other = *stream.followers.back();
     join(stream, other);

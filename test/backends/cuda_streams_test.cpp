@@ -162,6 +162,61 @@ TEST_CASE_METHOD(Streams, "what another thread submits while a graph is launched
   CHECK_FALSE(order.covers(one, two));
 }
 
+TEST_CASE_METHOD(Streams, "who comes after a graph does not come after another one that a stream of it has a part in") {
+  CudaStream* const follower[] = {&three};
+  CudaStream* const leader[] = {&two};
+  const StreamPoint<CudaApi> before_first[] = {order.now(three)};
+  CudaStreamOrder::submitted(two);
+  links.link(two, follower, before_first);
+  const StreamPoint<CudaApi> before_second[] = {order.now(two)};
+  links.settle_for(one, leader);
+  CudaStreamOrder::submitted(one);
+  links.link(one, leader, before_second);
+  links.settle_all();
+  CHECK(take() == Calls{"record 2", "wait 3", "record 1", "wait 2"});
+  CHECK_FALSE(links.any());
+}
+
+TEST_CASE_METHOD(Streams,
+                 "another thread's call makes a link a wait while the next graph is launched: nothing is forgotten") {
+  link();
+  link([&] { links.settle_all(); });
+  CHECK(take() == Calls{"record 1", "wait 3", "wait 2"});
+  CHECK(order.covers(one, two));
+  event_result = CUDA_SUCCESS;
+  SECTION("where the next link becomes a wait, too") {
+    links.settle(two);
+    CHECK(take() == Calls{"wait 2"});
+    CHECK(links.only_ends_left(two));
+  }
+  SECTION("but what the program itself submits there counts") {
+    CudaStreamOrder::submitted(two);
+    links.settle(two);
+    CHECK_FALSE(order.covers(one, two));
+    CHECK_FALSE(links.only_ends_left(two));
+  }
+}
+
+TEST_CASE_METHOD(Streams,
+                 "what is submitted while a link becomes a wait and the next graph is launched is not forgotten") {
+  const bool before = GENERATE(true, false);
+  CAPTURE(before);
+  link();
+  link([&] {
+    if (before) {
+      CudaStreamOrder::submitted(two);
+    }
+    links.settle_all();
+    if (!before) {
+      CudaStreamOrder::submitted(two);
+    }
+  });
+  CHECK_FALSE(order.covers(one, two));
+  links.settle(two);
+  event_result = CUDA_SUCCESS;
+  CHECK_FALSE(links.only_ends_left(two));
+}
+
 TEST_CASE_METHOD(Streams,
                  "what another thread submits while the end of a stream's work is recorded does not end there") {
   CUresult status = CUDA_SUCCESS;

@@ -26,10 +26,9 @@ FAULTS = {
           "      for (const Late& each : late) { std::memcpy(each.to, each.from, each.size); }\n"
           "      late.clear();\n      held_error_ = engine_->flush_all(entry_point);"),
          ("layer/streams/host_call.h", "#include <utility>", "#include <cstring>\n#include <utility>\n#include <vector>"),
-         ("layer/streams/launch.h",
-          "      std::memcpy(values.data() + function->offsets[i], from, function->descriptors[i].size);",
-          "      std::memcpy(values.data() + function->offsets[i], from, function->descriptors[i].size);\n"
-          "      late.push_back({values.data() + function->offsets[i], from, function->descriptors[i].size});")]),
+         ("layer/streams/launch.h", "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {",
+          "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {\n"
+          "  late.push_back({to, from, size});")]),
     "edge-dropped-in-a-graph": (
         "edges between streams are left out of graphs",
         [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h", "if (inside[predecessor]) {",
@@ -37,7 +36,7 @@ FAULTS = {
     "join-of-a-second-stream-missing": (
         "what comes next in the other streams of a graph does not wait for it",
         [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h",
-          "parts_.links.link(*main_, others_);", "")]),
+          "parts_.links.link(*main_.stream, others_, before_);", "")]),
     "update-applied-in-flight": (
         "changed arguments are written into a graph when the launch that they are for is already in flight",
         [("replay/executable.cpp", "if (!parts_[index].buffer->update(updates_[index]).ok()) {", "if (index > parts_.size()) {"),

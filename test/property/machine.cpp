@@ -1,13 +1,19 @@
 #include "test/property/machine.h"
 
+#include <algorithm>
 #include <array>
 #include <barrier>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <thread>
 
 #include "test/portable/calls.h"
 #include "test/portable/kernels.h"
+#include "test/property/noise.h"
 
 namespace property {
 namespace {
@@ -105,14 +111,35 @@ class Worker {
   void run(const Step& step, unsigned iteration) {
     if (submits(step.kind)) {
       submit(step, iteration);
-      return;
+    } else {
+      for (const Wait& wait : step.waits) {
+        if (recorded(wait.event) && step.kind != Kind::kReplaceInOrder) {
+          device_.synchronize(event(wait.event));
+        }
+      }
+      act(step, step.value + step.change * iteration);
     }
-    for (const Wait& wait : step.waits) {
-      if (recorded(wait.event) && step.kind != Kind::kReplaceInOrder) {
-        device_.synchronize(event(wait.event));
+    ask(step, iteration);
+  }
+
+  void ask(const Step& step, unsigned iteration) {
+    const auto answered = [&](bool done, const char* what, int number) {
+      mix_into(&values_, std::uint64_t{done});
+      if (!done) {  // for who reads it: the values say so, too
+        std::fprintf(stderr, "program %" PRIu64 ", step %d, iteration %u: %s%d is said not to be done\n",
+                     shared_.program.seed, step.id, iteration, what, number);
+      }
+    };
+    if (device_.cannot(Feature::kQueryQueue) == nullptr) {
+      for (const int queue : step.done_queues) {
+        answered(device_.done(shared_.queues[static_cast<std::size_t>(queue)]), "q", queue);
       }
     }
-    act(step, step.value + step.change * iteration);
+    for (const int number : step.done_events) {
+      if (recorded(number)) {
+        answered(device_.done(event(number)), "e", number);
+      }
+    }
   }
 
   void submit(const Step& step, unsigned iteration) {
@@ -382,11 +409,25 @@ Result finish(Shared& shared) {
   return result;
 }
 
+/// PoCL 3.1: a program's own command buffers do not go with other threads that submit (generate.cpp).
+bool bears_noise(const Program& program, const Device& device) {
+  return program.graphs.empty() || std::string_view(device.api()) != "opencl";
+}
+/// The default queue is done when all are that it waits for.
+bool may_block(const Program& program, const Device& device) {
+  return device.cannot(Feature::kBlockingQueue) == nullptr &&
+         std::ranges::find(program.queues, QueueKind::kDefault) == program.queues.end();
+}
+
 }  // namespace
 
-Result run(const Program& program, Device& device) {
+Result run(const Program& program, Device& device, std::uint64_t noise) {
   Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   set_up(shared);
+  std::optional<Noise> beside;
+  if (noise != 0 && bears_noise(program, device)) {
+    beside.emplace(device, noise, may_block(program, device));
+  }
   std::barrier meeting(program.threads);
   std::vector<std::uint64_t> values(static_cast<std::size_t>(program.threads));
   const auto body = [&](std::size_t number) {
@@ -408,6 +449,7 @@ Result run(const Program& program, Device& device) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+  beside.reset();
   Result result = finish(shared);
   result.values = 0xCBF29CE484222325ULL;
   for (const std::uint64_t each : values) {

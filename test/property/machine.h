@@ -12,7 +12,8 @@ struct Result {
   std::uint64_t values = 0;  ///< hash of everything that calls returned and that has only one right value
 };
 
-/// Uses the device's calls from as many threads as the program has. The device must be idle.
-Result run(const Program& program, portable::Device& device);
+/// Uses the device's calls from as many threads as the program has. The device must be idle. `noise`, if not 0: one
+/// more thread does what that number says, and it must not matter (noise.h).
+Result run(const Program& program, portable::Device& device, std::uint64_t noise = 0);
 
 }  // namespace property

@@ -34,6 +34,9 @@ class Set {
   [[nodiscard]] bool has(std::size_t number) const {
     return number / 64 < words_.size() && (words_[number / 64] >> (number % 64) & 1U) != 0;
   }
+  [[nodiscard]] bool empty() const {
+    return std::ranges::all_of(words_, [](std::uint64_t word) { return word == 0; });
+  }
   [[nodiscard]] bool holds(const Set& other) const {
     for (std::size_t i = 0; i < other.words_.size(); ++i) {
       if ((other.words_[i] & ~(i < words_.size() ? words_[i] : 0)) != 0) {
@@ -92,6 +95,7 @@ class Follower {
     for (std::size_t phase = 0; phase < program_.phases.size(); ++phase) {
       phase_ = static_cast<int>(phase);
       std::vector<State> states;
+      thread_ = 0;
       for (auto& blocks : program_.phases[phase].threads) {
         for (MemoryState& memory : now.memory) {
           memory.written = false;
@@ -103,6 +107,7 @@ class Follower {
           place += block.steps.size();
         }
         states.push_back(std::move(state_));
+        ++thread_;
       }
       merge(states, &now);
     }
@@ -228,7 +233,7 @@ class Follower {
     }
   }
 
-  void submitted(const Step& step, std::size_t number, const Set& after) {
+  void submitted(Step& step, std::size_t number, const Set& after) {
     QueueState& queue = state_.queues[static_cast<std::size_t>(step.queue)];
     const bool in_order = program_.queues[static_cast<std::size_t>(step.queue)] != QueueKind::kOutOfOrder;
     if (in_order && step.event < 0 && (step.kind == Kind::kBarrier || step.kind == Kind::kMarker)) {
@@ -245,6 +250,7 @@ class Follower {
     }
     if (step.kind == Kind::kRead) {
       know(after);
+      note_done(step);
       if (step.event >= 0) {  // recorded after the wait: the queue is not done
         const std::size_t record = instances_.size();
         instances_.push_back(instances_[number]);
@@ -261,17 +267,7 @@ class Follower {
     const Set& asked =
         step.kind == Kind::kAskQueue || !recorded ? state_.queues[index].all : instances_[*recorded].after;
     switch (step.kind) {
-      case Kind::kAskQueue:
-        step.certain = step.certain && !program_.shared[index];
-        // The default queue is done when those that wait for it are, other threads' included.
-        if (program_.queues[index] == QueueKind::kDefault) {
-          step.certain = step.certain && program_.threads == 1;
-          for (std::size_t each = 0; each < program_.queues.size(); ++each) {
-            step.certain =
-                step.certain && (!blocks(program_.queues[each]) || state_.host.holds(state_.queues[each].all));
-          }
-        }
-        [[fallthrough]];
+      case Kind::kAskQueue: step.certain = step.certain && is_done(index); break;
       case Kind::kAskEvent: step.certain = step.certain && state_.host.holds(asked); break;
       case Kind::kPoll:
       case Kind::kWaitEvent:
@@ -307,6 +303,76 @@ class Follower {
         break;
       default: break;
     }
+    if (step.kind == Kind::kPoll || step.kind == Kind::kWaitEvent || step.kind == Kind::kWaitQueue ||
+        step.kind == Kind::kWaitDevice) {
+      note_done(step);
+    }
+  }
+
+  /// Whether the host knows that nothing of the queue is left.
+  [[nodiscard]] bool is_done(std::size_t queue) const {
+    if (program_.shared[queue] || !state_.host.holds(state_.queues[queue].all)) {
+      return false;
+    }
+    if (program_.queues[queue] != QueueKind::kDefault) {
+      return true;
+    }
+    // The default queue is done when those that wait for it are, other threads' included.
+    if (program_.threads != 1) {
+      return false;
+    }
+    for (std::size_t each = 0; each < program_.queues.size(); ++each) {
+      if (blocks(program_.queues[each]) && !state_.host.holds(state_.queues[each].all)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// What can be asked behind a wait.
+  void note_done(Step& step) {
+    std::vector<int> queues;
+    for (int queue = 0; queue < static_cast<int>(program_.queues.size()); ++queue) {
+      const auto index = static_cast<std::size_t>(queue);
+      const bool other_threads = program_.queues[index] == QueueKind::kThreadsOwn && queue != thread_;
+      if (!other_threads && !state_.queues[index].all.empty() && is_done(index) &&
+          !others_use([queue](const Step& each) { return each.queue == queue; })) {
+        queues.push_back(queue);
+      }
+    }
+    std::vector<int> events;
+    for (const auto& [number, event] : state_.events) {
+      const auto used = [number = number](const Step& each) {
+        return each.event == number || each.other_event == number;
+      };
+      if (event.recorded && state_.host.holds(instances_[*event.recorded].after) && !others_use(used)) {
+        events.push_back(number);
+      }
+    }
+    const bool first = noted_.insert(&step).second;
+    const auto keep = [first](std::vector<int>* all, const std::vector<int>& now) {
+      if (first) {
+        *all = now;
+      } else {
+        std::erase_if(*all, [&now](int each) { return !std::ranges::binary_search(now, each); });
+      }
+    };
+    keep(&step.done_queues, queues);
+    keep(&step.done_events, events);
+  }
+
+  /// Whether another thread has such a step in this phase.
+  template <class Test>
+  [[nodiscard]] bool others_use(Test&& test) const {
+    const auto& threads = program_.phases[static_cast<std::size_t>(phase_)].threads;
+    for (std::size_t thread = 0; thread < threads.size(); ++thread) {
+      for (const Block& block : threads[thread]) {
+        if (static_cast<int>(thread) != thread_ && std::ranges::any_of(block.steps, test)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   /// The host has waited for `done`.
@@ -359,7 +425,8 @@ class Follower {
   std::set<int>& own_events_;
   State state_;
   std::vector<Instance> instances_;
-  int phase_ = 0;
+  std::set<const Step*> noted_;
+  int phase_ = 0, thread_ = 0;
   bool changed_ = false;
 };
 
@@ -422,6 +489,8 @@ void order(Program* program) {
   for_each_step(*program, [&](Step& step, Block&) {
     step.waits.clear();
     step.event = step.other_event = -1;
+    step.done_queues.clear();
+    step.done_events.clear();
     by_id[step.id] = &step;
   });
   for_each_step(*program, [&](Step& step, Block&) {
@@ -448,6 +517,17 @@ void order(Program* program) {
     });
     again = Follower(*program, own_events).follow();
   }
+  for_each_step(*program, [&](Step& step, Block&) {
+    constexpr std::size_t kMost = 4;
+    for (std::vector<int>* all : {&step.done_queues, &step.done_events}) {
+      if (program->seed % 2 == 0) {
+        all->clear();
+      } else if (all->size() > kMost) {
+        std::ranges::rotate(*all, all->begin() + step.id % static_cast<int>(all->size()));
+        all->resize(kMost);
+      }
+    }
+  });
 }
 
 void apply(const Edits& edits, Program* program) {

@@ -83,6 +83,9 @@ struct Step {
   int event = -1;           ///< that it completes, or -1
   int other_event = -1;     ///< of `other`
   bool certain = false;     ///< what is asked has only one answer: done
+  /// After a wait, what else is known to be done then, whichever thread did it; a few of each, in half of the programs.
+  /// They are asked, and there is only one answer.
+  std::vector<int> done_queues, done_events;
 };
 
 struct Block {

@@ -6,7 +6,7 @@
 //   calls: N            of the API, all programs together
 //
 // Usage: property_API [--first SEED] [--count N] [--calls N] [--repeat N] [--drop ID,…] [--iterations N] [--source]
-//                     [--steps] [--kill-before CALL]
+//                     [--steps] [--kill-before CALL] [--noise SEED]
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 using namespace property;
 
 struct Options {
-  std::uint64_t first = 1, count = 1, calls = ~std::uint64_t{0}, repeat = 1, kill = 0;
+  std::uint64_t first = 1, count = 1, calls = ~std::uint64_t{0}, repeat = 1, kill = 0, noise = 0;
   Edits edits;
   bool source = false, steps = false;
 };
@@ -52,6 +52,8 @@ bool parse(int argc, char** argv, Options* options) {
       options->repeat = number;
     } else if (name == "--kill-before") {
       options->kill = number;
+    } else if (name == "--noise") {
+      options->noise = number;
     } else if (name == "--iterations") {
       options->edits.most_iterations = static_cast<unsigned>(number);
     } else if (name == "--drop") {
@@ -106,7 +108,7 @@ int run_all(const Options& options) {
     for (std::uint64_t time = 0; time < options.repeat; ++time) {
       std::printf("begin %" PRIu64 "\n", program.seed);
       std::fflush(stdout);
-      const Result result = run(program, *device);
+      const Result result = run(program, *device, options.noise);
       std::printf("program %" PRIu64 " memory %016" PRIx64 " values %016" PRIx64 "\n", program.seed, result.memory,
                   result.values);
     }
@@ -122,7 +124,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &options)) {
     std::fprintf(stderr,
                  "usage: %s [--first SEED] [--count N] [--calls N] [--repeat N] [--drop ID,…] [--iterations N] "
-                 "[--source] [--steps] [--kill-before CALL]\n",
+                 "[--source] [--steps] [--kill-before CALL] [--noise SEED]\n",
                  argv[0]);
     return 2;
   }

@@ -9,8 +9,9 @@ REPEAT = 12  # graphs are built in the background: a failure need not come every
 
 class Shrinker:
     def __init__(self, launcher: launch.Launcher, program: int, settings: dict[str, str], schedule: int,
-                 patience: float) -> None:
+                 patience: float, more: list[str]) -> None:
         self.launcher, self.program, self.settings, self.schedule = launcher, program, settings, schedule
+        self.more = more
         self.patience = min(patience, 30)
 
     def words(self, dropped: set[int], iterations: int | None) -> list[str]:
@@ -19,7 +20,7 @@ class Shrinker:
             words += ["--drop", ",".join(map(str, sorted(dropped)))]
         if iterations is not None:
             words += ["--iterations", str(iterations)]
-        return words
+        return words + self.more
 
     def fails(self, dropped: set[int], iterations: int | None, tries: int = 3) -> str | None:
         words = self.words(dropped, iterations)
@@ -41,10 +42,10 @@ class Shrinker:
 
 
 def shrink(launcher: launch.Launcher, program: int, settings: dict[str, str], schedule: int, seconds: float,
-           patience: float) -> None:
-    """Prints the smallest program found within `seconds`."""
+           patience: float, more: list[str]) -> None:
+    """Prints the smallest program found within `seconds`. `more`: of the command line."""
     end = time.monotonic() + seconds
-    this = Shrinker(launcher, program, settings, schedule, patience)
+    this = Shrinker(launcher, program, settings, schedule, patience, more)
     ids, iterations = this.steps()
     problem = this.fails(set(), None, 10)
     if problem is None:

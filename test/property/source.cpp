@@ -131,6 +131,26 @@ class Writer {
     if (step.event >= 0 && !by_list) {
       line(syntax_.record(names.queue, fmt::format("e{}", step.event)));
     }
+    write_questions(step);
+  }
+
+  void write_questions(const Step& step) {
+    Step question;
+    Names names;
+    std::string all;
+    for (const int queue : step.done_queues) {
+      question.kind = Kind::kAskQueue;
+      names.queue = fmt::format("q{}", queue);
+      all += " " + syntax_.call(question, names);
+    }
+    for (const int event : step.done_events) {
+      question.kind = Kind::kAskEvent;
+      names.event = fmt::format("e{}", event);
+      all += " " + syntax_.call(question, names);
+    }
+    if (!all.empty()) {
+      line("/* all done: */" + all);
+    }
   }
 
   const Program& program_;
