@@ -8,6 +8,7 @@
 
 #include "env/log.h"
 #include "layer/cuda/capture.h"
+#include "layer/cuda/cudart.h"
 #include "layer/cuda/stubs.h"
 #include "layer/process.h"
 #include "layer/report_signal.h"
@@ -30,6 +31,7 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
 void in_child() {
   // CUDA does not work in a child that was forked after its start; nothing of ours may touch it there.
   set_stubs_watching(false);
+  stop_answering_runtime();
   if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
@@ -57,6 +59,9 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     runtime.engine.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
+    if (runtime.replays && settings.answer_queries) {
+      answer_runtime(runtime.driver);
+    }
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
     if (settings.report) {
@@ -73,6 +78,7 @@ void shut_down() noexcept {
     return;
   }
   set_stubs_watching(false);
+  stop_answering_runtime();
   running->shut_down();
   runtime.backend->links().settle_all();
   streams::leave_stand_in<CudaLayer>();  // stubs do not look any more

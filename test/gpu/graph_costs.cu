@@ -14,13 +14,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "graph_costs [--part single | --part plans | --part stalls | --part growth] [--host-ns N] [--branches B] [--repeat "
-    "N]\n"
+    "graph_costs [--part single | --part plans | --part stalls | --part growth] [--host-ns N] [--branches B] "
+    "[--apart] [--repeat N]\n"
     "            [--plans 100;50,50;8,16,32,44]\n"
     "  single    instantiating, launching, updating and destroying graphs of 1 to 1000 nodes; events\n"
     "  plans     so many kernels as graphs of these lengths one after the other, after N ns of host time for each "
     "kernel,\n"
-    "            and a wait; with B branches every graph forks and joins\n"
+    "            and a wait; with B branches every graph forks and joins, or, apart, is B graphs in streams of their\n"
+    "            own, which fork once before the first and join once behind the last\n"
     "  stalls    how late another thread's launches are while graphs are built\n"
     "  growth    the same while more and more graphs are there: which of them took much longer than usual";
 
@@ -180,42 +181,49 @@ class Costs {
   }
 
   /// "100;50,50": plans, in turn, so that they meet the same disturbances.
-  void plans(const std::string& text, double host_ns, int branches) {
+  void plans(const std::string& text, double host_ns, int branches, bool apart) {
     struct Plan {
       std::string name;
       std::vector<int> lengths;
-      std::vector<Graph> graphs;
+      std::vector<Graph> graphs;  // of each length one for each stream
       std::vector<double> times;
     };
+    const std::size_t streams = apart ? static_cast<std::size_t>(branches) : 1;
+    use_streams(streams);
     std::vector<Plan> all;
     std::stringstream stream(text);
     for (std::string name; std::getline(stream, name, ';');) {
       all.push_back({name, {}, {}, {}});
       std::stringstream lengths(name);
       for (std::string length; std::getline(lengths, length, ',');) all.back().lengths.push_back(std::stoi(length));
-      all.back().graphs = std::vector<Graph>(all.back().lengths.size());
+      all.back().graphs = std::vector<Graph>(all.back().lengths.size() * streams);
       for (std::size_t i = 0; i < all.back().graphs.size(); ++i) {
         Graph& graph = all.back().graphs[i];
-        build(&graph, all.back().lengths[i], branches);
+        build(&graph, all.back().lengths[i / streams] / static_cast<int>(streams), apart ? 1 : branches);
         CHECK_CUDA(cudaGraphInstantiate(&graph.executable, graph.graph, 0));
-        CHECK_CUDA(cudaGraphUpload(graph.executable, stream_));
+        CHECK_CUDA(cudaGraphUpload(graph.executable, streams_[i % streams]));
       }
     }
-    CHECK_CUDA(cudaStreamSynchronize(stream_));
+    CHECK_CUDA(cudaDeviceSynchronize());
     for (int round = 0; round < repeat_; ++round) {
       for (Plan& plan : all) {
         const auto start = Clock::now();
+        fork();
         for (std::size_t i = 0; i < plan.graphs.size(); ++i) {
-          spin(plan.lengths[i] * host_ns / 1000);
-          CHECK_CUDA(cudaGraphLaunch(plan.graphs[i].executable, stream_));
+          if (i % streams == 0) spin(plan.lengths[i / streams] * host_ns / 1000);
+          CHECK_CUDA(cudaGraphLaunch(plan.graphs[i].executable, streams_[i % streams]));
         }
+        join();
         CHECK_CUDA(cudaStreamSynchronize(stream_));
         plan.times.push_back(since(start));
       }
     }
     for (const Plan& plan : all) {
-      std::printf("{\"plan\": \"%s\", \"host_ns\": %.0f, \"branches\": %d, \"us\": %.2f, \"least\": %.2f}\n",
-                  plan.name.c_str(), host_ns, branches, gpu_test::median(plan.times), quantile(plan.times, 0));
+      std::printf(
+          "{\"plan\": \"%s\", \"host_ns\": %.0f, \"branches\": %d, \"apart\": %s, \"us\": %.2f, "
+          "\"least\": %.2f}\n",
+          plan.name.c_str(), host_ns, branches, apart ? "true" : "false", gpu_test::median(plan.times),
+          quantile(plan.times, 0));
     }
   }
 
@@ -347,8 +355,32 @@ class Costs {
         quantile(late, 0.999), quantile(late, 1));
   }
 
+  void use_streams(std::size_t count) {
+    streams_.assign(1, stream_);
+    events_.resize(count);
+    for (cudaEvent_t& event : events_) CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    while (streams_.size() < count) {
+      CHECK_CUDA(cudaStreamCreateWithFlags(&streams_.emplace_back(), cudaStreamNonBlocking));
+    }
+  }
+
+  /// The other streams wait for what is in the first.
+  void fork() {
+    if (streams_.size() > 1) CHECK_CUDA(cudaEventRecord(events_[0], stream_));
+    for (std::size_t i = 1; i < streams_.size(); ++i) CHECK_CUDA(cudaStreamWaitEvent(streams_[i], events_[0], 0));
+  }
+
+  void join() {
+    for (std::size_t i = 1; i < streams_.size(); ++i) {
+      CHECK_CUDA(cudaEventRecord(events_[i], streams_[i]));
+      CHECK_CUDA(cudaStreamWaitEvent(stream_, events_[i], 0));
+    }
+  }
+
   int repeat_;
   cudaStream_t stream_ = nullptr;
+  std::vector<cudaStream_t> streams_;  ///< of plans(), stream_ first
+  std::vector<cudaEvent_t> events_;    ///< one for each of them
   unsigned long long* cells_ = nullptr;
   unsigned value_ = 0;
 };
@@ -361,11 +393,12 @@ int main(int argc, char** argv) {
   const std::string plans = arguments.text("plans", "100;50,50;25,25,25,25;8,16,32,44");
   const double host_ns = arguments.number("host-ns", 0);
   const int branches = arguments.integer("branches", 1);
+  const bool apart = arguments.flag("apart");
   const int repeat = arguments.integer("repeat", 200);
   arguments.nothing_left();
   Costs costs(repeat);
   if (part == "single") costs.single();
-  if (part == "plans") costs.plans(plans, host_ns, branches);
+  if (part == "plans") costs.plans(plans, host_ns, branches, apart);
   if (part == "stalls") costs.stalls();
   if (part == "growth") costs.growth();
   return 0;

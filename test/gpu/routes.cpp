@@ -8,11 +8,12 @@
 // With no-ops, a program takes as long as its host side takes: the least that any way of submitting can reach. Results
 // are garbage then, so it is for programs whose control flow does not depend on them. A route is changed while the
 // device is idle; Refrain knows nothing of what is done by another route, so that memory that was used before must
-// stay.
+// stay. What Refrain answers in the shared runtime's place (layer/cuda/cudart.h) is led by the same routes.
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -95,6 +96,8 @@ std::array<std::array<void*, kNameCount + kSlots>, kRoutes> targets;
 std::size_t slots = 0;
 Route route = kDriver;
 bool has_layer = false;
+void* layer_library = nullptr;
+std::atomic<Route> runtime_route{kDriver};  ///< the same as `route`, for functions that are called while it is changed
 
 /// Fills in a stub's targets; `layer` is null if there is none.
 void lead(std::size_t index, const char* name, void* driver, void* layer) {
@@ -120,6 +123,30 @@ void* stub_for(const char* name, void* driver, void* layer) {
   }
   // Those with a name stand directly in front of those without.
   return const_cast<char*>(route_stubs) + kStubBytes * index - kStubBytes * kNameCount;
+}
+
+/// cudaGetDevice() of one version of the shared runtime, by route; null: not looked for yet.
+struct RuntimeFunction {
+  const char* library;
+  std::array<std::atomic<Result (*)(int*)>, kRoutes> by_route{};
+};
+constinit RuntimeFunction get_device_12{"libcudart.so.12"};
+constinit RuntimeFunction get_device_13{"libcudart.so.13"};
+
+Result get_device(RuntimeFunction& function, int* device) {
+  auto& target = function.by_route[runtime_route.load(std::memory_order_relaxed)];
+  auto* found = target.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    void* library =
+        &target == &function.by_route[kLayer] ? layer_library : dlopen(function.library, RTLD_LAZY | RTLD_NOLOAD);
+    found = reinterpret_cast<Result (*)(int*)>(dlvsym(library, "cudaGetDevice", function.library));
+    if (found == nullptr) {
+      std::fprintf(stderr, "routes: no cudaGetDevice of %s\n", function.library);
+      std::abort();
+    }
+    target.store(found, std::memory_order_release);
+  }
+  return found(device);
 }
 
 template <typename Ask>
@@ -151,9 +178,11 @@ void* open(const char* variable, bool needed) {
 /// A constructor is acceptable here: this library is preloaded into test programs only, all of which use the driver.
 __attribute__((constructor)) void open_libraries() {
   const std::array<void*, 2> libraries = {open("ROUTES_DRIVER", true), open("ROUTES_LAYER", false)};
-  has_layer = libraries[1] != nullptr;
+  layer_library = libraries[1];
+  has_layer = layer_library != nullptr;
   const char* first = std::getenv("ROUTES_FIRST");
   route = first != nullptr && std::strcmp(first, "noop") == 0 ? kNoop : has_layer ? kLayer : kDriver;
+  runtime_route = route;
   for (std::size_t i = 0; i < 2; ++i) {
     if (libraries[i] == nullptr) continue;
     real[i].get = reinterpret_cast<GetProcAddress>(dlsym(libraries[i], "cuGetProcAddress"));
@@ -180,7 +209,19 @@ extern "C" __attribute__((visibility("default"))) int routes_use(const char* nam
   if (found == kRouteNames.end() || (*found == "layer" && !has_layer)) return 1;
   const std::lock_guard guard(mutex);
   route = static_cast<Route>(found - kRouteNames.begin());
+  runtime_route = route;
   std::copy(targets[route].begin(), targets[route].begin() + static_cast<std::ptrdiff_t>(kNameCount + slots),
             route_targets);
   return 0;
 }
+
+extern "C" {
+__attribute__((visibility("default"), used)) int routes_get_device_12(int* device) {
+  return get_device(get_device_12, device);
+}
+__attribute__((visibility("default"), used)) int routes_get_device_13(int* device) {
+  return get_device(get_device_13, device);
+}
+}
+asm(".symver routes_get_device_12, cudaGetDevice@libcudart.so.12");
+asm(".symver routes_get_device_13, cudaGetDevice@libcudart.so.13");

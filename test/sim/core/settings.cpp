@@ -27,6 +27,9 @@ Settings read() {
   }
   read.races = std::string_view(text_of("SIM_RACES")) != "0";
   read.unrecorded = std::string_view(text_of("SIM_UNRECORDED")) == "1";
+  if (const char* devices = text_of("SIM_DEVICES"); *devices != '\0') {
+    read.devices = static_cast<int>(std::strtol(devices, nullptr, 10));
+  }
   if (const char* workers = text_of("SIM_WORKERS"); *workers != '\0') {
     read.workers = static_cast<unsigned>(std::strtoul(workers, nullptr, 10));
   }

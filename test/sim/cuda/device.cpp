@@ -79,7 +79,7 @@ FACE cuGetErrorString(CUresult error, const char** text) {
 }
 FACE cuDeviceGetCount(int* count) {
   sim::log("cuDeviceGetCount");
-  *count = 1;
+  *count = sim::settings().devices;
   return CUDA_SUCCESS;
 }
 FACE cuDeviceGet(CUdevice* device, int number) {

@@ -120,8 +120,14 @@ cudaError_t cudaGetDeviceCount(int* count) {
   return CALL(cuDeviceGetCount, count);
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return note(cudart::ready());
+  if (device == nullptr) {
+    return note(cudaErrorInvalidValue);
+  }
+  const cudaError_t status = note(cudart::ready());
+  if (status == cudaSuccess) {
+    *device = 0;
+  }
+  return status;
 }
 cudaError_t cudaSetDevice(int device) {
   return note(device == 0 ? cudart::ready() : CUDA_ERROR_INVALID_DEVICE);
