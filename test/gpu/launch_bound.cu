@@ -1,5 +1,7 @@
 // Measures loops whose time is the time of submission: tiny kernels, eagerly and as one hand-made graph of the whole
 // iteration. Prints one line of JSON; its checksum does not depend on how the work was submitted.
+#include <cuda.h>
+
 #include <array>
 #include <chrono>
 #include <utility>
@@ -11,14 +13,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--no-sync]\n"
-    "             [--graph | --compare | --delays] [--iterations N] [--warmup N] [--rounds N]\n"
+    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--driver-api]\n"
+    "             [--no-sync] [--graph | --compare | --delays] [--iterations N] [--warmup N] [--rounds N]\n"
     "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
     "  --scalar N    N kernels, one scalar changes with every launch\n"
     "  --ops3        memset, kernel, copy of 8 bytes to the host\n"
     "  --fork        400 kernels on four streams that fork and join\n"
     "  --host-us X   busy work of the host before every launch\n"
     "  --own-stream  in the thread's own default stream\n"
+    "  --driver-api  by cuLaunchKernel, without the runtime in between\n"
     "  --no-sync     wait only after every tenth iteration\n"
     "  --compare     eager and graph in turn, in one process\n"
     "  --delays      how long single launches take instead, from the first one on (with --kernels)";
@@ -44,7 +47,7 @@ struct Options {
   enum class Kind { kKernels, kScalar, kOps3, kFork } kind = Kind::kKernels;
   int kernels = 1000;
   double host_us = 0;
-  bool own_stream = false, sync = true, graph = false, compare = false, delays = false;
+  bool own_stream = false, driver_api = false, sync = true, graph = false, compare = false, delays = false;
   int iterations = 200, warmup = 300, rounds = 5;
 
   int launches() const {
@@ -69,6 +72,7 @@ Options parse(int argc, char** argv) {
   if (arguments.flag("fork")) options.kind = Options::Kind::kFork;
   options.host_us = arguments.number("host-us", 0);
   options.own_stream = arguments.flag("own-stream");
+  options.driver_api = arguments.flag("driver-api");
   options.sync = !arguments.flag("no-sync");
   options.graph = arguments.flag("graph");
   options.compare = arguments.flag("compare");
@@ -95,6 +99,7 @@ class Bench {
       delays_.resize(static_cast<std::size_t>(options_.warmup + options_.iterations) * cells_count_);  // touched now
       delays_.clear();
     }
+    if (options_.driver_api) find_launch();
     if (options_.graph || options_.compare) make_graph();
     CHECK_CUDA(cudaDeviceSynchronize());
   }
@@ -127,11 +132,32 @@ class Bench {
   static constexpr float kLate = 200;  // microseconds
   static constexpr int kSettle = 3;    // iterations after a change of the way of submission that are not counted
 
+  void find_launch() {
+    cudaDriverEntryPointQueryResult found{};
+    CHECK_CUDA(cudaGetDriverEntryPointByVersion("cuLaunchKernel", reinterpret_cast<void**>(&driver_launch_), 12000,
+                                                cudaEnableDefault, &found));
+    cudaFunction_t function = nullptr;
+    CHECK_CUDA(cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(tiny)));
+    function_ = reinterpret_cast<CUfunction>(function);
+  }
+
+  void launch(cudaStream_t stream, unsigned long long* cell, unsigned value) {
+    if (driver_launch_ == nullptr) {
+      tiny<<<1, 32, 0, stream>>>(cell, value);
+      return;
+    }
+    void* arguments[] = {&cell, &value};
+    if (driver_launch_(function_, 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr) != CUDA_SUCCESS) {
+      std::fprintf(stderr, "launch_bound: cuLaunchKernel failed\n");
+      std::exit(1);
+    }
+  }
+
   void submit_kernels() {
     for (int k = 0; k < options_.kernels; ++k) {
       work_on_host(options_.host_us);
       const auto start = options_.delays ? Clock::now() : Clock::time_point();
-      tiny<<<1, 32, 0, streams_[0]>>>(cells_ + k, static_cast<unsigned>(k));
+      launch(streams_[0], cells_ + k, static_cast<unsigned>(k));
       if (options_.delays) {
         const auto end = Clock::now();
         delays_.push_back(std::chrono::duration<float, std::micro>(end - start).count());
@@ -145,14 +171,14 @@ class Bench {
   void submit_scalars() {
     for (int k = 0; k < options_.kernels; ++k) {
       work_on_host(options_.host_us);
-      tiny<<<1, 32, 0, streams_[0]>>>(cells_ + k, scalar_of(k));
+      launch(streams_[0], cells_ + k, scalar_of(k));
     }
   }
 
   void submit_ops3() {
     CHECK_CUDA(cudaMemsetAsync(cells_, 0, sizeof *cells_, streams_[0]));
     work_on_host(options_.host_us);
-    tiny<<<1, 32, 0, streams_[0]>>>(cells_, 41u);
+    launch(streams_[0], cells_, 41u);
     CHECK_CUDA(cudaMemcpyAsync(pinned_, cells_, sizeof *pinned_, cudaMemcpyDeviceToHost, streams_[0]));
   }
 
@@ -162,7 +188,7 @@ class Bench {
     for (int k = 0; k < kPerStream; ++k) {
       for (int s = 0; s < kStreams; ++s) {
         work_on_host(options_.host_us);
-        tiny<<<1, 32, 0, streams_[s]>>>(cells_ + k * kStreams + s, static_cast<unsigned>(k + s));
+        launch(streams_[s], cells_ + k * kStreams + s, static_cast<unsigned>(k + s));
       }
     }
     for (int s = 1; s < kStreams; ++s) {
@@ -303,6 +329,8 @@ class Bench {
   cudaGraphExec_t executable_ = nullptr;
   std::vector<cudaGraphNode_t> nodes_;
   cudaKernelNodeParams node_parameters_{};
+  decltype(&::cuLaunchKernel) driver_launch_ = nullptr;  ///< with --driver-api
+  CUfunction function_ = nullptr;
   std::vector<float> delays_;                 ///< microseconds
   std::vector<Clock::time_point> late_ends_;  ///< of those over kLate
   std::vector<double> submit_times_;          ///< microseconds of the host until an eager iteration is submitted

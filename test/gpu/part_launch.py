@@ -6,11 +6,13 @@ from harness import BIN, DEFAULT
 CASES = [
     ("1000 kernels", ["--kernels", "1000"], 3.3, 1.03),
     ("100 kernels", ["--kernels", "100"], 3.0, 1.03),
+    ("100 kernels, driver API", ["--kernels", "100", "--driver-api"], 3.0, 1.03),
     ("1000 kernels, 0.5 us host work", ["--kernels", "1000", "--host-us", "0.5"], 2.8, None),
     ("1000 kernels, 2 us host work", ["--kernels", "1000", "--host-us", "2"], 2.0, None),
     ("1000 kernels, the thread's default stream", ["--kernels", "1000", "--own-stream"], 3.3, None),
     ("1000 kernels, a scalar changes", ["--scalar", "1000"], 1.8, None),
     ("fork-join, 4 x 100 kernels", ["--fork"], None, 1.05),
+    ("fork-join, driver API", ["--fork", "--driver-api"], None, 1.05),
     ("memset, kernel, 8 bytes back", ["--ops3"], 1 / 1.02, None),
     ("1000 kernels, no sync", ["--kernels", "1000", "--no-sync"], None, None),
     ("100 kernels, no sync", ["--kernels", "100", "--no-sync"], None, None),
@@ -128,7 +130,7 @@ def run_costs(results, options):
 
 
 def run(results, options):
-    for name, arguments, gain, against_graph in CASES[:8] if options.quick else CASES:
+    for name, arguments, gain, against_graph in CASES[:10] if options.quick else CASES:
         run_case(results, options, name, arguments, gain, against_graph)
     run_delays(results, options)
     run_costs(results, options)

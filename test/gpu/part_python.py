@@ -52,11 +52,12 @@ def identical(results, name, script, arguments, modes):
                     f"{done.report.get('submissions', 0)} submissions replayed", "outputs identical", good)
 
 
+def run_outputs(results, options):
+    identical(results, "outputs", "torch_cases.py", [],
+              {"gate off": GATE_OFF, "default": DEFAULT} | ({} if options.quick else {"verify": MODES["verify"]}))
+
+
 def run_torch(results, options):
-    if not options.torch_cases:
-        identical(results, "torch", "torch_cases.py", [],
-                  {"gate off": GATE_OFF, "default": DEFAULT} |
-                  ({} if options.quick else {"verify": MODES["verify"]}))
     driver = harness.driver_path()
     if driver is None:
         results.problem("torch: the driver was not found")

@@ -1,0 +1,63 @@
+#include "replay/chunk_ways.h"
+
+#include <catch2/catch.hpp>
+
+using namespace refrain::replay;
+
+namespace {
+
+constexpr ChunkLengths kCuda{.first = 8, .growth = 2, .most = 128, .last = 8};
+
+std::array<ChunkLengths, kChunkWays> ways(std::uint64_t each_ns, std::uint32_t queues = 1) {
+  return chunk_ways({.each_ns = each_ns, .queues = queues, .suits = kCuda, .longest = 128});
+}
+
+/// How many graphs a stretch of so many operations becomes, with nothing left over that is shorter than the next would
+/// be.
+int pieces(ChunkLengths lengths, std::uint32_t operations) {
+  int count = 0;
+  for (std::uint32_t target = lengths.first; operations > target; ++count) {
+    operations -= target;
+    target = std::min(target * lengths.growth, lengths.most);
+  }
+  return count + 1;
+}
+
+}  // namespace
+
+TEST_CASE("the faster a program submits, the faster its chunks grow") {
+  CHECK(ways(1000)[0].growth == kCuda.growth);
+  CHECK(ways(200)[0] == ChunkLengths{8, 4, 128, 0});
+  CHECK(pieces(ways(200)[0], 100) == 3);
+  CHECK(ways(40)[0] == ChunkLengths{12, 8, 128, 0});
+  CHECK(pieces(ways(40)[0], 100) == 2);
+  // Over several queues more of the device's time goes by at once.
+  CHECK(ways(40, 4)[0] == ChunkLengths{32, 2, 128, 0});
+}
+
+TEST_CASE("a chunk is filled before anything has been held for long") {
+  for (const std::uint64_t each : {1U, 50U, 300U, 2000U, 7000U, 60'000U, 300'000U}) {
+    CAPTURE(each);
+    for (const ChunkLengths& way : ways(each)) {
+      CHECK(way.first >= 1);
+      CHECK(way.first <= way.most);
+      CHECK(way.most <= 128);
+      // A quarter of the limit, or the shortest there is.
+      CHECK((way.most * each <= 1'000'000 || way.most <= 4));
+    }
+  }
+}
+
+TEST_CASE("a slow program's chunks are long at once, and shrink towards the wait") {
+  const auto slow = ways(20'000);
+  CHECK(slow[0].first == slow[0].most);
+  CHECK(slow[0].last == 1);
+  CHECK(ways(1000)[0].last == 0);
+  CHECK(ways(1000)[1].last == 6);  // filled in 6 us
+}
+
+TEST_CASE("chunks are no longer than what turned out to fit into the limit") {
+  const auto fitting = chunk_ways({.each_ns = 500, .suits = kCuda, .longest = 128, .fitting = 20});
+  CHECK(fitting[1].most == 20);
+  CHECK(ways(500)[1].most == 128);
+}
