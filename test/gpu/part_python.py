@@ -96,8 +96,8 @@ def routed(driver, settings):
 
 
 def start_torch(case, arguments=(), **more):
-    return turns.Turns([sys.executable, HERE / "torch_cases.py", "--turns", "--cpu", max(os.sched_getaffinity(0)), "--case",
-                        case, *arguments], **more)
+    return turns.Turns([sys.executable, HERE / "torch_cases.py", "--turns", "--warmup", "100", "--cpu",
+                        max(os.sched_getaffinity(0)), "--case", case, *arguments], **more)
 
 
 def take_turns(process, measured, synchronous, seconds):
