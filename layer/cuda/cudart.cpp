@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "env/log.h"
+
 namespace refrain::layer::cuda {
 namespace {
 
@@ -47,6 +49,10 @@ __attribute__((noinline, cold)) int ask(RuntimeLibrary& library, int* device) no
   if (status == 0 && driver != nullptr && device != nullptr && *device == 0 && driver->cuDeviceGetCount != nullptr &&
       driver->cuDeviceGetCount(&visible) == CUDA_SUCCESS) {
     only_device = visible == 1;
+    if (static std::atomic<bool> said{false}; !said.exchange(true)) {
+      env::log_debug(only_device ? "CUDA: one device is visible: cudaGetDevice() is answered without the runtime"
+                                 : "CUDA: several devices are visible: cudaGetDevice() is asked of the runtime");
+    }
   }
   return status;
 }

@@ -48,6 +48,9 @@ TEST_CASE("the only device is known without asking the runtime") {
   CHECK(questions_of(answered) <= kThreads + kOthers);
   CHECK(questions_of(answered) >= kThreads);  // each thread's first one
 
+  const Outcome told = ask({"REFRAIN_LOG_LEVEL=debug"});
+  CHECK(count_lines(told.output, "one device is visible") == 1);
+
   const Outcome verified = ask({"REFRAIN_MODE=verify"});
   CHECK(verified.output == plain.output);
   CHECK(questions_of(verified) <= kThreads + kOthers);
@@ -67,6 +70,11 @@ TEST_CASE("the runtime is asked where there may be another answer, or nothing is
     CHECK(asked.output == plain.output);
     CHECK(questions_of(asked) >= questions_of(plain));
   }
+}
+
+TEST_CASE("several devices are told of in the log") {
+  const Outcome told = ask({"REFRAIN_LOG_LEVEL=debug", "SIM_DEVICES=2"});
+  CHECK(count_lines(told.output, "several devices are visible") == 1);
 }
 
 TEST_CASE("without a driver the runtime says so") {
