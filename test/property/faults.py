@@ -21,14 +21,14 @@ FAULTS = {
         "the arguments of a held kernel are read when what is held is submitted, not at the launch",
         [("layer/streams/host_call.h", "/// Flushes what every thread holds, and reports",
           "struct Late { void* to; const void* from; std::size_t size; };\n"
-          "inline thread_local std::vector<Late> late;\n/// Flushes what every thread holds, and reports"),
+          "inline thread_local std::vector<Late> copied_late;\n/// Flushes what every thread holds, and reports"),
          ("layer/streams/host_call.h", "      held_error_ = engine_->flush_all(entry_point);",
-          "      for (const Late& each : late) { std::memcpy(each.to, each.from, each.size); }\n"
-          "      late.clear();\n      held_error_ = engine_->flush_all(entry_point);"),
+          "      for (const Late& each : copied_late) { std::memcpy(each.to, each.from, each.size); }\n"
+          "      copied_late.clear();\n      held_error_ = engine_->flush_all(entry_point);"),
          ("layer/streams/host_call.h", "#include <utility>", "#include <cstring>\n#include <utility>\n#include <vector>"),
          ("layer/streams/launch.h", "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {",
           "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {\n"
-          "  late.push_back({to, from, size});")]),
+          "  copied_late.push_back({to, from, size});")]),
     "edge-dropped-in-a-graph": (
         "edges between streams are left out of graphs",
         [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h", "if (inside[predecessor]) {",
