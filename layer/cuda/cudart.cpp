@@ -49,6 +49,9 @@ __attribute__((noinline, cold)) int ask(RuntimeLibrary& library, int* device) no
   if (status == 0 && driver != nullptr && device != nullptr && *device == 0 && driver->cuDeviceGetCount != nullptr &&
       driver->cuDeviceGetCount(&visible) == CUDA_SUCCESS) {
     only_device = visible == 1;
+    if (!only_device) {
+      stop_answering_runtime();  // nor is their number asked for again
+    }
     if (static std::atomic<bool> said{false}; !said.exchange(true)) {
       env::log_debug(only_device ? "CUDA: one device is visible: cudaGetDevice() is answered without the runtime"
                                  : "CUDA: several devices are visible: cudaGetDevice() is asked of the runtime");

@@ -1,4 +1,5 @@
 // Which device is the calling thread's: what layer/cuda/cudart.h answers in the shared runtime's place.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -20,13 +21,13 @@ Outcome ask(std::vector<std::string> environment, bool refrain = true) {
   return run({DEVICE_PROGRAM, std::to_string(kQuestions)}, environment);
 }
 
+int calls_of(const Outcome& outcome, const char* function) {
+  return static_cast<int>(std::count(outcome.driver_calls.begin(), outcome.driver_calls.end(), function));
+}
+
 /// The simulated runtime looks at the current context for every question.
 int questions_of(const Outcome& outcome) {
-  int count = 0;
-  for (const std::string& call : outcome.driver_calls) {
-    count += call == "cuCtxGetCurrent" ? 1 : 0;
-  }
-  return count;
+  return calls_of(outcome, "cuCtxGetCurrent");
 }
 
 }  // namespace
@@ -75,6 +76,7 @@ TEST_CASE("the runtime is asked where there may be another answer, or nothing is
 TEST_CASE("several devices are told of in the log") {
   const Outcome told = ask({"REFRAIN_LOG_LEVEL=debug", "SIM_DEVICES=2"});
   CHECK(count_lines(told.output, "several devices are visible") == 1);
+  CHECK(calls_of(told, "cuDeviceGetCount") <= 1);  // by Refrain; the program does not ask
 }
 
 TEST_CASE("without a driver the runtime says so") {
