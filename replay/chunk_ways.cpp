@@ -24,12 +24,6 @@ constexpr std::uint64_t kPercentOfLimit = 25;
 // 1 us. (Not over several queues, where more of the device's time goes by at once.)
 constexpr std::uint64_t kFast = 400;
 constexpr std::uint32_t kFastGrowth = 4;
-// One that calls the driver's API itself, without a runtime in between, is faster still: while the first chunk starts
-// and runs (15 us), it fills one eight times as long. Half as long a first one makes 100 launches two graphs, not
-// three.
-constexpr std::uint64_t kVeryFast = 80;
-constexpr std::uint32_t kVeryFastGrowth = 8;
-constexpr std::uint32_t kVeryFastFirst = 12;
 // Way 1: growing, and shrinking again towards the wait, down to one that takes this time: for a program that is slower
 // than the device, and would wait for a long one at its end. Until then the device is early anyway, so that the longest
 // may take a good part of the time that anything may be held (kPercentOfLimit).
@@ -67,8 +61,7 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
   lengths.most = slow ? round(lengths.most) : std::bit_floor(lengths.most);
   lengths.last = 0;
   if (each <= kFast && pace.queues == 1) {
-    lengths.growth = std::max(lengths.growth, each <= kVeryFast ? kVeryFastGrowth : kFastGrowth);
-    lengths.first = each <= kVeryFast ? std::max(lengths.first, std::min(kVeryFastFirst, lengths.most)) : lengths.first;
+    lengths.growth = std::max(lengths.growth, kFastGrowth);
   }
   if (slow) {  // first, growth, most, last
     lengths = {lengths.most, std::max(lengths.growth, kSlowGrowth), lengths.most, last};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capture/recorder.h"
+#include "replay/chunk_ways.h"
 #include "replay/clock.h"
 #include "replay/engine.h"
 #include "replay/executable.h"
@@ -125,9 +126,6 @@ inline constexpr std::uint32_t kWaysOfOne = 3;
 // One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
 // ones of a loop's body.
 inline constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
-
-/// Of chunks: nothing is known that would limit it.
-inline constexpr std::uint32_t kAnyLength = ~0U;
 
 /// Neither the first length of chunks nor their growth was set by the user.
 [[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;

@@ -22,7 +22,7 @@ int runtime_get_device(RuntimeVersion version, int* device) noexcept;
 void answer_runtime(const backends::CudaDriver& driver) noexcept;
 
 /// Every question goes to the runtime from now on: in a child after fork(), where CUDA says that it is not initialised,
-/// and while the process ends, where the runtime says that it is gone.
+/// and while the process ends, where the runtime may be gone.
 void stop_answering_runtime() noexcept;
 
 }  // namespace refrain::layer::cuda

@@ -94,10 +94,9 @@ std::mutex mutex;          ///< guards all below, but not the stubs' reading
 std::array<Real, 2> real;  ///< of driver and layer
 std::array<std::array<void*, kNameCount + kSlots>, kRoutes> targets;
 std::size_t slots = 0;
-Route route = kDriver;
+std::atomic<Route> route = kDriver;  ///< read without the mutex, too
 bool has_layer = false;
 void* layer_library = nullptr;
-std::atomic<Route> runtime_route{kDriver};  ///< the same as `route`, for functions that are called while it is changed
 
 /// Fills in a stub's targets; `layer` is null if there is none.
 void lead(std::size_t index, const char* name, void* driver, void* layer) {
@@ -134,7 +133,7 @@ constinit RuntimeFunction get_device_12{"libcudart.so.12"};
 constinit RuntimeFunction get_device_13{"libcudart.so.13"};
 
 Result get_device(RuntimeFunction& function, int* device) {
-  auto& target = function.by_route[runtime_route.load(std::memory_order_relaxed)];
+  auto& target = function.by_route[route.load(std::memory_order_relaxed)];
   auto* found = target.load(std::memory_order_acquire);
   if (found == nullptr) {
     void* library =
@@ -182,7 +181,6 @@ __attribute__((constructor)) void open_libraries() {
   has_layer = layer_library != nullptr;
   const char* first = std::getenv("ROUTES_FIRST");
   route = first != nullptr && std::strcmp(first, "noop") == 0 ? kNoop : has_layer ? kLayer : kDriver;
-  runtime_route = route;
   for (std::size_t i = 0; i < 2; ++i) {
     if (libraries[i] == nullptr) continue;
     real[i].get = reinterpret_cast<GetProcAddress>(dlsym(libraries[i], "cuGetProcAddress"));
@@ -209,7 +207,6 @@ extern "C" __attribute__((visibility("default"))) int routes_use(const char* nam
   if (found == kRouteNames.end() || (*found == "layer" && !has_layer)) return 1;
   const std::lock_guard guard(mutex);
   route = static_cast<Route>(found - kRouteNames.begin());
-  runtime_route = route;
   std::copy(targets[route].begin(), targets[route].begin() + static_cast<std::ptrdiff_t>(kNameCount + slots),
             route_targets);
   return 0;
