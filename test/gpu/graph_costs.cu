@@ -15,13 +15,15 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
     "graph_costs [--part single | --part plans | --part stalls | --part growth] [--host-ns N] [--branches B] "
-    "[--apart] [--repeat N]\n"
+    "[--apart] [--by-thread] [--repeat N]\n"
     "            [--plans 100;50,50;8,16,32,44]\n"
     "  single    instantiating, launching, updating and destroying graphs of 1 to 1000 nodes; events\n"
     "  plans     so many kernels as graphs of these lengths one after the other, after N ns of host time for each "
     "kernel,\n"
     "            and a wait; with B branches every graph forks and joins, or, apart, is B graphs in streams of their\n"
-    "            own, which fork once before the first and join once behind the last\n"
+    "            own, which fork once before the first and join once behind the last; by thread, another thread\n"
+    "            launches the graphs, which spins until there is one, and the wait begins when it has launched the "
+    "last\n"
     "  stalls    how late another thread's launches are while graphs are built\n"
     "  growth    the same while more and more graphs are there: which of them took much longer than usual";
 
@@ -181,7 +183,7 @@ class Costs {
   }
 
   /// "100;50,50": plans, in turn, so that they meet the same disturbances.
-  void plans(const std::string& text, double host_ns, int branches, bool apart) {
+  void plans(const std::string& text, double host_ns, int branches, bool apart, bool by_thread) {
     struct Plan {
       std::string name;
       std::vector<int> lengths;
@@ -205,25 +207,52 @@ class Costs {
       }
     }
     CHECK_CUDA(cudaDeviceSynchronize());
+    const Plan* current = nullptr;  // whose graphs are numbered from `first` on
+    std::size_t first = 0;
+    std::atomic<std::size_t> to_launch{0}, launched{0};  // of all plans and rounds
+    std::atomic<bool> stop{false};
+    const auto launch = [&](const Plan& plan, std::size_t i) {
+      CHECK_CUDA(cudaGraphLaunch(plan.graphs[i].executable, streams_[i % streams]));
+    };
+    std::thread launcher([&] {
+      if (!by_thread) return;
+      CHECK_CUDA(cudaSetDevice(0));
+      while (!stop) {
+        const std::size_t i = launched.load(std::memory_order_relaxed);
+        if (to_launch.load(std::memory_order_acquire) == i) continue;
+        launch(*current, i - first);
+        launched.store(i + 1, std::memory_order_release);
+      }
+    });
     for (int round = 0; round < repeat_; ++round) {
       for (Plan& plan : all) {
+        first = launched;
+        current = &plan;
         const auto start = Clock::now();
         fork();
         for (std::size_t i = 0; i < plan.graphs.size(); ++i) {
           if (i % streams == 0) spin(plan.lengths[i / streams] * host_ns / 1000);
-          CHECK_CUDA(cudaGraphLaunch(plan.graphs[i].executable, streams_[i % streams]));
+          if (by_thread) {
+            to_launch.store(first + i + 1, std::memory_order_release);
+          } else {
+            launch(plan, i);
+          }
+        }
+        while (by_thread && launched.load(std::memory_order_acquire) != first + plan.graphs.size()) {
         }
         join();
         CHECK_CUDA(cudaStreamSynchronize(stream_));
         plan.times.push_back(since(start));
       }
     }
+    stop = true;
+    launcher.join();
     for (const Plan& plan : all) {
       std::printf(
-          "{\"plan\": \"%s\", \"host_ns\": %.0f, \"branches\": %d, \"apart\": %s, \"us\": %.2f, "
+          "{\"plan\": \"%s\", \"host_ns\": %.0f, \"branches\": %d, \"apart\": %s, \"by_thread\": %s, \"us\": %.2f, "
           "\"least\": %.2f}\n",
-          plan.name.c_str(), host_ns, branches, apart ? "true" : "false", gpu_test::median(plan.times),
-          quantile(plan.times, 0));
+          plan.name.c_str(), host_ns, branches, apart ? "true" : "false", by_thread ? "true" : "false",
+          gpu_test::median(plan.times), quantile(plan.times, 0));
     }
   }
 
@@ -394,11 +423,12 @@ int main(int argc, char** argv) {
   const double host_ns = arguments.number("host-ns", 0);
   const int branches = arguments.integer("branches", 1);
   const bool apart = arguments.flag("apart");
+  const bool by_thread = arguments.flag("by-thread");
   const int repeat = arguments.integer("repeat", 200);
   arguments.nothing_left();
   Costs costs(repeat);
   if (part == "single") costs.single();
-  if (part == "plans") costs.plans(plans, host_ns, branches, apart);
+  if (part == "plans") costs.plans(plans, host_ns, branches, apart, by_thread);
   if (part == "stalls") costs.stalls();
   if (part == "growth") costs.growth();
   return 0;

@@ -1,5 +1,5 @@
 // A random program as data: phases, in which each thread runs its blocks; a block repeats its steps. Which events
-// order the steps is computed (order.h), so that a program from which steps were taken away is correct as well, and
+// order the steps is computed (order.cpp), so that a program from which steps were taken away is correct as well, and
 // what it computes never depends on the schedule.
 //
 // Threads meet between phases; what a thread may use in a phase belongs to it alone then, but for memory that nobody
