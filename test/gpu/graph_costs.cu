@@ -214,16 +214,17 @@ class Costs {
     const auto launch = [&](const Plan& plan, std::size_t i) {
       CHECK_CUDA(cudaGraphLaunch(plan.graphs[i].executable, streams_[i % streams]));
     };
-    std::thread launcher([&] {
-      if (!by_thread) return;
-      CHECK_CUDA(cudaSetDevice(0));
-      while (!stop) {
-        const std::size_t i = launched.load(std::memory_order_relaxed);
-        if (to_launch.load(std::memory_order_acquire) == i) continue;
-        launch(*current, i - first);
-        launched.store(i + 1, std::memory_order_release);
-      }
-    });
+    std::thread launcher;
+    if (by_thread) {
+      launcher = std::thread([&] {
+        while (!stop) {
+          const std::size_t i = launched.load(std::memory_order_relaxed);
+          if (to_launch.load(std::memory_order_acquire) == i) continue;
+          launch(*current, i - first);
+          launched.store(i + 1, std::memory_order_release);
+        }
+      });
+    }
     for (int round = 0; round < repeat_; ++round) {
       for (Plan& plan : all) {
         first = launched;
@@ -246,7 +247,7 @@ class Costs {
       }
     }
     stop = true;
-    launcher.join();
+    if (launcher.joinable()) launcher.join();
     for (const Plan& plan : all) {
       std::printf(
           "{\"plan\": \"%s\", \"host_ns\": %.0f, \"branches\": %d, \"apart\": %s, \"by_thread\": %s, \"us\": %.2f, "
