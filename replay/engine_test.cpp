@@ -208,6 +208,25 @@ TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
   CHECK(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("no lane sleeps because the graphs of another way do not become ready, where the first ones pay") {
+  auto settings = quiet(true);
+  settings.trial_budget_permille = 1000;
+  settings.awake = 500;
+  settings.chunk_max = 0;  // several ways
+  Rig rig(settings);
+  rig.backend.enqueue_cost_ns = 2'000;
+  Program program(*rig.engine, rig.backend, rig.queue);
+  program.issue_cost_ns = 20'000;
+  for (int i = 0; i < 1000 && rig.report()["replayed"] < 70 * 3; ++i) {
+    loop(rig, program, 1, 70, constant);  // until all graphs of the first way are there
+  }
+  rig.backend.fail_records = 1'000'000;
+  loop(rig, program, 500, 70, constant);
+  CHECK(rig.backend.log() == program.submitted);
+  CHECK(rig.report()["asleep"] == 0);
+  CHECK(rig.report()["replayed"].get<int>() > 500 * 70 / 2);
+}
+
 TEST_CASE("the gate keeps a graph that is faster") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;

@@ -22,7 +22,11 @@ constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the mac
 constexpr std::uint64_t kManySubmissions = 64;
 constexpr std::uint64_t kHostBound = 8;         ///< see host_bound()
 constexpr std::uint64_t kSurelyHostBound = 16;  ///< the same, where nothing else is tried
-constexpr std::uint32_t kMostTries = 64;        ///< spans in which a way can show what it is worth
+// Spans in which a way can show what it is worth. A further one whose graphs do not become ready costs as much as long
+// as graphs are worth, so that it gets so many submissions, in no less than so many spans.
+constexpr std::uint32_t kMostTries = 64;
+constexpr std::uint64_t kTriedSubmissions = 16384;
+constexpr std::uint64_t kLeastTries = 8;
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
@@ -105,13 +109,17 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   const auto next = known_.find(successor.span == hash_ ? successor.next : hash_);
   if (next != known_.end()) {
     const Known& span = next->second;
-    turn_.way = span.way;
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
     // Not for ever, if eager turns are never fair.
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
-    turn_.resting = !span.settled && !turn_.eager && !may_lose;
+    const std::uint32_t paying = span.settled ? kChunkWays : paying_way(span);
+    const bool may_try = span.settled || turn_.eager || may_lose;
+    turn_.promising = paying != kChunkWays;
+    // A span rests in the way of which it is known that nothing is lost with it.
+    turn_.way = may_try || !turn_.promising ? span.way : paying;
+    turn_.resting = !may_try && !turn_.promising;
     turn_.eager = turn_.eager || turn_.resting;
   } else {
     turn_.eager = turn_.resting = !may_lose;  // who knows what graphs would do there
@@ -169,7 +177,7 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
     }
   }
   if (!span.settled) {
-    span.tries += turn.resting ? 0 : 1;
+    span.tries += turn.resting || turn.way != span.way ? 0 : 1;
     for (const auto& entry : launched_) {
       if (std::find(span.graphs.begin(), span.graphs.end(), entry) == span.graphs.end()) {
         span.graphs.push_back(entry);
@@ -205,10 +213,24 @@ std::uint64_t SpanGate::decisive(const Known& span) noexcept {
   return (span.eager.count() != 0 ? span.eager : span.whole_eager).median();
 }
 
+/// The fastest of the ways that were clearly faster than none, as far as is known now. kChunkWays: there is none yet.
+std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
+  std::uint32_t best = kChunkWays;
+  for (std::uint32_t way = 0; way < kChunkWays && span.eager.count() >= kClearWanted; ++way) {
+    const RecentCosts& with = span.replay[way];
+    if (with.count() >= kClearWanted && clearly_less(with, span.eager) &&
+        (best == kChunkWays || with.low() < span.replay[best].low())) {
+      best = way;
+    }
+  }
+  return best;
+}
+
 /// Whether enough is known of the way that is being tried.
 bool SpanGate::way_known(const Known& span) const noexcept {
   const RecentCosts& mine = span.replay[span.way];
-  if (span.tries >= kMostTries) {
+  const std::uint64_t few = std::max(kLeastTries, kTriedSubmissions / std::max<std::uint64_t>(span.submissions, 1));
+  if (span.tries >= kMostTries || (span.way != 0 && mine.count() == 0 && span.tries >= few)) {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.

@@ -55,6 +55,10 @@ class SpanGate {
     const std::lock_guard guard(mutex_);
     ways_ = ways;
     known_.clear();
+    // The open span was divided in an old way, and the next one begins with the first.
+    disturbed_ = true;
+    turn_.way = 0;
+    turn_.settled = turn_.promising = false;
   }
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<SpanSummary> summaries() const;
@@ -105,6 +109,9 @@ class SpanGate {
   /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
   /// graph.
   [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.resting; }
+  /// True if that is so and one way was clearly faster than none: graphs will stay, but the way that is tried now may
+  /// have none yet, so that all is issued eagerly.
+  [[nodiscard]] bool promising() const noexcept { return comparing() && turn_.promising; }
   /// True if the current span is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
   /// The way in which the current span is to be divided.
@@ -113,9 +120,10 @@ class SpanGate {
  private:
   struct Turn {
     bool eager = false;
-    bool resting = false;  ///< eager because no more may be lost now
-    bool trial = false;    ///< what it is worth is being found out
-    bool settled = false;  ///< nobody wants to know which graphs are launched
+    bool resting = false;    ///< eager because no more may be lost now
+    bool trial = false;      ///< what it is worth is being found out
+    bool settled = false;    ///< nobody wants to know which graphs are launched
+    bool promising = false;  ///< see promising()
     std::uint32_t way = 0;
   };
   struct Known {
@@ -161,6 +169,7 @@ class SpanGate {
   static void start_over(Known& span);
   void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
+  [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
