@@ -1,13 +1,15 @@
-// A question that programs ask NVIDIA's shared runtime so often that asking takes a noticeable part of their time, and
-// that has only one answer: which device is the calling thread's, where one is visible. PyTorch asks it 1800 times in
-// an iteration of an encoder, for 60 to 110 ns each (docs/performance.md).
+// What programs ask NVIDIA's shared runtime so often that asking takes a noticeable part of their time, and what
+// Refrain can do without it: which device is the calling thread's, where one is visible (PyTorch asks it 1800 times in
+// an iteration of an encoder, for 60 to 110 ns each), and launches that are expected, where the runtime would do
+// nothing but pass them on, for 70 to 400 ns each (docs/performance.md). The latter are in cudart_launch.h.
 //
-// The functions below stand in front of the runtime's cudaGetDevice() in the dynamic linker's search, under the name
-// and the versions that programs linked with libcudart.so.12 or .13 ask for (cudart_names.cpp). Programs with the
-// static runtime, and those that look the function up in the library, are not concerned.
+// The functions below stand in front of the runtime's own in the dynamic linker's search, under the names and the
+// versions that programs linked with libcudart.so.12 or .13 ask for (cudart_names.cpp). Programs with the static
+// runtime, and those that look the functions up in the library, are not concerned.
 #pragma once
 
 #include "backends/cuda/cuda_backend.h"
+#include "env/settings.h"
 
 namespace refrain::layer::cuda {
 
@@ -17,12 +19,23 @@ enum class RuntimeVersion : unsigned char { k12, k13 };
 /// every question while answers are off. Thread-safe.
 int runtime_get_device(RuntimeVersion version, int* device) noexcept;
 
-/// From now on questions are answered if `driver` says that one device is visible: which ones are is decided when it is
-/// initialised. `driver` stays the caller's and has to live until the answers are off.
-void answer_runtime(const backends::CudaDriver& driver) noexcept;
+/// The functions of NVIDIA's that are answered here.
+enum class RuntimeFunction : unsigned char { kGetDevice, kLaunchKernel, kLaunchKernelPerThread };
 
-/// Every question goes to the runtime from now on: in a child after fork(), where CUDA says that it is not initialised,
-/// and while the process ends, where the runtime may be gone.
+/// The runtime's own function. Null if it is not there, which is said in the log, once: who calls us is linked with
+/// that library, so it is loaded. Thread-safe.
+[[nodiscard]] void* runtime_function(RuntimeVersion version, RuntimeFunction function) noexcept;
+
+/// cudaErrorInitializationError: what is reported where the runtime's own function is not there.
+inline constexpr int kInitializationError = 3;
+
+/// From now on questions are answered if `driver` says that one device is visible: which ones are is decided when it is
+/// initialised; and launches are held without the runtime. Both as the settings say. `driver` stays the caller's and
+/// has to live until the answers are off.
+void answer_runtime(const backends::CudaDriver& driver, const env::Settings& settings) noexcept;
+
+/// Everything goes to the runtime from now on: in a child after fork(), where CUDA says that it is not initialised, and
+/// while the process ends, where the runtime may be gone.
 void stop_answering_runtime() noexcept;
 
 }  // namespace refrain::layer::cuda

@@ -3,7 +3,25 @@
 //
 // The versions are hidden ones ("@", not "@@"): only a program that was linked with libcudart finds the functions, and
 // nobody who looks for a cudaGetDevice of whatever origin to see whether there is a runtime.
-#include "layer/cuda/cudart.h"
+#include "layer/cuda/cudart_launch.h"
+
+namespace {
+
+using refrain::backends::Grid;
+using refrain::layer::cuda::DefaultStream;
+using refrain::layer::cuda::runtime_get_device;
+using refrain::layer::cuda::runtime_launch_kernel;
+using refrain::layer::cuda::RuntimeVersion;
+
+}  // namespace
+
+// The runtime's dim3 is passed as a Grid is: three unsigned numbers in two registers.
+#define LAUNCH(name)                                                                                                 \
+  extern "C" __attribute__((visibility("default"), used, hot)) int name(CUfunction kernel, Grid grid, Grid block,    \
+                                                                        void** parameters, std::size_t shared_bytes, \
+                                                                        CUstream stream) noexcept;                   \
+  int name(CUfunction kernel, Grid grid, Grid block, void** parameters, std::size_t shared_bytes,                    \
+           CUstream stream) noexcept
 
 extern "C" {
 __attribute__((visibility("default"), used)) int refrain_cudart12_get_device(int* device) noexcept;
@@ -11,11 +29,32 @@ __attribute__((visibility("default"), used)) int refrain_cudart13_get_device(int
 }
 
 int refrain_cudart12_get_device(int* device) noexcept {
-  return refrain::layer::cuda::runtime_get_device(refrain::layer::cuda::RuntimeVersion::k12, device);
+  return runtime_get_device(RuntimeVersion::k12, device);
 }
 int refrain_cudart13_get_device(int* device) noexcept {
-  return refrain::layer::cuda::runtime_get_device(refrain::layer::cuda::RuntimeVersion::k13, device);
+  return runtime_get_device(RuntimeVersion::k13, device);
+}
+
+LAUNCH(refrain_cudart12_launch) {
+  return runtime_launch_kernel<RuntimeVersion::k12, DefaultStream::kLegacy>(
+      {kernel, grid, block, parameters, shared_bytes, stream});
+}
+LAUNCH(refrain_cudart13_launch) {
+  return runtime_launch_kernel<RuntimeVersion::k13, DefaultStream::kLegacy>(
+      {kernel, grid, block, parameters, shared_bytes, stream});
+}
+LAUNCH(refrain_cudart12_launch_ptsz) {
+  return runtime_launch_kernel<RuntimeVersion::k12, DefaultStream::kPerThread>(
+      {kernel, grid, block, parameters, shared_bytes, stream});
+}
+LAUNCH(refrain_cudart13_launch_ptsz) {
+  return runtime_launch_kernel<RuntimeVersion::k13, DefaultStream::kPerThread>(
+      {kernel, grid, block, parameters, shared_bytes, stream});
 }
 
 asm(".symver refrain_cudart12_get_device, cudaGetDevice@libcudart.so.12");
 asm(".symver refrain_cudart13_get_device, cudaGetDevice@libcudart.so.13");
+asm(".symver refrain_cudart12_launch, __cudaLaunchKernel@libcudart.so.12");
+asm(".symver refrain_cudart13_launch, __cudaLaunchKernel@libcudart.so.13");
+asm(".symver refrain_cudart12_launch_ptsz, __cudaLaunchKernel_ptsz@libcudart.so.12");
+asm(".symver refrain_cudart13_launch_ptsz, __cudaLaunchKernel_ptsz@libcudart.so.13");

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backends/cuda/kernel_call.h"
+#include "layer/cuda/cudart_launch.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/submission.h"
@@ -81,6 +82,9 @@ struct Launch {
 template <class Issue>
 [[gnu::always_inline]] inline CUresult launch_kernel(const Launch& launch, std::span<const CUlaunchAttribute> given,
                                                      Issue&& issue) noexcept {
+  if (launch_answer != CUDA_SUCCESS) [[unlikely]] {
+    return launch_answer;
+  }
   if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, launch.stream, launch.by_default, &status, issue)) {
     return status;
   }

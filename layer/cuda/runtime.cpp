@@ -59,8 +59,8 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     runtime.engine.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
-    if (runtime.replays && settings.answer_queries) {
-      answer_runtime(runtime.driver);
+    if (runtime.replays) {
+      answer_runtime(runtime.driver, settings);
     }
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);

@@ -263,7 +263,11 @@ TEST_CASE("the library exports the driver's names and nothing else") {
   }
   CHECK(dlsym(library, "refrain_cuda_shim") != nullptr);
   // Of the runtime's names only what is answered, and only for who asks for a version of libcudart.
-  CHECK(dlsym(library, "cudaGetDevice") == nullptr);
-  CHECK(dlvsym(library, "cudaGetDevice", "libcudart.so.12") != nullptr);
-  CHECK(dlvsym(library, "cudaGetDevice", "libcudart.so.13") != nullptr);
+  for (const char* name : {"cudaGetDevice", "__cudaLaunchKernel", "__cudaLaunchKernel_ptsz"}) {
+    CAPTURE(name);
+    CHECK(dlsym(library, name) == nullptr);
+    CHECK(dlvsym(library, name, "libcudart.so.12") != nullptr);
+    CHECK(dlvsym(library, name, "libcudart.so.13") != nullptr);
+  }
+  CHECK(dlvsym(library, "cudaLaunchKernel", "libcudart.so.13") == nullptr);
 }

@@ -124,29 +124,40 @@ void* stub_for(const char* name, void* driver, void* layer) {
   return const_cast<char*>(route_stubs) + kStubBytes * index - kStubBytes * kNameCount;
 }
 
-/// cudaGetDevice() of one version of the shared runtime, by route; null: not looked for yet.
+/// A function of one version of the shared runtime, by route; null: not looked for yet.
 struct RuntimeFunction {
   const char* library;
-  std::array<std::atomic<Result (*)(int*)>, kRoutes> by_route{};
+  const char* name;
+  std::array<std::atomic<void*>, kRoutes> by_route{};
 };
-constinit RuntimeFunction get_device_12{"libcudart.so.12"};
-constinit RuntimeFunction get_device_13{"libcudart.so.13"};
+constinit RuntimeFunction get_device_12{"libcudart.so.12", "cudaGetDevice"};
+constinit RuntimeFunction get_device_13{"libcudart.so.13", "cudaGetDevice"};
+constinit RuntimeFunction launch_12{"libcudart.so.12", "__cudaLaunchKernel"};
+constinit RuntimeFunction launch_13{"libcudart.so.13", "__cudaLaunchKernel"};
 
-Result get_device(RuntimeFunction& function, int* device) {
-  auto& target = function.by_route[route.load(std::memory_order_relaxed)];
-  auto* found = target.load(std::memory_order_acquire);
+void* look_for(RuntimeFunction& function, Route by) {
+  void* library = by == kLayer ? layer_library : dlopen(function.library, RTLD_LAZY | RTLD_NOLOAD);
+  void* found = dlvsym(library, function.name, function.library);
   if (found == nullptr) {
-    void* library =
-        &target == &function.by_route[kLayer] ? layer_library : dlopen(function.library, RTLD_LAZY | RTLD_NOLOAD);
-    found = reinterpret_cast<Result (*)(int*)>(dlvsym(library, "cudaGetDevice", function.library));
-    if (found == nullptr) {
-      std::fprintf(stderr, "routes: no cudaGetDevice of %s\n", function.library);
-      std::abort();
-    }
-    target.store(found, std::memory_order_release);
+    std::fprintf(stderr, "routes: no %s of %s\n", function.name, function.library);
+    std::abort();
   }
-  return found(device);
+  function.by_route[by].store(found, std::memory_order_release);
+  return found;
 }
+
+template <class... Arguments>
+Result call(RuntimeFunction& function, Arguments... arguments) {
+  const Route by = route.load(std::memory_order_relaxed);
+  void* found = function.by_route[by].load(std::memory_order_acquire);
+  if (found == nullptr) found = look_for(function, by);
+  return reinterpret_cast<Result (*)(Arguments...)>(found)(arguments...);
+}
+
+/// The runtime's dim3, as it is passed.
+struct Dimensions {
+  unsigned x, y, z;
+};
 
 template <typename Ask>
 Result find(const char* name, void** function, Ask&& ask) {
@@ -213,12 +224,22 @@ extern "C" __attribute__((visibility("default"))) int routes_use(const char* nam
 }
 
 extern "C" {
-__attribute__((visibility("default"), used)) int routes_get_device_12(int* device) {
-  return get_device(get_device_12, device);
+#define RUNTIME __attribute__((visibility("default"), used)) int
+#define LAUNCH void *kernel, Dimensions grid, Dimensions block, void **arguments, std::size_t shared, void *stream
+RUNTIME routes_get_device_12(int* device) {
+  return call(get_device_12, device);
 }
-__attribute__((visibility("default"), used)) int routes_get_device_13(int* device) {
-  return get_device(get_device_13, device);
+RUNTIME routes_get_device_13(int* device) {
+  return call(get_device_13, device);
+}
+RUNTIME routes_launch_12(LAUNCH) {
+  return call(launch_12, kernel, grid, block, arguments, shared, stream);
+}
+RUNTIME routes_launch_13(LAUNCH) {
+  return call(launch_13, kernel, grid, block, arguments, shared, stream);
 }
 }
 asm(".symver routes_get_device_12, cudaGetDevice@libcudart.so.12");
 asm(".symver routes_get_device_13, cudaGetDevice@libcudart.so.13");
+asm(".symver routes_launch_12, __cudaLaunchKernel@libcudart.so.12");
+asm(".symver routes_launch_13, __cudaLaunchKernel@libcudart.so.13");

@@ -125,7 +125,10 @@ Entered enter_submission(const char* name) noexcept {
   if (entered != Entered::kOk) {
     return entered;
   }
-  return submissions.fetch_add(1) + 1 == settings().fail_at ? inject(name) : Entered::kOk;
+  const std::uint64_t number = submissions.fetch_add(1) + 1;
+  const Settings& wanted = settings();
+  const bool fails = wanted.fail_at != 0 && number >= wanted.fail_at && number - wanted.fail_at < wanted.fail_count;
+  return fails ? inject(name) : Entered::kOk;
 }
 
 }  // namespace sim

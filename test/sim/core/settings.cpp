@@ -19,6 +19,9 @@ Settings read() {
   read.log = text_of("SIM_LOG");
   read.seed = std::strtoull(text_of("SIM_SEED"), nullptr, 10);
   read.fail_at = std::strtoull(text_of("SIM_FAIL_AT"), nullptr, 10);
+  if (const char* failing = text_of("SIM_FAIL_COUNT"); *failing != '\0') {
+    read.fail_count = std::strtoull(failing, nullptr, 10);
+  }
   read.fail_call = std::strtoull(text_of("SIM_FAIL_CALL"), nullptr, 10);
   read.count = text_of("SIM_COUNT");
   read.kernels = text_of("SIM_KERNELS");

@@ -4,6 +4,7 @@
 //   SIM_SEED      number that decides in which order work that is ready is done, and whether addresses of destroyed
 //                 handles and freed memory come back at once (even) or never (odd)
 //   SIM_FAIL_AT   number of the submission-like call, from 1, that fails as if the device had no resources left
+//   SIM_FAIL_COUNT  how many of them fail, from that one on (default 1)
 //   SIM_FAIL_CALL number of the call of whatever kind, from 1, that fails in the same way
 //   SIM_COUNT     file that gets the number of submission-like calls at exit, and that of all
 //   SIM_KERNELS   side libraries with kernels (kernel.h), separated by colons, beside the built-in ones
@@ -36,6 +37,7 @@ struct Settings {
   std::string log;
   std::uint64_t seed = 0;
   std::uint64_t fail_at = 0;
+  std::uint64_t fail_count = 1;
   std::uint64_t fail_call = 0;
   std::string count;
   std::string kernels;

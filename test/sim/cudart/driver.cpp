@@ -31,6 +31,13 @@ Driver open() noexcept {
   }
   CUDART_DRIVER_FUNCTIONS(CUDART_LOOK_UP)
 #undef CUDART_LOOK_UP
+  void* per_thread = nullptr;
+  if (look_up("cuLaunchKernel", &per_thread, CUDART_VERSION, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, nullptr) !=
+      CUDA_SUCCESS) {
+    opened.status = CUDA_ERROR_NOT_FOUND;
+    return opened;
+  }
+  opened.call_cuLaunchKernel_ptsz = reinterpret_cast<decltype(opened.call_cuLaunchKernel_ptsz)>(per_thread);
   opened.status = opened.call_cuInit(0);
   if (opened.status == CUDA_SUCCESS) {
     opened.status = opened.call_cuDevicePrimaryCtxRetain(&opened.context, 0);

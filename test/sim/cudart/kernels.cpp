@@ -128,6 +128,13 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   return CALL(cuLaunchKernel, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z,
               static_cast<unsigned>(shared), stream, arguments, nullptr);
 }
+RUNTIME cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                            std::size_t shared, cudaStream_t stream);
+cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                                    cudaStream_t stream) {
+  return CALL(cuLaunchKernel_ptsz, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y,
+              block.z, static_cast<unsigned>(shared), stream, arguments, nullptr);
+}
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
                              cudaStream_t stream) {
   CUkernel kernel = nullptr;

@@ -39,7 +39,8 @@ namespace cudart {
 
 struct Driver {
   CUresult status = CUDA_ERROR_NOT_INITIALIZED;  ///< of opening it; the functions are there if it is success
-  CUcontext context = nullptr;                   ///< the primary one
+  decltype(&::cuLaunchKernel) call_cuLaunchKernel_ptsz = nullptr;  ///< for the thread's own default stream
+  CUcontext context = nullptr;                                     ///< the primary one
 #define CUDART_MEMBER(name) decltype(&::name) call_##name = nullptr;
   CUDART_DRIVER_FUNCTIONS(CUDART_MEMBER)
 #undef CUDART_MEMBER

@@ -1,0 +1,56 @@
+#include "layer/cuda/cudart_launch.h"
+
+#include <utility>
+
+namespace refrain::layer::cuda {
+
+thread_local constinit CUresult launch_answer __attribute__((tls_model("initial-exec"))) = CUDA_SUCCESS;
+
+namespace {
+
+using LaunchKernel = int (*)(CUfunction kernel, backends::Grid grid, backends::Grid block, void** parameters,
+                             std::size_t shared_bytes, CUstream stream);
+
+int launch_by_runtime(RuntimeVersion version, DefaultStream by_default, const RuntimeLaunch& launch) noexcept {
+  const auto function = reinterpret_cast<LaunchKernel>(
+      runtime_function(version, by_default == DefaultStream::kPerThread ? RuntimeFunction::kLaunchKernelPerThread
+                                                                        : RuntimeFunction::kLaunchKernel));
+  return function == nullptr ? kInitializationError
+                             : function(launch.kernel, launch.grid, launch.block, launch.parameters,
+                                        launch.shared_bytes, launch.stream);
+}
+
+/// Whether only parameters may differ. Another kernel is the runtime's: the lane is told of the surprise once.
+bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
+  if (!streams::expects() || launch.parameters == nullptr || launch.shared_bytes > UINT_MAX ||
+      !launches_skip_runtime.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  const capture::OperationView known = replay::Lane::current->expected();
+  return known && streams::same_kernel(launch_of(launch), known);
+}
+
+}  // namespace
+
+[[gnu::hot, gnu::noinline]] int runtime_launch_other(RuntimeVersion version, DefaultStream by_default,
+                                                     const RuntimeLaunch& launch) noexcept {
+  if (CUresult status = CUDA_SUCCESS;
+      is_expected_kernel(launch) &&
+      streams::hold_expected<CudaLayer>(launch_of(launch), launch.stream, by_default, &status)) {
+    return status == CUDA_SUCCESS ? 0 : report_by_runtime(version, by_default, launch, status);
+  }
+  return launch_by_runtime(version, by_default, launch);
+}
+
+[[gnu::cold, gnu::noinline]] int report_by_runtime(RuntimeVersion version, DefaultStream by_default,
+                                                   const RuntimeLaunch& launch, CUresult status) noexcept {
+  // Without a lane the launch comes to where the answer is looked at, whatever is expected.
+  replay::Lane* const lane = std::exchange(replay::Lane::current, nullptr);
+  launch_answer = status;
+  const int reported = launch_by_runtime(version, by_default, launch);
+  launch_answer = CUDA_SUCCESS;  // the runtime may have found a reason of its own
+  replay::Lane::current = lane;
+  return reported != 0 ? reported : static_cast<int>(status);
+}
+
+}  // namespace refrain::layer::cuda
