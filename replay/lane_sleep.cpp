@@ -66,11 +66,8 @@ void Lane::consider_sleep() noexcept {
   if (state.awake_for == 0 || seen < state.awake_for || held_count_.load(std::memory_order_relaxed) != 0) {
     return;
   }
-  // One long span without graphs would be enough for a sleep, before it was measured. And where graphs have shown that
-  // they pay, a sleep would only come between them and those of another way, which are not ready yet.
-  if (state.spans.promising() || (state.spans.comparing() && state.spans.submissions() * 2 >= state.awake_for)) {
-    stay_awake();  // also for the first spans behind the trial
-    return;
+  if (state.spans.comparing() && state.spans.submissions() * 2 >= state.awake_for) {
+    return;  // one long span without graphs would be enough for a sleep, before it was measured
   }
   if ((state.counters.replayed.get() - state.replayed_before) * 10 >= seen) {
     state.sleep_length = kShortestSleep * state.awake_for;

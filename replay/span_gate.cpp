@@ -27,6 +27,7 @@ constexpr std::uint64_t kSurelyHostBound = 16;  ///< the same, where nothing els
 constexpr std::uint32_t kMostTries = 64;
 constexpr std::uint64_t kTriedSubmissions = 16384;
 constexpr std::uint64_t kLeastTries = 8;
+constexpr std::int64_t kTriedShare = 4;  ///< see count_credit()
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
@@ -91,6 +92,9 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     ++found->second.seen;
     sample(found->second, costs, turn);
     lost = found->second.settled ? 0 : loss(found->second, costs, turn);
+    if (turn.trial && !found->second.settled) {
+      count_credit(found->second, costs, turn);
+    }
     if (!found->second.settled && settle(found->second)) {
       for (const auto& entry : found->second.graphs) {
         const Known& span = found->second;
@@ -115,11 +119,11 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
     const std::uint32_t paying = span.settled ? kChunkWays : paying_way(span);
-    const bool may_try = span.settled || turn_.eager || may_lose;
-    turn_.promising = paying != kChunkWays;
-    // A span rests in the way of which it is known that nothing is lost with it.
-    turn_.way = may_try || !turn_.promising ? span.way : paying;
-    turn_.resting = !may_try && !turn_.promising;
+    const bool affordable = paying == kChunkWays || span.way == paying || span.credit_ns >= 0;
+    const bool may_try = span.settled || turn_.eager || (may_lose && affordable);
+    // A span rests in the way of which it is known that nothing is lost with it, if there is one.
+    turn_.resting = !may_try && paying == kChunkWays;
+    turn_.way = may_try || turn_.resting ? span.way : paying;
     turn_.eager = turn_.eager || turn_.resting;
   } else {
     turn_.eager = turn_.resting = !may_lose;  // who knows what graphs would do there
@@ -197,6 +201,7 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
 void SpanGate::start_over(Known& span) {
   span.settled = span.confirming = false;
   span.way = span.tries = 0;
+  span.credit_ns = 0;
   span.eager.clear();
   span.whole_eager.clear();
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
@@ -211,6 +216,25 @@ void SpanGate::start_over(Known& span) {
 /// small beside a long one.
 std::uint64_t SpanGate::decisive(const Known& span) noexcept {
   return (span.eager.count() != 0 ? span.eager : span.whole_eager).median();
+}
+
+/// After sample(): where one way pays, the others may cost so much of what it saves.
+void SpanGate::count_credit(Known& span, const Costs& costs, Turn turn) noexcept {
+  const std::uint32_t paying = paying_way(span);
+  if (turn.eager || paying == kChunkWays) {
+    return;
+  }
+  const auto took = static_cast<std::int64_t>(costs.busy);
+  if (turn.way != paying) {
+    const auto best = static_cast<std::int64_t>(span.replay[paying].median());
+    span.credit_ns -= std::max<std::int64_t>(took - best, 0);
+  } else if (in_graphs_ != 0) {
+    const auto eager = static_cast<std::int64_t>(span.eager.median());
+    span.credit_ns += std::max<std::int64_t>(eager - took, 0) / kTriedShare;
+  } else {  // its graphs are gone
+    span.replay[paying].clear();
+    span.whole[paying].clear();
+  }
 }
 
 /// The fastest of the ways that were clearly faster than none, as far as is known now. kChunkWays: there is none yet.

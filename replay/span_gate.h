@@ -58,7 +58,7 @@ class SpanGate {
     // The open span was divided in an old way, and the next one begins with the first.
     disturbed_ = true;
     turn_.way = 0;
-    turn_.settled = turn_.promising = false;
+    turn_.settled = false;
   }
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<SpanSummary> summaries() const;
@@ -109,9 +109,6 @@ class SpanGate {
   /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
   /// graph.
   [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.resting; }
-  /// True if that is so and one way was clearly faster than none: graphs will stay, but the way that is tried now may
-  /// have none yet, so that all is issued eagerly.
-  [[nodiscard]] bool promising() const noexcept { return comparing() && turn_.promising; }
   /// True if the current span is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
   /// The way in which the current span is to be divided.
@@ -120,10 +117,9 @@ class SpanGate {
  private:
   struct Turn {
     bool eager = false;
-    bool resting = false;    ///< eager because no more may be lost now
-    bool trial = false;      ///< what it is worth is being found out
-    bool settled = false;    ///< nobody wants to know which graphs are launched
-    bool promising = false;  ///< see promising()
+    bool resting = false;  ///< eager because no more may be lost now
+    bool trial = false;    ///< what it is worth is being found out
+    bool settled = false;  ///< nobody wants to know which graphs are launched
     std::uint32_t way = 0;
   };
   struct Known {
@@ -135,7 +131,8 @@ class SpanGate {
     RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
     std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
-    bool confirming = false;  ///< a later way seems faster, and the first one is measured once more
+    std::int64_t credit_ns = 0;  ///< what may still be lost with other ways than the one that pays
+    bool confirming = false;     ///< a later way seems faster, and the first one is measured once more
     bool settled = false;
     bool doubted = false;  ///< one trial said that graphs do not pay
     /// Spans with graphs of which it is not known yet what they would have cost without.
@@ -169,6 +166,7 @@ class SpanGate {
   static void start_over(Known& span);
   void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
+  void count_credit(Known& span, const Costs& costs, Turn turn) noexcept;
   [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;

@@ -9,7 +9,8 @@ import harness
 from harness import BIN, DEFAULT, MODES
 
 PROGRAM = BIN / "cuda" / "random_program"
-RANGES = 4  # of programs; every other one is careful
+SHARED = BIN / "cuda" / "random_program_shared"  # with the shared runtime, which launches that are expected skip
+RANGES = 4  # of programs; every other one is careful, and every other pair has the shared runtime
 APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
 # without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
@@ -67,16 +68,16 @@ def explain_crash(results, name, command, settings, done):
     results.note(f"{name}: no crash in {CRASH_TRIES} tries under the debugger")
 
 
-def one_range(results, seed, seconds, careful):
+def one_range(results, seed, seconds, careful, program=PROGRAM):
     """Programs for `seconds` without Refrain, then the same number of them in every variant. `careful`: programs that wait
     before they use pageable memory again, which a driver might read late where the device can reach all memory."""
-    words = [PROGRAM, "--seed", seed, *COMPARED, *(["--careful"] if careful else [])]
-    plain = harness.run([*words, "--seconds", seconds], timeout=seconds * 4 + 60)
+    words = [program, "--seed", seed, *COMPARED, *(["--careful"] if careful else [])]
+    plain = harness.run([*words, "--seconds", seconds], timeout=seconds * 4 + 60, toolkit=True)
     if plain.status != 0:
         results.problem(f"random programs from {seed} without Refrain: {plain.why()}")
         return 0, 0, 0, {}
     count = len(by_program(plain))
-    again = harness.run([*words, "--programs", count], timeout=seconds * 4 + 60)
+    again = harness.run([*words, "--programs", count], timeout=seconds * 4 + 60, toolkit=True)
     first, second = by_program(plain), by_program(again)
     stable = {program for program, lines in first.items() if second.get(program) == lines}
     if len(stable) != count:
@@ -90,7 +91,7 @@ def one_range(results, seed, seconds, careful):
     told = [("plain", plain), ("plain again", again)]
     for mode, settings in (VARIANTS.items() if harness.LAYER.exists() else ()):
         layered = harness.run([*words, "--programs", count], settings, timeout=seconds * 8 + 120,
-                              preload=harness.CRASH_TRACE)
+                              preload=harness.CRASH_TRACE, toolkit=True)
         told.append((mode, layered))
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
             results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
@@ -99,8 +100,8 @@ def one_range(results, seed, seconds, careful):
         submissions += layered.report.get("submissions", 0)
         replayed += layered.report.get("replayed", 0)
     if harness.LAYER.exists():
-        whole = harness.run([PROGRAM, "--seed", seed, "--seconds", seconds / 2], MODES["replay"],
-                            timeout=seconds * 4 + 60)
+        whole = harness.run([program, "--seed", seed, "--seconds", seconds / 2], MODES["replay"],
+                            timeout=seconds * 4 + 60, toolkit=True)
         if whole.status != 0:
             results.problem(f"random programs from {seed} with stream-ordered allocation, gate off: {whole.why()}")
     expected = read_expected()
@@ -122,7 +123,8 @@ def run(results, options):
     # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
     seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
     outcomes = harness.together(
-        [lambda number=number: one_range(results, options.seed + number * APART, seconds, careful=number % 2 != 0)
+        [lambda number=number: one_range(results, options.seed + number * APART, seconds, careful=number % 2 != 0,
+                                         program=SHARED if number // 2 % 2 != 0 and SHARED.exists() else PROGRAM)
          for number in range(RANGES)], RANGES)
     programs, submissions, replayed = (sum(column) for column in list(zip(*outcomes))[:3])
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
