@@ -55,8 +55,7 @@ class SpanGate {
     const std::lock_guard guard(mutex_);
     ways_ = ways;
     known_.clear();
-    // The open span was divided in an old way, and the next one begins with the first.
-    disturbed_ = true;
+    // The first one is the first to be tried again.
     turn_.way = 0;
     turn_.settled = false;
   }
