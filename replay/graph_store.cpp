@@ -72,6 +72,15 @@ bool GraphStore::budget_allows() const noexcept {
   return within_budget(spent_ns());
 }
 
+void GraphStore::lose(std::int64_t ns) noexcept {
+  std::uint64_t before = lost_ns_.load(std::memory_order_relaxed);
+  std::uint64_t after = 0;
+  do {  // nothing is saved up: what graphs earn in the end pays for other trials
+    const std::int64_t sum = static_cast<std::int64_t>(before) + ns;
+    after = sum > 0 ? static_cast<std::uint64_t>(sum) : 0;
+  } while (!lost_ns_.compare_exchange_weak(before, after, std::memory_order_relaxed));
+}
+
 bool GraphStore::within_budget(std::uint64_t spent) const noexcept {
   if (!settings_.gate || settings_.mode == env::Mode::kVerify) {
     return true;

@@ -39,9 +39,10 @@ class GraphStore {
   void spend(std::uint64_t ns) noexcept { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
   /// What graphs have saved pays for further ones.
   void earn(std::uint64_t ns) noexcept { earned_ns_.fetch_add(ns, std::memory_order_relaxed); }
-  /// Whole spans on trial were slower than without graphs; may others be tried now? An account of its own, with the
-  /// same limit: building must not keep what is built from being tried.
-  void lose(std::uint64_t ns) noexcept { lost_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  /// Whole spans on trial were slower than without graphs, or faster, which makes up for what was lost before (while
+  /// graphs are built, launches take longer); may others be tried now? An account of its own, with the same limit:
+  /// building must not keep what is built from being tried.
+  void lose(std::int64_t ns) noexcept;
   [[nodiscard]] bool losses_allow() const noexcept { return within_budget(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 

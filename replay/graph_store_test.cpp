@@ -103,5 +103,22 @@ TEST_CASE("the graphs not used for longest make room, however often they were us
   CHECK(graphs.launch(2000) == GraphEntry::Launch::kIssue);
 }
 
+TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {
+  env::Settings settings;
+  settings.gate = true;
+  settings.trial_budget_permille = 1;
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  Graphs graphs(settings);
+  CHECK(graphs.store.losses_allow());
+  graphs.store.lose(kHour);
+  CHECK_FALSE(graphs.store.losses_allow());
+  graphs.store.lose(-kHour / 2);
+  CHECK_FALSE(graphs.store.losses_allow());
+  graphs.store.lose(-kHour);
+  CHECK(graphs.store.losses_allow());
+  graphs.store.lose(kHour / 2);
+  CHECK_FALSE(graphs.store.losses_allow());
+}
+
 }  // namespace
 }  // namespace refrain::replay

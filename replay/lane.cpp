@@ -393,7 +393,9 @@ void Lane::abandon() noexcept {
     state.waited = true;
     const bool was_eager = state.spans.eager_turn();
     GraphStore& store = engine_.shared().store;
-    store.lose(state.spans.waited(now_ns(), store.losses_allow()));
+    if (const std::int64_t lost = state.spans.waited(now_ns(), store.losses_allow()); lost != 0) {
+      store.lose(lost);
+    }
     const bool eager = state.spans.eager_turn();
     if (was_eager != eager || (eager && state.times_ready != GraphEntry::times_ready())) {
       state.times_ready = GraphEntry::times_ready();  // others may become ready while these rest

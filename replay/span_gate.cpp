@@ -65,7 +65,7 @@ bool better(std::uint64_t a, std::uint64_t b) noexcept {
   }
 }
 
-std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
+std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   if (!open_) {
     return 0;
   }
@@ -74,7 +74,7 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     return 0;
   }
   const std::lock_guard guard(mutex_);
-  std::uint64_t lost = 0;
+  std::int64_t lost = 0;
   Costs costs;
   costs.whole = now - start_ns_;
   costs.busy = costs.whole - std::min(outside_ns_, costs.whole);
@@ -131,14 +131,12 @@ std::uint64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   return lost;
 }
 
-std::uint64_t SpanGate::Known::Unpaid::loss(std::uint64_t each) noexcept {
-  const std::uint64_t with = std::exchange(ns, 0);
-  const std::uint64_t without = std::exchange(spans, 0) * each;
-  return with > without ? with - without : 0;
+std::int64_t SpanGate::Known::Unpaid::loss(std::uint64_t each) noexcept {
+  return static_cast<std::int64_t>(std::exchange(ns, 0)) - static_cast<std::int64_t>(std::exchange(spans, 0) * each);
 }
 
 /// After sample(): what the span lost if it had graphs, and what earlier ones did if it tells.
-std::uint64_t SpanGate::loss(Known& span, const Costs& costs, Turn turn) const noexcept {
+std::int64_t SpanGate::loss(Known& span, const Costs& costs, Turn turn) const noexcept {
   if (in_graphs_ != 0) {
     Known::Unpaid& unpaid = turn.trial ? span.unpaid : span.unpaid_whole;
     unpaid.ns += turn.trial ? costs.busy : costs.whole;

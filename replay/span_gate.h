@@ -98,8 +98,8 @@ class SpanGate {
   /// The rest of this span will not be seen.
   void abandon() noexcept { open_ = false; }
   /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
-  /// cost more than without graphs, as far as that is known only now.
-  std::uint64_t waited(std::uint64_t now, bool may_lose);
+  /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
+  std::int64_t waited(std::uint64_t now, bool may_lose);
 
   /// True while the current span is to run without graphs, to be compared.
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
@@ -137,8 +137,8 @@ class SpanGate {
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, spans = 0;
-      /// What they cost more than so much each. Forgets them.
-      std::uint64_t loss(std::uint64_t each) noexcept;
+      /// What they cost more than so much each; negative: less. Forgets them.
+      std::int64_t loss(std::uint64_t each) noexcept;
     };
     Unpaid unpaid, unpaid_whole;  ///< the latter: of which only the whole was measured
     bool eager_unfair = false;    ///< the last eager turn was no fair sample
@@ -159,7 +159,7 @@ class SpanGate {
     std::uint64_t wait = 0;
   };
   void sample(Known& span, const Costs& costs, Turn turn);
-  [[nodiscard]] std::uint64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
+  [[nodiscard]] std::int64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
   bool settle(Known& span);
   bool lost(Known& span);
   static void start_over(Known& span);

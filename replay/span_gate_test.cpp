@@ -44,7 +44,7 @@ struct Spans {
   bool may_lose = true;
   capture::Token submissions = 10;
   std::uint64_t waits = 0;  ///< how long at the end of each span
-  std::uint64_t lost = 0;
+  std::int64_t lost = 0;
 };
 
 TEST_CASE("graphs of a span that is slower with them are declined") {
@@ -152,6 +152,14 @@ TEST_CASE("no span rests in a way whose graphs are gone") {
     eager += spans.gate.eager_turn() ? 1 : 0;
   }
   CHECK(eager >= 8);
+}
+
+TEST_CASE("what spans on trial gain is told as well") {
+  Spans spans(1);
+  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 1300U; }, 3);
+  CHECK(spans.lost == 600);
+  spans.run_fairly([](bool, std::uint32_t) { return 800U; }, 2);  // an eager one, and one with graphs
+  CHECK(spans.lost < 600);
 }
 
 TEST_CASE("other ways of dividing are tried from the first one on") {
@@ -264,7 +272,7 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
   spans.may_lose = true;
   spans.run_fairly(cost, 30);
   CHECK(spans.entry->state() == GraphEntry::State::kPassing);
-  CHECK(spans.lost == 50 * static_cast<std::uint64_t>(spans.replayed));
+  CHECK(spans.lost == 50 * spans.replayed);
 }
 
 /// Spans whose program does a lot by itself, with noise, between the submissions.
