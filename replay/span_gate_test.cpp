@@ -272,7 +272,7 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
   spans.may_lose = true;
   spans.run_fairly(cost, 30);
   CHECK(spans.entry->state() == GraphEntry::State::kPassing);
-  CHECK(spans.lost == 50 * spans.replayed);
+  CHECK(spans.lost == std::int64_t{50} * spans.replayed);
 }
 
 /// Spans whose program does a lot by itself, with noise, between the submissions.
