@@ -5,6 +5,7 @@
 namespace refrain::layer::cuda {
 
 thread_local constinit CUresult launch_answer __attribute__((tls_model("initial-exec"))) = CUDA_SUCCESS;
+thread_local constinit bool context_changed __attribute__((tls_model("initial-exec"))) = false;
 
 namespace {
 
@@ -15,14 +16,18 @@ int launch_by_runtime(RuntimeVersion version, DefaultStream by_default, const Ru
   const auto function = reinterpret_cast<LaunchKernel>(
       runtime_function(version, by_default == DefaultStream::kPerThread ? RuntimeFunction::kLaunchKernelPerThread
                                                                         : RuntimeFunction::kLaunchKernel));
-  return function == nullptr ? kInitializationError
-                             : function(launch.kernel, launch.grid, launch.block, launch.parameters,
-                                        launch.shared_bytes, launch.stream);
+  if (function == nullptr) {
+    return kInitializationError;
+  }
+  const int status =
+      function(launch.kernel, launch.grid, launch.block, launch.parameters, launch.shared_bytes, launch.stream);
+  context_changed = context_changed && status != 0;  // the runtime may have changed it itself
+  return status;
 }
 
 /// Whether only parameters may differ. Another kernel is the runtime's: the lane is told of the surprise once.
 bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
-  if (!streams::expects() || launch.parameters == nullptr || launch.shared_bytes > UINT_MAX ||
+  if (!streams::expects() || context_changed || launch.parameters == nullptr || launch.shared_bytes > UINT_MAX ||
       !launches_skip_runtime.load(std::memory_order_relaxed)) {
     return false;
   }

@@ -53,11 +53,14 @@ int report_by_runtime(RuntimeVersion version, DefaultStream by_default, const Ru
 /// submitted. Success means nothing.
 extern thread_local constinit CUresult launch_answer __attribute__((tls_model("initial-exec")));
 
+/// The calling thread has made another context current, or none, since its last launch by the runtime.
+extern thread_local constinit bool context_changed __attribute__((tls_model("initial-exec")));
+
 /// __cudaLaunchKernel() of that version's runtime, or __cudaLaunchKernel_ptsz(): a cudaError_t. Thread-safe.
 template <RuntimeVersion version, DefaultStream by_default>
 [[gnu::always_inline]] inline int runtime_launch_kernel(const RuntimeLaunch& launch) noexcept {
   if (CUresult status = CUDA_SUCCESS;
-      streams::expects() && launch.parameters != nullptr && launch.shared_bytes <= UINT_MAX &&
+      streams::expects() && !context_changed && launch.parameters != nullptr && launch.shared_bytes <= UINT_MAX &&
       launches_skip_runtime.load(std::memory_order_relaxed) &&
       streams::hold_same<CudaLayer>(
           launch_of(launch), launch.stream, by_default, [](std::span<const std::byte> more) { return more.empty(); },

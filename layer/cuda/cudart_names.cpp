@@ -15,14 +15,6 @@ using refrain::layer::cuda::RuntimeVersion;
 
 }  // namespace
 
-// The runtime's dim3 is passed as a Grid is: three unsigned numbers in two registers.
-#define LAUNCH(name)                                                                                                 \
-  extern "C" __attribute__((visibility("default"), used, hot)) int name(CUfunction kernel, Grid grid, Grid block,    \
-                                                                        void** parameters, std::size_t shared_bytes, \
-                                                                        CUstream stream) noexcept;                   \
-  int name(CUfunction kernel, Grid grid, Grid block, void** parameters, std::size_t shared_bytes,                    \
-           CUstream stream) noexcept
-
 extern "C" {
 __attribute__((visibility("default"), used)) int refrain_cudart12_get_device(int* device) noexcept;
 __attribute__((visibility("default"), used)) int refrain_cudart13_get_device(int* device) noexcept;
@@ -35,22 +27,20 @@ int refrain_cudart13_get_device(int* device) noexcept {
   return runtime_get_device(RuntimeVersion::k13, device);
 }
 
-LAUNCH(refrain_cudart12_launch) {
-  return runtime_launch_kernel<RuntimeVersion::k12, DefaultStream::kLegacy>(
-      {kernel, grid, block, parameters, shared_bytes, stream});
-}
-LAUNCH(refrain_cudart13_launch) {
-  return runtime_launch_kernel<RuntimeVersion::k13, DefaultStream::kLegacy>(
-      {kernel, grid, block, parameters, shared_bytes, stream});
-}
-LAUNCH(refrain_cudart12_launch_ptsz) {
-  return runtime_launch_kernel<RuntimeVersion::k12, DefaultStream::kPerThread>(
-      {kernel, grid, block, parameters, shared_bytes, stream});
-}
-LAUNCH(refrain_cudart13_launch_ptsz) {
-  return runtime_launch_kernel<RuntimeVersion::k13, DefaultStream::kPerThread>(
-      {kernel, grid, block, parameters, shared_bytes, stream});
-}
+// The runtime's dim3 is passed as a Grid is: three unsigned numbers in two registers.
+#define LAUNCH(name, version, by_default)                                                                            \
+  extern "C" __attribute__((visibility("default"), used, hot)) int name(CUfunction kernel, Grid grid, Grid block,    \
+                                                                        void** parameters, std::size_t shared_bytes, \
+                                                                        CUstream stream) noexcept;                   \
+  int name(CUfunction kernel, Grid grid, Grid block, void** parameters, std::size_t shared_bytes,                    \
+           CUstream stream) noexcept {                                                                               \
+    return runtime_launch_kernel<RuntimeVersion::version, DefaultStream::by_default>(                                \
+        {kernel, grid, block, parameters, shared_bytes, stream});                                                    \
+  }
+LAUNCH(refrain_cudart12_launch, k12, kLegacy)
+LAUNCH(refrain_cudart13_launch, k13, kLegacy)
+LAUNCH(refrain_cudart12_launch_ptsz, k12, kPerThread)
+LAUNCH(refrain_cudart13_launch_ptsz, k13, kPerThread)
 
 asm(".symver refrain_cudart12_get_device, cudaGetDevice@libcudart.so.12");
 asm(".symver refrain_cudart13_get_device, cudaGetDevice@libcudart.so.13");

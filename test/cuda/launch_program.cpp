@@ -3,6 +3,7 @@
 //
 // Usage: launch_program ROUNDS
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +97,33 @@ void run(const char* name, Launch launch, cudaStream_t stream, int rounds, bool 
   }
 }
 
+/// The runtime makes its context current at a launch if there is none, also at one that was expected.
+void run_without_context(cudaStream_t stream, int rounds) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  const auto set = reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuCtxSetCurrent"));
+  const auto get = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent"));
+  const cudaKernel_t kernel = kernel_of("scale");
+  Word* memory = nullptr;
+  check(cudaMalloc(reinterpret_cast<void**>(&memory), kWords * sizeof(Word)), "memory");
+  check(cudaMemset(memory, 1, kWords * sizeof(Word)), "memory");
+  check(cudaDeviceSynchronize(), "memory");
+  int without = 0;
+  for (int round = 0; round < rounds && !failed; ++round) {
+    for (int k = 0; k < kLaunches && !failed; ++k) {
+      if (k == kLaunches / 2) {
+        set(nullptr);
+      }
+      scale(&__cudaLaunchKernel, kernel, stream, memory, 3, static_cast<Word>(k));
+      void* current = nullptr;
+      get(&current);
+      without += current == nullptr ? 1 : 0;
+    }
+    check(cudaStreamSynchronize(stream), "wait");
+  }
+  check(cudaFree(memory), "free");
+  std::printf("launches that left no context: %d\n", without);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -108,6 +136,9 @@ int main(int count, char** words) {
   run("surprises", &__cudaLaunchKernel, stream, rounds, false, 8);
   run("default stream", &__cudaLaunchKernel, nullptr, rounds, false, 0);
   run("own default stream", &__cudaLaunchKernel_ptsz, nullptr, rounds, false, 0);
+  if (!failed) {
+    run_without_context(stream, rounds);
+  }
   if (!failed) {
     std::thread([&] { run("thread", &__cudaLaunchKernel, stream, rounds, true, 8); }).join();
   }

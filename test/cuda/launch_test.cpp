@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 constexpr int kRounds = 150;
-constexpr int kLaunches = 6 * 24 * kRounds;  // six parts
+constexpr int kLaunches = 7 * 24 * kRounds;  // seven parts
 
 Outcome launch(const Words& more, bool refrain = true, int rounds = kRounds, const char* program = LAUNCH_PROGRAM) {
   Words environment = {"LD_LIBRARY_PATH=" SIM_FOLDER ":" RUNTIME_FOLDER, "REFRAIN_REPORT=off"};
@@ -44,6 +44,7 @@ TEST_CASE("launches that are expected do not go through the shared runtime") {
   CAPTURE(plain.output);
   REQUIRE(plain.status == 0);
   CHECK(count_lines(plain.output, "child: refused") == 1);
+  CHECK(count_lines(plain.output, "launches that left no context: 0") == 1);
   REQUIRE(runtime_calls(plain) >= kLaunches);
 
   for (const int seed : {0, 1, 2}) {
