@@ -31,7 +31,16 @@ constexpr std::uint64_t kLastFilled = 6'000;
 // Way 2: all the same, filled in this time; for a device that is about as fast as the program.
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
-// Way 3, only over several queues, where each graph costs the device more: the same, filled in twice the time.
+// Way 3 over several queues, where each graph costs the device more: the same, filled in twice the time.
+// Way 3 on one queue, only where it is known how long whole chunks take to fill (looking at the clock for a single
+// submission takes as long as such a one): growing by as much as is filled while the device is busy with the chunk
+// before. A first chunk that is a little longer lets the second one be the last of a hundred (docs/performance.md, "How
+// fast chunks grow").
+struct Growth {
+  std::uint64_t most_ns;  ///< for a submission
+  std::uint32_t first, growth;
+};
+constexpr Growth kFilling[] = {{80, 12, 8}, {135, 16, 6}, {kFast, 8, 3}};
 
 // A program that takes so long from one submission to the next (PyTorch takes 7 to 60 us) mostly runs code of its own,
 // behind which a launch costs three times as much; and the device is early. Nothing has to start small then, way 0
@@ -78,6 +87,16 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
   };
   ways[2] = even(kEvenFilled);
   ways[3] = even(2 * kEvenFilled);
+  if (pace.queues == 1) {
+    ways[kTimedWay] = kNoLengths;
+    for (const Growth& row : kFilling) {
+      if (pace.filling_ns != 0 && pace.filling_ns <= row.most_ns) {
+        const std::uint32_t most = ways[0].most;
+        ways[kTimedWay] = {std::min(row.first, most), row.growth, most, 0};
+        break;
+      }
+    }
+  }
   return ways;
 }
 

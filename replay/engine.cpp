@@ -60,7 +60,8 @@ constexpr std::size_t kMostClosedSpans = 1024;
 void add_times(std::vector<LaneTimes>* times, Lane& lane) {
   const std::uint64_t each = lane.state().chunks_for_ns.load(std::memory_order_relaxed);
   if (each != 0 && times->size() < kMostClosedSpans) {
-    times->push_back({each, lane.state().hold_cost_ns.load(std::memory_order_relaxed)});
+    times->push_back({each, lane.state().hold_cost_ns.load(std::memory_order_relaxed),
+                      lane.state().filling_ns.load(std::memory_order_relaxed)});
   }
 }
 

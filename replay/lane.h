@@ -44,6 +44,7 @@ namespace refrain::replay {
 class Engine;
 class GraphEntry;
 struct Occurrence;
+struct ProgramPace;
 class Lane;
 struct Action;
 struct Holding;
@@ -255,6 +256,10 @@ class alignas(64) Lane {
   std::uint64_t start_timing() noexcept;
   void note_hold_time(std::uint64_t started_ns) noexcept;
   void note_program_time() noexcept;
+  [[nodiscard]] std::uint64_t filling_time(std::size_t count) noexcept;
+  void note_filling_time(std::uint64_t each_ns) noexcept;
+  void add_timed_way() noexcept;
+  [[nodiscard]] ProgramPace pace(std::uint64_t each_ns) const noexcept;
   void choose_lengths(std::uint64_t each, const char* because) noexcept;
   void log_lengths(std::uint64_t each, const char* because) const noexcept;
   void suit_lengths() noexcept;

@@ -388,6 +388,7 @@ void Lane::expect_nothing() noexcept {
   if (!expectation.changed.empty() || older + noted_ != occurrence.size()) {
     return false;
   }
+  const std::uint64_t filling_ns = older == 0 ? filling_time(noted_) : 0;
   bool launched = false;
   try {
     if (!view_expected(older)) {
@@ -419,6 +420,9 @@ void Lane::expect_nothing() noexcept {
     count_launch(entry, result.excess_ns, result.saved_ns);
     expectation.launched.push_back({std::move(entry), older});
     expectation.behind += noted;
+    if (filling_ns != 0) {
+      note_filling_time(filling_ns);
+    }
     if (!expect_next()) {
       look_at_launched();
     }

@@ -78,6 +78,24 @@ TEST_CASE(
   CHECK(report["launches"].get<int>() >= 100 * kLength / kPart);
 }
 
+TEST_CASE("lengths follow from the time that whole chunks take, where they come as expected") {
+  const bool slow = GENERATE(false, true);
+  static constexpr std::uint64_t kSpin = 2000;
+  Rig rig(settings(0));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 300, [slow](int iteration, int k) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kSpin);
+    while (slow && std::chrono::steady_clock::now() < end) {
+    }
+    return constant(iteration, k);
+  });
+  REQUIRE(rig.backend.log() == program.submitted);
+  const auto report = rig.report();
+  REQUIRE(report["times"].size() == 1);
+  const auto filling = report["times"][0]["filling_ns"].get<std::uint64_t>();
+  CHECK(filling > (slow ? kSpin * 9 / 10 : 0));
+}
+
 TEST_CASE("in a program that never waits, what was expected is looked at now and then") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);

@@ -41,7 +41,7 @@ void Lane::take_over(QueueSlot& queue) noexcept {
     state.cut_by.add("another thread's work in the same queue");
     // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
     // will show which way is the fastest.
-    if (!state.waited && state.way != kFewLaunches && state.ways[kFewLaunches].first != 0) {
+    if (!state.waited && state.way != kFewLaunches && state.ways[kFewLaunches] != kNoLengths) {
       state.way = kFewLaunches;
       state.matcher.use_lengths(state.way);
     }

@@ -31,6 +31,14 @@ constexpr std::uint32_t kForgivenLater = 2, kForgivenLast = 20;
 constexpr std::uint32_t kHardlyAny = 4;
 constexpr std::uint64_t kNearlyEvery = 8;
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
+// Whole chunks: shorter ones say little, and one in so many is timed once that is known. The way that follows from it
+// is another one when they take twice or half as long, and so many submissions later, then four times as many, and so
+// on (shifts): lengths that change are new graphs.
+constexpr std::size_t kTimedChunk = 6;
+constexpr std::uint64_t kFilledOf = 8;
+constexpr std::uint64_t kFillingOther = 2;
+constexpr std::uint64_t kFillingKept = 262'144;
+constexpr std::uint32_t kFillingKeptLater = 2, kFillingKeptLast = 20;
 
 }  // namespace
 
@@ -132,6 +140,65 @@ void Lane::note_program_time() noexcept {
   }
 }
 
+/// With the lock held, when a chunk of so many is complete, all of which came as expected: what each took since the
+/// first, without what timing a single one costs. 0: nobody wants to know.
+[[gnu::hot]] std::uint64_t Lane::filling_time(std::size_t count) noexcept {
+  State& state = *state_;
+  if (!state.lengths_free || count < kTimedChunk ||
+      state.filled++ % (state.filling_ns.load(std::memory_order_relaxed) == 0 ? 1 : kFilledOf) != 0) {
+    return 0;
+  }
+  return (now_ns() - state.last_time_ns) / (count - 1);
+}
+
+/// Not for the sake of a few chunks, where most have other arguments each time.
+void Lane::note_filling_time(std::uint64_t each_ns) noexcept {
+  State& state = *state_;
+  if (!state.filling_times.add(each_ns) || !state.filling_times.full() ||
+      state.filled * 2 < state.counters.launches.get()) {
+    return;
+  }
+  const std::uint64_t usual = std::max<std::uint64_t>(state.filling_times.usual(), 1);
+  const std::uint64_t chosen_for = state.filling_ns.load(std::memory_order_relaxed);
+  if (chosen_for != 0 && (sequence_ < state.filling_kept_to ||
+                          (usual < chosen_for * kFillingOther && usual * kFillingOther > chosen_for))) {
+    return;
+  }
+  state.filling_ns.store(usual, std::memory_order_relaxed);
+  state.filling_kept_to = sequence_ + (kFillingKept << state.filling_changes);
+  state.filling_changes = std::min(state.filling_changes + kFillingKeptLater, kFillingKeptLast);
+  add_timed_way();
+}
+
+/// If there is one, and it is not there yet.
+void Lane::add_timed_way() noexcept {
+  State& state = *state_;
+  const std::uint64_t each = state.chunks_for_ns.load(std::memory_order_relaxed);
+  const std::uint64_t filling = state.filling_ns.load(std::memory_order_relaxed);
+  if (each == 0 || filling == 0 || !state.lengths_free || state.queues > 1) {
+    return;
+  }
+  const ChunkLengths timed = chunk_ways(pace(each))[kTimedWay];
+  if (timed == kNoLengths || timed == state.ways[0] || timed == state.ways[kTimedWay]) {
+    return;
+  }
+  state.ways[kTimedWay] = timed;
+  state.matcher.set_lengths(kTimedWay, timed);
+  state.spans.timed_way_added();
+  log_lengths(each, "whole chunks were timed");
+}
+
+ProgramPace Lane::pace(std::uint64_t each_ns) const noexcept {
+  const State& state = *state_;
+  return {.each_ns = each_ns,
+          .filling_ns = state.filling_ns.load(std::memory_order_relaxed),
+          .queues = state.queues,
+          .suits = state.lengths,
+          .longest = longest_chunk(),
+          .fitting = state.fitting,
+          .hold_limit_ns = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000};
+}
+
 /// Chunks that were made shorter because the limit for holding came may be longer again if it has not come for long.
 void Lane::forgive() noexcept {
   State& state = *state_;
@@ -176,40 +243,49 @@ void Lane::start_lengths() noexcept {
 
 void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
   State& state = *state_;
-  const std::array<ChunkLengths, kChunkWays> ways =
-      chunk_ways({.each_ns = each,
-                  .queues = state.queues,
-                  .suits = state.lengths,
-                  .longest = longest_chunk(),
-                  .fitting = state.fitting,
-                  .hold_limit_ns = static_cast<std::uint64_t>(engine_.settings().hold_limit_us) * 1000});
+  std::array<ChunkLengths, kChunkWays> ways = chunk_ways(pace(each));
+  if (state.queues == 1) {
+    ways[kTimedWay] = state.ways[kTimedWay];  // see add_timed_way()
+  }
   if (ways == state.ways) {
     return;
   }
+  if (state.queues == 1) {
+    ways[kTimedWay] = kNoLengths;
+  }
   state.ways = ways;
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
-    state.matcher.set_lengths(way, ways[way]);
-  }
-  if (env::log_enabled(env::LogLevel::kDebug)) {
-    log_lengths(each, because);
+    if (ways[way] != kNoLengths) {
+      state.matcher.set_lengths(way, ways[way]);
+    }
   }
   state.spans.ways_changed(!state.lengths_free ? 1 : state.queues > 1 ? kChunkWays : kWaysOfOne);
+  log_lengths(each, because);
+  add_timed_way();
 }
 
 void Lane::log_lengths(std::uint64_t each, const char* because) const noexcept {
   const State& state = *state_;
+  if (!env::log_enabled(env::LogLevel::kDebug)) {
+    return;
+  }
   try {
     std::string text =
         fmt::format("thread {}, after {} submissions: {} ({} ns each", number_, sequence_, because, each);
     if (state.expired_ns != 0) {
       text += fmt::format(", {} where the hold limit came", state.expired_ns);
     }
+    if (const std::uint64_t filling = state.filling_ns.load(std::memory_order_relaxed); filling != 0) {
+      text += fmt::format(", {} within a chunk", filling);
+    }
     if (state.fitting != kAnyLength) {
       text += fmt::format(", of which {} fit into it", state.fitting);
     }
     text += "), so that graphs are divided anew (first, growth, longest, last):";
     for (const ChunkLengths& way : state.ways) {
-      text += fmt::format(" {}, {}, {}, {};", way.first, way.growth, way.most, way.last);
+      if (way != kNoLengths) {
+        text += fmt::format(" {}, {}, {}, {};", way.first, way.growth, way.most, way.last);
+      }
     }
     text.back() = '.';
     env::log_debug(text);

@@ -98,6 +98,8 @@ class CallTimes {
     return count_ == kFirst || count_ % kSamples == 0;
   }
   [[nodiscard]] std::uint64_t usual() const noexcept;
+  /// As many were added as are looked at.
+  [[nodiscard]] bool full() const noexcept { return count_ >= kSamples; }
 
  private:
   static constexpr std::size_t kSamples = 64, kFirst = 16;
@@ -120,7 +122,8 @@ struct LaneCounters {
   Counter verified, unverified, differences;
 };
 
-/// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
+/// Ways of dividing stretches that are tried where all is submitted to one queue, before kTimedWay is known; over
+/// several there is one more.
 inline constexpr std::uint32_t kWaysOfOne = 3;
 
 // One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
@@ -177,7 +180,9 @@ struct Lane::State {
   State(const MatcherOptions& options, std::uint32_t last, bool free)
       : matcher(options),
         lengths{options.chunk_first, options.chunk_growth, options.chunk_cap, std::min(last, options.chunk_cap)},
-        lengths_free(free) {}
+        lengths_free(free) {
+    ways.fill(kNoLengths);
+  }
 
   Matcher matcher;
   bool replaying = false;            ///< work may be held
@@ -217,12 +222,17 @@ struct Lane::State {
   std::uint32_t expired_often = 0;             ///< how often in a row that was soon after the last time
   std::uint32_t fitting = kAnyLength;          ///< longest chunk that the hold limit leaves time for, if that is known
   std::uint32_t forgiven = 0;                  ///< see Lane::forgive()
-  std::uint32_t queues = 1;                    ///< of which something was held at once, as far as it matters
+  CallTimes filling_times;            ///< from one submission to the next, over whole chunks that came as expected
+  std::uint64_t filled = 0;           ///< such chunks
+  std::uint64_t filling_kept_to = 0;  ///< sequence number up to which that stays
+  std::uint32_t filling_changes = 0;
+  std::uint32_t queues = 1;  ///< of which something was held at once, as far as it matters
   std::uint32_t chunks_for_queues = 1;
   ChunkLengths lengths;                         ///< what settings and backend want
   bool lengths_free;                            ///< neither the first length nor the growth was set by the user
-  std::array<ChunkLengths, kChunkWays> ways{};  ///< chosen for the program; first 0: not yet
+  std::array<ChunkLengths, kChunkWays> ways;    ///< chosen for the program; kNoLengths: not yet, or not there
   std::atomic<std::uint64_t> chunks_for_ns{0};  ///< time per operation for which lengths were chosen; 0: not yet
+  std::atomic<std::uint64_t> filling_ns{0};     ///< of filling_times, for which lengths were chosen; 0: not known yet
   std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
   std::uint32_t way = 0;                        ///< in which spans are divided now
   CallTimes hold_times;                         ///< what holding one operation took

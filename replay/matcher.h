@@ -63,8 +63,12 @@ struct ChunkLengths {
   std::uint32_t last = 0;  ///< operations in the last chunk before a wait, those before it longer; 0: what is left over
   friend bool operator==(const ChunkLengths&, const ChunkLengths&) = default;
 };
+/// Of a way that is not there.
+inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
 /// Ways that can be known at once.
 inline constexpr std::uint32_t kChunkWays = 4;
+/// On one queue: the way that comes later than the others, see chunk_ways.h.
+inline constexpr std::uint32_t kTimedWay = 3;
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

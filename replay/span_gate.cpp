@@ -131,6 +131,24 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   return lost;
 }
 
+void SpanGate::timed_way_added() noexcept {
+  const std::lock_guard guard(mutex_);
+  ways_ = kTimedWay + 1;
+  has_timed_ = true;
+  for (auto& [hash, span] : known_) {
+    span.replay[kTimedWay].clear();
+    span.whole[kTimedWay].clear();
+    span.in_graphs[kTimedWay] = 0;
+    if (span.settled || span.way == kTimedWay || span.confirming) {
+      span.settled = span.confirming = false;
+      span.way = kTimedWay;
+      span.tries = 0;
+      span.credit_ns = 0;
+    }
+  }
+  turn_.settled = false;
+}
+
 std::int64_t SpanGate::Known::Unpaid::loss(std::uint64_t each) noexcept {
   return static_cast<std::int64_t>(std::exchange(ns, 0)) - static_cast<std::int64_t>(std::exchange(spans, 0) * each);
 }
@@ -269,7 +287,7 @@ bool SpanGate::way_known(const Known& span) const noexcept {
   if (span.way == kFewLaunches && host_bound(span.waits, span.whole[0])) {
     return mine.count() >= kWanted;
   }
-  return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
+  return mine.count() >= kWanted || (!is_timed(span.way) && !better(mine.least(), span.replay[0].low()));
 }
 
 /// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
@@ -286,8 +304,11 @@ void SpanGate::choose(Known& span) const noexcept {
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
-    if (other.count() >= kWanted &&
-        (known.count() == 0 || (fewest ? clearly_less(other, known) : better(other.low(), known.low())))) {
+    // What is gained by the program's own pace is less than what else makes samples differ.
+    const bool faster = is_timed(way) ? other.median() < known.median()
+                        : fewest      ? clearly_less(other, known)
+                                      : better(other.low(), known.low());
+    if (other.count() >= kWanted && (known.count() == 0 || faster)) {
       span.way = way;
     }
   }
@@ -323,7 +344,10 @@ bool SpanGate::settle(Known& span) {
   // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
   const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
-  if (!span.confirming && !device_bound && !enough && ++span.way < ways_) {
+  // Nor does the way that was made for the program's own pace have more of them, or start later.
+  const std::uint32_t next = device_bound || enough ? ways_ - (has_timed_ ? 1 : 0) : span.way + 1;
+  if (!span.confirming && span.way < next && next < ways_) {
+    span.way = next;
     return false;
   }
   choose(span);

@@ -1,5 +1,6 @@
 #include "replay/span_gate.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <random>
@@ -207,6 +208,60 @@ TEST_CASE("where the program waits for longer than it submits, other ways of div
       200);
   CHECK_FALSE(others);
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a way that is added later is used if it is only a little faster, and what pays is used until then") {
+  const std::uint64_t added = GENERATE(594, 606);
+  Spans spans(kTimedWay);
+  spans.submissions = 100;
+  spans.launches = 50;
+  spans.waits = 500;  // so that none of the other ways is tried
+  int in_added = 0, eager_spans = 0;
+  // Graphs of the way that is added are there after it had its turn a few times.
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const bool its = !spans.gate.eager_turn() && spans.gate.way() == kTimedWay;
+      const bool ready = !spans.gate.eager_turn() && (!its || ++in_added > 4);
+      eager_spans += ready ? 0 : 1;
+      spans.run([&](bool, std::uint32_t) { return !ready ? 3000U : its ? added : 600U; }, ready);
+      REQUIRE((spans.gate.eager_turn() || spans.gate.way() == 0 || spans.gate.way() == kTimedWay));
+    }
+  };
+  run(60);
+  REQUIRE(spans.gate.proven());
+  CHECK(in_added == 0);
+  eager_spans = 0;
+  spans.gate.timed_way_added();
+  run(140);
+  CHECK(spans.gate.proven());
+  CHECK(eager_spans == 4);
+  CHECK(spans.gate.way() == (added < 600 ? kTimedWay : 0));
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a way that is added while others are tried comes behind them") {
+  Spans spans(kTimedWay);
+  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 600U; }, 4);
+  REQUIRE_FALSE(spans.gate.proven());
+  spans.gate.timed_way_added();
+  std::array<int, kChunkWays> tried{};
+  spans.run_fairly(
+      [&](bool eager, std::uint32_t way) {
+        ++tried[way];
+        return eager ? 1000U : way == 1 ? 400U : way == kTimedWay ? 390U : 600U;
+      },
+      120);
+  CHECK(spans.gate.proven());
+  CHECK(spans.gate.way() == kTimedWay);
+  CHECK(*std::min_element(tried.begin(), tried.end()) > 0);
+  // Other lengths are other ways: it is gone with the rest.
+  spans.gate.ways_changed(kTimedWay);
+  spans.run_fairly(
+      [&](bool eager, std::uint32_t way) {
+        CHECK(way != kTimedWay);
+        return eager ? 1000U : 600U;
+      },
+      120);
 }
 
 TEST_CASE("samples that were disturbed decide nothing") {
