@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -21,10 +22,19 @@ namespace {
 // Zero-initialised, because other libraries' constructors may call us before ours have run.
 constinit std::atomic<const backends::CudaDriver*> answering{nullptr};
 
-/// The calling thread has been told by the runtime that device 0 is its own, and there is no other.
-thread_local bool only_device __attribute__((tls_model("initial-exec"))) = false;
+/// What the runtime told the calling thread, and what it is true for.
+struct Told {
+  bool only_device = false;     ///< device 0 is the thread's, and there is no other
+  int device = 0;               ///< of `context`
+  CUcontext context = nullptr;  ///< current then; null: nothing is known
+  std::uint64_t ended = 0;      ///< ended_contexts then
+};
+thread_local constinit Told told __attribute__((tls_model("initial-exec")));
 
-constexpr const char* kFunctionNames[] = {"cudaGetDevice", "__cudaLaunchKernel", "__cudaLaunchKernel_ptsz"};
+constinit std::atomic<std::uint64_t> ended_contexts{0};
+
+constexpr const char* kFunctionNames[] = {"cudaGetDevice", "cudaSetDevice", "__cudaLaunchKernel",
+                                          "__cudaLaunchKernel_ptsz"};
 
 struct RuntimeLibrary {
   const char* name;  ///< of the file and, in NVIDIA's library, of the version of its functions
@@ -33,6 +43,7 @@ struct RuntimeLibrary {
 constinit RuntimeLibrary libraries[] = {{"libcudart.so.12"}, {"libcudart.so.13"}};
 
 using GetDevice = int (*)(int* device);
+using SetDevice = int (*)(int device);
 
 /// Of everything that is loaded and called a runtime: packages give it names of their own ("libcudart-1a2b3c4d.so.12").
 std::vector<std::string> loaded_runtimes() {
@@ -75,25 +86,51 @@ __attribute__((noinline, cold)) void* find(const RuntimeLibrary& library, const 
   return found;
 }
 
+/// Which devices are visible is decided when the driver is initialised. 0: not known.
+int visible_devices(const backends::CudaDriver& driver) noexcept {
+  static std::atomic<int> known{0};
+  int count = known.load(std::memory_order_relaxed);
+  if (count == 0 && driver.cuDeviceGetCount != nullptr && driver.cuDeviceGetCount(&count) == CUDA_SUCCESS) {
+    known.store(count, std::memory_order_relaxed);
+    env::log_debug(count == 1 ? "CUDA: one device is visible: cudaGetDevice() is answered without the runtime"
+                              : "CUDA: several devices are visible: cudaGetDevice() is answered without the runtime "
+                                "while a thread's context stays the same");
+  }
+  return count;
+}
+
+/// The runtime said `device` when `ended` contexts had ended.
+void remember(const backends::CudaDriver& driver, int device, std::uint64_t ended) noexcept {
+  const int visible = visible_devices(driver);
+  told.only_device = visible == 1 && device == 0;
+  CUdevice its = -1;
+  if (visible < 2 || driver.cuCtxGetDevice == nullptr || driver.cuCtxGetCurrent == nullptr ||
+      driver.cuCtxGetCurrent(&told.context) != CUDA_SUCCESS || told.context == nullptr ||
+      driver.cuCtxGetDevice(&its) != CUDA_SUCCESS || its != device) {
+    told.context = nullptr;  // the runtime has its own reasons
+    return;
+  }
+  told.device = device;
+  told.ended = ended;
+}
+
+[[nodiscard]] bool same_context(const backends::CudaDriver& driver) noexcept {
+  CUcontext current = nullptr;
+  return told.context != nullptr && told.ended == ended_contexts.load(std::memory_order_acquire) &&
+         driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == told.context;
+}
+
 /// Of the thread's first question, and of each one that has to be asked.
 __attribute__((noinline, cold)) int ask(RuntimeVersion version, int* device) noexcept {
   const auto function = reinterpret_cast<GetDevice>(runtime_function(version, RuntimeFunction::kGetDevice));
   if (function == nullptr) {
     return kInitializationError;
   }
+  const std::uint64_t ended = ended_contexts.load(std::memory_order_acquire);
   const int status = function(device);
   const backends::CudaDriver* driver = answering.load(std::memory_order_acquire);
-  int visible = 0;
-  if (status == 0 && driver != nullptr && device != nullptr && *device == 0 && driver->cuDeviceGetCount != nullptr &&
-      driver->cuDeviceGetCount(&visible) == CUDA_SUCCESS) {
-    only_device = visible == 1;
-    if (!only_device) {
-      answering.store(nullptr, std::memory_order_release);  // nor is their number asked for again
-    }
-    if (static std::atomic<bool> said{false}; !said.exchange(true)) {
-      env::log_debug(only_device ? "CUDA: one device is visible: cudaGetDevice() is answered without the runtime"
-                                 : "CUDA: several devices are visible: cudaGetDevice() is asked of the runtime");
-    }
+  if (status == 0 && driver != nullptr && device != nullptr) {
+    remember(*driver, *device, ended);
   }
   return status;
 }
@@ -112,11 +149,29 @@ void* runtime_function(RuntimeVersion version, RuntimeFunction function) noexcep
 }
 
 int runtime_get_device(RuntimeVersion version, int* device) noexcept {
-  if (only_device && device != nullptr && answering.load(std::memory_order_relaxed) != nullptr) [[likely]] {
-    *device = 0;
-    return 0;
+  const backends::CudaDriver* const driver = answering.load(std::memory_order_relaxed);
+  if (driver != nullptr && device != nullptr) [[likely]] {
+    if (told.only_device) [[likely]] {
+      *device = 0;
+      return 0;
+    }
+    if (same_context(*driver)) {
+      *device = told.device;
+      return 0;
+    }
   }
   return ask(version, device);
+}
+
+int runtime_set_device(RuntimeVersion version, int device) noexcept {
+  const auto function = reinterpret_cast<SetDevice>(runtime_function(version, RuntimeFunction::kSetDevice));
+  told.context = nullptr;
+  context_changed = true;
+  return function == nullptr ? kInitializationError : function(device);
+}
+
+void context_ended() noexcept {
+  ended_contexts.fetch_add(1, std::memory_order_acq_rel);
 }
 
 void answer_runtime(const backends::CudaDriver& driver, const env::Settings& settings) noexcept {

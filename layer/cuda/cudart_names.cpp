@@ -11,6 +11,7 @@ using refrain::backends::Grid;
 using refrain::layer::cuda::DefaultStream;
 using refrain::layer::cuda::runtime_get_device;
 using refrain::layer::cuda::runtime_launch_kernel;
+using refrain::layer::cuda::runtime_set_device;
 using refrain::layer::cuda::RuntimeVersion;
 
 }  // namespace
@@ -18,6 +19,8 @@ using refrain::layer::cuda::RuntimeVersion;
 extern "C" {
 __attribute__((visibility("default"), used)) int refrain_cudart12_get_device(int* device) noexcept;
 __attribute__((visibility("default"), used)) int refrain_cudart13_get_device(int* device) noexcept;
+__attribute__((visibility("default"), used)) int refrain_cudart12_set_device(int device) noexcept;
+__attribute__((visibility("default"), used)) int refrain_cudart13_set_device(int device) noexcept;
 }
 
 int refrain_cudart12_get_device(int* device) noexcept {
@@ -25,6 +28,12 @@ int refrain_cudart12_get_device(int* device) noexcept {
 }
 int refrain_cudart13_get_device(int* device) noexcept {
   return runtime_get_device(RuntimeVersion::k13, device);
+}
+int refrain_cudart12_set_device(int device) noexcept {
+  return runtime_set_device(RuntimeVersion::k12, device);
+}
+int refrain_cudart13_set_device(int device) noexcept {
+  return runtime_set_device(RuntimeVersion::k13, device);
 }
 
 // The runtime's dim3 is passed as a Grid is: three unsigned numbers in two registers.
@@ -44,6 +53,8 @@ LAUNCH(refrain_cudart13_launch_ptsz, k13, kPerThread)
 
 asm(".symver refrain_cudart12_get_device, cudaGetDevice@libcudart.so.12");
 asm(".symver refrain_cudart13_get_device, cudaGetDevice@libcudart.so.13");
+asm(".symver refrain_cudart12_set_device, cudaSetDevice@libcudart.so.12");
+asm(".symver refrain_cudart13_set_device, cudaSetDevice@libcudart.so.13");
 asm(".symver refrain_cudart12_launch, __cudaLaunchKernel@libcudart.so.12");
 asm(".symver refrain_cudart13_launch, __cudaLaunchKernel@libcudart.so.13");
 asm(".symver refrain_cudart12_launch_ptsz, __cudaLaunchKernel_ptsz@libcudart.so.12");

@@ -1,6 +1,7 @@
 #include "layer/cuda/streams.h"
 
 #include "layer/cuda/capture.h"
+#include "layer/cuda/cudart_launch.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/images.h"
@@ -98,6 +99,8 @@ CUresult destroy_stream(const replay::EntryPoint& entry_point, CUstream handle, 
 
 template <class Destroy>
 CUresult destroy_context(const replay::EntryPoint& entry_point, CUcontext context, Destroy&& destroy) noexcept {
+  context_ended();         // before it is, so that nobody's answer is older
+  context_changed = true;  // it may have been the thread's
   return Table::all().destroy_context(entry_point, context, destroy);
 }
 

@@ -45,7 +45,10 @@ int main(int count, char** words) {
   std::thread([questions] { ask_often("thread", questions); }).join();
   std::printf("nowhere: %s\n", cudaGetErrorName(cudaGetDevice(nullptr)));
   std::printf("last: %s\n", cudaGetErrorName(cudaGetLastError()));
+  std::printf("a context: %s\n", cudaGetErrorName(cudaFree(nullptr)));
+  ask_often("with a context", questions);
   std::printf("another: %s\n", cudaGetErrorName(cudaSetDevice(1)));
+  ask("after another");
   ask("after another");
   std::printf("own: %s\n", cudaGetErrorName(cudaSetDevice(0)));
   ask("after own");

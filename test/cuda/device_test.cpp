@@ -1,7 +1,9 @@
 // Which device is the calling thread's: what layer/cuda/cudart.h answers in the shared runtime's place.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/cuda/run_process.h"
@@ -10,7 +12,8 @@ namespace {
 
 constexpr int kQuestions = 500;
 constexpr int kThreads = 2;
-constexpr int kOthers = 6;  // of each program: nowhere, another, own, child, parent, at exit
+// Of each program: nowhere, a context, another, own, child, parent, at exit.
+constexpr int kOthers = 8;
 
 Outcome ask(std::vector<std::string> environment, bool refrain = true) {
   environment.emplace_back("LD_LIBRARY_PATH=" SIM_FOLDER ":" RUNTIME_FOLDER);
@@ -58,11 +61,8 @@ TEST_CASE("the only device is known without asking the runtime") {
 }
 
 TEST_CASE("the runtime is asked where there may be another answer, or nothing is to change") {
-  const std::vector<std::string> cases[] = {{"SIM_DEVICES=2"},
-                                            {"REFRAIN_ANSWER_QUERIES=off"},
-                                            {"REFRAIN_MODE=observe"},
-                                            {"REFRAIN_MODE=off"},
-                                            {"REFRAIN_CUDA=off"}};
+  const std::vector<std::string> cases[] = {
+      {"REFRAIN_ANSWER_QUERIES=off"}, {"REFRAIN_MODE=observe"}, {"REFRAIN_MODE=off"}, {"REFRAIN_CUDA=off"}};
   for (const std::vector<std::string>& environment : cases) {
     CAPTURE(environment.front());
     const Outcome plain = ask(environment, false);
@@ -73,11 +73,48 @@ TEST_CASE("the runtime is asked where there may be another answer, or nothing is
   }
 }
 
-TEST_CASE("several devices are told of in the log") {
+TEST_CASE("of several devices it is the runtime's last answer while the context stays the same") {
+  const Outcome plain = ask({"SIM_DEVICES=2"}, false);
   const Outcome told = ask({"REFRAIN_LOG_LEVEL=debug", "SIM_DEVICES=2"});
+  CHECK(count_lines(plain.output, "after another: cudaSuccess 1") == 2);
+  CHECK(count_lines(told.output, "after another: cudaSuccess 1") == 2);
   CHECK(count_lines(told.output, "several devices are visible") == 1);
-  CHECK(calls_of(told, "cuDeviceGetCount") == 1);  // by Refrain; the program does not ask
+  CHECK(calls_of(told, "cuDeviceGetCount") == calls_of(plain, "cuDeviceGetCount") + 1);
+  CHECK(ask({"SIM_DEVICES=2"}).output == plain.output);
+  CHECK(questions_of(plain) > 3 * kQuestions);
+  // A runtime that makes a context current later than its answer says: nothing is concluded from the context then.
+  const Outcome lazy = ask({"SIM_DEVICES=2", "SIM_CUDART_LAZY=1"}, false);
+  CHECK(lazy.output == plain.output);
+  CHECK(ask({"SIM_DEVICES=2", "SIM_CUDART_LAZY=1"}).output == lazy.output);
 }
+
+#ifdef DEVICE_RULES
+TEST_CASE("whatever way another device becomes the thread's, the answer is the runtime's") {
+  const int devices = GENERATE(1, 2, 3);
+  CAPTURE(devices);
+  const auto rules = [devices](bool refrain) {
+    std::vector<std::string> environment = {"LD_LIBRARY_PATH=" SIM_FOLDER ":" RUNTIME_FOLDER, "REFRAIN_REPORT=off",
+                                            "SIM_DEVICES=" + std::to_string(devices)};
+    if (refrain) {
+      environment.emplace_back("LD_PRELOAD=" SHIM);
+    }
+    Outcome outcome = run({DEVICE_RULES, "--steps", "2000", "--questions", "500"}, environment);
+    std::istringstream lines(std::exchange(outcome.output, {}));
+    for (std::string line; std::getline(lines, line);) {
+      outcome.output += line.starts_with("elapsed") ? "" : line + "\n";
+    }
+    return outcome;
+  };
+  const Outcome plain = rules(false);
+  const Outcome answered = rules(true);
+  CHECK(plain.status == 0);
+  CHECK(answered.status == 0);
+  CHECK(count_lines(plain.output, "devices") == 1);
+  CHECK(answered.output == plain.output);
+  // In the runtime's place: the layer asks the driver by the function's older version.
+  CHECK(calls_of(answered, "cuCtxGetDevice_v2") < calls_of(plain, "cuCtxGetDevice_v2") * 2 / 3);
+}
+#endif
 
 TEST_CASE("without a driver the runtime says so") {
   const Outcome outcome = ask({"REFRAIN_CUDA_DRIVER=/nowhere/libcuda.so.1"});

@@ -1,3 +1,4 @@
+#include <map>
 #include <utility>
 
 #include "test/sim/cuda/face.h"
@@ -10,26 +11,54 @@ using sim::Status;
 
 namespace {
 
+Context* former = nullptr;  ///< the last one that was made by cuCtxCreate() and destroyed
+
 CUcontext handle_of(Context* context) noexcept {
   return reinterpret_cast<CUcontext>(context);
 }
 
-CUresult create(CUcontext* result) {
+[[nodiscard]] bool is_device(CUdevice device) noexcept {
+  return device >= 0 && device < sim::settings().devices;
+}
+
+/// A handle may come again: that of a context that is gone, as one of whatever device.
+CUresult create(CUcontext* result, CUdevice device) {
+  if (!is_device(device)) {
+    return CUDA_ERROR_INVALID_DEVICE;
+  }
   const Lock lock;
-  Context* made = sim::make_context();
+  Context* made = sim::make_context(std::exchange(former, nullptr));
+  made->device = device;
   context_stack().push_back(made);
   *result = handle_of(made);
   return CUDA_SUCCESS;
 }
 
-/// The primary context has the same handle again after it was reset.
-Context* former_primary = nullptr;
+/// A device's primary context. It has the same handle again after it was reset.
+struct Primary {
+  Context* context = nullptr;
+  Context* former = nullptr;
+  int users = 0;
+};
 
-CUresult reset_primary(Lock& lock) {
-  state().primary_users = 0;
-  if (Context* context = std::exchange(state().primary, nullptr); context != nullptr) {
+Primary& primary_of(CUdevice device) {
+  static std::map<CUdevice, Primary> all;
+  return all[device];
+}
+
+CUresult reset(Lock& lock, Primary& primary) {
+  primary.users = 0;
+  if (Context* context = std::exchange(primary.context, nullptr); context != nullptr) {
     sim::destroy_context(lock, context);
   }
+  return CUDA_SUCCESS;
+}
+
+CUresult device_of(const Context* context, CUdevice* device) {
+  if (context == nullptr || !context->alive) {
+    return context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
+  *device = context->device;
   return CUDA_SUCCESS;
 }
 
@@ -43,40 +72,46 @@ Status synchronize(Lock& lock, Context& context) {
 
 }  // namespace
 
-FACE cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+FACE cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ENTER(cuDevicePrimaryCtxRetain);
-  const Lock lock;
-  if (state().primary == nullptr) {
-    state().primary = former_primary = sim::make_context(former_primary);
+  if (!is_device(device)) {
+    return CUDA_ERROR_INVALID_DEVICE;
   }
-  ++state().primary_users;
-  *context = handle_of(state().primary);
+  const Lock lock;
+  Primary& primary = primary_of(device);
+  if (primary.context == nullptr) {
+    primary.context = primary.former = sim::make_context(primary.former);
+    primary.context->device = device;
+  }
+  ++primary.users;
+  *context = handle_of(primary.context);
   return CUDA_SUCCESS;
 }
-FACE cuDevicePrimaryCtxRelease_v2(CUdevice) {
+FACE cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   ENTER(cuDevicePrimaryCtxRelease_v2);
   Lock lock;
-  return state().primary_users > 1 ? (--state().primary_users, CUDA_SUCCESS) : reset_primary(lock);
+  Primary& primary = primary_of(device);
+  return primary.users > 1 ? (--primary.users, CUDA_SUCCESS) : reset(lock, primary);
 }
-FACE cuDevicePrimaryCtxReset_v2(CUdevice) {
+FACE cuDevicePrimaryCtxReset_v2(CUdevice device) {
   ENTER(cuDevicePrimaryCtxReset_v2);
   Lock lock;
-  return reset_primary(lock);
+  return reset(lock, primary_of(device));
 }
-FACE cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
+FACE cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   ENTER(cuDevicePrimaryCtxGetState);
   const Lock lock;
   *flags = 0;
-  *active = state().primary != nullptr ? 1 : 0;
+  *active = primary_of(device).context != nullptr ? 1 : 0;
   return CUDA_SUCCESS;
 }
-FACE cuCtxCreate_v2(CUcontext* context, unsigned, CUdevice) {
+FACE cuCtxCreate_v2(CUcontext* context, unsigned, CUdevice device) {
   ENTER(cuCtxCreate_v2);
-  return create(context);
+  return create(context, device);
 }
-FACE cuCtxCreate_v4(CUcontext* context, CUctxCreateParams*, unsigned, CUdevice) {
+FACE cuCtxCreate_v4(CUcontext* context, CUctxCreateParams*, unsigned, CUdevice device) {
   ENTER(cuCtxCreate_v4);
-  return create(context);
+  return create(context, device);
 }
 FACE cuCtxDestroy_v2(CUcontext handle) {
   ENTER(cuCtxDestroy_v2);
@@ -90,6 +125,7 @@ FACE cuCtxDestroy_v2(CUcontext handle) {
     context_stack().pop_back();
   }
   sim::destroy_context(lock, context);
+  former = context;
   return CUDA_SUCCESS;
 }
 FACE cuCtxGetCurrent(CUcontext* context) {
@@ -146,9 +182,13 @@ FACE cuCtxPopCurrent_v2(CUcontext* context) {
 }
 FACE cuCtxGetDevice(CUdevice* device) {
   ENTER(cuCtxGetDevice);
-  *device = 0;
-  Context* context = nullptr;
-  return sim::cuda::result(sim::current(&context));
+  const Lock lock;
+  return device_of(context_stack().empty() ? nullptr : context_stack().back(), device);
+}
+FACE cuCtxGetDevice_v2(CUdevice* device, CUcontext handle) {
+  ENTER(cuCtxGetDevice_v2);
+  const Lock lock;
+  return device_of(sim::find_context(handle), device);
 }
 FACE cuCtxSynchronize() {
   ENTER(cuCtxSynchronize);

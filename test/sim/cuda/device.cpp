@@ -85,7 +85,7 @@ FACE cuDeviceGetCount(int* count) {
 FACE cuDeviceGet(CUdevice* device, int number) {
   sim::log("cuDeviceGet");
   *device = number;
-  return number == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return number >= 0 && number < sim::settings().devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 FACE cuDeviceGetName(char* name, int bytes, CUdevice) {
   sim::log("cuDeviceGetName");

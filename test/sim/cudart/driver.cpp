@@ -1,6 +1,7 @@
 // The driver, devices, errors.
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "test/sim/cudart/runtime.h"
@@ -9,6 +10,22 @@ namespace cudart {
 namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int last_device = 0;  ///< of the thread's last context
+// With SIM_CUDART_LAZY, as runtimes before CUDA 12: a device that was set is made current by the next call that needs a
+// context.
+thread_local bool is_set = false;  ///< last_device, and it is not current yet
+
+bool is_lazy() noexcept {
+  static const bool lazy = std::getenv("SIM_CUDART_LAZY") != nullptr;
+  return lazy;
+}
+
+CUresult make_current(int device) noexcept {
+  CUcontext context = nullptr;
+  const CUresult status = driver().call_cuDevicePrimaryCtxRetain(&context, device);  // until cudaDeviceReset()
+  is_set = false;
+  return status == CUDA_SUCCESS ? driver().call_cuCtxSetCurrent(context) : status;
+}
 
 Driver open() noexcept {
   Driver opened;
@@ -56,6 +73,9 @@ CUresult ready() noexcept {
   const Driver& all = driver();
   if (all.status != CUDA_SUCCESS) {
     return all.status;
+  }
+  if (is_set) {
+    return make_current(last_device);
   }
   CUcontext current = nullptr;
   const CUresult status = all.call_cuCtxGetCurrent(&current);
@@ -126,18 +146,58 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetDeviceCount(int* count) {
   return CALL(cuDeviceGetCount, count);
 }
+/// As NVIDIA's (test/gpu/device_rules.cu): that of the thread's context, or of its last one. Makes none current.
 cudaError_t cudaGetDevice(int* device) {
   if (device == nullptr) {
     return note(cudaErrorInvalidValue);
   }
-  const cudaError_t status = note(cudart::ready());
-  if (status == cudaSuccess) {
-    *device = 0;
+  const cudart::Driver& driver = cudart::driver();
+  CUcontext current = nullptr;
+  CUresult status = driver.status;
+  if (status == CUDA_SUCCESS) {
+    status = driver.call_cuCtxGetCurrent(&current);
   }
-  return status;
+  if (status == CUDA_SUCCESS && current != nullptr && !cudart::is_set) {
+    // Asked for by the name without a version, this is what a program of CUDA 13 gets.
+    const auto of_context =
+        reinterpret_cast<decltype(&::cuCtxGetDevice_v2)>(reinterpret_cast<void*>(driver.call_cuCtxGetDevice));
+    status = of_context(&cudart::last_device, current);
+    // One that was reset is nobody's until it is in use again.
+    status = status == CUDA_ERROR_CONTEXT_IS_DESTROYED || status == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : status;
+  }
+  if (status == CUDA_SUCCESS) {
+    *device = cudart::last_device;
+  }
+  return note(status);
 }
 cudaError_t cudaSetDevice(int device) {
-  return note(device == 0 ? cudart::ready() : CUDA_ERROR_INVALID_DEVICE);
+  const cudart::Driver& driver = cudart::driver();
+  int count = 0;
+  CUresult status = driver.status;
+  if (status == CUDA_SUCCESS) {
+    status = driver.call_cuDeviceGetCount(&count);
+  }
+  if (status == CUDA_SUCCESS && (device < 0 || device >= count)) {
+    status = CUDA_ERROR_INVALID_DEVICE;
+  }
+  if (status == CUDA_SUCCESS) {
+    cudart::last_device = device;
+    cudart::is_set = cudart::is_lazy();
+    status = cudart::is_set ? CUDA_SUCCESS : cudart::make_current(device);
+  }
+  return note(status);
+}
+cudaError_t cudaDeviceReset() {
+  int device = 0;
+  const cudaError_t status = cudaGetDevice(&device);
+  return status == cudaSuccess ? note(cudart::driver().call_cuDevicePrimaryCtxReset(device)) : status;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
+                                             unsigned long long flags, cudaDriverEntryPointQueryResult* result) {
+  if (result != nullptr) {
+    *result = cudaDriverEntryPointSuccess;
+  }
+  return CALL(cuGetProcAddress, name, function, static_cast<int>(version), flags, nullptr);
 }
 cudaError_t cudaDeviceSynchronize() {
   CUcontext context = nullptr;

@@ -13,8 +13,18 @@ State& state() noexcept {
 }
 
 std::vector<Context*>& context_stack() {
-  thread_local std::vector<Context*> contexts;
-  return contexts;
+  // Handlers of atexit() may call us when the main thread's own variables are gone.
+  static thread_local constinit bool gone = false;
+  struct Stack {
+    std::vector<Context*> contexts;
+    ~Stack() { gone = true; }
+  };
+  static auto& afterwards = *new std::vector<Context*>;
+  if (gone) {
+    return afterwards;
+  }
+  static thread_local Stack stack;
+  return stack.contexts;
 }
 
 Context* find_context(const void* handle) {

@@ -22,6 +22,7 @@ struct Context {
   std::map<std::thread::id, Stream*> per_thread;
   bool alive = true;
   std::uint64_t number = 0;  ///< no two contexts of a process have the same one
+  int device = 0;            ///< all of them are the same memory
 };
 
 enum class CaptureMode { kGlobal, kThreadLocal, kRelaxed };  // the numbers of both APIs
@@ -70,8 +71,7 @@ struct Module {
 };
 
 struct State {
-  Context* primary = nullptr;
-  int primary_users = 0;
+  Context* primary = nullptr;  ///< HIP's; CUDA's faces have one for each device
   std::vector<Context*> contexts;
   /// Never freed: threads may have contexts on their stacks, and events name captures. Streams: default ones of
   /// contexts whose handle came again.
