@@ -111,6 +111,27 @@ def run_libraries(results, options):
     show(results, "libraries", names, checked)
 
 
+def run_rules(results, _options):
+    """Which device is the thread's, asked in every way: what Refrain answers is what the runtime says."""
+    command = [program("device_rules")]
+    plain = harness.run(command, toolkit=True)
+    if plain.status != 0:
+        results.problem(f"device_rules: {plain.why()}")
+        return
+    if not harness.LAYER.exists():
+        return
+    layered = harness.run(command, DEFAULT, toolkit=True)
+    good = harness.same(results, "device_rules", plain, layered, "default")
+    devices = next((line for line in plain.output.splitlines() if line.endswith(" devices")), "devices not told")
+
+    def question(done):
+        return next((float(line.split()[1]) for line in done.output.splitlines()
+                     if line.startswith("elapsed-get-device-ns")), float("nan"))
+
+    results.row("rules", f"cudaGetDevice(), {devices}: plain, Refrain",
+                f"{question(plain):.0f}, {question(layered):.0f} ns", "outputs identical", good)
+
+
 def run_nccl(results, options):
     try:
         listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
