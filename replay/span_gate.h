@@ -88,7 +88,7 @@ class SpanGate {
   /// Of the newest span, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
   /// True while outside() is wanted.
-  [[nodiscard]] bool wants_outside() const noexcept { return turn_.trial && open_; }
+  [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
   /// So long the program did something else, between two calls.
   void outside(std::uint64_t ns) noexcept { outside_ns_ += ns; }
   /// The program is about to wait, perhaps: everything before is submitted.
@@ -122,6 +122,7 @@ class SpanGate {
     bool eager = false;
     bool resting = false;  ///< eager because no more may be lost now
     bool trial = false;    ///< what it is worth is being found out
+    bool outside = false;  ///< … without what the program does by itself
     bool settled = false;  ///< nobody wants to know which graphs are launched
     std::uint32_t way = 0;
   };
