@@ -115,9 +115,6 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     const Known& span = next->second;
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
-    // Finding out what the program does by itself takes a look at the clock for each submission. The way that was made
-    // for a program that takes no longer than that is compared with the first as both are without it.
-    turn_.outside = turn_.trial && !(has_timed_ && (span.way == kTimedWay || span.confirming));
     // Not for ever, if eager turns are never fair.
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
@@ -307,8 +304,8 @@ void SpanGate::choose(Known& span) const noexcept {
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
-    // What is gained by the program's own pace is less than what else makes samples differ; and see Turn::outside.
-    const bool faster = is_timed(way) ? span.whole[way].median() < span.whole[span.way].median()
+    // What is gained by the program's own pace is less than what else makes samples differ.
+    const bool faster = is_timed(way) ? other.median() < known.median()
                         : fewest      ? clearly_less(other, known)
                                       : better(other.low(), known.low());
     if (other.count() >= kWanted && (known.count() == 0 || faster)) {

@@ -50,11 +50,15 @@ class SpanGate {
     enabled_ = enabled;
     ways_ = ways;
   }
-  /// The ways are others from now on, and so many: what was measured says nothing any more.
-  void ways_changed(std::uint32_t ways) noexcept {
+  /// The ways are others from now on, and so many: what was measured says nothing any more. `looks_outside`: what the
+  /// program does by itself is found out. That takes a look at the clock for each submission, which makes spans of a
+  /// program that takes no longer than that something else: its submissions come twice as late, and the device runs
+  /// dry.
+  void ways_changed(std::uint32_t ways, bool looks_outside) noexcept {
     const std::lock_guard guard(mutex_);
     ways_ = ways;
     has_timed_ = false;
+    looks_outside_ = looks_outside;
     known_.clear();
     // The first one is the first to be tried again.
     turn_.way = 0;
@@ -88,7 +92,7 @@ class SpanGate {
   /// Of the newest span, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
   /// True while outside() is wanted.
-  [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
+  [[nodiscard]] bool wants_outside() const noexcept { return looks_outside_ && turn_.trial && open_; }
   /// So long the program did something else, between two calls.
   void outside(std::uint64_t ns) noexcept { outside_ns_ += ns; }
   /// The program is about to wait, perhaps: everything before is submitted.
@@ -122,7 +126,6 @@ class SpanGate {
     bool eager = false;
     bool resting = false;  ///< eager because no more may be lost now
     bool trial = false;    ///< what it is worth is being found out
-    bool outside = false;  ///< … without what the program does by itself
     bool settled = false;  ///< nobody wants to know which graphs are launched
     std::uint32_t way = 0;
   };
@@ -180,6 +183,7 @@ class SpanGate {
   bool enabled_ = false;
   std::uint32_t ways_ = 1;
   bool has_timed_ = false;  ///< the last of them is kTimedWay
+  bool looks_outside_ = true;
   bool open_ = false;
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
