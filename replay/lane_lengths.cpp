@@ -31,8 +31,6 @@ constexpr std::uint32_t kForgivenLater = 2, kForgivenLast = 20;
 constexpr std::uint32_t kHardlyAny = 4;
 constexpr std::uint64_t kNearlyEvery = 8;
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
-/// What a program does by itself is worth two looks at the clock for each submission if it takes longer than this.
-constexpr std::uint64_t kWorthAsking = 1000;
 // Whole chunks: shorter ones say little, and one in so many is timed once that is known. The way that follows from it
 // is another one when they take twice or half as long, and so many submissions later, then four times as many, and so
 // on (shifts): lengths that change are new graphs.
@@ -261,7 +259,7 @@ void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
       state.matcher.set_lengths(way, ways[way]);
     }
   }
-  state.spans.ways_changed(!state.lengths_free ? 1 : state.queues > 1 ? kChunkWays : kWaysOfOne, each > kWorthAsking);
+  state.spans.ways_changed(!state.lengths_free ? 1 : state.queues > 1 ? kChunkWays : kWaysOfOne);
   log_lengths(each, because);
   add_timed_way();
 }

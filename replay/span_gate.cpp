@@ -88,6 +88,9 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     found = known_.try_emplace(hash_).first;
   }
   if (found != known_.end()) {
+    if (turn.trial && !turn.outside) {
+      costs.busy = costs.whole - std::min(usual_outside(found->second), costs.whole);
+    }
     found->second.submissions = submissions_;
     ++found->second.seen;
     sample(found->second, costs, turn);
@@ -115,6 +118,10 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     const Known& span = next->second;
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
+    // To find out what the program does by itself takes a look at the clock for each submission. One of a program that
+    // takes no longer than that comes twice as late then, and the device runs dry where it would not otherwise: the way
+    // that was made for the program's pace would be another.
+    turn_.outside = turn_.trial && !(has_timed_ && (span.way == kTimedWay || span.confirming));
     // Not for ever, if eager turns are never fair.
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
@@ -234,6 +241,15 @@ std::uint64_t SpanGate::decisive(const Known& span) noexcept {
   return (span.eager.count() != 0 ? span.eager : span.whole_eager).median();
 }
 
+/// What the program does by itself in an eager span.
+std::uint64_t SpanGate::usual_outside(const Known& span) noexcept {
+  if (span.eager.count() == 0 || span.whole_eager.count() == 0) {
+    return 0;
+  }
+  const std::uint64_t whole = span.whole_eager.median();
+  return whole - std::min(span.eager.median(), whole);
+}
+
 /// After sample(): where one way pays, the others may cost so much of what it saves.
 void SpanGate::count_credit(Known& span, const Costs& costs, Turn turn) noexcept {
   const std::uint32_t paying = paying_way(span);
@@ -304,8 +320,8 @@ void SpanGate::choose(Known& span) const noexcept {
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
-    // What is gained by the program's own pace is less than what else makes samples differ.
-    const bool faster = is_timed(way) ? other.median() < known.median()
+    // What is gained by the program's own pace is less than what else makes samples differ; and see Turn::outside.
+    const bool faster = is_timed(way) ? span.whole[way].median() < span.whole[span.way].median()
                         : fewest      ? clearly_less(other, known)
                                       : better(other.low(), known.low());
     if (other.count() >= kWanted && (known.count() == 0 || faster)) {

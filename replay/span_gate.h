@@ -50,15 +50,11 @@ class SpanGate {
     enabled_ = enabled;
     ways_ = ways;
   }
-  /// The ways are others from now on, and so many: what was measured says nothing any more. `looks_outside`: what the
-  /// program does by itself is found out. That takes a look at the clock for each submission, which makes spans of a
-  /// program that takes no longer than that something else: its submissions come twice as late, and the device runs
-  /// dry.
-  void ways_changed(std::uint32_t ways, bool looks_outside) noexcept {
+  /// The ways are others from now on, and so many: what was measured says nothing any more.
+  void ways_changed(std::uint32_t ways) noexcept {
     const std::lock_guard guard(mutex_);
     ways_ = ways;
     has_timed_ = false;
-    looks_outside_ = looks_outside;
     known_.clear();
     // The first one is the first to be tried again.
     turn_.way = 0;
@@ -92,7 +88,7 @@ class SpanGate {
   /// Of the newest span, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
   /// True while outside() is wanted.
-  [[nodiscard]] bool wants_outside() const noexcept { return looks_outside_ && turn_.trial && open_; }
+  [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
   /// So long the program did something else, between two calls.
   void outside(std::uint64_t ns) noexcept { outside_ns_ += ns; }
   /// The program is about to wait, perhaps: everything before is submitted.
@@ -126,6 +122,7 @@ class SpanGate {
     bool eager = false;
     bool resting = false;  ///< eager because no more may be lost now
     bool trial = false;    ///< what it is worth is being found out
+    bool outside = false;  ///< … and what the program does by itself
     bool settled = false;  ///< nobody wants to know which graphs are launched
     std::uint32_t way = 0;
   };
@@ -173,6 +170,7 @@ class SpanGate {
   static void start_over(Known& span);
   void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
+  [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
   void count_credit(Known& span, const Costs& costs, Turn turn) noexcept;
   [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
@@ -183,7 +181,6 @@ class SpanGate {
   bool enabled_ = false;
   std::uint32_t ways_ = 1;
   bool has_timed_ = false;  ///< the last of them is kTimedWay
-  bool looks_outside_ = true;
   bool open_ = false;
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
