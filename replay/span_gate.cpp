@@ -320,8 +320,8 @@ void SpanGate::choose(Known& span) const noexcept {
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
-    // What is gained by the program's own pace is less than what else makes samples differ; and see Turn::outside.
-    const bool faster = is_timed(way) ? span.whole[way].median() < span.whole[span.way].median()
+    // What is gained by the program's own pace is less than what else makes samples differ.
+    const bool faster = is_timed(way) ? other.median() < known.median()
                         : fewest      ? clearly_less(other, known)
                                       : better(other.low(), known.low());
     if (other.count() >= kWanted && (known.count() == 0 || faster)) {
