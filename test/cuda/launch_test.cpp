@@ -12,8 +12,8 @@ namespace {
 using Words = std::vector<std::string>;
 constexpr int kRounds = 150;
 constexpr int kLaunches = 7 * 24 * kRounds;  // seven parts
-/// So many at most go by way of the runtime: all if none is skipped; usually 63 of 100, because not all are expected at first, and
-/// some never; a few more where a busy machine builds graphs late.
+/// So many at most go by way of the runtime: all if none is skipped; usually 63 of 100, because not all are expected at
+/// first, and some never; a few more where a busy machine builds graphs late.
 constexpr int kNotSkipped = kLaunches * 3 / 4;
 
 Outcome launch(const Words& more, bool refrain = true, int rounds = kRounds, const char* program = LAUNCH_PROGRAM) {

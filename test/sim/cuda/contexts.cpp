@@ -6,7 +6,6 @@
 using sim::Context;
 using sim::context_stack;
 using sim::Lock;
-using sim::state;
 using sim::Status;
 
 namespace {
