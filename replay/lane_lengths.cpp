@@ -243,23 +243,17 @@ void Lane::start_lengths() noexcept {
 
 void Lane::choose_lengths(std::uint64_t each, const char* because) noexcept {
   State& state = *state_;
-  std::array<ChunkLengths, kChunkWays> ways = chunk_ways(pace(each));
-  if (state.queues == 1) {
-    ways[kTimedWay] = state.ways[kTimedWay];  // see add_timed_way()
-  }
-  if (ways == state.ways) {
+  const std::array<ChunkLengths, kChunkWays> ways = chunk_ways(pace(each));
+  const std::uint32_t count = state.queues > 1 ? kChunkWays : kWaysOfOne;
+  if (std::equal(ways.begin(), ways.begin() + count, state.ways.begin())) {
     return;
   }
-  if (state.queues == 1) {
-    ways[kTimedWay] = kNoLengths;
+  state.ways.fill(kNoLengths);
+  for (std::uint32_t way = 0; way < count; ++way) {
+    state.ways[way] = ways[way];
+    state.matcher.set_lengths(way, ways[way]);
   }
-  state.ways = ways;
-  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
-    if (ways[way] != kNoLengths) {
-      state.matcher.set_lengths(way, ways[way]);
-    }
-  }
-  state.spans.ways_changed(!state.lengths_free ? 1 : state.queues > 1 ? kChunkWays : kWaysOfOne);
+  state.spans.ways_changed(state.lengths_free ? count : 1);
   log_lengths(each, because);
   add_timed_way();
 }

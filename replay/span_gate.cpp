@@ -361,7 +361,7 @@ bool SpanGate::settle(Known& span) {
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
   const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
   // Nor does the way that was made for the program's own pace have more of them, or start later.
-  const std::uint32_t next = device_bound || enough ? ways_ - (has_timed_ ? 1 : 0) : span.way + 1;
+  const std::uint32_t next = !device_bound && !enough ? span.way + 1 : has_timed_ ? kTimedWay : ways_;
   if (!span.confirming && span.way < next && next < ways_) {
     span.way = next;
     return false;
