@@ -113,7 +113,7 @@ void Engine::close_lane() noexcept {
     return;
   }
   lane->flush(false);
-  lane->look_at_unseen();
+  lane->look_at_unseen(false);
   {
     const std::lock_guard lock(shared_->lanes_mutex);
     std::erase(shared_->lanes, lane);
@@ -226,7 +226,7 @@ void Engine::fail(const char* what) noexcept {
 
 ReportData Engine::report_data() const {
   if (Lane* mine = Lane::current; mine != nullptr && &mine->engine_ == this) {
-    mine->look_at_unseen();  // of other lanes up to a few dozen submissions may be missing
+    mine->look_at_unseen(false);  // of other lanes up to a few dozen submissions may be missing
   }
   ReportData data;
   data.mode = mode_name(settings_.mode);
@@ -303,7 +303,7 @@ void Engine::shut_down() noexcept {
     return;
   }
   if (Lane* mine = Lane::current; mine != nullptr && &mine->engine_ == this) {
-    mine->look_at_unseen();
+    mine->look_at_unseen(false);
   }
   {
     const std::lock_guard lock(shared_->lanes_mutex);

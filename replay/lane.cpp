@@ -52,7 +52,7 @@ Lane::~Lane() {
   }
 }
 
-[[gnu::hot]] void Lane::look_at_unseen() noexcept {
+[[gnu::hot]] void Lane::look_at_unseen(bool may_ask) noexcept {
   State& state = *state_;
   const std::uint32_t count = std::exchange(unseen_count_, 0);
   if (count == 0 || !engine_.active()) {
@@ -62,7 +62,7 @@ Lane::~Lane() {
   state.stretch_open = true;
   try {
     for (std::uint32_t i = 0; i < count; ++i) {
-      const auto [token, unholdable] = unseen_[i];
+      const auto [token, unholdable] = unseen_[i].look(may_ask);
       if (unholdable != nullptr) {
         state.unholdable.add(unholdable);
         state.counters.unholdable.add();
@@ -311,7 +311,7 @@ void Lane::abandon() noexcept {
 
 [[gnu::hot]] int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
   State& state = *state_;
-  look_at_unseen();
+  look_at_unseen(true);
   if (state.entered) {
     state.entered = false;
     state.standstill->leave();
@@ -341,7 +341,7 @@ void Lane::abandon() noexcept {
 
 [[gnu::hot]] int Lane::host_call(const EntryPoint& entry_point) noexcept {
   State& state = *state_;
-  look_at_unseen();
+  look_at_unseen(true);
   if (inside_lane || !engine_.active() || !state.stretch_open) {
     return 0;
   }

@@ -38,6 +38,7 @@
 #include "backends/backend.h"
 #include "capture/operation.h"
 #include "replay/owner_lock.h"
+#include "replay/unseen.h"
 
 namespace refrain::replay {
 
@@ -117,18 +118,20 @@ class alignas(64) Lane {
     if (unseen_ == nullptr) {
       return look_at(submission);
     }
-    note(submission.token, submission.unholdable);
+    ++sequence_;
+    unseen_[unseen_count_++].note({submission.token, submission.unholdable});
     if (unseen_count_ == kUnseen) [[unlikely]] {
-      look_at_unseen();
+      look_at_unseen(true);
     }
     return Verdict::kIssue;
   }
-  /// True if the next submission is only to be noted, and nothing is looked at with it: note() does instead of
-  /// submit(), which would say kIssue.
-  [[nodiscard]] bool only_notes() const noexcept { return unseen_ != nullptr && unseen_count_ + 1 < kUnseen; }
-  void note(capture::Token token, const char* unholdable) noexcept {
+  /// True if nothing is looked at with the next submission: keep() does instead of submit(), which would say kIssue.
+  [[nodiscard]] bool only_keeps() const noexcept { return unseen_ != nullptr && unseen_count_ + 1 < kUnseen; }
+  /// The next submission, for `how` to say later what it is; see Unseen::keep().
+  template <class Kept, class... What>
+  void keep(LookAtKept how, const What&... what) noexcept {
     ++sequence_;
-    unseen_[unseen_count_++] = {token, unholdable};
+    unseen_[unseen_count_++].keep<Kept>(how, what...);
   }
   /// For kDescribeAndIssue and kHold: where the record goes. begin() … finish() exactly one record;
   /// `sequence`, `time_ns`, `queue` and `queue_handle` are filled in by the lane.
@@ -184,8 +187,8 @@ class alignas(64) Lane {
   int issued(int status, std::uint32_t host_ns = 0) noexcept {
     return unseen_ != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
   }
-  /// What was only counted so far is looked at. For reports.
-  void look_at_unseen() noexcept;
+  /// What was only kept so far is looked at: by the lane's own thread. `may_ask`: see LookAtKept.
+  void look_at_unseen(bool may_ask) noexcept;
 
   /// Flushes what this lane holds. Returns the first error of the held work.
   int host_call(const EntryPoint& entry_point) noexcept;
@@ -273,11 +276,6 @@ class alignas(64) Lane {
   void consider_sleep() noexcept;
   [[nodiscard]] bool others_replay() const noexcept;
 
-  /// A submission as far as observing needs it.
-  struct Unseen {
-    capture::Token token;
-    const char* unholdable;
-  };
   // Where nothing is ever held, submissions are looked at together: each alone, between two calls of a driver that
   // leaves nothing of this in the processor's caches, would cost several times as much.
   static constexpr std::uint32_t kUnseen = 32;

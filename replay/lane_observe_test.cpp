@@ -23,6 +23,26 @@ struct Rig {
     REQUIRE(lane.submit({token, OperationKind::kKernel, &queue, unholdable}) == Verdict::kIssue);
     return lane.issued(status);
   }
+  /// As a layer does it that says later what the submission is, if the lane lets it.
+  int keep(capture::Token token, const char* unholdable, int status) {
+    Lane& lane = engine->lane();
+    if (!lane.only_keeps()) {
+      return submit(token, unholdable, status);
+    }
+    lane.keep<Kept>(look_at, token, unholdable);
+    return status == 0 ? status : lane.issued(status);
+  }
+  struct Kept {
+    capture::Token token;
+    const char* unholdable;
+  };
+  static inline bool asked = false;  ///< the newest look_at()'s
+  static Noted look_at(const std::byte* bytes, bool may_ask) {
+    Kept kept{};
+    std::memcpy(&kept, bytes, sizeof(kept));
+    asked = may_ask;
+    return {kept.token, kept.unholdable};
+  }
   void wait(const EntryPoint& entry_point) {
     CHECK(engine->lane().host_call(entry_point) == 0);
     engine->lane().host_call_done(entry_point, true);
@@ -43,9 +63,9 @@ constexpr env::Mode kModes[] = {env::Mode::kObserve, env::Mode::kCapture};
 
 const EntryPoint kWait{"wait"}, kQuery{"query"};
 
-nlohmann::json report_of_random_program(env::Mode mode, unsigned seed) {
+nlohmann::json report_of_random_program(env::Mode mode, unsigned seed, unsigned kept_of_eight = 0) {
   Rig rig(mode);
-  std::mt19937 random(seed);
+  std::mt19937 random(seed), other_random(seed);
   for (int i = 0; i < 400; ++i) {
     const auto length = static_cast<unsigned>(1 + random() % 90);
     const bool repeats = random() % 4 != 0;
@@ -53,7 +73,9 @@ nlohmann::json report_of_random_program(env::Mode mode, unsigned seed) {
       const capture::Token token = repeats ? 100 + k % 40 : random() | 1U;
       const bool unholdable = random() % 50 == 0;
       const int status = random() % 300 == 0 ? -5 : 0;
-      CHECK(rig.submit(token, unholdable ? "it is profiled" : nullptr, status) == status);
+      const char* const why = unholdable ? "it is profiled" : nullptr;
+      const bool keep = other_random() % 8 < kept_of_eight;
+      CHECK((keep ? rig.keep(token, why, status) : rig.submit(token, why, status)) == status);
     }
     if (random() % 3 != 0) {
       rig.wait(random() % 2 == 0 ? kWait : kQuery);
@@ -73,6 +95,31 @@ TEST_CASE("observing several submissions together finds what observing each find
     CHECK(together["followed"].get<int>() > together["submissions"].get<int>() / 4);
     CHECK(together["unholdable"]["it is profiled"].get<int>() > 0);
   }
+}
+
+TEST_CASE("what is kept, for the layer to say later what it is, is found as what is told at once") {
+  const unsigned kept_of_eight = GENERATE(1U, 7U, 8U);
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    INFO(seed);
+    CHECK(report_of_random_program(kModes[0], seed, kept_of_eight) == report_of_random_program(kModes[1], seed));
+  }
+}
+
+TEST_CASE("the driver may be asked what a kept submission is at a call of the program's, not by a report") {
+  Rig rig(env::Mode::kObserve);
+  const char* const reason = "it is profiled";
+  rig.keep(7, reason, 0);
+  rig.wait(kWait);
+  CHECK(Rig::asked);
+  rig.keep(7, reason, 0);
+  CHECK(rig.report()["unholdable"][reason] == 2);
+  CHECK_FALSE(Rig::asked);
+  rig.keep(7, reason, -5);
+  CHECK(Rig::asked);
+  rig.keep(7, reason, 0);
+  rig.engine->shut_down();
+  CHECK_FALSE(Rig::asked);
+  CHECK(rig.report()["submissions"] == 4);
 }
 
 TEST_CASE("a report counts every submission of its thread, and of threads that ended") {

@@ -397,13 +397,13 @@ template <class Api>
       return {status};
     }
   }
-  StreamOrder<Api>::submitted(*main_.stream);
+  const std::uint64_t tail = StreamOrder<Api>::submitted(*main_.stream);
   // The work is submitted: from here on a failure must not make anybody submit it again. Without an event
   // those who asked for one wait on the host instead, which is slow and right.
   if (done != nullptr && record_end(done) != Api::kSuccess) {
     static_cast<void>(Api::synchronize(parts_.driver, main_.stream->handle));
   }
-  parts_.links.link(*main_.stream, others_, before_);
+  parts_.links.link(*main_.stream, tail, others_, before_);
   return {};
 }
 

@@ -135,6 +135,8 @@ struct Stream {
   // See stream_links.h; guarded by its lock, except `linked`.
   std::atomic<bool> linked{false};    ///< behind another stream, or others are behind this one
   Stream* behind = nullptr;           ///< the next work has to wait for the newest graph of that stream
+  std::uint64_t behind_tail = 0;      ///< that graph is among the first so many submissions of that stream
+  GraphEnd<Api> behind_end;           ///< the first event that was recorded behind that graph, if any was
   StreamPoint<Api> before_link;       ///< that graph comes after this place
   const Stream* waits_for = nullptr;  ///< the newest wait that a link became: for this stream's graph,
   std::uint64_t wait_tail = 0;        ///< and in this place
@@ -146,8 +148,10 @@ struct Stream {
 template <class Api>
 class StreamOrder {
  public:
-  /// After the driver's call.
-  static void submitted(Stream<Api>& stream) noexcept { stream.tail.fetch_add(1, std::memory_order_release); }
+  /// After the driver's call. Returns how many there are now, that one included.
+  static std::uint64_t submitted(Stream<Api>& stream) noexcept {
+    return stream.tail.fetch_add(1, std::memory_order_acq_rel) + 1;
+  }
   /// Everything that was submitted to the stream so far.
   [[nodiscard]] StreamPoint<Api> now(const Stream<Api>& stream) const noexcept {
     const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);

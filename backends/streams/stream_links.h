@@ -31,9 +31,10 @@ class StreamLinks {
   /// True if any stream is linked to another: one relaxed load.
   [[nodiscard]] bool any() const noexcept { return links_.load(std::memory_order_relaxed) != 0; }
 
-  /// A graph was launched on `main`; the next work of `others` has to wait for it. `before`: of each of the others,
-  /// what the graph comes after.
-  void link(Stream<Api>& main, Streams others, std::span<const StreamPoint<Api>> before) noexcept;
+  /// A graph was launched on `main`, and is among its first `tail` submissions (StreamOrder::submitted()); the next
+  /// work of `others` has to wait for it, and for nothing that other threads submitted to `main` meanwhile. `before`:
+  /// of each of the others, what the graph comes after.
+  void link(Stream<Api>& main, std::uint64_t tail, Streams others, std::span<const StreamPoint<Api>> before) noexcept;
   /// Before work that is no graph over the same streams is submitted to `stream`: its links become real waits,
   /// and so do those of streams that would wait for that work as well.
   void settle(Stream<Api>& stream) noexcept {
@@ -52,7 +53,8 @@ class StreamLinks {
   /// An event of Refrain's was recorded behind `point` of `stream`.
   void ended(Stream<Api>& stream, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept {
     const std::lock_guard guard(mutex_);
-    keep(&stream.end, event, point);
+    event.references.fetch_add(1, std::memory_order_relaxed);
+    keep_end_of(stream, event, point);
   }
   /// Where an event that is to be recorded in `stream` can be recorded without more. `end` becomes the end of what the
   /// event is recorded behind, if others may know that end: that of a graph over several streams, or `known`.
@@ -72,9 +74,10 @@ class StreamLinks {
       return false;
     }
     const std::lock_guard guard(mutex_);
-    return stream.behind == &main;
+    return holds_all_of(stream, main);
   }
-  /// The one of `others` to which all the rest and `home` are linked; `home` if there is none.
+  /// The one of `others` to which all the rest and `home` are linked, and which holds nothing newer; `home` if there is
+  /// none.
   [[nodiscard]] const Stream<Api>* leader_of(const Stream<Api>& home, Streams others) noexcept;
   /// A stream is destroyed, or its context: nothing is to be done for it any more.
   void forget(Stream<Api>& stream) noexcept;
@@ -86,6 +89,9 @@ class StreamLinks {
   void join(Stream<Api>& main, Stream<Api>& other) noexcept;
   void unlink(Stream<Api>& main, Stream<Api>& other) noexcept;
   NativeEvent<Api>* end_of(Stream<Api>& main, typename Api::Status* status) noexcept;
+  [[nodiscard]] static bool holds_all_of(const Stream<Api>& stream, const Stream<Api>& main) noexcept;
+  void keep_end_of(Stream<Api>& stream, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept;
+  void keep_end_for(Stream<Api>& other, const Stream<Api>& main) noexcept;
   void keep(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept;
   void keep_own(GraphEnd<Api>* end, NativeEvent<Api>& event, const StreamPoint<Api>& point) noexcept;
   [[nodiscard]] bool is_done(const GraphEnd<Api>& end) noexcept;
@@ -101,7 +107,8 @@ class StreamLinks {
 };
 
 template <class Api>
-void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const StreamPoint<Api>> before) noexcept {
+void StreamLinks<Api>::link(Stream<Api>& main, std::uint64_t tail, Streams others,
+                            std::span<const StreamPoint<Api>> before) noexcept {
   if (others.empty()) {
     return;
   }
@@ -117,6 +124,9 @@ void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const S
     }
     order_.waits_for(main, place);
     other->before_link = place;
+    other->behind_tail = tail;
+    release(&other->behind_end);
+    keep_end_for(*other, main);
     if (other->behind == &main) {
       continue;
     }
@@ -127,6 +137,7 @@ void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const S
       main.followers.push_back(other);
     } catch (...) {
       join(main, *other);  // no memory for a link: the wait at once
+      release(&other->behind_end);
       continue;
     }
     other->behind = &main;
@@ -136,13 +147,29 @@ void StreamLinks<Api>::link(Stream<Api>& main, Streams others, std::span<const S
   }
 }
 
+/// Whether `stream` is linked to `main`, and that graph is still the newest that `main` holds.
+template <class Api>
+bool StreamLinks<Api>::holds_all_of(const Stream<Api>& stream, const Stream<Api>& main) noexcept {
+  return stream.behind == &main && stream.behind_tail == main.tail.load(std::memory_order_acquire);
+}
+
 /// The real wait. Should the driver refuse, the host waits: slow and right.
 template <class Api>
 void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   const typename Api::Scope scope(driver_, main.context);
-  const StreamPoint<Api> point = order_.now(main);
+  // What another thread submitted to `main` since the graph must not be waited for: the program may have seen the graph
+  // done, and what that thread submitted may itself wait for `other`.
+  NativeEvent<Api>* event = other.behind_end.event;
+  StreamPoint<Api> point = order_.now(main);
+  if (event != nullptr) {
+    point.tail = other.behind_end.tail;
+    if (other.behind_end.epoch != order_.ends_epoch()) {
+      point = {};  // nobody counted all that came before it
+    }
+  }
   // Nothing to wait for: and a program that has seen it done must not be told of a wait that is not over yet.
-  if (Api::query_stream(driver_, main.handle) == Api::kSuccess) {
+  if ((event != nullptr ? Api::query_event(driver_, event->handle) : Api::query_stream(driver_, main.handle)) ==
+      Api::kSuccess) {
     order_.waits_for(other, point);
     return;
   }
@@ -151,7 +178,9 @@ void StreamLinks<Api>::join(Stream<Api>& main, Stream<Api>& other) noexcept {
   const bool nothing_new = place.tail == other.before_link.tail;
   const bool certain = place == other.before_link;  // no call may have done so unseen, either
   typename Api::Status status = Api::kSuccess;
-  NativeEvent<Api>* event = end_of(main, &status);
+  if (event == nullptr) {
+    event = end_of(main, &status);
+  }
   if (event != nullptr) {
     status = Api::wait_event(driver_, other.handle, event->handle);
   }
@@ -190,8 +219,28 @@ NativeEvent<Api>* StreamLinks<Api>::end_of(Stream<Api>& main, typename Api::Stat
     events_.release(*event);
     return nullptr;
   }
-  keep_own(&main.end, *event, point);
+  keep_end_of(main, *event, point);
   return event;
+}
+
+/// The newest end of what `stream` holds. Takes over the caller's reference.
+template <class Api>
+void StreamLinks<Api>::keep_end_of(Stream<Api>& stream, NativeEvent<Api>& event,
+                                   const StreamPoint<Api>& point) noexcept {
+  keep_own(&stream.end, event, point);
+  for (Stream<Api>* other : stream.followers) {
+    keep_end_for(*other, stream);
+  }
+}
+
+/// The first end behind the graph that `other` is behind. An end's place was asked for before its event was recorded:
+/// if it is not before the graph's, the graph was launched by then.
+template <class Api>
+void StreamLinks<Api>::keep_end_for(Stream<Api>& other, const Stream<Api>& main) noexcept {
+  if (other.behind_end.event == nullptr && main.end.event != nullptr && main.end.tail >= other.behind_tail) {
+    main.end.event->references.fetch_add(1, std::memory_order_relaxed);
+    other.behind_end = main.end;
+  }
 }
 
 template <class Api>
@@ -249,6 +298,7 @@ bool StreamLinks<Api>::done(const GraphEnd<Api>& end) noexcept {
 template <class Api>
 void StreamLinks<Api>::unlink(Stream<Api>& main, Stream<Api>& other) noexcept {
   other.behind = nullptr;
+  release(&other.behind_end);
   other.linked.store(!other.followers.empty(), std::memory_order_release);
   std::erase(main.followers, &other);
   if (main.followers.empty()) {
@@ -310,9 +360,9 @@ const Stream<Api>* StreamLinks<Api>::leader_of(const Stream<Api>& home, Streams 
   }
   const std::lock_guard guard(mutex_);
   const Stream<Api>* const leader = home.behind;
-  const auto suits = [leader](const Stream<Api>* other) { return other == leader || other->behind == leader; };
+  const auto suits = [leader](const Stream<Api>* other) { return other == leader || holds_all_of(*other, *leader); };
   const bool member = leader != nullptr && std::find(others.begin(), others.end(), leader) != others.end();
-  return member && std::all_of(others.begin(), others.end(), suits) ? leader : &home;
+  return member && suits(&home) && std::all_of(others.begin(), others.end(), suits) ? leader : &home;
 }
 
 template <class Api>
@@ -335,7 +385,11 @@ Stream<Api>& StreamLinks<Api>::recording_place(Stream<Api>& stream, NativeEvent<
     return stream;
   }
   const std::lock_guard guard(mutex_);
-  Stream<Api>& place = linked && stream.behind != nullptr ? *stream.behind : stream;
+  if (Stream<Api>* const main = stream.behind; main != nullptr && !holds_all_of(stream, *main)) {
+    join(*main, stream);
+    unlink(*main, stream);
+  }
+  Stream<Api>& place = stream.behind != nullptr ? *stream.behind : stream;
   const StreamPoint<Api> point = order_.now(place);
   typename Api::Status status = Api::kSuccess;
   if (known == nullptr) {

@@ -125,6 +125,36 @@ template <class Issue>
                        {config->attrs, config->numAttrs}, issue);
 }
 
+/// A launch of which nothing is wanted but what it repeats (observe mode), until many are looked at together. Nothing
+/// is looked for while it is launched: that takes longer, in caches that the driver has filled, than all the rest.
+struct KeptLaunch {
+  CUfunction function;
+  CUstream stream;
+  Grid grid, block;
+  unsigned shared_bytes;
+  bool in_pieces;  ///< each parameter has an address; if not, there must be none
+};
+
+[[gnu::hot]] replay::Noted look_at_kept_launch(const std::byte* bytes, bool may_ask) {
+  KeptLaunch kept;
+  std::memcpy(&kept, bytes, sizeof(kept));
+  const Handle handle = handle_of(kept.function);
+  may_ask = may_ask && runtime.captures.load(std::memory_order_relaxed) == 0;
+  const FunctionState* const function = may_ask ? find_function(kept.function) : objects.functions.find(handle);
+  const StreamState* const stream = may_ask
+                                        ? find_stream(kept.stream, DefaultStream::kLegacy)
+                                        : streams::find_known_stream<CudaLayer>(kept.stream, DefaultStream::kLegacy);
+  const streams::Launch launch{
+      entry::cuLaunchKernel, handle, kept.grid, kept.block, kept.shared_bytes, nullptr, {}, nullptr, {}};
+  const Token token = streams::launch_token(launch, function);
+  if (stream == nullptr) {
+    return {mix(token, handle_of(kept.stream)), "the stream is not known"};
+  }
+  const char* const why_not =
+      kept.in_pieces && function != nullptr ? function->unholdable : streams::reason_not_to_hold(launch, function);
+  return {mix(token, stream->token_seed), why_not != nullptr ? why_not : stream->unholdable};
+}
+
 CUlaunchAttribute cooperative() noexcept {
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
@@ -143,9 +173,9 @@ CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_as_expected");
-CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                           unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
-    asm("refrain_cuda_launch_only_noted");
+CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
+    asm("refrain_cuda_launch_only_kept");
 
 [[gnu::used, gnu::noinline]] CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
@@ -172,23 +202,23 @@ CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
 }
 
 /// In observe mode.
-[[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-                                                                  unsigned bx, unsigned by, unsigned bz,
-                                                                  unsigned shared, CUstream stream, void** parameters,
-                                                                  void** extra) noexcept {
-  if (CUresult status = CUDA_SUCCESS;
-      extra == nullptr &&
-      streams::only_note<CudaLayer>(
-          {entry::cuLaunchKernel, handle_of(f), {gx, gy, gz}, {bx, by, bz}, shared, parameters, {}, nullptr, {}},
-          stream, &status, [&] {
-            return driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
-          })) [[likely]] {
-    return status;
+[[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                                                                 unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                                                 CUstream stream, void** parameters,
+                                                                 void** extra) noexcept {
+  replay::Lane& lane = *replay::Lane::current;
+  // Which default stream that is, is asked now.
+  if (extra != nullptr || !lane.only_keeps() || handle_of(stream) <= streams::kDefaultHandles ||
+      runtime.captures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
   }
-  return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+  lane.keep<KeptLaunch>(look_at_kept_launch, f, stream, Grid{gx, gy, gz}, Grid{bx, by, bz}, shared,
+                        parameters != nullptr);
+  const CUresult status = driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+  return status == CUDA_SUCCESS ? status : static_cast<CUresult>(lane.issued(status));
 }
 
-/// Only jumps: to launch_as_expected() if the thread's lane expects something, to launch_only_noted() if it notes
+/// Only jumps: to launch_as_expected() if the thread's lane expects something, to launch_only_kept() if it keeps
 /// submissions without looking at them, else to launch_of_any_kind(). (A compiler takes all arguments from the stack
 /// and puts them back there.)
 [[gnu::hot, gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/,
@@ -201,9 +231,9 @@ CUresult launch_only_noted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, 
       "je refrain_cuda_launch_of_any_kind\n\t"
       "cmpq $0, (%rax)\n\t"  // what is expected is the first member
       "jne refrain_cuda_launch_as_expected\n\t"
-      "cmpq $0, 64(%rax)\n\t"  // where submissions are noted
+      "cmpq $0, 64(%rax)\n\t"  // where submissions are kept
       "je refrain_cuda_launch_of_any_kind\n\t"
-      "jmp refrain_cuda_launch_only_noted");
+      "jmp refrain_cuda_launch_only_kept");
 }
 
 CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -303,38 +303,11 @@ template <class L, class More>
   return mix(first + launch.shared_bytes * kOdd, second);
 }
 
-/// A launch of which nothing but its token is wanted (observe mode): what submit() does with it, if the thread knows
-/// its stream and its kernel from the last time. Not for launches with `more`, with a buffer, or of a form that is not
-/// held. False: it is to be submitted as any other.
-template <class L, class Issue>
-[[nodiscard, gnu::always_inline]] inline bool only_note(const Launch& launch, typename L::Api::StreamHandle stream,
-                                                        StatusOf<L>* status, Issue&& issue) noexcept {
-  replay::Lane& lane = *replay::Lane::current;
-  const LastFound<typename L::Api>& last = last_found<typename L::Api>;
-  const FunctionState* const function = last.functions[last.place_of(launch.function)];
-  if (!lane.only_notes() || L::runtime().captures.load(std::memory_order_relaxed) != 0 || last.stream == nullptr ||
-      last.stream->handle.load(std::memory_order_relaxed) != handle_of(stream) || function == nullptr ||
-      function->handle.load(std::memory_order_relaxed) != launch.function ||
-      (launch.parameters == nullptr && function->value_bytes != 0)) [[unlikely]] {
-    return false;
-  }
-  lane.note(mix(launch_token(launch, function), last.stream->token_seed),
-            function->unholdable != nullptr ? function->unholdable : last.stream->unholdable);
-  *status = issue();
-  if (*status != L::Api::kSuccess) [[unlikely]] {
-    *status = static_cast<StatusOf<L>>(lane.issued(*status));
-  }
-  return true;
-}
-
 /// `more_token`: of launch.more.
 template <class L, class Issue>
 StatusOf<L> launch_kernel(const Launch& launch, Token more_token, StreamState<typename L::Api>* stream,
                           const FunctionState* function, Issue&& issue) noexcept {
   const Token token = launch_token(launch, function);
-  if (!L::runtime().replays) {
-    last_found<typename L::Api>.functions[last_found<typename L::Api>.place_of(launch.function)] = function;
-  }
   const char* why_not = reason_not_to_hold(launch, function);
   const Call call{launch.entry_point, OperationKind::kKernel, launch.more.empty() ? token : mix(token, more_token),
                   why_not};

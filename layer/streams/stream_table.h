@@ -1,13 +1,11 @@
 // Streams by their handles, and what ends them.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "layer/streams/host_call.h"
@@ -27,25 +25,14 @@ inline std::uint64_t per_thread_key(std::uint64_t context) noexcept {
   return capture::mix(context, reinterpret_cast<std::uint64_t>(&mark)) << 2U | kPerThreadKey;
 }
 
-/// What the calling thread looked for last, in one cache line. Records are never freed, and lose their handles when
-/// they are forgotten.
+/// What the calling thread looked for last. Records are never freed, and lose their handles when they are forgotten.
 template <class Api>
-struct alignas(64) LastFound {
-  StreamState<Api>* stream = nullptr;
-  std::array<const FunctionState*, 7> functions{};  ///< each at the place that its handle gives it
-
-  [[nodiscard]] static std::size_t place_of(Handle function) noexcept {
-    constexpr Handle kSpread = 0x9E3779B97F4A7C15ULL;
-    return ((function * kSpread) >> 32U) * std::tuple_size_v<decltype(functions)> >> 32U;
-  }
-};
-template <class Api>
-inline thread_local constinit LastFound<Api> last_found __attribute__((tls_model("initial-exec"))){};
+inline thread_local constinit StreamState<Api>* last_stream __attribute__((tls_model("initial-exec"))) = nullptr;
 
 /// The record with this key; null if there is none. Most threads use one stream for a while.
 template <class L>
 [[nodiscard, gnu::always_inline]] inline StreamState<typename L::Api>* find_known_stream(std::uint64_t key) noexcept {
-  StreamState<typename L::Api>*& last = last_found<typename L::Api>.stream;
+  StreamState<typename L::Api>*& last = last_stream<typename L::Api>;
   if (last != nullptr && last->handle.load(std::memory_order_relaxed) == key) [[likely]] {
     return last;
   }

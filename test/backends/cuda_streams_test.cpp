@@ -87,7 +87,7 @@ struct Streams {
   void link(Meanwhile&& meanwhile) {
     const StreamPoint<CudaApi> before[] = {order.now(two), order.now(three)};
     meanwhile();
-    links.link(one, others, before);
+    links.link(one, CudaStreamOrder::submitted(one), others, before);
   }
   void link() {
     link([] {});
@@ -166,12 +166,10 @@ TEST_CASE_METHOD(Streams, "who comes after a graph does not come after another o
   CudaStream* const follower[] = {&three};
   CudaStream* const leader[] = {&two};
   const StreamPoint<CudaApi> before_first[] = {order.now(three)};
-  CudaStreamOrder::submitted(two);
-  links.link(two, follower, before_first);
+  links.link(two, CudaStreamOrder::submitted(two), follower, before_first);
   const StreamPoint<CudaApi> before_second[] = {order.now(two)};
   links.settle_for(one, leader);
-  CudaStreamOrder::submitted(one);
-  links.link(one, leader, before_second);
+  links.link(one, CudaStreamOrder::submitted(one), leader, before_second);
   links.settle_all();
   CHECK(take() == Calls{"record 2", "wait 3", "record 1", "wait 2"});
   CHECK_FALSE(links.any());
@@ -186,7 +184,7 @@ TEST_CASE_METHOD(Streams,
   event_result = CUDA_SUCCESS;
   SECTION("where the next link becomes a wait, too") {
     links.settle(two);
-    CHECK(take() == Calls{"wait 2"});
+    CHECK(take() == Calls{"record 1", "wait 2"});
     CHECK(links.only_ends_left(two));
   }
   SECTION("but what the program itself submits there counts") {
@@ -278,6 +276,67 @@ TEST_CASE_METHOD(Streams, "a graph whose streams are all linked to one of them i
   CHECK(links.leader_of(two, only_three) == &two);  // where they are linked to has no part in it
   links.settle(three);
   CHECK(links.leader_of(two, without_two) == &two);
+}
+
+TEST_CASE_METHOD(Streams, "what another thread submits to a graph's stream behind it is no part of the graph") {
+  const bool end_first = GENERATE(true, false);
+  CAPTURE(end_first);
+  CUresult status = CUDA_SUCCESS;
+  NativeEvent<CudaApi>* event = events.take(one.context, &status);
+  const auto ends = [&] { links.ended(one, *event, order.now(one)); };
+  const StreamPoint<CudaApi> before[] = {order.now(two), order.now(three)};
+  const std::uint64_t tail = CudaStreamOrder::submitted(one);
+  if (end_first) {
+    ends();
+  }
+  links.link(one, tail, others, before);
+  if (!end_first) {
+    ends();
+  }
+  REQUIRE(links.is_behind(two, one));
+  REQUIRE(links.leader_of(two, std::vector{&one, &three}) == &one);
+  CudaStreamOrder::submitted(one);  // it found no link yet when it asked
+  SECTION("who is linked waits for the graph's end alone") {
+    links.settle(two);
+    CHECK(take() == Calls{"wait 2"});
+    CHECK_FALSE(order.covers(two, one));
+    CHECK(order.covers(one, two));
+    event_result = CUDA_SUCCESS;
+    CHECK(links.only_ends_left(two));
+  }
+  SECTION("though others ask for the end of that, too") {
+    GraphEnd<CudaApi> end;
+    CHECK(&links.recording_place(one, nullptr, &end) == &one);
+    CHECK(&links.recording_place(one, event, &end) == &one);
+    take();
+    links.drop(&end);
+    links.settle(two);
+    CHECK(take() == Calls{"wait 2"});
+  }
+  SECTION("or for nothing, where the graph is done") {
+    event_result = CUDA_SUCCESS;
+    links.settle(two);
+    CHECK(take().empty());
+    CHECK_FALSE(order.covers(two, one));
+  }
+  SECTION("an event of a linked stream is recorded there") {
+    GraphEnd<CudaApi> end;
+    CHECK(&links.recording_place(two, nullptr, &end) == &two);
+    CHECK(take() == Calls{"wait 2"});
+    event_result = CUDA_SUCCESS;
+    CHECK(links.done(end));
+    links.drop(&end);
+  }
+  SECTION("another graph is not launched there for them") {
+    CHECK_FALSE(links.is_behind(two, one));
+    CHECK(links.leader_of(two, std::vector{&one, &three}) == &two);
+  }
+  SECTION("the next graph's end is another one") {
+    links.link(one, CudaStreamOrder::submitted(one), others, before);
+    links.settle(two);
+    CHECK(take() == Calls{"record 1", "wait 2"});
+  }
+  events.release(*event);
 }
 
 TEST_CASE_METHOD(Streams, "nothing waits for a graph whose stream is idle") {
