@@ -432,10 +432,11 @@ void Follower::promote(std::uint64_t period) {
     }
   }
   const auto length = static_cast<std::uint32_t>(period);
-  Track* made = store_.add(source, length, length, cuts, cursor_.track);
+  Track* made = store_.add(source, length, length, cuts, cursor_.track, cuts ? loop_within(source, period) : 0);
   if (made == nullptr) {
     return;
   }
+  inner_ = cuts ? inner_ : length;
   ++stats_.promoted_periods;
   loops_[period % loops_.size()] = {period, made->id};
   promoted_period_ = period;
@@ -457,6 +458,28 @@ void Follower::promote(std::uint64_t period) {
     exit_.track = kNone;
     lost_since_ = size;
   }
+}
+
+/// A loop that was seen before and goes round several times between the cuts of the period that begins at `source`:
+/// chunks of whole rounds are the same ones again and again. 0: none is known.
+std::uint32_t Follower::loop_within(std::uint64_t source, std::uint64_t period) const noexcept {
+  constexpr std::uint64_t kLeastRounds = 3;
+  constexpr std::uint64_t kLooks = 32;  // what is before the loop, and behind it, may be a quarter
+  const Track* const track = cursor_.track;
+  for (const std::uint64_t inner : {track == nullptr ? 0 : track->inner, inner_}) {
+    if (inner == 0 || inner * kLeastRounds > period || source < history_.oldest()) {
+      continue;
+    }
+    std::uint64_t same = 0;
+    for (std::uint64_t look = 0; look < kLooks; ++look) {
+      const std::uint64_t position = source + (period - inner - 1) * look / kLooks;
+      same += history_.at(position) == history_.at(position + inner) ? 1 : 0;
+    }
+    if (same * 4 >= kLooks * 3) {
+      return static_cast<std::uint32_t>(inner);
+    }
+  }
+  return 0;
 }
 
 MatcherStats Follower::stats() const {

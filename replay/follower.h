@@ -109,6 +109,7 @@ class Follower {
   void period_seen(std::uint64_t period);
   void postponed_period();
   void promote(std::uint64_t period);
+  [[nodiscard]] std::uint32_t loop_within(std::uint64_t source, std::uint64_t period) const noexcept;
 
   MatcherOptions options_;
   std::uint32_t longest_allowed_;  ///< chunk_cap as it was given
@@ -141,6 +142,7 @@ class Follower {
   };
   std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
   std::uint64_t promoted_period_ = 0, promoted_until_ = 0;
+  std::uint32_t inner_ = 0;             ///< the newest period without a cut
   std::uint64_t postponed_period_ = 0;  ///< seen while something was held
   std::uint64_t last_cut_ = 0;          // position
   MatcherStats stats_;

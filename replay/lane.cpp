@@ -396,6 +396,7 @@ void Lane::abandon() noexcept {
     if (const std::int64_t lost = state.spans.waited(now_ns(), store.losses_allow()); lost != 0) {
       store.lose(lost);
     }
+    store.earn(state.spans.saved());
     const bool eager = state.spans.eager_turn();
     if (was_eager != eager || (eager && state.times_ready != GraphEntry::times_ready())) {
       state.times_ready = GraphEntry::times_ready();  // others may become ready while these rest

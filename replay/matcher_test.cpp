@@ -289,6 +289,29 @@ TEST_CASE("a cut with another identity is another program") {
   CHECK(lane.matcher.stats().side_exits <= 10);
 }
 
+TEST_CASE("a loop that goes round between two cuts is launched in the same few chunks each time") {
+  // As the program of test/gpu/launch_bound does it with --fork --no-sync: ten rounds, then a wait.
+  MatcherOptions options;
+  options.chunk_first = 32;
+  options.chunk_growth = 2;
+  TestLane lane(options, ChunkMode::kTrack);
+  const auto spans = [&lane](int count) {
+    for (int span = 0; span < count; ++span) {
+      for (Token token = 0; token < 4100; ++token) {
+        lane.feed(token % 410 + 1);
+      }
+      lane.cut();
+    }
+  };
+  spans(8);
+  const std::uint64_t chunks = lane.matcher.stats().chunks;
+  const std::uint64_t before = lane.launched.size();
+  spans(1);
+  CHECK(lane.launched.size() - before == 4100);
+  // Of the loop alone, behind the first cut and of the whole stretch together; with pieces of 128 alone it is 44.
+  CHECK(chunks <= 24);
+}
+
 TEST_CASE("an unholdable operation is a cut inside the period and never in a chunk") {
   TestLane lane({});
   for (int i = 0; i < 50; ++i) {

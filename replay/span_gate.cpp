@@ -46,6 +46,10 @@ bool mostly_by_itself(const RecentCosts& busy, const RecentCosts& whole) noexcep
 bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
   return a.greatest() * 10 < b.least() * 9;
 }
+/// By more than any disturbance: one sample of each is enough.
+bool beyond_doubt(std::uint64_t less, const RecentCosts& than) noexcept {
+  return than.count() != 0 && less * 2 < than.least();
+}
 /// By more than samples of one kind differ among each other.
 bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
   const bool enough = a.count() >= kWanted && b.count() >= kWanted;
@@ -66,6 +70,7 @@ bool better(std::uint64_t a, std::uint64_t b) noexcept {
 }
 
 std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
+  saved_ns_ = 0;
   if (!open_) {
     return 0;
   }
@@ -97,6 +102,7 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     lost = found->second.settled ? 0 : loss(found->second, costs, turn);
     if (turn.trial && !found->second.settled) {
       count_credit(found->second, costs, turn);
+      saved_ns_ = sure_saving(found->second, costs, turn);
     }
     if (!found->second.settled && settle(found->second)) {
       for (const auto& entry : found->second.graphs) {
@@ -118,20 +124,18 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     const Known& span = next->second;
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
-    // To find out what the program does by itself takes a look at the clock for each submission. One of a program that
-    // takes no longer than that comes twice as late then, and the device runs dry where it would not otherwise: the way
-    // that was made for the program's pace would be another.
-    turn_.outside = turn_.trial && !(has_timed_ && (span.way == kTimedWay || span.confirming));
     // Not for ever, if eager turns are never fair.
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
-    const std::uint32_t paying = span.settled ? kChunkWays : paying_way(span);
+    const std::uint32_t paying = span.settled ? kChunkWays : paying_way(span, kClearWanted);
     const bool affordable = paying == kChunkWays || span.way == paying || span.credit_ns >= 0;
     const bool may_try = span.settled || turn_.eager || (may_lose && affordable);
     // A span rests in the way of which it is known that nothing is lost with it, if there is one.
-    turn_.resting = !may_try && paying == kChunkWays;
-    turn_.way = may_try || turn_.resting ? span.way : paying;
+    const std::uint32_t refuge = may_try || paying != kChunkWays ? paying : paying_way(span, 1);
+    turn_.resting = !may_try && refuge == kChunkWays;
+    turn_.way = may_try || turn_.resting ? span.way : refuge;
     turn_.eager = turn_.eager || turn_.resting;
+    turn_.outside = turn_.trial && (turn_.eager || outside_matters(span));
   } else {
     turn_.eager = turn_.resting = !may_lose;  // who knows what graphs would do there
   }
@@ -250,9 +254,20 @@ std::uint64_t SpanGate::usual_outside(const Known& span) noexcept {
   return whole - std::min(span.eager.median(), whole);
 }
 
+/// Whether what the program does by itself is to be measured while the span runs with graphs. That takes a look at the
+/// clock for each submission. One of a program that takes no longer than that comes twice as late then, and the device
+/// runs dry where it would not otherwise: another way would seem to be the best.
+bool SpanGate::outside_matters(const Known& span) const noexcept {
+  constexpr std::uint64_t kHardlyAnything = 16;
+  if (has_timed_ && (span.way == kTimedWay || span.confirming)) {
+    return false;
+  }
+  return span.eager.count() < kClearWanted || usual_outside(span) * kHardlyAnything > span.whole_eager.median();
+}
+
 /// After sample(): where one way pays, the others may cost so much of what it saves.
 void SpanGate::count_credit(Known& span, const Costs& costs, Turn turn) noexcept {
-  const std::uint32_t paying = paying_way(span);
+  const std::uint32_t paying = paying_way(span, kClearWanted);
   if (turn.eager || paying == kChunkWays) {
     return;
   }
@@ -269,12 +284,20 @@ void SpanGate::count_credit(Known& span, const Costs& costs, Turn turn) noexcept
   }
 }
 
+/// While a span is on trial, what its graphs save pays for building the others: without them it might stay on trial.
+std::uint64_t SpanGate::sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept {
+  const bool sure = span.eager.count() >= kClearWanted || beyond_doubt(costs.busy, span.eager);
+  return in_graphs_ != 0 && !turn.eager && sure ? std::max(span.eager.least(), costs.busy) - costs.busy : 0;
+}
+
 /// The fastest of the ways that were clearly faster than none, as far as is known now. kChunkWays: there is none yet.
-std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
+/// `samples`: so few of each are enough; one, if it is beyond doubt.
+std::uint32_t SpanGate::paying_way(const Known& span, std::uint64_t samples) noexcept {
   std::uint32_t best = kChunkWays;
-  for (std::uint32_t way = 0; way < kChunkWays && span.eager.count() >= kClearWanted; ++way) {
+  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
     const RecentCosts& with = span.replay[way];
-    if (with.count() >= kClearWanted && clearly_less(with, span.eager) &&
+    const bool enough = with.count() >= samples && span.eager.count() >= samples;
+    if (enough && (samples > 1 ? clearly_less(with, span.eager) : beyond_doubt(with.greatest(), span.eager)) &&
         (best == kChunkWays || with.low() < span.replay[best].low())) {
       best = way;
     }

@@ -104,6 +104,8 @@ class SpanGate {
   /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
   /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
   std::int64_t waited(std::uint64_t now, bool may_lose);
+  /// What that span surely took less than without graphs, if it was on trial, in nanoseconds.
+  [[nodiscard]] std::uint64_t saved() const noexcept { return saved_ns_; }
 
   /// True while the current span is to run without graphs, to be compared.
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
@@ -172,7 +174,9 @@ class SpanGate {
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
   [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
   void count_credit(Known& span, const Costs& costs, Turn turn) noexcept;
-  [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
+  [[nodiscard]] static std::uint32_t paying_way(const Known& span, std::uint64_t samples) noexcept;
+  [[nodiscard]] bool outside_matters(const Known& span) const noexcept;
+  [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
   [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
@@ -188,6 +192,7 @@ class SpanGate {
   std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t previous_ = 0;
+  std::uint64_t saved_ns_ = 0;
   std::vector<std::shared_ptr<GraphEntry>> launched_;
   mutable std::mutex mutex_;  ///< guards known_ and declined_, which reports look at, for other threads
   std::unordered_map<std::uint64_t, Known> known_;

@@ -11,12 +11,6 @@ constexpr std::uint32_t kTrackMask = (1U << kTrackBits) - 1;
 constexpr std::uint64_t kGramPower = hash_base_power(History::kGram);
 constexpr std::uint64_t kSpread = 0xC2B2AE3D27D4EB4FULL;
 
-void set_main(Track& track, Range range) noexcept {
-  for (std::uint32_t offset = range.start; offset < range.end; ++offset) {
-    track.spots[offset].main = range;
-  }
-}
-
 }  // namespace
 
 Range left_part(Range range, std::uint32_t unit) noexcept {
@@ -106,7 +100,7 @@ bool TrackStore::make_room(std::uint32_t nodes, const Track* keep) {
 }
 
 Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
-                       const Track* keep) {
+                       const Track* keep, std::uint32_t inner) {
   const bool unroll = period != 0 && !wraps_cuts && period <= options_.chunk_cap / 2;
   if (unroll) {
     length = options_.chunk_cap / period * period;
@@ -132,6 +126,7 @@ Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t
   track->length = length;
   track->period = period;
   track->unit = unroll ? period : 0;
+  track->inner = inner;
   const std::size_t bytes =
       (std::size_t{length} + 1) * sizeof(std::uint64_t) + length * (sizeof(Token) + sizeof(Track::Spot));
   track->block = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -144,7 +139,7 @@ Track* TrackStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t
   track->lengths = lengths_;
   const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.is_cut(source - 1));
   track->after_cut = after_cut;
-  track->run_target = after_cut ? options_.chunk_first : options_.chunk_cap;
+  start_run(*track, 0, after_cut);
   nodes_ += length;
   block_bytes_ += bytes;
   Track* result = track.get();
@@ -220,110 +215,10 @@ void TrackStore::append(Track& track, Token token, Cut cut) {
   if (cut != Cut::kNone) {
     finish_run(track, offset, cut);
     track.spots[offset].main = {offset, next};
-    track.run_begin = track.run_start = track.planned = next;
-    track.run_target = options_.chunk_first;
-  } else if (next - track.run_start >= std::uint64_t{track.run_target} + options_.min_chunk) {
-    emit_main(track, track.run_start + track.run_target);
-    track.run_target = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(std::uint64_t{track.run_target} * options_.chunk_growth, options_.chunk_cap));
+    start_run(track, next, true);
+  } else {
+    emit_growing(track, next);
   }
-}
-
-void TrackStore::emit_main(Track& track, std::uint32_t end) {
-  set_main(track, {track.run_start, end});
-  track.run_start = track.planned = end;
-}
-
-void TrackStore::finish_run(Track& track, std::uint32_t end, Cut cut) {
-  const std::uint32_t begin = track.run_begin;
-  emit_rest(track, begin, end, cut == Cut::kWait);
-  if (begin != end) {
-    track.runs.push_back({begin, end, lengths_, begin != 0 || track.after_cut, cut == Cut::kWait});
-    if (track.lengths != lengths_) {
-      track.lengths = kNone;
-    }
-  }
-}
-
-/// The end of a run is reached; it began at `begin`.
-void TrackStore::emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_wait) {
-  if (before_wait && options_.chunk_last != 0) {
-    shrink_towards(track, begin, end);
-  }
-  // What is left is at most min_chunk - 1 more than the next chunk would be: no tail too short to be one, if it can be
-  // helped.
-  while (track.run_start < end) {
-    const std::uint32_t left = end - track.run_start;
-    const std::uint32_t half = std::max(left / 2, options_.min_chunk);
-    emit_main(track, left <= options_.chunk_cap ? end : track.run_start + std::min(options_.chunk_cap, half));
-  }
-}
-
-/// Before a wait chunks become shorter again, as they became longer behind the last cut: the program waits for what was
-/// held last. Only the end of the run is divided anew: from where a chunk begins already, at or
-/// before the place where the shrinking begins.
-void TrackStore::shrink_towards(Track& track, std::uint32_t begin, std::uint32_t end) {
-  const std::uint32_t growth = std::max(options_.chunk_growth, 2U);
-  std::uint32_t tail = 0;
-  std::uint32_t largest = 0;
-  for (std::uint64_t piece = options_.chunk_last; piece <= options_.chunk_cap && tail + piece <= (end - begin) / 2;
-       piece *= growth) {
-    tail += static_cast<std::uint32_t>(piece);
-    largest = static_cast<std::uint32_t>(piece);
-  }
-  if (tail == 0) {
-    return;
-  }
-  const std::uint32_t shrinks_from = end - tail;
-  track.run_start =
-      shrinks_from < track.planned ? std::max(begin, track.spots[shrinks_from].main.start) : track.run_start;
-  while (shrinks_from - track.run_start > options_.chunk_cap) {
-    emit_main(track, track.run_start + std::min(options_.chunk_cap, (shrinks_from - track.run_start) / 2));
-  }
-  if (shrinks_from - track.run_start >= options_.min_chunk) {
-    emit_main(track, shrinks_from);
-  }
-  // What is still left in front is too short to be a chunk: the first of the shrinking ones takes it.
-  std::uint32_t stop = shrinks_from;
-  for (std::uint32_t piece = largest; stop < end; piece /= growth) {
-    stop += piece;
-    if (stop - track.run_start > options_.chunk_cap) {
-      emit_main(track, track.run_start + (stop - track.run_start) / 2);
-    }
-    emit_main(track, stop);
-  }
-}
-
-void TrackStore::divide_anew(Track& track, std::uint32_t offset) noexcept {
-  const auto run = std::lower_bound(track.runs.begin(), track.runs.end(), offset,
-                                    [](const Run& known, std::uint32_t wanted) { return known.start < wanted; });
-  if (run == track.runs.end() || run->start != offset || run->lengths == lengths_) {
-    return;
-  }
-  // Very many graphs are not worth what it takes to build them: in so long a stretch its beginning and its end, and
-  // with them the way in which it is divided, matter little.
-  constexpr std::uint32_t kMostPieces = 128;
-  if (options_.chunk_growth == 1 && (run->end - run->start) / options_.chunk_cap > kMostPieces) {
-    return;
-  }
-  run->lengths = lengths_;
-  if (std::all_of(track.runs.begin(), track.runs.end(), [this](const Run& any) { return any.lengths == lengths_; })) {
-    track.lengths = track.complete() ? lengths_ : kNone;
-  }
-  // As if the run came for the first time; what is being built behind it goes on undisturbed.
-  const std::uint32_t saved[] = {track.run_begin, track.run_start, track.planned, track.run_target};
-  track.run_begin = track.run_start = track.planned = run->start;
-  std::uint32_t target = run->after_cut ? options_.chunk_first : options_.chunk_cap;
-  while (run->end - track.run_start >= std::uint64_t{target} + options_.min_chunk) {
-    emit_main(track, track.run_start + target);
-    target = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(std::uint64_t{target} * options_.chunk_growth, options_.chunk_cap));
-  }
-  emit_rest(track, run->start, run->end, run->before_wait);
-  track.run_begin = saved[0];
-  track.run_start = saved[1];
-  track.planned = saved[2];
-  track.run_target = saved[3];
 }
 
 void TrackStore::anchor(const Track& track, std::uint64_t gram, std::uint32_t offset) {
@@ -421,18 +316,6 @@ Place TrackStore::follow_edge(Track& from, std::uint32_t offset, Token token) no
     return {to, place};
   }
   return {};
-}
-
-void TrackStore::divide(Track& track, std::uint32_t offset) {
-  if (track.unit != 0 || offset >= track.planned) {
-    return;
-  }
-  const Range main = track.spots[offset].main;
-  if (offset - main.start < options_.min_chunk || main.end - offset < options_.min_chunk) {
-    return;
-  }
-  set_main(track, {main.start, offset});
-  set_main(track, {offset, main.end});
 }
 
 [[gnu::hot]] std::uint32_t* TrackStore::slot_link(Track& track, Range range) noexcept {

@@ -32,6 +32,15 @@ Range left_part(Range range, std::uint32_t unit) noexcept;
 /// Largest part in the division of `range` that starts at `start` and does not go beyond `end`.
 Range part_within(Range range, std::uint32_t start, std::uint32_t end, std::uint32_t unit) noexcept;
 
+/// `tokens`, whole rounds of a loop, divided into so many `pieces` as equal as can be, so that the same few chunks come
+/// again and again; none is longer than `most`, and few are much shorter. `round`: the loop's tokens.
+struct Rounds {
+  std::uint32_t tokens = 0, pieces = 0;
+  static Rounds of(std::uint32_t round, std::uint32_t most) noexcept;
+  /// Where the piece ends that begins at `offset` (from the first one's beginning).
+  [[nodiscard]] std::uint32_t end_of(std::uint32_t offset) const noexcept;
+};
+
 /// A stretch of a track without cuts, and by which lengths it is divided into main chunks.
 struct Run {
   std::uint32_t start = 0, end = 0;
@@ -46,6 +55,7 @@ struct Track {
   std::uint32_t planned = 0;   ///< tokens that are already divided into main chunks
   std::uint32_t period = 0;    ///< it wraps around, and repeats itself after so many tokens; 0: it ends
   std::uint32_t unit = 0;      ///< period, if it was unrolled; else 0
+  std::uint32_t inner = 0;     ///< tokens of a loop that goes round in it more than once; 0: none is known
   std::uint32_t next = kNone;  ///< of a track that ends: the track that was seen to follow
   Range training;              ///< if not empty: the part to be followed on its own at the next occasion
   Token* tokens = nullptr;
@@ -72,9 +82,10 @@ struct Track {
   std::uint64_t source = 0, source_end = 0;
   std::uint32_t run_begin = 0;  ///< of the run being built
   std::uint32_t run_start = 0, run_target = 0;
-  bool after_cut = false;     ///< the first run stands behind a cut
-  std::vector<Run> runs;      ///< complete ones, in order
-  std::uint32_t lengths = 0;  ///< of all runs; kNone: not all have the same
+  std::uint32_t run_grown = kNone;  ///< where chunks have become as long as they may be; kNone: nowhere yet
+  bool after_cut = false;           ///< the first run stands behind a cut
+  std::vector<Run> runs;            ///< complete ones, in order
+  std::uint32_t lengths = 0;        ///< of all runs; kNone: not all have the same
   std::uint32_t slots = kNone;
   Track* newer = nullptr;
   Track* older = nullptr;
@@ -102,7 +113,9 @@ class TrackStore {
   /// else one period of a loop (`length` = `period`), of which two have been seen; `wraps_cuts` tells
   /// whether it contains a cut. `keep` is not evicted. Null if there is no room.
   /// Only the beginning is there at once; work() adds the rest.
-  Track* add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts, const Track* keep);
+  /// `inner`: see Track.
+  Track* add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts, const Track* keep,
+             std::uint32_t inner = 0);
   /// Bounded work for each operation; only needed while busy().
   void work(const Track* keep);
   [[nodiscard]] bool busy() const noexcept { return !building_.empty() || !dead_.empty(); }
@@ -168,6 +181,9 @@ class TrackStore {
   void build(Track& track, std::uint32_t count);
   void append(Track& track, Token token, Cut cut);
   void emit_main(Track& track, std::uint32_t end);
+  void emit_growing(Track& track, std::uint32_t end);
+  void start_run(Track& track, std::uint32_t start, bool after_cut) noexcept;
+  void next_target(Track& track, std::uint64_t target) noexcept;
   void finish_run(Track& track, std::uint32_t end, Cut cut);
   void emit_rest(Track& track, std::uint32_t begin, std::uint32_t end, bool before_wait);
   void shrink_towards(Track& track, std::uint32_t begin, std::uint32_t end);

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <set>
+#include <utility>
 #include <vector>
 
 using namespace refrain::replay;
@@ -130,6 +131,80 @@ TEST_CASE("short loops are unrolled to about the cap, long ones are cut into pie
   for (std::uint32_t i = 0; i < track->length; ++i) {
     REQUIRE(track->tokens[i] == i % period + 1);
   }
+}
+
+TEST_CASE("rounds of a loop are divided into pieces as equal as can be, which repeat") {
+  const std::uint32_t round = GENERATE(1, 2, 3, 20, 100, 127, 128, 129, 410, 1000, 4099, 100'000);
+  const std::uint32_t most = GENERATE(1, 2, 7, 34, 128, 256, 1000);
+  CAPTURE(round, most);
+  const Rounds rounds = Rounds::of(round, most);
+  CHECK(rounds.tokens % round == 0);
+  CHECK(std::uint64_t{rounds.pieces} * most * 100 <= std::uint64_t{rounds.tokens} * 110);
+  CHECK(rounds.pieces <= 12 * (round / most + 1));
+  std::uint32_t offset = 0;
+  for (std::uint32_t piece = 0; piece < rounds.pieces; ++piece) {
+    const std::uint32_t end = rounds.end_of(offset);
+    REQUIRE(end > offset);
+    REQUIRE(end - offset <= most);
+    REQUIRE(end - offset >= rounds.tokens / rounds.pieces);
+    if (rounds.tokens < 100'000) {
+      REQUIRE(rounds.end_of(offset + rounds.tokens) == end + rounds.tokens);
+    }
+    offset = end;
+  }
+  CHECK(offset == rounds.tokens);
+}
+
+TEST_CASE("where a loop goes round in a stretch, the same few chunks come again and again") {
+  const auto [inner, lengths, most_different] = GENERATE(table<std::uint32_t, ChunkLengths, std::size_t>({
+      {410, {32, 2, 128, 0}, 11},  // two that grow, seven in two rounds, what is left over
+      {410, {32, 2, 256, 0}, 10},
+      {410, {34, 1, 34, 0}, 15},  // thirteen in a round
+      {100, {8, 4, 128, 0}, 8},
+  }));
+  MatcherOptions options;
+  options.chunk_first = lengths.first;
+  options.chunk_growth = lengths.growth;
+  options.chunk_cap = lengths.most;
+  Rig rig(options);
+  const auto round = numbers(inner, 100);
+  std::vector<Token> span = numbers(5);  // what the program does before
+  for (int i = 0; i < 20; ++i) {
+    span = span + round;
+  }
+  span.push_back(0);
+  rig.push(span + span);
+  const auto length = static_cast<std::uint32_t>(span.size());
+  const bool known = GENERATE(true, false);
+  CAPTURE(inner, lengths.most, known);
+  Track* track = rig.store.add(length, length, length, true, nullptr, known ? inner : 0);
+  REQUIRE(track != nullptr);
+  while (rig.store.busy()) {
+    rig.store.work(nullptr);
+  }
+  const auto different = [&] {
+    std::set<std::vector<Token>> chunks;
+    std::uint32_t at = 0;
+    for (const std::uint32_t chunk : rig.main_lengths(*track)) {
+      CHECK(chunk <= lengths.most);
+      chunks.insert({track->tokens + at, track->tokens + at + chunk});
+      at += chunk;
+    }
+    CHECK(at == length - 1);
+    return chunks.size();
+  };
+  CHECK((different() <= most_different) == known);
+  if (!known) {
+    return;
+  }
+  // Divided in another way, and in this one again.
+  const MatcherOptions before = std::exchange(rig.options, MatcherOptions{});
+  rig.store.use_lengths(1);
+  rig.store.run_begins(*track, 0);
+  rig.options = before;
+  rig.store.use_lengths(2);
+  rig.store.run_begins(*track, 0);
+  CHECK(different() <= most_different);
 }
 
 TEST_CASE("a long period is built in small steps, and can be used from its beginning meanwhile") {
