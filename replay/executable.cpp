@@ -151,9 +151,9 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
       result->can_update_ = result->can_update_ && capabilities.update_arguments;
       const auto status = backend.record(result->graph_, part.nodes, &part.buffer);
       if (!status.ok() || part.buffer == nullptr) {
-        *why = status.why != nullptr
-                   ? status.why
-                   : std::string("the driver refused to record it (") + backend.error_name(status.code) + ")";
+        *why = status.why != nullptr ? status.why
+                                     : std::string("the driver refused to record it (") +
+                                           backend.error_name(status.code) + ", " + std::to_string(status.code) + ")";
         return nullptr;
       }
       result->native_nodes_ += part.nodes.size();

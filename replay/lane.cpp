@@ -389,8 +389,11 @@ void Lane::abandon() noexcept {
   if (!state.spans.open()) {
     return;
   }
+  state.waited = true;
+  if (state.spans.waited_as_before(now_ns())) [[likely]] {
+    return;
+  }
   try {
-    state.waited = true;
     const bool was_eager = state.spans.eager_turn();
     GraphStore& store = engine_.shared().store;
     if (const std::int64_t lost = state.spans.waited(now_ns(), store.losses_allow()); lost != 0) {

@@ -31,6 +31,7 @@ constexpr std::int64_t kTriedShare = 4;  ///< see count_credit()
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
+constexpr std::uint32_t kUnlooked = 7;  ///< times that a settled span may go by without being looked at
 constexpr std::uint64_t kLongestCheck = 32768;
 
 /// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
@@ -79,6 +80,7 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     return 0;
   }
   const std::lock_guard guard(mutex_);
+  count_passed();
   std::int64_t lost = 0;
   Costs costs;
   costs.whole = now - start_ns_;
@@ -136,10 +138,25 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.way = may_try || turn_.resting ? span.way : refuge;
     turn_.eager = turn_.eager || turn_.resting;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(span));
+    if (span.settled && next->first == hash_) {
+      steady_ = {hash_, kUnlooked, 0, span.in_graphs[span.way] + span.submissions / kMany, span.whole_eager.median(),
+                 0};
+    }
   } else {
     turn_.eager = turn_.resting = !may_lose;  // who knows what graphs would do there
   }
   return lost;
+}
+
+/// With the lock held, when a span is looked at: it was there so many times before.
+void SpanGate::count_passed() noexcept {
+  const Steady before = std::exchange(steady_, {});
+  if (const auto found = known_.find(before.hash); before.passed != 0 && found != known_.end()) {
+    Known& span = found->second;
+    span.seen += before.passed;
+    span.replays += before.passed;
+    span.whole[span.way].add(before.newest_ns);  // or those that are looked at would be the slow ones
+  }
 }
 
 void SpanGate::timed_way_added() noexcept {

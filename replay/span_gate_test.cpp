@@ -24,7 +24,9 @@ struct Spans {
     }
     now += cost(gate.eager_turn(), gate.way());
     gate.waiting(now - waits);
-    lost += gate.waited(now, may_lose);
+    const bool as_before = gate.waited_as_before(now);  // as a lane does it
+    unlooked += as_before ? 1 : 0;
+    lost += as_before ? 0 : gate.waited(now, may_lose);
     now += 100;
   }
   template <class Cost>
@@ -40,6 +42,7 @@ struct Spans {
   std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
   std::uint64_t now = 1000;
   int replayed = 0;
+  int unlooked = 0;
   int launches = 1;
   bool may_lose = true;
   capture::Token submissions = 10;
@@ -62,6 +65,51 @@ TEST_CASE("graphs of a span that is faster with them stay, and eager turns becom
   spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
   CHECK(spans.replayed >= 1990);
+}
+
+TEST_CASE("a settled span that comes again and again is looked at now and then, and whenever something is different") {
+  Spans spans(1);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000 : 600; };
+  spans.run_fairly(cost, 20);
+  REQUIRE(spans.gate.proven());
+  spans.unlooked = 0;
+  spans.run_fairly(cost, 80);
+  CHECK(spans.unlooked == 70);
+  CHECK(spans.gate.summaries().front().seen >=
+        100 - 9);  // of those that went by, the last ones are still to be counted
+  spans.unlooked = 0;
+  SECTION("it takes longer than without graphs") {
+    spans.run([](bool, std::uint32_t) { return 1100; }, true);
+    CHECK(spans.unlooked == 0);
+    CHECK(spans.gate.proven());
+    // Each second one does: not all of the last ones, so that nothing is measured again.
+    for (int i = 0; i < 40; ++i) {
+      spans.run([&](bool, std::uint32_t) { return i % 2 == 0 ? 1100 : 600; }, true);
+      CHECK(spans.gate.proven());
+    }
+    for (int i = 0; i < 16 && spans.gate.proven(); ++i) {
+      spans.run([](bool, std::uint32_t) { return 1100; }, true);
+    }
+    CHECK_FALSE(spans.gate.proven());
+  }
+  SECTION("more graphs run in it") {
+    spans.launches = 2;
+    spans.run(cost, true);
+    CHECK(spans.unlooked == 0);
+    CHECK_FALSE(spans.gate.proven());
+  }
+  SECTION("another span comes in between") {
+    spans.submissions = 11;
+    spans.run(cost, true);
+    spans.submissions = 10;
+    spans.run(cost, true);
+    CHECK(spans.unlooked == 0);
+  }
+  SECTION("the ways are others") {
+    spans.gate.ways_changed(2);
+    spans.run(cost, true);
+    CHECK(spans.unlooked == 0);
+  }
 }
 
 TEST_CASE("the fastest way of dividing a span stays") {

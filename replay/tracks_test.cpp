@@ -165,7 +165,7 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   MatcherOptions options;
   options.chunk_first = lengths.first;
   options.chunk_growth = lengths.growth;
-  options.chunk_cap = lengths.most;
+  const std::uint32_t most = options.chunk_cap = lengths.most;
   Rig rig(options);
   const auto round = numbers(inner, 100);
   std::vector<Token> span = numbers(5);  // what the program does before
@@ -176,7 +176,7 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   rig.push(span + span);
   const auto length = static_cast<std::uint32_t>(span.size());
   const bool known = GENERATE(true, false);
-  CAPTURE(inner, lengths.most, known);
+  CAPTURE(inner, most, known);
   Track* track = rig.store.add(length, length, length, true, nullptr, known ? inner : 0);
   REQUIRE(track != nullptr);
   while (rig.store.busy()) {
@@ -186,7 +186,7 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
     std::set<std::vector<Token>> chunks;
     std::uint32_t at = 0;
     for (const std::uint32_t chunk : rig.main_lengths(*track)) {
-      CHECK(chunk <= lengths.most);
+      CHECK(chunk <= most);
       chunks.insert({track->tokens + at, track->tokens + at + chunk});
       at += chunk;
     }
