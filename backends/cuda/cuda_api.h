@@ -4,6 +4,7 @@
 #include "backends/cuda/allocation.h"
 #include "backends/cuda/driver_api.h"
 #include "backends/cuda/graph_node.h"
+#include "backends/cuda/graph_uploader.h"
 #include "backends/cuda/issue.h"
 #include "backends/streams/command_buffer.h"
 
@@ -19,6 +20,7 @@ struct CudaApi {
   using NodeHandle = CUgraphNode;
   using ExecHandle = CUgraphExec;
   using Node = GraphNode;
+  using Uploader = GraphUploader;
   using Scope = ContextScope;
   using RelaxedCapture = backends::RelaxedCapture;
 
@@ -59,9 +61,6 @@ struct CudaApi {
     const RelaxedCapture relaxed(driver);
     return driver.cuStreamSynchronize(stream);
   }
-  static Status create_stream(const CudaDriver& driver, CUstream* stream) noexcept {
-    return driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
-  }
   static Status create_blocking_stream(const CudaDriver& driver, CUstream* stream) noexcept {
     const RelaxedCapture relaxed(driver);
     return driver.cuStreamCreateWithPriority(stream, CU_STREAM_DEFAULT, 0);
@@ -72,9 +71,6 @@ struct CudaApi {
   }
   static Status instantiate(const CudaDriver& driver, CUgraphExec* executable, CUgraph graph) noexcept {
     return driver.cuGraphInstantiateWithFlags(executable, graph, 0);
-  }
-  static Status upload(const CudaDriver& driver, CUgraphExec executable, CUstream stream) noexcept {
-    return driver.cuGraphUpload(executable, stream);
   }
   static Status launch(const CudaDriver& driver, CUgraphExec executable, CUstream stream) noexcept {
     return driver.cuGraphLaunch(executable, stream);

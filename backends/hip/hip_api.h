@@ -6,6 +6,7 @@
 #include "backends/hip/graph_node.h"
 #include "backends/hip/issue.h"
 #include "backends/streams/command_buffer.h"
+#include "backends/streams/graph_uploader.h"
 
 namespace refrain::backends {
 
@@ -19,6 +20,7 @@ struct HipApi {
   using NodeHandle = hipGraphNode_t;
   using ExecHandle = hipGraphExec_t;
   using Node = HipGraphNode;
+  using Uploader = StreamGraphUploader<HipApi>;
   using Scope = DeviceScope;
   using RelaxedCapture = HipRelaxedCapture;
 

@@ -62,10 +62,9 @@ class StreamCommandBuffer final : public CommandBuffer {
   StreamCommandBuffer(const StreamCommandBuffer&) = delete;
   StreamCommandBuffer& operator=(const StreamCommandBuffer&) = delete;
 
-  /// Makes the graph; `uploader` is a stream of ours in the same context, which must be current. May throw
-  /// std::bad_alloc.
+  /// Makes the graph; `uploader` is that of the same context, which must be current. May throw std::bad_alloc.
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                typename Api::StreamHandle uploader);
+                typename Api::Uploader& uploader);
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
@@ -158,7 +157,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 
 template <class Api>
 Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                                        typename Api::StreamHandle uploader) {
+                                        typename Api::Uploader& uploader) {
   for (const capture::NodeIndex node : nodes) {
     Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(node).handle);
     if (std::none_of(members_.begin(), members_.end(), [&](const Member& member) { return member.stream == stream; })) {
@@ -200,9 +199,10 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
   }
   let_others_in();
   // The first launch would have to wait for this.
-  status = Api::upload(parts_.driver, executable_, uploader);
+  status = uploader.upload(parts_.driver, executable_);
   named.end();
-  return {status != Api::kSuccess ? status : Api::synchronize(parts_.driver, uploader)};
+  const DriverStatus waited = uploader.wait(parts_.driver);
+  return {status != Api::kSuccess ? status : waited};
 }
 
 /// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a

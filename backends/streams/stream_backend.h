@@ -15,8 +15,7 @@
 namespace refrain::backends {
 
 /// Api has, besides what stream.h lists, submit(driver, operation, stream) (one recorded operation, the context being
-/// current), create_stream(driver, &stream) (non-blocking), copy(driver, to, from, bytes, stream) and
-/// error_name(driver, status).
+/// current), copy(driver, to, from, bytes, stream), error_name(driver, status) and Uploader (graph_uploader.h).
 template <class Api>
 class StreamBackend : public Backend {
  public:
@@ -78,7 +77,6 @@ class StreamBackend : public Backend {
   typename Api::Status wait_for(const Stream<Api>& stream, typename Api::EventHandle event) noexcept;
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
                                      std::size_t bytes) noexcept;
-  typename Api::Status uploader_for(typename Api::ContextHandle context, typename Api::StreamHandle* uploader);
 
   const typename Api::Driver& driver_;
   const char* too_old_;
@@ -88,7 +86,7 @@ class StreamBackend : public Backend {
   StreamLinks<Api> links_;
   NamedMemory memory_;
   std::mutex recording_;
-  std::map<typename Api::ContextHandle, typename Api::StreamHandle> uploaders_;
+  std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
   std::unordered_set<capture::FunctionId> gone_functions_;  ///< under recording_
 };
 
@@ -145,21 +143,6 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
 }
 
 template <class Api>
-typename Api::Status StreamBackend<Api>::uploader_for(typename Api::ContextHandle context,
-                                                      typename Api::StreamHandle* uploader) {
-  typename Api::StreamHandle& known = uploaders_[context];
-  if (known == nullptr) {
-    const typename Api::Status status = Api::create_stream(driver_, &known);
-    if (status != Api::kSuccess) {
-      known = nullptr;
-      return status;
-    }
-  }
-  *uploader = known;
-  return Api::kSuccess;
-}
-
-template <class Api>
 Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                                   std::unique_ptr<CommandBuffer>* result) noexcept {
   try {
@@ -177,13 +160,9 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
       return {scope.status()};
     }
     const typename Api::RelaxedCapture relaxed(driver_);
-    typename Api::StreamHandle uploader = nullptr;
-    if (const typename Api::Status status = uploader_for(stream.context, &uploader); status != Api::kSuccess) {
-      return {status};
-    }
     auto made =
         std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, order_, links_, live_, memory_});
-    const Status status = made->record(graph, nodes, uploader);
+    const Status status = made->record(graph, nodes, uploaders_[stream.context]);
     if (status.ok()) {
       *result = std::move(made);
     }

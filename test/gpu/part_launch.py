@@ -69,6 +69,21 @@ def run_case(results, options, name, arguments, gain, against_graph):
     results.row("launch", "  own graph: Refrain / plain", f"{beside / graph:.3f}", "<= 1.02", beside / graph <= 1.02)
 
 
+def run_uploads(results, options):
+    """What backends/cuda/graph_uploader.h works around on this driver, and whether that helps. Nothing of Refrain takes part."""
+    done = harness.run([BIN / "cuda" / "graph_uploads"])
+    steps = {line["when"]: line for line in done.lines()}
+    if done.status != 0 or not steps:
+        results.problem(f"graph_uploads: {done.why()}")
+        return
+    results.figure("launch", "graph_uploads", steps)
+    for name, key in [("in a graph", "graph_us"), ("queued", "queued_us")]:
+        alone, slow, behind = (steps[when][key] for when in ("nothing uploaded", "uploaded",
+                                                             "uploaded behind one that is launched"))
+        results.row("launch", f"1000 kernels {name}: alone, upload, stand-in", f"{alone:.0f}, {slow:.0f}, {behind:.0f} us",
+                    "<= 1.02 alone", behind / alone <= 1.02)
+
+
 def run_delays(results, options):
     """How late single launches are, from the program's start on, while stretches are recorded and graphs are built."""
     if not harness.LAYER.exists():
@@ -138,5 +153,6 @@ def run_costs(results, options):
 def run(results, options):
     for name, arguments, gain, against_graph in CASES[:QUICK] if options.quick else CASES:
         run_case(results, options, name, arguments, gain, against_graph)
+    run_uploads(results, options)
     run_delays(results, options)
     run_costs(results, options)

@@ -1,0 +1,33 @@
+// Brings graphs to the device ahead of their first launch, without what that does to everything else that runs.
+#pragma once
+
+#include "backends/cuda/driver_api.h"
+
+namespace refrain::backends {
+
+/// Of one context. An H100 with driver 580 is slower from the upload of a graph on until that very graph is launched:
+/// each kernel takes about 0.17 us longer, in graphs and out of them, the program's own as well. Of several such graphs
+/// it is the one uploaded first that counts; when it is destroyed without a launch, the slowness stays for good
+/// (`graph_costs --part uploads`; docs/performance.md#beside). Whether our graphs are ever launched is not known when
+/// they are uploaded. So a graph that does nothing is uploaded in front of each of them, and launched behind it.
+///
+/// What it has is the context's, and goes with it. Not thread-safe.
+class GraphUploader {
+ public:
+  /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
+  CUresult upload(const CudaDriver& driver, CUgraphExec executable) noexcept;
+  /// Until it is there.
+  CUresult wait(const CudaDriver& driver) noexcept;
+
+ private:
+  /// The graph that does nothing: two copies of four bytes of ours. (One copy, fills or copies of host memory do not
+  /// count as uploads.) False if there is none to be had: then graphs are uploaded without it.
+  bool make_stand_in(const CudaDriver& driver) noexcept;
+
+  CUstream stream_ = nullptr;
+  CUgraph stand_in_ = nullptr;
+  CUgraphExec stand_in_executable_ = nullptr;  ///< of the upload that is not waited for yet
+  bool tried_ = false;
+};
+
+}  // namespace refrain::backends

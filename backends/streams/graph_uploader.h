@@ -1,0 +1,28 @@
+// How graphs are brought to the device ahead of their first launch, where nothing more than a call is needed.
+#pragma once
+
+namespace refrain::backends {
+
+/// Of one context; its stream goes with that. Not thread-safe.
+template <class Api>
+class StreamGraphUploader {
+ public:
+  /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
+  typename Api::Status upload(const typename Api::Driver& driver, typename Api::ExecHandle executable) noexcept {
+    if (stream_ == nullptr) {
+      const typename Api::Status status = Api::create_stream(driver, &stream_);
+      if (status != Api::kSuccess) {
+        stream_ = nullptr;
+        return status;
+      }
+    }
+    return Api::upload(driver, executable, stream_);
+  }
+  /// Until it is there.
+  typename Api::Status wait(const typename Api::Driver& driver) noexcept { return Api::synchronize(driver, stream_); }
+
+ private:
+  typename Api::StreamHandle stream_ = nullptr;
+};
+
+}  // namespace refrain::backends
