@@ -149,14 +149,14 @@ void Engine::flush_lane(Lane* lane, QueueSlot& queue) noexcept {
   }
 }
 
-void Engine::settle_lane(std::uint64_t number) noexcept {
+void Engine::settle_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
   if (!anything_held()) {
     return;
   }
   const std::lock_guard lock(shared_->lanes_mutex);
   for (Lane* lane : shared_->lanes) {
     if (lane->number() == number) {
-      lane->flush(false);
+      lane->flush(false, sequence);
       return;
     }
   }
@@ -174,8 +174,12 @@ void Engine::settle_others() noexcept {
   }
 }
 
+int Engine::flush_own(const EntryPoint& entry_point) noexcept {
+  return lane().host_call(entry_point);
+}
+
 int Engine::flush_all(const EntryPoint& entry_point) noexcept {
-  const int error = lane().host_call(entry_point);
+  const int error = flush_own(entry_point);
   if (anything_held()) {
     const std::lock_guard lock(shared_->lanes_mutex);
     for (Lane* other : shared_->lanes) {

@@ -70,10 +70,14 @@ class Engine {
   }
   /// Flushes every lane but the calling thread's.
   void settle_others() noexcept;
-  /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise).
-  void settle_lane(std::uint64_t lane) noexcept;
-  /// Flushes every lane: for calls nobody classified. Returns the first error that belongs to the
-  /// calling thread's own held work.
+  /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise): its submission
+  /// `sequence`, or, where that is not known, anything.
+  void settle_lane(std::uint64_t lane, std::uint64_t sequence = ~std::uint64_t{0}) noexcept;
+  /// Flushes what the calling thread holds, and ends its stretch: for calls that observe only what the caller settles
+  /// besides. Returns the first error that belongs to the calling thread's own held work.
+  int flush_own(const EntryPoint& entry_point) noexcept;
+  /// Flushes every lane: for calls nobody classified, and those that observe more than a queue or an event. Returns the
+  /// first error that belongs to the calling thread's own held work.
   int flush_all(const EntryPoint& entry_point) noexcept;
 
   /// A queue was created (fills `slot.capabilities`, tells the recorder) or goes away.

@@ -199,8 +199,9 @@ class alignas(64) Lane {
   /// the application releases while held work names them.
   void defer(void (*release)(capture::Handle), capture::Handle handle) noexcept;
 
-  /// Flushes from any thread. `expired` only changes what is counted.
-  void flush(bool expired) noexcept;
+  /// Flushes from any thread, if the submission `sequence` is still held. `expired` only changes what is counted.
+  void flush(bool expired, std::uint64_t sequence = kNewest) noexcept;
+  static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< held whenever anything is
 
   struct State;
   [[nodiscard]] State& state() noexcept { return *state_; }

@@ -31,7 +31,8 @@ constexpr std::size_t kLine = 64, kFetched = 4;
   const std::uint32_t held = held_count_.load(std::memory_order_relaxed);
   // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
   // held, which the lock tells, one lane is this one.)
-  if (engine_.held_lanes_.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) || inside_lane || !engine_.active()) {
+  if ((engine_.held_lanes_.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !state_->expectation.apart) ||
+      inside_lane || !engine_.active()) {
     return false;
   }
   mutex_.lock();
@@ -256,6 +257,10 @@ void Lane::expect_nothing() noexcept {
       return false;
     }
   }
+  // Nobody else holds something for these queues while this lane does, or it would not have begun (hold_queues()).
+  expectation.apart = std::all_of(queues.begin(), queues.end(), [](const QueueSlot* queue) {
+    return queue->info.default_order == capture::DefaultOrder::kNone;
+  });
   const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
   const std::byte* const end = occurrence->storage.data() + occurrence->storage.size();
   // Nothing can go wrong later.

@@ -239,50 +239,6 @@ TEST_CASE("what another thread holds in the same queue comes before what is expe
   CHECK(rig.report()["submissions"] == program.submitted.size());
 }
 
-TEST_CASE("while another thread holds anything, nothing is held without being looked at") {
-  Rig rig(settings(kPart));
-  Program program(*rig.engine, rig.backend, rig.queue);
-  loop(rig, program, 32, constant);
-  QueueSlot queue;
-  queue.info.id = 2;
-  queue.info.handle = 2;
-  queue.info.role = 1;  // its graphs are its own
-  rig.engine->adopt_queue(queue);
-  std::atomic<int> step{0};
-  const auto reached = [&](int wanted) {
-    while (step < wanted) {
-      std::this_thread::yield();
-    }
-  };
-  std::thread other([&] {
-    Program others(*rig.engine, rig.backend, queue);
-    loop(rig, others, 32, constant);
-    step = 1;
-    reached(2);
-    others.kernel(100, 7, constant(0, 0));
-    step = 3;
-    reached(4);
-  });
-  reached(1);
-  for (int k = 0; k < kPart; ++k) {
-    program.kernel(100 + k, 7 + k % 3, constant(0, k));
-  }
-  REQUIRE(rig.engine->lane().expected());
-  step = 2;
-  reached(3);
-  const int before = program.expected;
-  REQUIRE(rig.engine->anything_held());
-  for (int k = kPart; k < kLength; ++k) {
-    program.kernel(100 + k, 7 + k % 3, constant(0, k));
-  }
-  CHECK(program.expected == before);  // the layer finds out whether what is held there comes first
-  step = 4;
-  other.join();
-  program.wait();
-  loop(rig, program, 4, constant);
-  CHECK(program.expected > before);
-}
-
 TEST_CASE("a program that does something else than expected is given what it asks for") {
   const int changed = GENERATE(0, 1, 2, 11, 22, 23);
   Rig rig(settings(GENERATE(kLength, kPart)), GENERATE(false, true));

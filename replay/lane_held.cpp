@@ -238,14 +238,15 @@ void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexc
   release(handle);
 }
 
-void Lane::flush(bool expired) noexcept {
+void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   State& state = *state_;
   if (inside_lane) {
     return;
   }
   try {
     const std::lock_guard guard(mutex_);
-    if (held_count_.load(std::memory_order_relaxed) == 0) {
+    // Asked under the lock: what is just being submitted counts as held until the driver has it.
+    if (!is_held(sequence)) {
       return;
     }
     catch_up();

@@ -153,6 +153,7 @@ struct Expectation {
   std::size_t behind = 0;          ///< how many operations that are
   std::vector<QueueSlot*> queues;  ///< of what was held last, while nothing is held
   std::uint64_t gone = 0;          ///< Engine::gone_ when it was found out
+  bool apart = false;              ///< its queues have no default order: nothing of other threads has to come first
   // Guarded by the lane's lock:
   const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
   std::uint64_t sequence = 0;        ///< the first one's

@@ -32,11 +32,22 @@ CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, End
   }
 WAIT(cuCtxSynchronize, true, (), ())
 WAIT(cuCtxSynchronize_v2, true, (CUcontext context), (context))
-WAIT(cuStreamSynchronize, true, (CUstream stream), (waited_for(stream, DefaultStream::kLegacy)))
-WAIT(cuStreamSynchronize_ptsz, true, (CUstream stream), (waited_for(stream, DefaultStream::kPerThread)))
-WAIT(cuEventSynchronize, true, (CUevent event), (event))
 WAIT(cuMemcpyDtoH_v2, true, (void* to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 #undef WAIT
+
+#define WAIT(name, by_default)                                                                               \
+  CUresult wrap::name(CUstream stream) noexcept {                                                            \
+    return streams::wait_for_stream<CudaLayer>(entry::name, stream, by_default,                              \
+                                               [&] { return driver.name(waited_for(stream, by_default)); }); \
+  }
+WAIT(cuStreamSynchronize, DefaultStream::kLegacy)
+WAIT(cuStreamSynchronize_ptsz, DefaultStream::kPerThread)
+#undef WAIT
+
+CUresult wrap::cuEventSynchronize(CUevent event) noexcept {
+  return streams::wait_for_event<CudaLayer>(entry::cuEventSynchronize, event,
+                                            [&] { return driver.cuEventSynchronize(event); });
+}
 
 CUresult wrap::cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t bytes) noexcept {
   return streams::observe<CudaLayer>(entry::cuMemcpyDtoH_v2_ptds, true, [&] {

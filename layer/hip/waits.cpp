@@ -19,11 +19,22 @@ hipStream_t waited_for(hipStream_t stream, DefaultStream by_default) noexcept {
   }
 WAIT(hipDeviceSynchronize, true, (), ())
 WAIT(hipCtxSynchronize, true, (), ())
-WAIT(hipStreamSynchronize, true, (hipStream_t stream), (waited_for(stream, DefaultStream::kLegacy)))
-WAIT(hipStreamSynchronize_spt, true, (hipStream_t stream), (waited_for(stream, DefaultStream::kPerThread)))
-WAIT(hipEventSynchronize, true, (hipEvent_t event), (event))
 WAIT(hipMemcpyDtoH, true, (void* to, hipDeviceptr_t from, size_t bytes), (to, from, bytes))
 #undef WAIT
+
+#define WAIT(name, by_default)                                                                               \
+  hipError_t wrap::name(hipStream_t stream) noexcept {                                                       \
+    return streams::wait_for_stream<HipLayer>(entry::name, stream, by_default,                               \
+                                              [&] { return library.name(waited_for(stream, by_default)); }); \
+  }
+WAIT(hipStreamSynchronize, DefaultStream::kLegacy)
+WAIT(hipStreamSynchronize_spt, DefaultStream::kPerThread)
+#undef WAIT
+
+hipError_t wrap::hipEventSynchronize(hipEvent_t event) noexcept {
+  return streams::wait_for_event<HipLayer>(entry::hipEventSynchronize, event,
+                                           [&] { return library.hipEventSynchronize(event); });
+}
 
 #define QUERY(name, by_default)                                        \
   hipError_t wrap::name(hipStream_t stream) noexcept {                 \

@@ -22,18 +22,22 @@ EventState<typename L::Api>* find_event(typename L::Api::EventHandle event) noex
   return L::objects().events.find(handle_of(event));
 }
 
+/// The newest record of the event, if another thread still holds it, is submitted.
+template <class Api>
+void settle_record(replay::Engine& running, const EventState<Api>& event) noexcept {
+  const std::uint64_t lane = event.lane.load(std::memory_order_relaxed);
+  if (running.anything_held() && lane != 0 && lane != running.lane().number()) {
+    running.settle_lane(lane, event.sequence.load(std::memory_order_relaxed));
+  }
+}
+
 /// Held work of another thread that names the event is submitted first.
 template <class Api>
 void settle_event(replay::Engine& running, const EventState<Api>& event) noexcept {
-  if (!running.anything_held()) {
-    return;
-  }
-  const std::uint64_t own = running.lane().number();
-  for (const auto* lane : {&event.lane, &event.waiting_lane}) {
-    const std::uint64_t number = lane->load(std::memory_order_relaxed);
-    if (number != 0 && number != own) {
-      running.settle_lane(number);
-    }
+  settle_record(running, event);
+  const std::uint64_t lane = event.waiting_lane.load(std::memory_order_relaxed);
+  if (running.anything_held() && lane != 0 && lane != running.lane().number()) {
+    running.settle_lane(lane, event.waiting_sequence.load(std::memory_order_relaxed));
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cerrno>
+#include <concepts>
 #include <cstring>
 #include <utility>
 
@@ -18,31 +19,25 @@ struct PendingError {
   static inline thread_local int value __attribute__((tls_model("initial-exec"))) = 0;
 };
 
-/// Flushes what every thread holds, and reports the call to the calling thread's lane.
+/// Flushes what the call may observe, and reports it to the calling thread's lane.
 template <class L>
 class HostCall {
  public:
   using Status = typename L::Api::Status;
 
-  /// `unknown`: the call may itself submit work, or look at the thread's default stream.
+  /// A call that may observe anything: what every thread holds is flushed. `unknown`: it may itself submit work, or
+  /// look at the thread's default stream.
   explicit HostCall(const replay::EntryPoint& entry_point, bool unknown = true) noexcept
-      : entry_point_(entry_point), engine_(L::engine()), unknown_(unknown) {
-    if (engine_ != nullptr) {
-      held_error_ = engine_->flush_all(entry_point);
-      print_wanted_report(*engine_);
-      if (unknown) {
-        L::runtime().backend->order().forget();
-      }
-    } else if (replay::Engine* failed = L::any_engine(); failed != nullptr && failed->anything_held()) {
-      failed->flush_all(entry_point);  // it gave up while something was held
-    }
-    if (L::runtime().backend != nullptr) {
-      L::runtime().backend->links().settle_all();
-      if (unknown) {
-        leave_stand_in<L>();
-      }
-    }
-  }
+      : HostCall(entry_point, unknown, [&](replay::Engine& running) { return running.flush_all(entry_point); }) {}
+
+  /// A call that observes, of what other threads hold, only what `settle` flushes, and submits nothing.
+  template <std::invocable<replay::Engine&> Settle>
+  HostCall(const replay::EntryPoint& entry_point, Settle&& settle) noexcept
+      : HostCall(entry_point, false, [&](replay::Engine& running) {
+          const int error = running.flush_own(entry_point);
+          settle(running);
+          return error;
+        }) {}
 
   /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
   Status done(Status status, bool waited) noexcept {
@@ -64,6 +59,26 @@ class HostCall {
   }
 
  private:
+  template <class Flush>
+  HostCall(const replay::EntryPoint& entry_point, bool unknown, Flush&& flush) noexcept
+      : entry_point_(entry_point), engine_(L::engine()), unknown_(unknown) {
+    if (engine_ != nullptr) {
+      held_error_ = flush(*engine_);
+      print_wanted_report(*engine_);
+      if (unknown) {
+        L::runtime().backend->order().forget();
+      }
+    } else if (replay::Engine* failed = L::any_engine(); failed != nullptr && failed->anything_held()) {
+      failed->flush_all(entry_point);  // it gave up while something was held
+    }
+    if (L::runtime().backend != nullptr) {
+      L::runtime().backend->links().settle_all();
+      if (unknown) {
+        leave_stand_in<L>();
+      }
+    }
+  }
+
   const replay::EntryPoint& entry_point_;
   replay::Engine* engine_;
   bool unknown_;

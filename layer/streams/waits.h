@@ -10,7 +10,41 @@
 
 namespace refrain::layer::streams {
 
-/// A call that observes what was submitted, and submits nothing that could still run when it returns.
+/// What other threads hold and a call can observe that looks at one stream (null: it is not known which), or at one
+/// event: other work that such a call waits for was submitted before that stream's or event's.
+template <class L>
+void settle_observed(replay::Engine& running, StreamState<typename L::Api>* stream) noexcept {
+  if (running.anything_held()) {
+    stream != nullptr ? settle(running, *stream) : running.settle_others();
+  }
+}
+template <class L>
+void settle_observed(replay::Engine& running, typename L::Api::EventHandle handle) noexcept {
+  if (running.anything_held()) {
+    const auto* event = find_event<L>(handle);
+    event != nullptr ? settle_record(running, *event) : running.settle_others();
+  }
+}
+
+/// A call that waits for a stream, and for nothing else.
+template <class L, class Wait>
+typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
+                                        DefaultStream by_default, Wait&& call) noexcept {
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
+    settle_observed<L>(running, find_known_stream<L>(handle, by_default));
+  });
+  return host_call.done(call(), true);
+}
+
+/// The same for an event.
+template <class L, class Wait>
+typename L::Api::Status wait_for_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
+                                       Wait&& call) noexcept {
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_observed<L>(running, handle); });
+  return host_call.done(call(), true);
+}
+
+/// A call that may observe anything that was submitted, and submits nothing that could still run when it returns.
 template <class L, class Wait>
 typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool waits, Wait&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
@@ -32,7 +66,7 @@ StatusOf<L> told_done(OnlyEnds&& only_ends, Query&& query, Call&& call) noexcept
 template <class L, class Query>
 StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                         Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, false);
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_observed<L>(running, handle); });
   if (!passing<L>()) {
     const auto* event = find_event<L>(handle);
     const auto only_ends = [event] { return event != nullptr && L::runtime().backend->links().done(event->end); };
@@ -47,7 +81,11 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
 /// Whether a stream is done. What Refrain put behind graphs is not the program's.
 template <class L, class Find, class Query>
 StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, false);
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
+    if (running.anything_held()) {
+      settle_observed<L>(running, stream());
+    }
+  });
   if (passing<L>() || !L::runtime().backend->links().any_end()) {
     return host_call.done(call(), false);
   }

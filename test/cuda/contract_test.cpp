@@ -101,6 +101,14 @@ TEST_CASE("promise 1, same order: threads with streams of their own, and events 
   same_everywhere({"threads"}, 500);
 }
 
+TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before") {
+  const std::vector<std::string> program = GENERATE(Words{"observed_by_another"}, Words{"observed_by_another", "blocking"});
+  const std::string lazy = GENERATE("0", "1");
+  CAPTURE(program, lazy);
+  CHECK(run(program, "plain", 0, {{"SIM_LAZY", lazy}}).output.find("wrong 0\n") != std::string::npos);
+  same_everywhere(program, 300, {{"SIM_LAZY", lazy}});
+}
+
 TEST_CASE("promise 2, host calls cut: functions of the program between kernels") {
   same_everywhere({"host_functions"}, 100);
 }

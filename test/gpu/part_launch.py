@@ -69,6 +69,32 @@ def run_case(results, options, name, arguments, gain, against_graph):
     results.row("launch", "  own graph: Refrain / plain", f"{beside / graph:.3f}", "<= 1.02", beside / graph <= 1.02)
 
 
+def run_threads(results, options):
+    """Threads with streams of their own: each waits for its own work, which must not end what the others hold."""
+    def measure(threads, settings):
+        done = harness.run([BIN / "cuda" / "thread_loops", "--threads", threads], settings)
+        lines = done.lines()
+        if done.status != 0 or not lines:
+            results.problem(f"thread_loops, {threads} threads: {done.why()}")
+            return None
+        return lines[-1] | {"replayed": harness.share(done.report)}
+
+    if not harness.LAYER.exists():
+        return
+    for threads in (2, 8):
+        plain, layered = harness.interleaved(options.rounds, lambda: measure(threads, None), lambda: measure(threads, DEFAULT))
+        if None in plain or None in layered:
+            continue
+        results.figure("launch", f"{threads} threads", {"plain": plain, "refrain": layered})
+        if len({entry["checksum"] for entry in plain + layered}) != 1:
+            results.problem(f"thread_loops, {threads} threads: checksums differ")
+        before, after = (harness.median([entry["iteration_us"] for entry in column]) for column in (plain, layered))
+        replayed = harness.median([entry["replayed"] for entry in layered])
+        results.row("launch", f"{threads} threads x 100 kernels: plain, Refrain (replayed)",
+                    f"{before:.1f}, {after:.1f} us ({replayed:.0f} %)")
+        results.row("launch", "  plain / Refrain", f"{before / after:.2f}", ">= 0.99", before / after >= 0.99)
+
+
 def run_uploads(results, options):
     """What backends/cuda/graph_uploader.h works around on this driver, and whether that helps. Nothing of Refrain takes part."""
     done = harness.run([BIN / "cuda" / "graph_uploads"])
@@ -153,6 +179,7 @@ def run_costs(results, options):
 def run(results, options):
     for name, arguments, gain, against_graph in CASES[:QUICK] if options.quick else CASES:
         run_case(results, options, name, arguments, gain, against_graph)
+    run_threads(results, options)
     run_uploads(results, options)
     run_delays(results, options)
     run_costs(results, options)

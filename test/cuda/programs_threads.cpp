@@ -1,0 +1,117 @@
+// What one thread submits and another one observes.
+
+#include <atomic>
+#include <thread>
+
+#include "test/cuda/program.h"
+
+using namespace program;
+
+namespace {
+constexpr Word kCount = 32;
+constexpr Word kWays = 9;
+constexpr Word kRounds = 40 * kWays;
+
+/// The newest word that a stream's kernels have stored, where the host and other streams can read it.
+struct Stored {
+  Word* host = pinned(1);
+  CUdeviceptr device = 0;
+  Stored() { CHECK_CU(cuMemHostGetDevicePointer(&device, host, 0)); }
+};
+
+void wait_until(const std::atomic<Word>& word, Word value) {
+  while (word.load() != value) {
+    std::this_thread::yield();
+  }
+}
+
+template <class Query>
+void poll(Query&& query) {
+  CUresult status = CUDA_SUCCESS;
+  while ((status = query()) == CUDA_ERROR_NOT_READY) {
+    std::this_thread::yield();
+  }
+  check(status, "query");
+}
+}  // namespace
+
+/// One thread submits and never waits; another one, which submits as well, waits for its own work alone, and then
+/// for the first one's, in every way there is. "blocking": in streams that are in order with the default stream.
+PROGRAM(observed_by_another) {
+  const Device gpu;
+  const bool blocking = argc > 1;
+  const unsigned flags = blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
+  CUstream first = make_stream(flags), second = make_stream(flags);
+  CUevent event = make_event();
+  const CUdeviceptr x = filled(kCount, 1), y = filled(kCount, 2);
+  const Stored from_first, from_second, copied;
+  CUfunction kernel = gpu.function("scale"), store = gpu.function("store");
+  std::atomic<Word> submitted{0}, observed{0};
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (Word round = 1; round <= kRounds; ++round) {
+      for (Word i = 0; i < 6; ++i) {
+        scale(first, kernel, x, kCount, 3, i);
+      }
+      launch_on(first, store, 1, from_first.device, round);
+      CHECK_CU(cuEventRecord(event, first));
+      submitted.store(round);
+      wait_until(observed, round);
+    }
+  });
+  Word wrong = 0;
+  for (Word round = 1; round <= kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      scale(second, kernel, y, kCount, 5, i);
+    }
+    launch_on(second, store, 1, from_second.device, round);
+    wait_until(submitted, round);
+    CHECK_CU(cuStreamSynchronize(second));  // has nothing to do with the other thread's work
+    wrong += *from_second.host != round ? 1 : 0;
+    const Word* seen = from_first.host;
+    switch (round % kWays) {
+      case 0: CHECK_CU(cuStreamSynchronize(first)); break;
+      case 1: CHECK_CU(cuEventSynchronize(event)); break;
+      case 2: poll([&] { return cuEventQuery(event); }); break;
+      case 3: poll([&] { return cuStreamQuery(first); }); break;
+      case 4: CHECK_CU(cuCtxSynchronize()); break;
+      case 5:
+        CHECK_CU(cuStreamWaitEvent(second, event, 0));
+        CHECK_CU(cuMemcpyAsync(copied.device, from_first.device, sizeof(Word), second));
+        CHECK_CU(cuStreamSynchronize(second));
+        seen = copied.host;
+        break;
+      case 6:  // the same, told by an event behind it
+        CHECK_CU(cuStreamWaitEvent(second, event, 0));
+        CHECK_CU(cuMemcpyAsync(copied.device, from_first.device, sizeof(Word), second));
+        CHECK_CU(cuEventRecord(event, second));
+        CHECK_CU(cuEventSynchronize(event));
+        seen = copied.host;
+        break;
+      case 7:  // waits for all blocking streams, and for no others
+        if (blocking) {
+          CHECK_CU(cuStreamSynchronize(nullptr));
+        } else {
+          CHECK_CU(cuStreamSynchronize(first));
+        }
+        break;
+      default:
+        if (blocking) {  // the default stream's copy comes after what is in the other thread's stream
+          CHECK_CU(cuMemcpyAsync(copied.device, from_first.device, sizeof(Word), nullptr));
+          CHECK_CU(cuStreamSynchronize(nullptr));
+          seen = copied.host;
+        } else {
+          CHECK_CU(cuEventSynchronize(event));
+        }
+        break;
+    }
+    wrong += *seen != round ? 1 : 0;
+    observed.store(round);
+  }
+  other.join();
+  CHECK_CU(cuCtxSynchronize());
+  std::printf("wrong %u\n", wrong);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
