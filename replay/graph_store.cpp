@@ -85,11 +85,37 @@ bool GraphStore::within_budget(std::uint64_t spent) const noexcept {
   if (!settings_.gate || settings_.mode == env::Mode::kVerify) {
     return true;
   }
-  const std::uint64_t elapsed = now_ns() - started_ns_;
-  const std::uint64_t allowed = kFreeTrialNs +
-                                elapsed / 1000 * static_cast<std::uint64_t>(settings_.trial_budget_permille) +
+  const std::uint64_t allowed = kFreeTrialNs * most_trying_.load(std::memory_order_relaxed) +
+                                tried_for() / 1000 * static_cast<std::uint64_t>(settings_.trial_budget_permille) +
                                 earned_ns_.load(std::memory_order_relaxed) / 2;
   return spent < allowed;
+}
+
+std::uint64_t GraphStore::join_trials() noexcept {
+  const std::uint64_t now = now_ns() - started_ns_;
+  // In this order (and the other way round in the end), so that whoever reads in between finds too little.
+  joined_sum_.fetch_add(now, std::memory_order_seq_cst);
+  const std::uint64_t trying = trying_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  std::uint64_t most = most_trying_.load(std::memory_order_relaxed);
+  while (trying > most && !most_trying_.compare_exchange_weak(most, trying, std::memory_order_relaxed)) {
+  }
+  return now;
+}
+
+void GraphStore::leave_trials(std::uint64_t joined_ns) noexcept {
+  const std::uint64_t now = now_ns() - started_ns_;
+  trying_.fetch_sub(1, std::memory_order_seq_cst);
+  joined_sum_.fetch_sub(joined_ns, std::memory_order_seq_cst);
+  left_sum_.fetch_add(now - std::min(now, joined_ns), std::memory_order_relaxed);
+}
+
+/// Nanoseconds, of all threads together; at least the process's own.
+std::uint64_t GraphStore::tried_for() const noexcept {
+  const std::uint64_t elapsed = now_ns() - started_ns_;
+  const std::uint64_t begun = joined_sum_.load(std::memory_order_seq_cst);
+  const std::uint64_t until_now = trying_.load(std::memory_order_seq_cst) * elapsed;
+  const std::uint64_t sum = left_sum_.load(std::memory_order_relaxed) + (until_now > begun ? until_now - begun : 0);
+  return std::max(elapsed, sum);
 }
 
 void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence) {

@@ -33,6 +33,11 @@ class GraphStore {
   /// it. The objects named must have been retained with LayerHooks::retain_objects; they are released.
   void request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence);
 
+  /// A thread begins to try graphs, or ends: each brings a trial budget of its own, which all of them spend. (Eight
+  /// threads that begin at once found one thread's used up, and slept, before any of them had tried anything.)
+  [[nodiscard]] std::uint64_t join_trials() noexcept;
+  /// `joined_ns`: what join_trials() returned.
+  void leave_trials(std::uint64_t joined_ns) noexcept;
   /// True while building and trying graphs has cost less than the trial budget.
   [[nodiscard]] bool budget_allows() const noexcept;
   /// Something was spent on building or trying.
@@ -69,6 +74,7 @@ class GraphStore {
     Occurrence occurrence;
   };
   [[nodiscard]] bool within_budget(std::uint64_t spent) const noexcept;
+  [[nodiscard]] std::uint64_t tried_for() const noexcept;
   void run() noexcept;
   void take_oldest(std::unique_lock<std::mutex>& lock) noexcept;
   void build(Job& job);
@@ -81,6 +87,10 @@ class GraphStore {
   LayerHooks& hooks_;
   const std::uint64_t started_ns_;
   const std::uint64_t build_share_;  ///< building costs others one part in so many of its time
+  // Of threads that try graphs; times since started_ns_.
+  std::atomic<std::uint64_t> trying_{0}, most_trying_{1};
+  std::atomic<std::uint64_t> joined_sum_{0};  ///< when those that try now have begun
+  std::atomic<std::uint64_t> left_sum_{0};    ///< how long those tried that have ended
   std::atomic<std::uint64_t> spent_ns_{0};
   std::atomic<std::uint64_t> earned_ns_{0};
   std::atomic<std::uint64_t> lost_ns_{0};

@@ -120,5 +120,56 @@ TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {
   CHECK_FALSE(graphs.store.losses_allow());
 }
 
+TEST_CASE("each thread that tries graphs brings a budget of its own, for as long as it lasts") {
+  env::Settings settings;
+  settings.gate = true;
+  settings.trial_budget_permille = 1;
+  constexpr std::int64_t kFree = 2'000'000, kHour = 3'600'000'000'000;
+  Graphs graphs(settings);
+  const std::uint64_t first = graphs.store.join_trials();
+  graphs.store.lose(kFree * 3 / 2);
+  CHECK_FALSE(graphs.store.losses_allow());
+  const std::uint64_t second = graphs.store.join_trials();
+  CHECK(graphs.store.losses_allow());
+  CHECK(graphs.store.budget_allows());
+  graphs.store.spend(kFree * 3 / 2);
+  CHECK(graphs.store.budget_allows());
+  // What it brought stays, but threads that come one after the other bring it once.
+  graphs.store.leave_trials(second);
+  CHECK(graphs.store.losses_allow());
+  graphs.store.lose(kFree * 2);
+  CHECK_FALSE(graphs.store.losses_allow());
+  for (int i = 0; i < 100; ++i) {
+    graphs.store.leave_trials(graphs.store.join_trials());
+  }
+  CHECK_FALSE(graphs.store.losses_allow());
+  graphs.store.leave_trials(first);
+  graphs.store.lose(kHour);
+  CHECK_FALSE(graphs.store.losses_allow());
+}
+
+TEST_CASE("the time that threads try graphs counts for each of them") {
+  env::Settings settings;
+  settings.gate = true;
+  settings.trial_budget_permille = 1000;
+  Graphs graphs(settings);
+  constexpr int kThreads = 50;
+  std::vector<std::uint64_t> joined;
+  for (int i = 0; i < kThreads; ++i) {
+    joined.push_back(graphs.store.join_trials());
+  }
+  const std::uint64_t start = now_ns();
+  while (now_ns() - start < 20'000'000) {
+  }
+  for (const std::uint64_t since : joined) {
+    graphs.store.leave_trials(since);
+  }
+  const auto least = static_cast<std::int64_t>(kThreads) * 20'000'000;
+  graphs.store.lose(least);
+  CHECK(graphs.store.losses_allow());
+  graphs.store.lose(1000 * least);
+  CHECK_FALSE(graphs.store.losses_allow());
+}
+
 }  // namespace
 }  // namespace refrain::replay

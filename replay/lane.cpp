@@ -45,6 +45,9 @@ Lane::Lane(Engine& engine, std::uint64_t number)
 }
 
 Lane::~Lane() {
+  if (state_->tries_since_ns.has_value()) {
+    engine_.shared().store.leave_trials(*state_->tries_since_ns);
+  }
   for (const auto& entry : state_->entries) {
     if (entry != nullptr) {
       entry->unsubscribe(state_->matcher);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -250,6 +251,7 @@ struct Lane::State {
   Occurrence tracking;
   ChunkId tracked_chunk = kNoChunk;
   std::uint64_t tracked_ns = 0;
+  std::optional<std::uint64_t> tries_since_ns;  ///< of GraphStore::join_trials(), once something repeated
 
   std::uint64_t awake_for = 0;            ///< submissions that are looked at before a sleep; 0: it never sleeps
   std::uint64_t sleep_length = 0;         ///< submissions

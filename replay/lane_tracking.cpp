@@ -49,6 +49,9 @@ void Lane::occurrence_complete(ChunkId chunk) {
     return;
   }
   GraphStore& store = engine_.shared().store;
+  if (!state.tries_since_ns.has_value()) {
+    state.tries_since_ns = store.join_trials();
+  }
   store.spend(state.tracking.size() * state.hold_cost_ns);  // what looking cost
   state.views.clear();
   for (std::size_t i = 0; i < state.tracking.size(); ++i) {
