@@ -95,7 +95,8 @@ struct CudaApi {
     if (driver.cuGetErrorName != nullptr && driver.cuGetErrorName(status, &name) == CUDA_SUCCESS && name != nullptr) {
       return name;
     }
-    return "unknown CUDA error";
+    // At the end of a process the driver names nothing any more, not even this.
+    return status == CUDA_ERROR_DEINITIALIZED ? "CUDA_ERROR_DEINITIALIZED: the process ends" : "unknown CUDA error";
   }
 };
 

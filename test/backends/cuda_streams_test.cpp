@@ -97,6 +97,18 @@ using Calls = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("an error has its name, also where the driver tells none") {
+  CudaDriver driver;
+  CHECK(std::string(CudaApi::error_name(driver, CUDA_ERROR_OUT_OF_MEMORY)) == "unknown CUDA error");
+  driver.cuGetErrorName = [](CUresult status, const char** name) {
+    *name = "CUDA_ERROR_OUT_OF_MEMORY";
+    return status == CUDA_ERROR_OUT_OF_MEMORY ? CUDA_SUCCESS : CUDA_ERROR_DEINITIALIZED;
+  };
+  CHECK(std::string(CudaApi::error_name(driver, CUDA_ERROR_OUT_OF_MEMORY)) == "CUDA_ERROR_OUT_OF_MEMORY");
+  CHECK(std::string(CudaApi::error_name(driver, CUDA_ERROR_DEINITIALIZED)).find("the process ends") !=
+        std::string::npos);
+}
+
 TEST_CASE_METHOD(Streams, "a stream comes after another one up to the point it waited for, no further") {
   CudaStreamOrder::submitted(two);
   CHECK_FALSE(order.covers(one, two));
