@@ -66,6 +66,9 @@ CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable)
 }
 
 CUresult GraphUploader::wait(const CudaDriver& driver) noexcept {
+  if (stream_ == nullptr) {  // would be the program's default stream
+    return CUDA_SUCCESS;
+  }
   const CUresult status = driver.cuStreamSynchronize(stream_);
   if (stand_in_executable_ != nullptr) {
     static_cast<void>(driver.cuGraphExecDestroy(std::exchange(stand_in_executable_, nullptr)));

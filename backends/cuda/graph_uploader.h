@@ -8,7 +8,7 @@ namespace refrain::backends {
 /// Of one context. An H100 with driver 580 is slower from the upload of a graph on until that very graph is launched:
 /// each kernel takes about 0.17 us longer, in graphs and out of them, the program's own as well. Of several such graphs
 /// it is the one uploaded first that counts; when it is destroyed without a launch, the slowness stays for good
-/// (`graph_costs --part uploads`; docs/performance.md#beside). Whether our graphs are ever launched is not known when
+/// (test/gpu/graph_uploads; docs/performance.md#beside). Whether our graphs are ever launched is not known when
 /// they are uploaded. So a graph that does nothing is uploaded in front of each of them, and launched behind it.
 ///
 /// What it has is the context's, and goes with it. Not thread-safe.
@@ -16,7 +16,7 @@ class GraphUploader {
  public:
   /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
   CUresult upload(const CudaDriver& driver, CUgraphExec executable) noexcept;
-  /// Until it is there.
+  /// Until it is there. Waits for nothing if there was no stream to be had.
   CUresult wait(const CudaDriver& driver) noexcept;
 
  private:

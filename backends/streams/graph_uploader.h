@@ -18,8 +18,10 @@ class StreamGraphUploader {
     }
     return Api::upload(driver, executable, stream_);
   }
-  /// Until it is there.
-  typename Api::Status wait(const typename Api::Driver& driver) noexcept { return Api::synchronize(driver, stream_); }
+  /// Until it is there. Waits for nothing if there was no stream to be had: that would be the program's default stream.
+  typename Api::Status wait(const typename Api::Driver& driver) noexcept {
+    return stream_ == nullptr ? Api::kSuccess : Api::synchronize(driver, stream_);
+  }
 
  private:
   typename Api::StreamHandle stream_ = nullptr;

@@ -216,7 +216,8 @@ TEST_CASE("errors of the upload and of the wait are told, and nothing is left th
   SECTION("the stream, which is tried again") {
     device.fails = "create stream";
     CHECK(uploader.upload(driver, graph) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(device.calls == std::vector<std::string>{"create stream"});
+    CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+    CHECK(device.calls == std::vector<std::string>{"create stream"});  // and no default stream is waited for
     device.fails.clear();
     CHECK(uploader.upload(driver, graph) == CUDA_SUCCESS);
     CHECK(uploader.wait(driver) == CUDA_SUCCESS);
