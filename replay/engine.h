@@ -72,7 +72,7 @@ class Engine {
   void settle_others() noexcept;
   /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise): its submission
   /// `sequence`, or, where that is not known, anything.
-  void settle_lane(std::uint64_t lane, std::uint64_t sequence = ~std::uint64_t{0}) noexcept;
+  void settle_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept;
   /// Flushes what the calling thread holds, and ends its stretch: for calls that observe only what the caller settles
   /// besides. Returns the first error that belongs to the calling thread's own held work.
   int flush_own(const EntryPoint& entry_point) noexcept;

@@ -10,16 +10,19 @@
 
 namespace refrain::layer::streams {
 
-/// What other threads hold and a call can observe that looks at one stream (null: it is not known which), or at one
-/// event: other work that such a call waits for was submitted before that stream's or event's.
-template <class L>
-void settle_observed(replay::Engine& running, StreamState<typename L::Api>* stream) noexcept {
+/// Flushes what other threads hold and a call can observe that looks at one stream: other work that it waits for was
+/// submitted before that stream's. `find` is only asked where anything is held; null: it is not known which stream.
+template <class Find>
+void settle_stream(replay::Engine& running, Find&& find) noexcept {
   if (running.anything_held()) {
+    auto* const stream = find();
     stream != nullptr ? settle(running, *stream) : running.settle_others();
   }
 }
+
+/// The same for one event.
 template <class L>
-void settle_observed(replay::Engine& running, typename L::Api::EventHandle handle) noexcept {
+void settle_event_observed(replay::Engine& running, typename L::Api::EventHandle handle) noexcept {
   if (running.anything_held()) {
     const auto* event = find_event<L>(handle);
     event != nullptr ? settle_record(running, *event) : running.settle_others();
@@ -31,7 +34,7 @@ template <class L, class Wait>
 typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
                                         DefaultStream by_default, Wait&& call) noexcept {
   HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
-    settle_observed<L>(running, find_known_stream<L>(handle, by_default));
+    settle_stream(running, [&] { return find_known_stream<L>(handle, by_default); });
   });
   return host_call.done(call(), true);
 }
@@ -40,7 +43,7 @@ typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, t
 template <class L, class Wait>
 typename L::Api::Status wait_for_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                                        Wait&& call) noexcept {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_observed<L>(running, handle); });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_event_observed<L>(running, handle); });
   return host_call.done(call(), true);
 }
 
@@ -66,7 +69,7 @@ StatusOf<L> told_done(OnlyEnds&& only_ends, Query&& query, Call&& call) noexcept
 template <class L, class Query>
 StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                         Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_observed<L>(running, handle); });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_event_observed<L>(running, handle); });
   if (!passing<L>()) {
     const auto* event = find_event<L>(handle);
     const auto only_ends = [event] { return event != nullptr && L::runtime().backend->links().done(event->end); };
@@ -81,11 +84,7 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
 /// Whether a stream is done. What Refrain put behind graphs is not the program's.
 template <class L, class Find, class Query>
 StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
-    if (running.anything_held()) {
-      settle_observed<L>(running, stream());
-    }
-  });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_stream(running, stream); });
   if (passing<L>() || !L::runtime().backend->links().any_end()) {
     return host_call.done(call(), false);
   }

@@ -1,6 +1,5 @@
 // Threads that have nothing to do with each other: each launches tiny kernels into a stream of its own, waits for them,
 // and so on. Prints one line of JSON; its checksum does not depend on how the work was submitted.
-#include <array>
 #include <barrier>
 #include <chrono>
 #include <thread>
