@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/right_of_way.h"
 #include "capture/graph.h"
 #include "capture/operation.h"
 
@@ -127,6 +128,12 @@ class Backend {
 
   /// The driver's name for an error code, e.g. "CL_OUT_OF_RESOURCES". Static lifetime.
   [[nodiscard]] virtual const char* error_name(int code) const noexcept = 0;
+
+  /// Claimed by the backend where its driver needs that, and given by whoever submits.
+  [[nodiscard]] RightOfWay& right_of_way() noexcept { return right_of_way_; }
+
+ private:
+  RightOfWay right_of_way_;
 };
 
 }  // namespace refrain::backends

@@ -266,6 +266,7 @@ ReportData Engine::report_data() const {
   }
   data.graphs = shared_->store.summaries();
   data.trial_ms = static_cast<double>(shared_->store.spent_ns()) / 1e6;
+  data.gave_way_ms = static_cast<double>(shared_->backend.right_of_way().given_ns()) / 1e6;
   return data;
 }
 

@@ -138,9 +138,19 @@ Lane::~Lane() {
       state.locked_by_owner = false;
       mutex_.unlock();
     }
+    give_way();
     enter_standstill();
   }
   return state.verdict;
+}
+
+/// Something is about to be submitted; see RightOfWay.
+[[gnu::hot]] void Lane::give_way() noexcept {
+  const std::uint64_t waited_ns = engine_.shared().backend.right_of_way().give();
+  if (waited_ns != 0) [[unlikely]] {
+    engine_.shared().store.spend(waited_ns);
+    state_->spans.disturbed();
+  }
 }
 
 /// The caller is about to call the driver, and will then call issued().

@@ -1,4 +1,5 @@
-// Threads that have nothing to do with each other: what one holds is nobody else's business, until somebody observes it.
+// Threads that have nothing to do with each other: what one holds is nobody else's business, until somebody observes
+// it.
 #include <catch2/catch.hpp>
 #include <semaphore>
 #include <thread>
@@ -106,12 +107,24 @@ TEST_CASE("what another thread holds is submitted for whoever observes it") {
   Other other(rig, capture::DefaultOrder::kNone);
   REQUIRE(other.holds());
   static const EntryPoint call{"call"};
-  SECTION("its queue") { rig.engine->settle(other.queue); }
-  SECTION("its newest submission") { rig.engine->settle_lane(other.lane, other.sequence); }
-  SECTION("the oldest one that it holds") { rig.engine->settle_lane(other.lane, other.sequence - kLength / 2 + 1); }
-  SECTION("whatever it holds") { rig.engine->settle_lane(other.lane); }
-  SECTION("everything") { rig.engine->flush_all(call); }
-  SECTION("everybody else's") { rig.engine->settle_others(); }
+  SECTION("its queue") {
+    rig.engine->settle(other.queue);
+  }
+  SECTION("its newest submission") {
+    rig.engine->settle_lane(other.lane, other.sequence);
+  }
+  SECTION("the oldest one that it holds") {
+    rig.engine->settle_lane(other.lane, other.sequence - kLength / 2 + 1);
+  }
+  SECTION("whatever it holds") {
+    rig.engine->settle_lane(other.lane);
+  }
+  SECTION("everything") {
+    rig.engine->flush_all(call);
+  }
+  SECTION("everybody else's") {
+    rig.engine->settle_others();
+  }
   CHECK_FALSE(rig.engine->anything_held());
   CHECK(other.arrived() == other.submitted.size());
 }

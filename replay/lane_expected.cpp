@@ -404,6 +404,7 @@ void Lane::expect_nothing() noexcept {
     {
       const Inside guard;
       const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
+      give_way();
       result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
                                       state.spans.proven(), state.last_time_ns);
     }

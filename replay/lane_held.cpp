@@ -48,6 +48,7 @@ void Lane::issue_all_held() {
   if (!launched) {
     const Entered entered(engine_.shared().standstill.get(), state.held_queues);
     for (const OperationView& operation : state.views) {
+      give_way();
       const int status = issue_held(context, operation, queue_info(operation));
       error = error != 0 ? error : status;
     }
@@ -66,6 +67,7 @@ void Lane::issue_all_held() {
   if (engine_.settings().mode == env::Mode::kVerify) {
     return launch_verified(context, entry, launched);
   }
+  give_way();
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
   *launched = result.launch == GraphEntry::Launch::kDone;
   if (result.wants_build) {

@@ -37,6 +37,7 @@ std::uint64_t Lane::doze() noexcept {
   if (--asleep_ == 0) {
     wake_up();
   }
+  give_way();
   return sequence_;
 }
 

@@ -164,7 +164,11 @@ std::string report_text(const ReportData& data) {
     }
     fmt::format_to(out, "{} {} {}", lines == 1 ? " —" : ",", name, count);
   }
-  fmt::format_to(out, "\n  building and trying graphs cost {:.2f} ms\n", data.trial_ms);
+  fmt::format_to(out, "\n  building and trying graphs cost {:.2f} ms", data.trial_ms);
+  if (data.gave_way_ms > 0) {
+    fmt::format_to(out, ", of which threads waited {:.2f} ms until the driver had let a build in", data.gave_way_ms);
+  }
+  fmt::format_to(out, "\n");
   return text;
 }
 
@@ -189,6 +193,7 @@ std::string report_json(const ReportData& data) {
   root["unverified"] = data.unverified;
   root["differences"] = data.differences;
   root["trial_ms"] = data.trial_ms;
+  root["gave_way_ms"] = data.gave_way_ms;
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
   auto& times = root["times"] = nlohmann::json::array();

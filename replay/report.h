@@ -31,6 +31,7 @@ struct ReportData {
   std::vector<SpanSummary> spans;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs
+  double gave_way_ms = 0;        ///< of that: threads waited, so that the driver let a build in
 };
 
 [[nodiscard]] std::string report_text(const ReportData& data);

@@ -4,16 +4,30 @@
 
 namespace refrain::backends {
 
-bool GraphUploader::make_stand_in(const CudaDriver& driver) noexcept {
+namespace {
+
+/// One call, let in.
+template <class Call>
+CUresult let_in(RightOfWay& right_of_way, const Call& call) noexcept {
+  const RightOfWay::Claim claim(right_of_way);
+  return call();
+}
+
+}  // namespace
+
+bool GraphUploader::make_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   if (tried_) {
     return stand_in_ != nullptr;
   }
   tried_ = true;
   constexpr std::size_t kBytes = 4;  // of each place
+  // Two do where nothing else is submitted meanwhile. Where the program launches in another stream then, launching two
+  // does not end the slowness and eight do; 64 take five times as long to make.
+  constexpr int kCopies = 8;
   CUdeviceptr memory = 0;
   CUcontext context = nullptr;
   if (driver.cuMemAlloc_v2 == nullptr || driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
-      driver.cuMemAlloc_v2(&memory, 2 * kBytes) != CUDA_SUCCESS) {
+      let_in(right_of_way, [&] { return driver.cuMemAlloc_v2(&memory, 2 * kBytes); }) != CUDA_SUCCESS) {
     return false;
   }
   CUDA_MEMCPY3D_v2 copy{};
@@ -23,18 +37,15 @@ bool GraphUploader::make_stand_in(const CudaDriver& driver) noexcept {
   copy.WidthInBytes = kBytes;
   copy.Height = copy.Depth = 1;
   CUgraph graph = nullptr;
-  CUgraphNode first = nullptr;
-  CUgraphNode second = nullptr;
+  CUgraphNode last = nullptr;
   // Filled, so that no tool finds a copy of something that was never written.
-  CUresult status = driver.cuMemsetD8Async(memory, 0, 2 * kBytes, stream_);
+  CUresult status = let_in(right_of_way, [&] { return driver.cuMemsetD8Async(memory, 0, 2 * kBytes, stream_); });
   if (status == CUDA_SUCCESS) {
     status = driver.cuGraphCreate(&graph, 0);
   }
-  if (status == CUDA_SUCCESS) {
-    status = driver.cuGraphAddMemcpyNode(&first, graph, nullptr, 0, &copy, context);
-  }
-  if (status == CUDA_SUCCESS) {
-    status = driver.cuGraphAddMemcpyNode(&second, graph, &first, 1, &copy, context);
+  for (int i = 0; i < kCopies && status == CUDA_SUCCESS; ++i) {
+    const CUgraphNode before = last;
+    status = driver.cuGraphAddMemcpyNode(&last, graph, i > 0 ? &before : nullptr, i > 0 ? 1 : 0, &copy, context);
   }
   if (status == CUDA_SUCCESS) {
     stand_in_ = graph;
@@ -44,9 +55,10 @@ bool GraphUploader::make_stand_in(const CudaDriver& driver) noexcept {
   return stand_in_ != nullptr;
 }
 
-CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable) noexcept {
+CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept {
   if (stream_ == nullptr) {
-    const CUresult status = driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0);
+    const CUresult status =
+        let_in(right_of_way, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
     if (status != CUDA_SUCCESS) {
       stream_ = nullptr;
       return status;
@@ -54,24 +66,28 @@ CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable)
   }
   // A new one each time: an upload counts only before the first launch.
   CUgraphExec& stand_in = stand_in_executable_;
-  if (!make_stand_in(driver) || driver.cuGraphInstantiateWithFlags(&stand_in, stand_in_, 0) != CUDA_SUCCESS) {
+  if (!make_stand_in(driver, right_of_way) || let_in(right_of_way, [&] {
+                                                return driver.cuGraphInstantiateWithFlags(&stand_in, stand_in_, 0);
+                                              }) != CUDA_SUCCESS) {
     stand_in = nullptr;
   }
-  const bool uploaded = stand_in != nullptr && driver.cuGraphUpload(stand_in, stream_) == CUDA_SUCCESS;
-  const CUresult status = driver.cuGraphUpload(executable, stream_);
+  const bool uploaded = stand_in != nullptr &&
+                        let_in(right_of_way, [&] { return driver.cuGraphUpload(stand_in, stream_); }) == CUDA_SUCCESS;
+  const CUresult status = let_in(right_of_way, [&] { return driver.cuGraphUpload(executable, stream_); });
   if (uploaded) {
-    static_cast<void>(driver.cuGraphLaunch(stand_in, stream_));
+    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphLaunch(stand_in, stream_); }));
   }
   return status;
 }
 
-CUresult GraphUploader::wait(const CudaDriver& driver) noexcept {
+CUresult GraphUploader::wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   if (stream_ == nullptr) {  // would be the program's default stream
     return CUDA_SUCCESS;
   }
   const CUresult status = driver.cuStreamSynchronize(stream_);
   if (stand_in_executable_ != nullptr) {
-    static_cast<void>(driver.cuGraphExecDestroy(std::exchange(stand_in_executable_, nullptr)));
+    CUgraphExec stand_in = std::exchange(stand_in_executable_, nullptr);
+    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphExecDestroy(stand_in); }));
   }
   return status;
 }

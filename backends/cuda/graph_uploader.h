@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/cuda/driver_api.h"
+#include "backends/right_of_way.h"
 
 namespace refrain::backends {
 
@@ -15,14 +16,14 @@ namespace refrain::backends {
 class GraphUploader {
  public:
   /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
-  CUresult upload(const CudaDriver& driver, CUgraphExec executable) noexcept;
+  CUresult upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept;
   /// Until it is there. Waits for nothing if there was no stream to be had.
-  CUresult wait(const CudaDriver& driver) noexcept;
+  CUresult wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
  private:
-  /// The graph that does nothing: two copies of four bytes of ours. (One copy, fills or copies of host memory do not
+  /// The graph that does nothing: copies of four bytes of ours. (One copy, fills or copies of host memory do not
   /// count as uploads.) False if there is none to be had: then graphs are uploaded without it.
-  bool make_stand_in(const CudaDriver& driver) noexcept;
+  bool make_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
   CUstream stream_ = nullptr;
   CUgraph stand_in_ = nullptr;

@@ -48,6 +48,7 @@ struct StreamParts {
   StreamLinks<Api>& links;
   LiveBuffers<Api>& live;
   NamedMemory& memory;
+  RightOfWay& right_of_way;
 };
 
 /// Api::Node is one node with work: add(driver, graph, before, context, operation), change(driver, executable, context,
@@ -148,6 +149,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
   }
   const typename Api::Scope scope(parts_.driver, home_.stream->context);
   if (executable_ != nullptr) {
+    const RightOfWay::Claim claim(parts_.right_of_way);
     static_cast<void>(Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr)));
   }
   if (graph_ != nullptr) {
@@ -192,16 +194,19 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
     return {status};
   }
   let_others_in();
-  status = Api::instantiate(parts_.driver, &executable_, graph_);
+  {
+    const RightOfWay::Claim claim(parts_.right_of_way);
+    status = Api::instantiate(parts_.driver, &executable_, graph_);
+  }
   if (status != Api::kSuccess) {
     executable_ = nullptr;
     return {status};
   }
   let_others_in();
   // The first launch would have to wait for this.
-  status = uploader.upload(parts_.driver, executable_);
+  status = uploader.upload(parts_.driver, executable_, parts_.right_of_way);
   named.end();
-  const DriverStatus waited = uploader.wait(parts_.driver);
+  const DriverStatus waited = uploader.wait(parts_.driver, parts_.right_of_way);
   return {status != Api::kSuccess ? status : waited};
 }
 

@@ -30,7 +30,8 @@ struct NativeEvent {
 template <class Api>
 class EventPool {
  public:
-  explicit EventPool(const typename Api::Driver& driver) noexcept : driver_(driver) {}
+  EventPool(const typename Api::Driver& driver, RightOfWay& right_of_way) noexcept
+      : driver_(driver), right_of_way_(right_of_way) {}
   ~EventPool();
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
@@ -46,6 +47,7 @@ class EventPool {
 
  private:
   const typename Api::Driver& driver_;
+  RightOfWay& right_of_way_;
   std::mutex mutex_;
   std::vector<NativeEvent<Api>*> free_;
   std::uint64_t epoch_ = 0;  ///< number of contexts that went: events of theirs may still be out
@@ -78,7 +80,10 @@ NativeEvent<Api>* EventPool<Api>::take(typename Api::ContextHandle context, type
     *error = Api::kOutOfMemory;
     return nullptr;
   }
-  *error = Api::create_event(driver_, &event->handle);
+  {
+    const RightOfWay::Claim claim(right_of_way_);
+    *error = Api::create_event(driver_, &event->handle);
+  }
   if (*error != Api::kSuccess) {
     delete event;
     return nullptr;

@@ -1,6 +1,8 @@
 // How graphs are brought to the device ahead of their first launch, where nothing more than a call is needed.
 #pragma once
 
+#include "backends/right_of_way.h"
+
 namespace refrain::backends {
 
 /// Of one context; its stream goes with that. Not thread-safe.
@@ -8,7 +10,9 @@ template <class Api>
 class StreamGraphUploader {
  public:
   /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
-  typename Api::Status upload(const typename Api::Driver& driver, typename Api::ExecHandle executable) noexcept {
+  typename Api::Status upload(const typename Api::Driver& driver, typename Api::ExecHandle executable,
+                              RightOfWay& right_of_way) noexcept {
+    const RightOfWay::Claim claim(right_of_way);
     if (stream_ == nullptr) {
       const typename Api::Status status = Api::create_stream(driver, &stream_);
       if (status != Api::kSuccess) {
@@ -19,7 +23,7 @@ class StreamGraphUploader {
     return Api::upload(driver, executable, stream_);
   }
   /// Until it is there. Waits for nothing if there was no stream to be had: that would be the program's default stream.
-  typename Api::Status wait(const typename Api::Driver& driver) noexcept {
+  typename Api::Status wait(const typename Api::Driver& driver, RightOfWay& /*right_of_way*/) noexcept {
     return stream_ == nullptr ? Api::kSuccess : Api::synchronize(driver, stream_);
   }
 

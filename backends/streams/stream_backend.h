@@ -21,7 +21,7 @@ class StreamBackend : public Backend {
  public:
   /// `driver` must outlive the backend. `too_old`: why the driver cannot replay, with static lifetime; null: it can.
   StreamBackend(const typename Api::Driver& driver, const char* too_old)
-      : driver_(driver), too_old_(too_old), events_(driver), links_(driver, events_, order_) {}
+      : driver_(driver), too_old_(too_old), events_(driver, right_of_way()), links_(driver, events_, order_) {}
 
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
@@ -87,7 +87,7 @@ class StreamBackend : public Backend {
   NamedMemory memory_;
   std::mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
-  std::unordered_set<capture::FunctionId> gone_functions_;  ///< under recording_
+  std::unordered_set<capture::FunctionId> gone_functions_;                   ///< under recording_
 };
 
 template <class Api>
@@ -160,8 +160,8 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
       return {scope.status()};
     }
     const typename Api::RelaxedCapture relaxed(driver_);
-    auto made =
-        std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, order_, links_, live_, memory_});
+    auto made = std::make_unique<StreamCommandBuffer<Api>>(
+        StreamParts<Api>{driver_, events_, order_, links_, live_, memory_, right_of_way()});
     const Status status = made->record(graph, nodes, uploaders_[stream.context]);
     if (status.ok()) {
       *result = std::move(made);

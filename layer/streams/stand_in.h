@@ -110,6 +110,7 @@ template <class L>
     if (stream.stream.tail.load(std::memory_order_relaxed) < kOftenEnough) {
       return "its stream is the thread's default stream, and was hardly used yet";
     }
+    const backends::RightOfWay::Claim claim(L::runtime().backend->right_of_way());
     if (Api::create_blocking_stream(L::runtime().driver, &stand_in->handle) != Api::kSuccess) {
       stand_in->handle = {};
       stream.stand_in = nullptr;  // it is not tried again

@@ -55,7 +55,8 @@ CudaDriver recording_driver() {
 
 struct Streams {
   CudaDriver driver = recording_driver();
-  CudaEventPool events{driver};
+  RightOfWay right_of_way;
+  CudaEventPool events{driver, right_of_way};
   CudaStreamOrder order;
   CudaStreamLinks links{driver, events, order};
   CudaStream one, two, three;

@@ -15,12 +15,16 @@ struct Executable {
   bool uploaded = false, launched = false;
 };
 
+/// So many an upload must have to count, and to be over with its launch whatever other streams do in between.
+constexpr int kCounts = 2, kLasts = 8;
+
 /// What the driver knows. Static, as its functions have no place for it.
 struct Device {
   std::map<CUgraph, int> graphs;
   std::map<CUgraphExec, Executable> executables;
   std::vector<CUgraphExec> waiting;  ///< uploaded and not launched; the first one slows everything
   bool slow_for_good = false;        ///< that one was destroyed
+  bool others_launch = false;        ///< in other streams, between any two calls
   std::vector<std::string> calls;
   std::string fails;        ///< the call that fails from now on
   std::uintptr_t next = 1;  ///< handle
@@ -44,13 +48,14 @@ struct Device {
   void upload(CUgraphExec which) {
     Executable& executable = executables.at(which);
     // One that is uploaded while another one slows does not slow, though that one is launched.
-    if (executable.copies >= 2 && !executable.uploaded && !executable.launched && waiting.empty()) {
+    if (executable.copies >= kCounts && !executable.uploaded && !executable.launched && waiting.empty()) {
       waiting.push_back(which);
     }
     executable.uploaded = true;
   }
   void launch(CUgraphExec which) {
     executables.at(which).launched = true;
+    slow_for_good = slow_for_good || (others_launch && executables.at(which).copies < kLasts);
     std::erase(waiting, which);
   }
   void destroy(CUgraphExec which) {
@@ -136,14 +141,16 @@ TEST_CASE("an upload by itself slows the device, and for good if its graph is de
 
 TEST_CASE("graphs that are never launched slow nothing, whether they stay or go") {
   const CudaDriver driver = driver_of_device();
+  device.others_launch = GENERATE(false, true);
   GraphUploader uploader;
+  RightOfWay right;
   CUgraphExec first = device.make_executable(64);
   CUgraphExec second = device.make_executable(100);
-  CHECK(uploader.upload(driver, first) == CUDA_SUCCESS);
+  CHECK(uploader.upload(driver, first, right) == CUDA_SUCCESS);
   CHECK_FALSE(device.slow());
-  CHECK(uploader.wait(driver) == CUDA_SUCCESS);
-  CHECK(uploader.upload(driver, second) == CUDA_SUCCESS);
-  CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+  CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
+  CHECK(uploader.upload(driver, second, right) == CUDA_SUCCESS);
+  CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   CHECK_FALSE(device.slow());
   driver.cuGraphExecDestroy(first);
   CHECK_FALSE(device.slow());
@@ -156,12 +163,13 @@ TEST_CASE("graphs that are never launched slow nothing, whether they stay or go"
 TEST_CASE("what is launched and destroyed is done with only after the wait") {
   const CudaDriver driver = driver_of_device();
   GraphUploader uploader;
+  RightOfWay right;
   CUgraphExec graph = device.make_executable(64);
-  uploader.upload(driver, graph);
+  uploader.upload(driver, graph, right);
   CHECK(device.executables.size() == 2);
   CHECK(std::vector<std::string>(device.calls.end() - 4, device.calls.end()) ==
         std::vector<std::string>{"instantiate", "upload", "upload", "launch"});
-  uploader.wait(driver);
+  uploader.wait(driver, right);
   CHECK(device.calls.back() == "synchronize");
   CHECK(device.executables.size() == 1);
 }
@@ -170,10 +178,11 @@ TEST_CASE("where there is nothing to stand in, graphs are uploaded all the same"
   CudaDriver driver = driver_of_device();
   device.fails = GENERATE("allocate", "fill", "create", "add copy", "instantiate");
   GraphUploader uploader;
+  RightOfWay right;
   for (int i = 0; i < 2; ++i) {
     CUgraphExec graph = device.make_executable(64);
-    CHECK(uploader.upload(driver, graph) == CUDA_SUCCESS);
-    CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+    CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+    CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
     CHECK(device.executables.at(graph).uploaded);
   }
   CHECK(device.executables.size() == 2);
@@ -185,15 +194,17 @@ TEST_CASE("a driver that does not allocate uploads all the same") {
   CudaDriver driver = driver_of_device();
   driver.cuMemAlloc_v2 = nullptr;
   GraphUploader uploader;
+  RightOfWay right;
   CUgraphExec graph = device.make_executable(64);
-  CHECK(uploader.upload(driver, graph) == CUDA_SUCCESS);
-  CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+  CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+  CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   CHECK(device.executables.at(graph).uploaded);
 }
 
 TEST_CASE("errors of the upload and of the wait are told, and nothing is left that slows") {
   CudaDriver driver = driver_of_device();
   GraphUploader uploader;
+  RightOfWay right;
   CUgraphExec graph = device.make_executable(64);
   SECTION("the graph's own upload") {
     static int uploads;
@@ -205,22 +216,22 @@ TEST_CASE("errors of the upload and of the wait are told, and nothing is left th
       device.upload(executable);
       return CUDA_SUCCESS;
     };
-    CHECK(uploader.upload(driver, graph) == CUDA_ERROR_LAUNCH_FAILED);
-    CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+    CHECK(uploader.upload(driver, graph, right) == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   }
   SECTION("the wait") {
     device.fails = "synchronize";
-    CHECK(uploader.upload(driver, graph) == CUDA_SUCCESS);
-    CHECK(uploader.wait(driver) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+    CHECK(uploader.wait(driver, right) == CUDA_ERROR_OUT_OF_MEMORY);
   }
   SECTION("the stream, which is tried again") {
     device.fails = "create stream";
-    CHECK(uploader.upload(driver, graph) == CUDA_ERROR_OUT_OF_MEMORY);
-    CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+    CHECK(uploader.upload(driver, graph, right) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
     CHECK(device.calls == std::vector<std::string>{"create stream"});  // and no default stream is waited for
     device.fails.clear();
-    CHECK(uploader.upload(driver, graph) == CUDA_SUCCESS);
-    CHECK(uploader.wait(driver) == CUDA_SUCCESS);
+    CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+    CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   }
   CHECK_FALSE(device.slow());
   CHECK(device.executables.size() == 1);

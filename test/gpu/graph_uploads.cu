@@ -10,9 +10,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "graph_uploads [--nodes N] [--repeat N]\n"
+    "graph_uploads [--nodes N] [--repeat N] [--two-copies]\n"
     "  --nodes N    of the graph that is uploaded and not launched (default: 64)\n"
-    "  --repeat N   launches of which the median is taken (default: 40)";
+    "  --repeat N   launches of which the median is taken (default: 40)\n"
+    "  --two-copies only what a stand-in of two copies does not end";
 
 constexpr int kKernels = 1000;
 constexpr std::size_t kCells = 1024;
@@ -30,7 +31,7 @@ __global__ void occupy(long long cycles) {
 class Uploads {
  public:
   Uploads(int nodes, int repeat) : nodes_(nodes), repeat_(repeat) {
-    for (cudaStream_t* stream : {&stream_, &uploader_}) {
+    for (cudaStream_t* stream : {&stream_, &uploader_, &others_[0], &others_[1], &others_[2], &others_[3]}) {
       CHECK_CUDA(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
     }
     for (cudaEvent_t& event : events_) CHECK_CUDA(cudaEventCreate(&event));
@@ -40,7 +41,7 @@ class Uploads {
   }
 
   void run() {
-    const cudaGraph_t graph = kernels(nodes_), copies = device_copies();
+    const cudaGraph_t graph = kernels(nodes_);
     print("nothing uploaded");
     cudaGraphExec_t first = instantiated(graph), second = instantiated(graph);
     upload(first);
@@ -52,14 +53,13 @@ class Uploads {
     print("the first one launched");
     for (const cudaGraphExec_t graph_exec : {first, second}) CHECK_CUDA(cudaGraphExecDestroy(graph_exec));
 
-    cudaGraphExec_t stand_in = instantiated(copies);
-    first = instantiated(graph);
-    upload(stand_in);
-    upload(first);
-    launch(stand_in);
+    behind(kCopies, false);
     print("uploaded behind one that is launched");
-    for (const cudaGraphExec_t graph_exec : {stand_in, first}) CHECK_CUDA(cudaGraphExecDestroy(graph_exec));
+    destroy();
     print("destroyed");
+    behind(kCopies, true);
+    print("the same while four streams launch");
+    destroy();
 
     first = instantiated(graph);
     upload(first);
@@ -67,7 +67,34 @@ class Uploads {
     print("uploaded alone and destroyed");
   }
 
+  void run_two_copies() {
+    print("nothing uploaded");
+    behind(2, true);
+    print("behind one of two copies, while four streams launch");
+    destroy();
+  }
+
  private:
+  static constexpr int kCopies = 8;  // as in backends/cuda/graph_uploader.cpp
+
+  /// A graph uploaded behind one of so many copies, which is launched then; `others`: after four streams launched.
+  void behind(int copies, bool others) {
+    stand_in_ = instantiated(device_copies(copies));
+    behind_ = instantiated(kernels(nodes_));
+    upload(stand_in_);
+    upload(behind_);
+    if (others) {
+      for (int i = 0; i < 50; ++i) {
+        for (int k = 0; k < 400; ++k) tiny<<<1, 32, 0, others_[k % 4]>>>(cells_ + k, 1u);
+        CHECK_CUDA(cudaDeviceSynchronize());
+      }
+    }
+    launch(stand_in_);
+  }
+  void destroy() const {
+    for (const cudaGraphExec_t each : {stand_in_, behind_}) CHECK_CUDA(cudaGraphExecDestroy(each));
+  }
+
   cudaGraph_t kernels(int count) const {
     cudaGraph_t graph = nullptr;
     CHECK_CUDA(cudaGraphCreate(&graph, 0));
@@ -86,11 +113,11 @@ class Uploads {
     return graph;
   }
 
-  cudaGraph_t device_copies() const {
+  cudaGraph_t device_copies(int count) const {
     cudaGraph_t graph = nullptr;
     CHECK_CUDA(cudaGraphCreate(&graph, 0));
     cudaGraphNode_t before = nullptr;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < count; ++i) {
       CHECK_CUDA(cudaGraphAddMemcpyNode1D(&before, graph, i > 0 ? &before : nullptr, i > 0 ? 1 : 0, cells_ + kCells - 1,
                                           cells_ + kCells - 2, 4, cudaMemcpyDeviceToDevice));
     }
@@ -136,10 +163,10 @@ class Uploads {
   }
 
   int nodes_, repeat_;
-  cudaStream_t stream_ = nullptr, uploader_ = nullptr;
+  cudaStream_t stream_ = nullptr, uploader_ = nullptr, others_[4] = {};
   cudaEvent_t events_[2] = {};
   unsigned long long* cells_ = nullptr;
-  cudaGraphExec_t own_ = nullptr;
+  cudaGraphExec_t own_ = nullptr, stand_in_ = nullptr, behind_ = nullptr;
 };
 
 }  // namespace
@@ -148,7 +175,9 @@ int main(int argc, char** argv) {
   gpu_test::Arguments arguments(argc, argv, kUsage);
   const int nodes = std::max(2, arguments.integer("nodes", 64));
   const int repeat = std::max(1, arguments.integer("repeat", 40));
+  const bool two_copies = arguments.flag("two-copies");
   arguments.nothing_left();
-  Uploads(nodes, repeat).run();
+  Uploads uploads(nodes, repeat);
+  two_copies ? uploads.run_two_copies() : uploads.run();
   return 0;
 }

@@ -1,0 +1,39 @@
+#include "backends/right_of_way.h"
+
+namespace refrain::backends {
+
+void RightOfWay::claim() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (++claims_ == 1) {
+    patience_ = kPatience;
+    wanted_from_.store((Clock::now() + patience_).time_since_epoch().count(), std::memory_order_relaxed);
+  }
+}
+
+void RightOfWay::end() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (--claims_ == 0) {
+    wanted_from_.store(kNever, std::memory_order_relaxed);
+    changed_.notify_all();
+  }
+}
+
+std::uint64_t RightOfWay::give_to_claim() noexcept {
+  const Clock::time_point start = Clock::now();
+  const Ticks wanted = wanted_from_.load(std::memory_order_relaxed);
+  if (start.time_since_epoch().count() < wanted) {
+    return 0;
+  }
+  std::unique_lock lock(mutex_);
+  const auto over = [this, wanted] { return wanted_from_.load(std::memory_order_relaxed) != wanted; };
+  if (!changed_.wait_until(lock, start + kLongest, over)) {
+    patience_ *= 2;
+    wanted_from_.store((Clock::now() + patience_).time_since_epoch().count(), std::memory_order_relaxed);
+    changed_.notify_all();
+  }
+  const auto given = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
+  given_ns_.fetch_add(given, std::memory_order_relaxed);
+  return given;
+}
+
+}  // namespace refrain::backends

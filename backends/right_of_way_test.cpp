@@ -1,0 +1,105 @@
+#include "backends/right_of_way.h"
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace refrain::backends {
+namespace {
+
+using namespace std::chrono_literals;
+
+void pass_patience() {
+  std::this_thread::sleep_for(RightOfWay::kPatience + 100us);
+}
+
+}  // namespace
+
+TEST_CASE("nobody waits while nothing is claimed, nor for a claim that is young") {
+  RightOfWay right;
+  CHECK(right.give() == 0);
+  {
+    const RightOfWay::Claim claim(right);
+    const auto start = RightOfWay::Clock::now();
+    const std::uint64_t waited = right.give();
+    if (RightOfWay::Clock::now() - start < RightOfWay::kPatience) {  // else this thread was away for too long
+      CHECK(waited == 0);
+    }
+  }
+  pass_patience();
+  CHECK(right.give() == 0);
+}
+
+TEST_CASE("a claim that takes too long is waited for, less and less often") {
+  RightOfWay right;
+  const auto start = RightOfWay::Clock::now();
+  std::optional<RightOfWay::Claim> claim(right);
+  pass_patience();
+  const std::chrono::nanoseconds waited(right.give());
+  CHECK(waited >= RightOfWay::kLongest);
+  int times = 1;
+  while (RightOfWay::Clock::now() - start < 20ms) {
+    times += right.give() != 0 ? 1 : 0;
+  }
+  // The second time not before twice as long has passed since, and so on.
+  int most = 0;
+  for (auto passed = RightOfWay::Clock::now() - start; passed > RightOfWay::kPatience; passed /= 2) {
+    ++most;
+  }
+  CHECK(times <= most);
+  CHECK(times > 1);
+  SECTION("that goes for one that begins meanwhile") {
+    const RightOfWay::Claim another(right);
+    claim.reset();
+    const auto begin = RightOfWay::Clock::now();
+    while (RightOfWay::Clock::now() - begin < 2ms) {
+      times += right.give() != 0 ? 1 : 0;
+    }
+    CHECK(times <= most + 1);
+  }
+  SECTION("the next one is waited for as before") {
+    claim.reset();
+    CHECK(right.give() == 0);
+    const RightOfWay::Claim next(right);
+    pass_patience();
+    CHECK(right.give() != 0);
+  }
+}
+
+TEST_CASE("whoever waits goes on when the call is over") {
+  // Where this machine lets the threads wait for each other for too long, it is tried again.
+  bool at_once = false;
+  const auto end = RightOfWay::Clock::now() + 20s;
+  while (!at_once && RightOfWay::Clock::now() < end) {
+    RightOfWay right;
+    std::optional<RightOfWay::Claim> claim(right);
+    pass_patience();
+    std::atomic<int> ready{0};
+    std::vector<std::uint64_t> waited(3);
+    std::vector<std::thread> threads;
+    for (std::uint64_t& mine : waited) {
+      threads.emplace_back([&] {
+        ++ready;
+        mine = right.give();
+      });
+    }
+    while (ready != 3) {
+      std::this_thread::yield();
+    }
+    claim.reset();
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    constexpr auto kLongest = static_cast<std::uint64_t>(std::chrono::nanoseconds(RightOfWay::kLongest).count());
+    at_once = std::ranges::any_of(waited, [](std::uint64_t ns) { return ns != 0; }) &&
+              std::ranges::all_of(waited, [](std::uint64_t ns) { return ns < kLongest; });
+    CHECK(right.given_ns() == std::accumulate(waited.begin(), waited.end(), std::uint64_t{0}));
+  }
+  CHECK(at_once);
+}
+
+}  // namespace refrain::backends
