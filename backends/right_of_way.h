@@ -38,8 +38,10 @@ class RightOfWay {
     RightOfWay& right_;
   };
 
+  /// To be asked before anything is submitted: true if give() might wait.
+  [[nodiscard]] bool claimed() const noexcept { return wanted_from_.load(std::memory_order_relaxed) != kNever; }
   /// To be called before anything is submitted. Returns for how many nanoseconds it waited, mostly 0.
-  std::uint64_t give() noexcept { return wanted_from_.load(std::memory_order_relaxed) == kNever ? 0 : give_to_claim(); }
+  std::uint64_t give() noexcept { return claimed() ? give_to_claim() : 0; }
   /// In nanoseconds, all calls of give() together.
   [[nodiscard]] std::uint64_t given_ns() const noexcept { return given_ns_.load(std::memory_order_relaxed); }
 

@@ -101,6 +101,7 @@ Lane& Engine::open_lane() noexcept {
   const std::lock_guard lock(shared_->lanes_mutex);
   auto* lane = new Lane(*this, ++shared_->lane_numbers);
   shared_->lanes.push_back(lane);
+  shared_->open_lanes.store(shared_->lanes.size(), std::memory_order_relaxed);
   Lane::current = lane;
   guard.engine = this;
   return *lane;
@@ -117,6 +118,7 @@ void Engine::close_lane() noexcept {
   {
     const std::lock_guard lock(shared_->lanes_mutex);
     std::erase(shared_->lanes, lane);
+    shared_->open_lanes.store(shared_->lanes.size(), std::memory_order_relaxed);
     shared_->closed.add(*lane);
   }
   delete lane;

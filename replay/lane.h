@@ -212,6 +212,7 @@ class alignas(64) Lane {
   class HeldLock;
   Verdict look_at(const Submission& submission) noexcept;
   void give_way() noexcept;
+  void give_way_to_claim() noexcept;
   void take_over(QueueSlot& queue) noexcept;
   int issued_now(int status, std::uint32_t host_ns) noexcept;
   bool hold_expected(int* error, const Change* change) noexcept;

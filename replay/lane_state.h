@@ -354,6 +354,7 @@ struct Engine::Shared {
 
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;
+  std::atomic<std::size_t> open_lanes{0};  ///< how many these are
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;
 };
