@@ -120,6 +120,7 @@ class Engine {
 
   // What every submission asks for, in one cache line.
   alignas(64) std::atomic<std::uint32_t> held_lanes_{0};
+  std::atomic<std::uint32_t> held_defaults_{0};  ///< default queues for which any lane holds work
   std::atomic<bool> active_{true};
   std::atomic<std::uint64_t> gone_{
       0};  ///< how often a queue or an object went away: nobody expects anything after that

@@ -272,7 +272,7 @@ void Lane::abandon() noexcept {
     if (!queue->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
       return false;
     }
-    state.held_queues.push_back(queue);
+    add_held(queue);
   }
   return true;
 }

@@ -230,6 +230,7 @@ class alignas(64) Lane {
   bool expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
   bool begin_expected(const Change* change) noexcept;
   bool hold_queues() noexcept;
+  [[nodiscard]] bool is_apart() const noexcept;
   std::uint64_t attend() noexcept;
   void attended(std::uint64_t started_ns) noexcept;
   [[nodiscard]] std::uint64_t next_attention() const noexcept;
@@ -257,6 +258,7 @@ class alignas(64) Lane {
   void popped(std::uint32_t count);
   void publish();
   void begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint32_t count) noexcept;
+  void add_held(QueueSlot* queue);
   void release_queues() noexcept;
   void note_error(int error) noexcept;
   std::uint64_t start_timing() noexcept;

@@ -73,9 +73,14 @@ class Other {
 
 TEST_CASE("what another thread holds in a queue of its own stays held, and ends nothing that is expected") {
   Rig rig(settings());
+  // Queues that only a default queue orders have nothing to do with each other either.
+  using enum capture::DefaultOrder;
+  const auto [own, others] = GENERATE(table<capture::DefaultOrder, capture::DefaultOrder>(
+      {{kNone, kNone}, {kNone, kIsDefault}, {kWithDefault, kNone}, {kWithDefault, kWithDefault}}));
+  rig.queue.info.default_order = own;
   Program program(*rig.engine, rig.backend, rig.queue);
   test::loop(rig, program, 32, kLength, test::constant);
-  const Other other(rig, capture::DefaultOrder::kNone);
+  const Other other(rig, others);
   REQUIRE(other.holds());
   const int before = program.expected;
   test::loop(rig, program, 20, kLength, test::constant);
@@ -88,11 +93,14 @@ TEST_CASE("what another thread holds in a queue of its own stays held, and ends 
 
 TEST_CASE("where a default queue orders, what is expected is looked at while another thread holds something") {
   Rig rig(settings());
-  rig.queue.info.default_order = capture::DefaultOrder::kWithDefault;
+  using enum capture::DefaultOrder;
+  const auto [own, others] = GENERATE(
+      table<capture::DefaultOrder, capture::DefaultOrder>({{kWithDefault, kIsDefault}, {kIsDefault, kWithDefault}}));
+  rig.queue.info.default_order = own;
   Program program(*rig.engine, rig.backend, rig.queue);
   test::loop(rig, program, 32, kLength, test::constant);
   {
-    const Other other(rig, capture::DefaultOrder::kIsDefault);
+    const Other other(rig, others);
     const int before = program.expected;
     test::loop(rig, program, 20, kLength, test::constant);
     CHECK(program.expected == before);

@@ -24,6 +24,18 @@ constexpr std::size_t kMostBehind = 1024;
 /// Of the next record, fetched while the program does something else.
 constexpr std::size_t kLine = 64, kFetched = 4;
 
+Apart apart(std::span<QueueSlot* const> queues) noexcept {
+  Apart result = Apart::kFromAll;
+  for (const QueueSlot* queue : queues) {
+    switch (queue->info.default_order) {
+      case capture::DefaultOrder::kNone: break;
+      case capture::DefaultOrder::kWithDefault: result = Apart::kFromAllButDefaults; break;
+      case capture::DefaultOrder::kIsDefault: return Apart::kNo;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 [[gnu::hot]] bool Lane::hold_expected(int* error, const Change* change) noexcept {
@@ -31,8 +43,8 @@ constexpr std::size_t kLine = 64, kFetched = 4;
   const std::uint32_t held = held_count_.load(std::memory_order_relaxed);
   // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
   // held, which the lock tells, one lane is this one.)
-  if ((engine_.held_lanes_.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !state_->expectation.apart) ||
-      inside_lane || !engine_.active()) {
+  if ((engine_.held_lanes_.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !is_apart()) || inside_lane ||
+      !engine_.active()) {
     return false;
   }
   mutex_.lock();
@@ -98,7 +110,7 @@ constexpr std::size_t kLine = 64, kFetched = 4;
       release_queues();
       return false;
     }
-    state.held_queues.push_back(queue);  // there is room
+    add_held(queue);  // there is room
   }
   state.last_time_ns = now_ns();
   if (!state.stretch_open) {
@@ -239,6 +251,16 @@ void Lane::expect_nothing() noexcept {
   }
 }
 
+/// What other threads hold does not have to come first.
+bool Lane::is_apart() const noexcept {
+  switch (state_->expectation.apart) {
+    case Apart::kNo: break;
+    case Apart::kFromAllButDefaults: return engine_.held_defaults_.load(std::memory_order_relaxed) == 0;
+    case Apart::kFromAll: return true;
+  }
+  return false;
+}
+
 /// With the lock held, or while nothing is held: expects what is missing of the chunk, if all of it is in these queues.
 [[gnu::hot]] bool Lane::expect_rest(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
   State& state = *state_;
@@ -258,9 +280,7 @@ void Lane::expect_nothing() noexcept {
     }
   }
   // Nobody else holds something for these queues while this lane does, or it would not have begun (hold_queues()).
-  expectation.apart = std::all_of(queues.begin(), queues.end(), [](const QueueSlot* queue) {
-    return queue->info.default_order == capture::DefaultOrder::kNone;
-  });
+  expectation.apart = apart(queues);
   const std::byte* const next = occurrence->storage.data() + occurrence->offsets[holding.count];
   const std::byte* const end = occurrence->storage.data() + occurrence->storage.size();
   // Nothing can go wrong later.

@@ -211,8 +211,19 @@ const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const
   engine_.shared().watchdog.arm();
 }
 
+/// A queue that this lane became the holder of.
+[[gnu::hot]] void Lane::add_held(QueueSlot* queue) {
+  state_->held_queues.push_back(queue);
+  if (queue->info.default_order == capture::DefaultOrder::kIsDefault) {
+    engine_.held_defaults_.fetch_add(1, std::memory_order_seq_cst);
+  }
+}
+
 [[gnu::hot]] void Lane::release_queues() noexcept {
   for (QueueSlot* queue : state_->held_queues) {
+    if (queue->info.default_order == capture::DefaultOrder::kIsDefault) {
+      engine_.held_defaults_.fetch_sub(1, std::memory_order_relaxed);
+    }
     queue->holder.store(nullptr, std::memory_order_release);
   }
   state_->held_queues.clear();

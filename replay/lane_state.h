@@ -135,6 +135,14 @@ inline constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
 [[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
 
+/// Beside what other threads hold something may be held that nobody has looked at. (Nobody else holds anything for the
+/// same queues.)
+enum class Apart : std::uint8_t {
+  kNo,
+  kFromAllButDefaults,  ///< some of its queues come after what is held for a default queue
+  kFromAll,
+};
+
 /// What a lane holds without having looked at it, because it was expected: see Lane::expected().
 struct Expectation {
   bool possible = false;  ///< in this mode: what is verified is looked at when it comes
@@ -154,7 +162,7 @@ struct Expectation {
   std::size_t behind = 0;          ///< how many operations that are
   std::vector<QueueSlot*> queues;  ///< of what was held last, while nothing is held
   std::uint64_t gone = 0;          ///< Engine::gone_ when it was found out
-  bool apart = false;              ///< its queues have no default order: nothing of other threads has to come first
+  Apart apart = Apart::kNo;
   // Guarded by the lane's lock:
   const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
   std::uint64_t sequence = 0;        ///< the first one's

@@ -101,6 +101,12 @@ TEST_CASE("promise 1, same order: threads with streams of their own, and events 
   same_everywhere({"threads"}, 500);
 }
 
+TEST_CASE("promise 1, same order: threads in turn, one in the default stream and one in a stream in order with it") {
+  const std::string lazy = GENERATE("0", "1");
+  CAPTURE(lazy);
+  same_everywhere({"ordered_by_default"}, 300, {{"SIM_LAZY", lazy}});
+}
+
 TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before") {
   const std::vector<std::string> program = GENERATE(Words{"observed_by_another"}, Words{"observed_by_another", "blocking"});
   const std::string lazy = GENERATE("0", "1");

@@ -115,3 +115,46 @@ PROGRAM(observed_by_another) {
   print("y", y, kCount);
   return 0;
 }
+
+/// Two threads work on the same words in turn, one in the default stream and one in a stream that is in order with it:
+/// that alone orders what they do. A third one has words and such a stream of its own.
+PROGRAM(ordered_by_default) {
+  const Device gpu;
+  constexpr Word kTurns = 6, kWait = 4;
+  CUstream blocking = make_stream(CU_STREAM_DEFAULT), apart = make_stream(CU_STREAM_DEFAULT);
+  const CUdeviceptr x = filled(kCount, 1), y = filled(kCount, 2);
+  CUfunction kernel = gpu.function("scale");
+  std::atomic<Word> turn{0};
+  const auto take_turns = [&](Word mine, CUstream stream) {
+    for (Word round = 0; round < kRounds; ++round) {
+      wait_until(turn, 2 * round + mine);
+      for (Word i = 0; i < kTurns; ++i) {
+        scale(stream, kernel, x, kCount, 3 + 2 * mine, i);
+      }
+      turn.store(2 * round + mine + 1);
+      if (round % kWait == mine) {
+        CHECK_CU(cuStreamSynchronize(stream));
+      }
+    }
+  };
+  std::thread with_default([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    take_turns(1, blocking);
+  });
+  std::thread by_itself([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (Word round = 0; round < kRounds; ++round) {
+      for (Word i = 0; i < 2 * kTurns; ++i) {
+        scale(apart, kernel, y, kCount, 7, i);
+      }
+      CHECK_CU(cuStreamSynchronize(apart));
+    }
+  });
+  take_turns(0, nullptr);
+  with_default.join();
+  by_itself.join();
+  CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
