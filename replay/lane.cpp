@@ -152,8 +152,8 @@ Lane::~Lane() {
 }
 
 void Lane::give_way_to_claim() noexcept {
-  // Few threads are often enough all out of the driver. (On an H100 instantiating took as long beside two that launch as
-  // alone, and four times as long beside four. One more waits for them, in most programs.)
+  // Few threads are often enough all out of the driver. (On an H100 instantiating took as long beside two that launch
+  // as alone, and four times as long beside four. One more waits for them, in most programs.)
   constexpr std::size_t kCrowd = 4;
   if (engine_.shared().open_lanes.load(std::memory_order_relaxed) < kCrowd) {
     return;

@@ -84,6 +84,14 @@ bool recognise(const ze_event_pool_desc_t& description, bool* counters) noexcept
   return (more == nullptr || *counters) && (description.flags & ZE_EVENT_POOL_FLAG_IPC) == 0;
 }
 
+/// For calls that look at one event, of what other threads hold: what that waits for was submitted when it was held.
+auto observed(ze_event_handle_t event) noexcept {
+  return [event](replay::Engine& running) {
+    const EventState* known = find_event(event);
+    known != nullptr ? settle(running, *known) : running.settle_others();
+  };
+}
+
 /// Asks the driver whether the event is set, or waits for it, and learns from the answer.
 template <class Question>
 ze_result_t ask(ze_event_handle_t event, Question&& question) noexcept {
@@ -324,7 +332,7 @@ ze_result_t wrap::zeEventHostSignal(ze_event_handle_t event) noexcept {
 }
 
 ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
-  HostCall host_call(entry::zeEventHostReset);
+  HostCall host_call(entry::zeEventHostReset, observed(event));
   set_by_host(event, false);
   const ze_result_t status = next.zeEventHostReset(event);
   if (EventState* known = find_event(event); status == ZE_RESULT_SUCCESS && known != nullptr) {
@@ -334,12 +342,12 @@ ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
 }
 
 ze_result_t wrap::zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) noexcept {
-  HostCall host_call(entry::zeEventHostSynchronize);
+  HostCall host_call(entry::zeEventHostSynchronize, observed(event));
   return host_call.done(ask(event, [&] { return next.zeEventHostSynchronize(event, timeout); }), true);
 }
 
 ze_result_t wrap::zeEventQueryStatus(ze_event_handle_t event) noexcept {
-  HostCall host_call(entry::zeEventQueryStatus);
+  HostCall host_call(entry::zeEventQueryStatus, observed(event));
   return host_call.done(ask(event, [&] { return next.zeEventQueryStatus(event); }));
 }
 

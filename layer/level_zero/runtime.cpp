@@ -91,15 +91,25 @@ void shut_down() noexcept {
   running->shut_down();
 }
 
-HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
-    : entry_point_(entry_point), engine_(level_zero::engine()) {
+template <class Flush>
+void HostCall::begin(Flush&& flush) noexcept {
   if (engine_ != nullptr) {
-    held_error_ = engine_->flush_all(entry_point);
+    held_error_ = flush();
     print_wanted_report(*engine_);
   } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire);
              failed != nullptr && failed->anything_held()) {
-    held_error_ = failed->flush_all(entry_point);  // it gave up while something was held
+    held_error_ = failed->flush_all(entry_point_);  // it gave up while something was held
   }
+}
+
+HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
+    : entry_point_(entry_point), engine_(level_zero::engine()) {
+  begin([this] { return engine_->flush_all(entry_point_); });
+}
+
+HostCall::HostCall(const replay::EntryPoint& entry_point, Own /*own*/) noexcept
+    : entry_point_(entry_point), engine_(level_zero::engine()) {
+  begin([this] { return engine_->flush_own(entry_point_); });
 }
 
 ze_result_t HostCall::done(ze_result_t status, bool waited) noexcept {

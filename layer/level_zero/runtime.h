@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 
 #include "backends/level_zero/level_zero_backend.h"
@@ -32,15 +33,28 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;
 
-/// A call that may observe or change anything: flushes what every thread holds, and reports the call to the calling
-/// thread's lane.
+/// Flushes what the call may observe, and reports it to the calling thread's lane.
 class HostCall {
  public:
+  /// A call that may observe or change anything: what every thread holds is flushed.
   explicit HostCall(const replay::EntryPoint& entry_point) noexcept;
+  /// A call that observes, of what other threads hold, only what `settle` flushes (only called if anything is held),
+  /// and submits nothing.
+  template <std::invocable<replay::Engine&> Settle>
+  HostCall(const replay::EntryPoint& entry_point, Settle&& settle) noexcept : HostCall(entry_point, Own{}) {
+    if (engine_ != nullptr && engine_->anything_held()) {
+      settle(*engine_);
+    }
+  }
   /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
   ze_result_t done(ze_result_t status, bool waited = false) noexcept;
 
  private:
+  struct Own {};
+  HostCall(const replay::EntryPoint& entry_point, Own own) noexcept;
+  template <class Flush>
+  void begin(Flush&& flush) noexcept;
+
   const replay::EntryPoint& entry_point_;
   replay::Engine* engine_;
   int held_error_ = 0;

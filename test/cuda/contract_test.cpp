@@ -108,7 +108,8 @@ TEST_CASE("promise 1, same order: threads in turn, one in the default stream and
 }
 
 TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before") {
-  const std::vector<std::string> program = GENERATE(Words{"observed_by_another"}, Words{"observed_by_another", "blocking"});
+  const std::vector<std::string> program =
+      GENERATE(Words{"observed_by_another"}, Words{"observed_by_another", "blocking"});
   const std::string lazy = GENERATE("0", "1");
   CAPTURE(program, lazy);
   CHECK(run(program, "plain", 0, {{"SIM_LAZY", lazy}}).output.find("wrong 0\n") != std::string::npos);

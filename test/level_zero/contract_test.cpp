@@ -50,6 +50,18 @@ TEST_CASE("promise 1, same order: threads with lists of their own, and events be
   same_everywhere({"threads"}, 100);
 }
 
+TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before") {
+  const std::string lazy = GENERATE("0", "1");
+  for (const char* extensions : {"", "append,mutable"}) {
+    CAPTURE(lazy, extensions);
+    // Work that a wait does not submit would keep it waiting for a second each time.
+    const std::map<std::string, std::string> more = {
+        {"SIM_LAZY", lazy}, {"SIM_ZE_EXTENSIONS", extensions}, {"REFRAIN_HOLD_LIMIT_US", "1000000"}};
+    CHECK(run({"observed_by_another"}, "plain", 0, more).output.find("wrong 0\n") != std::string::npos);
+    same_everywhere({"observed_by_another"}, *extensions != 0 ? 20 : 0, more);
+  }
+}
+
 TEST_CASE("promise 1, same order: two threads take turns on one list") {
   same_everywhere({"handover"}, 0);
 }

@@ -306,6 +306,92 @@ PROGRAM(threads) {
   return 0;
 }
 
+/// One thread submits and never waits; another one, which submits as well, waits for its own work alone, and then
+/// for the first one's, in every way there is.
+PROGRAM(observed_by_another) {
+  Device gpu;
+  constexpr Word kWays = 5, kObserved = 20 * kWays;
+  ze_command_list_handle_t first = gpu.list(), second = gpu.list();
+  ze_event_handle_t event = gpu.event(), own = gpu.event();
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  Word* stored = gpu.host_memory(2);
+  std::atomic<Word> submitted{0}, observed{0};
+  const auto submit = [&](ze_command_list_handle_t list, ze_kernel_handle_t scale, ze_kernel_handle_t store,
+                          Word* memory, Word* into, Word round, ze_event_handle_t signal) {
+    for (Word i = 0; i < 6; ++i) {
+      set(scale, 0, memory);
+      set(scale, 1, kCount);
+      set(scale, 2, Word{5});
+      set(scale, 3, i);
+      launch(list, scale);
+    }
+    set(store, 0, into);
+    set(store, 1, round);
+    launch(list, store, 1, signal);
+  };
+  std::thread other([&] {
+    ze_kernel_handle_t scale = gpu.kernel("scale"), store = gpu.kernel("store");
+    for (Word round = 1; round <= kObserved; ++round) {
+      submit(first, scale, store, x, stored, round, event);
+      submitted.store(round);
+      while (observed.load() != round) {
+        std::this_thread::yield();
+      }
+    }
+    CHECK_ZE(zeKernelDestroy(scale));
+    CHECK_ZE(zeKernelDestroy(store));
+  });
+  ze_kernel_handle_t scale = gpu.kernel("scale"), store = gpu.kernel("store");
+  Word wrong = 0;
+  for (Word round = 1; round <= kObserved; ++round) {
+    submit(second, scale, store, y, stored + 1, round, nullptr);
+    while (submitted.load() != round) {
+      std::this_thread::yield();
+    }
+    finish(second, own);  // has nothing to do with the other thread's work
+    wrong += stored[1] != round ? 1 : 0;
+    switch (round % kWays) {
+      case 0: CHECK_ZE(zeEventHostSynchronize(event, kForEver)); break;
+      case 1:
+        while (zeEventQueryStatus(event) == ZE_RESULT_NOT_READY) {
+          std::this_thread::yield();
+        }
+        break;
+      case 2: finish(first, own); break;
+      case 3:  // on the device
+        set(scale, 3, Word{9});
+        launch(second, scale, 1, nullptr, {event});
+        finish(second, own);
+        break;
+      default:
+        set(scale, 3, Word{9});
+        launch(second, scale, 1, own, {event});
+        CHECK_ZE(zeEventHostSynchronize(own, kForEver));
+        CHECK_ZE(zeEventHostReset(own));
+        break;
+    }
+    wrong += stored[0] != round ? 1 : 0;
+    CHECK_ZE(zeEventHostReset(event));
+    observed.store(round);
+  }
+  other.join();
+  finish(first, own);
+  finish(second, own);
+  std::printf("wrong %u\n", wrong);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  destroy({event, own});
+  CHECK_ZE(zeKernelDestroy(scale));
+  CHECK_ZE(zeKernelDestroy(store));
+  CHECK_ZE(zeCommandListDestroy(first));
+  CHECK_ZE(zeCommandListDestroy(second));
+  for (Word* memory : {x, y, stored}) {
+    gpu.free(memory);
+  }
+  return 0;
+}
+
 /// Two threads take turns on one list, with nothing but their own hand-over between them.
 PROGRAM(handover) {
   Device gpu;
