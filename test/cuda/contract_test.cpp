@@ -101,6 +101,18 @@ TEST_CASE("promise 1, same order: threads with streams of their own, and events 
   same_everywhere({"threads"}, 500);
 }
 
+TEST_CASE("graphs are built while so many threads launch that the driver lets nobody else in") {
+  const std::map<std::string, std::string> crowd = {{"SIM_CROWD", "1"}};
+  const Result plain = run({"crowd"}, "plain", 0, crowd);
+  check_clean(plain);
+  // Of 14 400. What is built only when the threads are done, or nearly, is never replayed.
+  const Result result =
+      child::run_until_replayed(9000, plain.output, [&] { return run({"crowd"}, "replay", 0, crowd); });
+  check_clean(result);
+  CHECK(result.output == plain.output);
+  CHECK(result.replayed >= 9000);
+}
+
 TEST_CASE("promise 1, same order: threads in turn, one in the default stream and one in a stream in order with it") {
   const std::string lazy = GENERATE("0", "1");
   CAPTURE(lazy);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "test/cuda/program.h"
 
@@ -156,5 +157,39 @@ PROGRAM(ordered_by_default) {
   CHECK_CU(cuCtxSynchronize());
   print("x", x, kCount);
   print("y", y, kCount);
+  return 0;
+}
+
+/// Threads that launch without a pause, each in a stream of its own: with SIM_CROWD one of them is always inside the
+/// driver.
+PROGRAM(crowd) {
+  const Device gpu;
+  constexpr std::size_t kThreads = 6;
+  constexpr Word kCrowdRounds = 300, kKernels = 8;
+  std::vector<CUstream> streams;
+  std::vector<CUdeviceptr> words;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    streams.push_back(make_stream(CU_STREAM_NON_BLOCKING));
+    words.push_back(filled(kCount, static_cast<Word>(i)));
+  }
+  CUfunction kernel = gpu.function("scale");
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      CHECK_CU(cuCtxSetCurrent(gpu.context));
+      for (Word round = 0; round < kCrowdRounds; ++round) {
+        for (Word i = 0; i < kKernels; ++i) {
+          scale(streams[thread], kernel, words[thread], kCount, 3, i);
+        }
+        CHECK_CU(cuStreamSynchronize(streams[thread]));
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (CUdeviceptr each : words) {
+    print("words", each, kCount);
+  }
   return 0;
 }

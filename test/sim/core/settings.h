@@ -14,11 +14,11 @@
 //                 and HIP allow it (it waits for nothing)
 //   SIM_DEVICES   how many devices there are (default 1), all of them the same memory
 //   SIM_WORKERS   how many threads do the work (default 1)
-//   SIM_LAZY      1: an operation is done only while the host waits, or asks (one for each query), or after a pause:
-//   what
-//                 nobody waited for stays unfinished
+//   SIM_LAZY      1: an operation is done only while the host waits, or asks (one for each query), or after a pause;
+//                 what nobody waited for stays unfinished
 //   SIM_LINGER    1: calls take their time now and then before and after the driver does what they say, so that other
 //                 threads get in between
+//   SIM_CROWD     1: calls that want the driver for themselves wait while any thread launches (crowd.h; CUDA only)
 //   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
 //                 waits for ever.
@@ -48,6 +48,7 @@ struct Settings {
   unsigned workers = 1;
   bool lazy = false;
   bool linger = false;
+  bool crowd = false;
   bool virtual_time = false;
   Costs costs;
   double patience_s = 20;

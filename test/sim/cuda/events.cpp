@@ -2,6 +2,7 @@
 
 FACE cuEventCreate(CUevent* event, unsigned flags) {
   ENTER_SUBMISSION(cuEventCreate);
+  const sim::Alone inside;
   sim::Event* made = nullptr;
   const sim::Status status = sim::make_event(flags, &made);
   if (status == sim::Status::kOk) {

@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "test/sim/core/calls.h"
+#include "test/sim/core/crowd.h"
 #include "test/sim/streams/objects.h"
 
 #define FACE extern "C" __attribute__((visibility("default"))) CUresult

@@ -114,7 +114,13 @@ CUresult change(CUgraphExec handle, CUgraphNode node, MakeTask&& make_task) {
   return result(status == Status::kOk ? change_node(*exec, node, std::move(task)) : status);
 }
 
+Status launch(CUgraphExec exec, CUstream stream, bool per_thread) {
+  const AmongOthers inside;
+  return launch_graph(exec, stream, per_thread);
+}
+
 CUresult instantiate(CUgraphExec* handle, CUgraph graph) {
+  const Alone inside;
   Exec* exec = nullptr;
   const Status status = instantiate_graph(graph, &exec);
   if (status == Status::kOk) {
@@ -207,9 +213,10 @@ FACE cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long
 }
 FACE cuGraphExecDestroy(CUgraphExec exec) {
   ENTER(cuGraphExecDestroy);
+  const sim::Alone inside;
   return sim::cuda::result(sim::destroy_exec(exec));
 }
-SUBMIT_TWICE(cuGraphLaunch, (CUgraphExec exec, CUstream stream), sim::launch_graph(exec, stream, per_thread))
+SUBMIT_TWICE(cuGraphLaunch, (CUgraphExec exec, CUstream stream), sim::cuda::launch(exec, stream, per_thread))
 SUBMIT_TWICE(cuGraphUpload, (CUgraphExec exec, CUstream stream), sim::upload_graph(exec, stream, per_thread))
 
 FACE cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* wanted) {

@@ -25,6 +25,7 @@ namespace {
 
 Status launch(CUfunction handle, const Shape& shape, CUstream stream, bool per_thread, void** parameters,
               void** extra) {
+  const AmongOthers inside;
   std::vector<std::byte> arguments;
   {
     const Lock lock;

@@ -45,6 +45,7 @@ CUresult attribute(CUpointer_attribute wanted, const Allocation* found, CUdevice
 
 FACE cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
   ENTER(cuMemAlloc_v2);
+  const sim::Alone inside;
   return sim::cuda::result(sim::allocate_memory(bytes, MemoryType::kDevice, address));
 }
 FACE cuMemAllocPitch_v2(CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height, unsigned) {

@@ -32,10 +32,12 @@ Status read_stream(CUstream handle, bool per_thread, Read&& read) {
 
 FACE cuStreamCreate(CUstream* stream, unsigned flags) {
   ENTER_SUBMISSION(cuStreamCreate);
+  const sim::Alone inside;
   return create(stream, flags, 0);
 }
 FACE cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   ENTER_SUBMISSION(cuStreamCreateWithPriority);
+  const sim::Alone inside;
   return create(stream, flags, priority);
 }
 FACE cuStreamDestroy_v2(CUstream stream) {
