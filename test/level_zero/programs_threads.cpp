@@ -1,0 +1,271 @@
+// What several threads submit, hand over and observe.
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "test/level_zero/program.h"
+
+using namespace program;
+
+namespace {
+
+constexpr Word kCount = 64;
+constexpr int kRounds = 200;
+
+void destroy(std::initializer_list<ze_event_handle_t> events) {
+  for (ze_event_handle_t event : events) {
+    CHECK_ZE(zeEventDestroy(event));
+  }
+}
+
+}  // namespace
+
+/// Threads with a list each; every one waits for an event of its neighbour's now and then.
+PROGRAM(threads) {
+  Device gpu;
+  constexpr int kThreads = 3;
+  ze_command_list_handle_t lists[kThreads];
+  ze_kernel_handle_t kernels[kThreads];
+  ze_event_handle_t done[kThreads], passed[kThreads];
+  Word* memory[kThreads];
+  for (int i = 0; i < kThreads; ++i) {
+    lists[i] = gpu.list();
+    kernels[i] = gpu.kernel("scale");
+    done[i] = gpu.event();
+    passed[i] = gpu.event();
+    memory[i] = gpu.filled(kCount, static_cast<Word>(i));
+  }
+  std::atomic<int> round_of[kThreads] = {};
+  std::vector<std::thread> all;
+  for (int self = 0; self < kThreads; ++self) {
+    all.emplace_back([&, self] {
+      for (int round = 0; round < kRounds; ++round) {
+        for (Word i = 0; i < 5; ++i) {
+          set(kernels[self], 0, memory[self]);
+          set(kernels[self], 1, kCount);
+          set(kernels[self], 2, Word{3});
+          set(kernels[self], 3, i);
+          // The next thread waits for it on the device; it has been given to the driver by then or is held.
+          const bool pass = round % 20 == 0 && i == 4;
+          launch(lists[self], kernels[self], 1, pass ? passed[self] : nullptr);
+        }
+        if (round % 20 == 0) {
+          round_of[self].store(round + 1);
+          const int before = (self + kThreads - 1) % kThreads;
+          while (round_of[before].load() < round + 1) {
+            std::this_thread::yield();
+          }
+          set(kernels[self], 3, Word{7});
+          launch(lists[self], kernels[self], 1, nullptr, {passed[before]});
+        }
+        if (round % 4 == 3) {
+          finish(lists[self], done[self]);
+        }
+        if (round % 20 == 19) {
+          round_of[self].store(round + 1);
+          for (const auto& other : round_of) {
+            while (other.load() < round + 1) {
+              std::this_thread::yield();
+            }
+          }
+          CHECK_ZE(zeEventHostReset(passed[self]));
+          round_of[self].store(round + 2);
+          for (const auto& other : round_of) {
+            while (other.load() < round + 2 && other.load() != round + 2) {
+              std::this_thread::yield();
+            }
+          }
+        }
+      }
+      finish(lists[self], done[self]);
+    });
+  }
+  for (std::thread& thread : all) {
+    thread.join();
+  }
+  for (int i = 0; i < kThreads; ++i) {
+    print("memory", memory[i], kCount);
+    destroy({done[i], passed[i]});
+    CHECK_ZE(zeKernelDestroy(kernels[i]));
+    CHECK_ZE(zeCommandListDestroy(lists[i]));
+    gpu.free(memory[i]);
+  }
+  return 0;
+}
+
+/// One thread submits and never waits; another one, which submits as well, waits for its own work alone, and then
+/// for the first one's, in every way there is.
+PROGRAM(observed_by_another) {
+  Device gpu;
+  constexpr Word kWays = 5, kObserved = 20 * kWays;
+  ze_command_list_handle_t first = gpu.list(), second = gpu.list();
+  ze_event_handle_t event = gpu.event(), own = gpu.event();
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  Word* stored = gpu.host_memory(2);
+  std::atomic<Word> submitted{0}, observed{0};
+  const auto submit = [&](ze_command_list_handle_t list, ze_kernel_handle_t scale, ze_kernel_handle_t store,
+                          Word* memory, Word* into, Word round, ze_event_handle_t signal) {
+    for (Word i = 0; i < 6; ++i) {
+      set(scale, 0, memory);
+      set(scale, 1, kCount);
+      set(scale, 2, Word{5});
+      set(scale, 3, i);
+      launch(list, scale);
+    }
+    set(store, 0, into);
+    set(store, 1, round);
+    launch(list, store, 1, signal);
+  };
+  std::thread other([&] {
+    ze_kernel_handle_t scale = gpu.kernel("scale"), store = gpu.kernel("store");
+    for (Word round = 1; round <= kObserved; ++round) {
+      submit(first, scale, store, x, stored, round, event);
+      submitted.store(round);
+      while (observed.load() != round) {
+        std::this_thread::yield();
+      }
+    }
+    CHECK_ZE(zeKernelDestroy(scale));
+    CHECK_ZE(zeKernelDestroy(store));
+  });
+  ze_kernel_handle_t scale = gpu.kernel("scale"), store = gpu.kernel("store");
+  Word wrong = 0;
+  for (Word round = 1; round <= kObserved; ++round) {
+    submit(second, scale, store, y, stored + 1, round, nullptr);
+    while (submitted.load() != round) {
+      std::this_thread::yield();
+    }
+    finish(second, own);  // has nothing to do with the other thread's work
+    wrong += stored[1] != round ? 1 : 0;
+    switch (round % kWays) {
+      case 0: CHECK_ZE(zeEventHostSynchronize(event, kForEver)); break;
+      case 1:
+        while (zeEventQueryStatus(event) == ZE_RESULT_NOT_READY) {
+          std::this_thread::yield();
+        }
+        break;
+      case 2: finish(first, own); break;
+      case 3:  // on the device
+        set(scale, 3, Word{9});
+        launch(second, scale, 1, nullptr, {event});
+        finish(second, own);
+        break;
+      default:
+        set(scale, 3, Word{9});
+        launch(second, scale, 1, own, {event});
+        CHECK_ZE(zeEventHostSynchronize(own, kForEver));
+        CHECK_ZE(zeEventHostReset(own));
+        break;
+    }
+    wrong += stored[0] != round ? 1 : 0;
+    CHECK_ZE(zeEventHostReset(event));
+    observed.store(round);
+  }
+  other.join();
+  finish(first, own);
+  finish(second, own);
+  std::printf("wrong %u\n", wrong);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  destroy({event, own});
+  CHECK_ZE(zeKernelDestroy(scale));
+  CHECK_ZE(zeKernelDestroy(store));
+  CHECK_ZE(zeCommandListDestroy(first));
+  CHECK_ZE(zeCommandListDestroy(second));
+  for (Word* memory : {x, y, stored}) {
+    gpu.free(memory);
+  }
+  return 0;
+}
+
+/// Two threads take turns on one list, with nothing but their own hand-over between them.
+PROGRAM(handover) {
+  Device gpu;
+  ze_command_list_handle_t list = gpu.list();
+  ze_event_handle_t done = gpu.event();
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  std::atomic<int> turn{0};
+  const auto work = [&](int self) {
+    ze_kernel_handle_t mix = gpu.kernel("mix_in");
+    for (int round = self; round < 2 * kRounds; round += 2) {
+      while (turn.load() != round) {
+        std::this_thread::yield();
+      }
+      for (Word i = 0; i < 4; ++i) {
+        set_mix(mix, self == 0 ? x : y, self == 0 ? y : x, kCount, i);
+        launch(list, mix);
+      }
+      turn.store(round + 1);
+    }
+    while (turn.load() < 2 * kRounds) {
+      std::this_thread::yield();
+    }
+    if (self == 0) {
+      finish(list, done);
+      turn.store(2 * kRounds + 1);
+    }
+    while (turn.load() != 2 * kRounds + 1) {
+      std::this_thread::yield();
+    }
+    CHECK_ZE(zeKernelDestroy(mix));
+  };
+  std::thread second(work, 1);
+  work(0);
+  second.join();
+  print("x", x, kCount);
+  print("y", y, kCount);
+  CHECK_ZE(zeEventDestroy(done));
+  CHECK_ZE(zeCommandListDestroy(list));
+  gpu.free(x);
+  gpu.free(y);
+  return 0;
+}
+
+/// Another thread waits again and again for what is in the list, while this one goes on with it.
+PROGRAM(watched) {
+  Device gpu;
+  ze_command_list_handle_t list = gpu.list();
+  std::mutex appending;
+  ze_event_handle_t mine = gpu.event(), watchers = gpu.event();
+  ze_kernel_handle_t mix = gpu.kernel("mix_in");
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  std::atomic<bool> over{false};
+  const auto wait_with = [&](ze_event_handle_t event) {
+    {
+      const std::lock_guard guard(appending);
+      CHECK_ZE(zeCommandListAppendSignalEvent(list, event));
+    }
+    CHECK_ZE(zeEventHostSynchronize(event, kForEver));
+    CHECK_ZE(zeEventHostReset(event));
+  };
+  std::thread watcher([&] {
+    while (!over) {
+      wait_with(watchers);
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      set_mix(mix, i % 2 == 0 ? x : y, i % 2 == 0 ? y : x, kCount, i);
+      const std::lock_guard guard(appending);
+      launch(list, mix);
+    }
+    if (round % 4 == 0) {
+      wait_with(mine);
+    }
+  }
+  over = true;
+  watcher.join();
+  wait_with(mine);
+  print("x", x, kCount);
+  print("y", y, kCount);
+  destroy({mine, watchers});
+  CHECK_ZE(zeKernelDestroy(mix));
+  CHECK_ZE(zeCommandListDestroy(list));
+  gpu.free(x);
+  gpu.free(y);
+  return 0;
+}
