@@ -1,6 +1,7 @@
 #include "replay/engine.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,16 +16,33 @@ namespace refrain::replay {
 
 namespace {
 
+/// True once the thread's guard has done its work: objects of the thread that are destroyed later may call us still.
+constinit thread_local bool guard_gone = false;
+
 /// Flushes and closes the thread's lane when the thread ends.
 struct LaneGuard {
   Engine* engine = nullptr;
   ~LaneGuard() {
+    guard_gone = true;
     if (engine != nullptr) {
       engine->close_lane();
     }
   }
 };
 thread_local LaneGuard guard;
+
+/// Closes a lane that was opened behind the guard's end: such destructors run after those of all objects, and again for
+/// whom one of them opens a lane.
+void close_late_lane(void* engine) {
+  static_cast<Engine*>(engine)->close_lane();
+}
+pthread_key_t late_key() noexcept {
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    return pthread_key_create(&made, close_late_lane) == 0 ? made : pthread_key_t{};
+  }();
+  return key;
+}
 
 const char* mode_name(env::Mode mode) {
   switch (mode) {
@@ -56,6 +74,8 @@ void add_counters(Totals& totals, const Counters& counters) {
 
 /// Threads may come and go for ever.
 constexpr std::size_t kMostClosedSpans = 1024;
+/// Each takes some ten KiB, and up to 2 MiB with what it has learnt. As many threads there were at once.
+constexpr std::size_t kMostIdleLanes = 256;
 
 void add_times(std::vector<LaneTimes>* times, Lane& lane) {
   const std::uint64_t each = lane.state().chunks_for_ns.load(std::memory_order_relaxed);
@@ -93,18 +113,38 @@ Engine::~Engine() {
     guard.engine = nullptr;
     close_lane();
   }
+  for (const Lane* lane : shared_->idle_lanes) {
+    delete lane;
+  }
 }
 
 Lane& Engine::open_lane() noexcept {
   // A thread that cannot even have a lane is beyond help: the exception ends the program, as an
   // allocation failure at thread start would.
   const std::lock_guard lock(shared_->lanes_mutex);
-  auto* lane = new Lane(*this, ++shared_->lane_numbers);
-  shared_->lanes.push_back(lane);
-  shared_->open_lanes.store(shared_->lanes.size(), std::memory_order_relaxed);
+  Lane* lane = nullptr;
+  if (auto& idle = shared_->idle_lanes; !idle.empty()) {
+    // The oldest one: threads that are started in the same order each time get the same ones each time.
+    const auto oldest = std::ranges::min_element(idle, {}, &Lane::number);
+    lane = *oldest;
+    idle.erase(oldest);
+    lane->thread_begins();
+  } else {
+    lane = new Lane(*this, ++shared_->lane_numbers);
+    shared_->lanes.push_back(lane);
+  }
+  count_open_lanes();
   Lane::current = lane;
-  guard.engine = this;
+  if (!guard_gone) {
+    guard.engine = this;
+  } else {
+    static_cast<void>(pthread_setspecific(late_key(), this));
+  }
   return *lane;
+}
+
+void Engine::count_open_lanes() noexcept {
+  shared_->open_lanes.store(shared_->lanes.size() - shared_->idle_lanes.size(), std::memory_order_relaxed);
 }
 
 void Engine::close_lane() noexcept {
@@ -113,12 +153,17 @@ void Engine::close_lane() noexcept {
   if (lane == nullptr || forked_.load(std::memory_order_relaxed)) {
     return;
   }
-  lane->flush(false);
-  lane->look_at_unseen(false);
+  lane->thread_ends();
   {
     const std::lock_guard lock(shared_->lanes_mutex);
+    // A capture tells threads apart.
+    if (active() && shared_->recorder == nullptr && shared_->idle_lanes.size() < kMostIdleLanes) {
+      shared_->idle_lanes.push_back(lane);
+      count_open_lanes();
+      return;
+    }
     std::erase(shared_->lanes, lane);
-    shared_->open_lanes.store(shared_->lanes.size(), std::memory_order_relaxed);
+    count_open_lanes();
     shared_->closed.add(*lane);
   }
   delete lane;

@@ -52,7 +52,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] const env::Settings& settings() const noexcept { return settings_; }
-  /// The calling thread's lane; made on first use, flushed and closed when the thread ends.
+  /// The calling thread's lane: on first use one whose thread ended, or a new one; flushed when the thread ends.
   [[nodiscard]] Lane& lane() noexcept {
     Lane* mine = Lane::current;
     return mine != nullptr ? *mine : open_lane();
@@ -114,6 +114,7 @@ class Engine {
  private:
   friend class Lane;
   Lane& open_lane() noexcept;
+  void count_open_lanes() noexcept;
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
   std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;

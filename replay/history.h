@@ -2,11 +2,14 @@
 // six. Not thread-safe.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "capture/operation.h"
 
@@ -14,15 +17,20 @@ namespace refrain::replay {
 
 using capture::Token;
 
-/// Zeroed memory that costs nothing until it is touched: lanes that submit little stay small.
+/// Zeroed memory that costs nothing until it is touched: lanes that submit little stay small. From the kernel, as
+/// calloc() clears what was used before: a lane of a thread that lives for a moment took 0.3 to 0.6 ms for that.
 template <typename T>
 class LazyArray {
+  static_assert(std::is_trivially_destructible_v<T>);
+
  public:
   LazyArray() = default;
-  explicit LazyArray(std::size_t count) : data_(static_cast<T*>(std::calloc(count, sizeof(T)))), count_(count) {
-    if (data_ == nullptr) {
+  explicit LazyArray(std::size_t count) : count_(count) {
+    void* const memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
       throw std::bad_alloc();
     }
+    data_ = {static_cast<T*>(memory), Unmap{bytes()}};
   }
   T& operator[](std::size_t index) noexcept { return data_.get()[index]; }
   const T& operator[](std::size_t index) const noexcept { return data_.get()[index]; }
@@ -30,10 +38,11 @@ class LazyArray {
   [[nodiscard]] std::size_t bytes() const noexcept { return count_ * sizeof(T); }
 
  private:
-  struct Free {
-    void operator()(T* memory) const noexcept { std::free(memory); }
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(T* memory) const noexcept { munmap(memory, bytes); }
   };
-  std::unique_ptr<T, Free> data_;
+  std::unique_ptr<T, Unmap> data_;
   std::size_t count_ = 0;
 };
 

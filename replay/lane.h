@@ -210,6 +210,8 @@ class alignas(64) Lane {
   friend class Engine;
   friend struct ClosedLanes;
   class HeldLock;
+  void thread_ends() noexcept;
+  void thread_begins() noexcept;
   Verdict look_at(const Submission& submission) noexcept;
   void give_way() noexcept;
   void give_way_to_claim() noexcept;

@@ -105,7 +105,9 @@ TEST_CASE("what is kept, for the layer to say later what it is, is found as what
   }
 }
 
-TEST_CASE("the driver may be asked what a kept submission is at a call of the program's, not by a report") {
+TEST_CASE(
+    "the driver may be asked what a kept submission is at a call of the program's, not by a report or at a thread's "
+    "end") {
   Rig rig(env::Mode::kObserve);
   const char* const reason = "it is profiled";
   rig.keep(7, reason, 0);
@@ -116,10 +118,12 @@ TEST_CASE("the driver may be asked what a kept submission is at a call of the pr
   CHECK_FALSE(Rig::asked);
   rig.keep(7, reason, -5);
   CHECK(Rig::asked);
+  std::thread([&] { rig.keep(7, reason, 0); }).join();
+  CHECK_FALSE(Rig::asked);
   rig.keep(7, reason, 0);
   rig.engine->shut_down();
   CHECK_FALSE(Rig::asked);
-  CHECK(rig.report()["submissions"] == 4);
+  CHECK(rig.report()["submissions"] == 5);
 }
 
 TEST_CASE("a report counts every submission of its thread, and of threads that ended") {

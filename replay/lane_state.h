@@ -260,6 +260,7 @@ struct Lane::State {
   ChunkId tracked_chunk = kNoChunk;
   std::uint64_t tracked_ns = 0;
   std::optional<std::uint64_t> tries_since_ns;  ///< of GraphStore::join_trials(), once something repeated
+  bool tried = false;                           ///< until its thread ended: the next one joins again
 
   std::uint64_t awake_for = 0;            ///< submissions that are looked at before a sleep; 0: it never sleeps
   std::uint64_t sleep_length = 0;         ///< submissions
@@ -327,7 +328,7 @@ class Lane::HeldLock {
   OwnerLock* mutex_;
 };
 
-/// Totals of lanes whose threads ended.
+/// Totals of lanes that are gone.
 struct ClosedLanes {
   std::uint64_t lanes = 0, submissions = 0, replayed = 0, expected = 0, launches = 0, followed = 0, tracked = 0,
                 held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
@@ -362,7 +363,8 @@ struct Engine::Shared {
 
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;
-  std::atomic<std::size_t> open_lanes{0};  ///< how many these are
+  std::vector<Lane*> idle_lanes;           ///< of these, the ones whose threads ended
+  std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;
 };

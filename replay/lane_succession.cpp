@@ -1,0 +1,34 @@
+// A lane outlives its thread: programs that start threads again and again, for each step of a loop, do in each what an
+// earlier one did.
+#include "replay/lane.h"
+#include "replay/lane_state.h"
+
+namespace refrain::replay {
+
+/// Everything held is submitted, and nothing of the thread is left that its successor could be told.
+void Lane::thread_ends() noexcept {
+  static const EntryPoint end{"the end of its thread"};
+  look_at_unseen(false);  // without asking: since these calls another thread may have destroyed their streams
+  static_cast<void>(host_call(end));  // nobody is there any more to be told of an error
+  flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
+  State& state = *state_;
+  expect_nothing();
+  state.spans.abandon();
+  state.flush_error = 0;
+  state.left_ns = state.away_ns = 0;
+  state.expired_held.store(0, std::memory_order_relaxed);
+  // Its share of what trials may cost is for the time that there is somebody who tries.
+  if (state.tries_since_ns.has_value()) {
+    engine_.shared().store.leave_trials(*std::exchange(state.tries_since_ns, std::nullopt));
+    state.tried = true;
+  }
+}
+
+void Lane::thread_begins() noexcept {
+  State& state = *state_;
+  if (std::exchange(state.tried, false)) {
+    state.tries_since_ns = engine_.shared().store.join_trials();
+  }
+}
+
+}  // namespace refrain::replay
