@@ -1,6 +1,8 @@
-"""Runs the cases of torch_cases.py, cupy_cases.py and jax_cases.py and prints a line of JSON for each."""
+"""Runs the cases of torch_cases.py, cupy_cases.py, jax_cases.py, torch_applications.py and python_applications.py and prints
+a line of JSON for each."""
 import argparse
 import ctypes
+import faulthandler
 import hashlib
 import json
 import os
@@ -80,21 +82,33 @@ def main(description, cases, wait, extra=None):
     """`cases`: name → function that makes the case. `extra` adds options of its own, and gets to see them."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--case", action="append", choices=sorted(cases), help="only this one; may be repeated")
+    parser.add_argument("--list", action="store_true", help="print the cases' names, and do nothing")
     parser.add_argument("--iterations", type=int, default=200, help="measured iterations (default: 200)")
     parser.add_argument("--warmup", type=int, default=300, help="iterations before that (default: 300)")
     parser.add_argument("--sync", choices=["yes", "no", "both"], default="both",
                         help="wait after every iteration, after every tenth, or first the one and then the other")
     parser.add_argument("--no-check", action="store_true", help="outputs are of no interest")
     parser.add_argument("--turns", action="store_true", help="measure when told to on standard input (one --case)")
+    parser.add_argument("--at-most", type=float, help="after so many seconds say where all threads are, and fail")
     parser.add_argument("--cpu", type=int, help="with --turns: the processor to stay on")
     if extra:
         extra(parser, None)
     options = parser.parse_args()
     if extra:
         extra(None, options)
+    if options.at_most:
+        faulthandler.dump_traceback_later(options.at_most, exit=True)
+    if options.list:
+        print("\n".join(cases))
+        return
     if options.turns:
         name, = options.case
         in_turns(cases[name](), name, wait, options)
         return
     for name in options.case or cases:
-        run(cases[name](), name, wait, options)
+        try:
+            case = cases[name]()
+        except ModuleNotFoundError as error:
+            print(json.dumps({"case": name, "missing": error.name}), flush=True)
+            continue
+        run(case, name, wait, options)

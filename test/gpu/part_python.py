@@ -17,6 +17,12 @@ WARM_UP_SECONDS = 3
 # What is compared, round by round: the process's routes. "again" shows what cannot be told apart.
 COMPARED = {"plain": "driver", "refrain": "layer", "no-op": "noop", "again": "driver"}
 OBSERVED = {"plain, observe": "driver", "observe": "layer"}
+APPLICATIONS = ("torch_applications.py", "python_applications.py")
+APPLICATIONS_AT_ONCE = 12  # most of a process's time is its start, on one processor
+APPLICATION_SECONDS = 80
+TIMED_APPLICATIONS = ("amp_training", "lstm_training", "cnn_training", "streams", "threads", "spectrograms",
+                      "compiled", "compiled_graphs", "bert_inference", "equivariant", "triton_kernel", "gpt_generate",
+                      "graph_network", "distributed", "lightning_training")
 LEAST_GAIN = 0.02  # of plain: less than that cannot be told from nothing
 
 
@@ -95,9 +101,9 @@ def routed(driver, settings):
             "REFRAIN_CUDA_DRIVER": driver, **{f"REFRAIN_{name}": value for name, value in settings.items()}}
 
 
-def start_torch(case, arguments=(), **more):
-    return turns.Turns([sys.executable, HERE / "torch_cases.py", "--turns", "--warmup", "100", "--cpu",
-                        max(os.sched_getaffinity(0)), "--case", case, *arguments], **more)
+def start_torch(case, arguments=(), script="torch_cases.py", pinned=True, **more):
+    cpu = ["--cpu", max(os.sched_getaffinity(0))] if pinned else []
+    return turns.Turns([sys.executable, HERE / script, "--turns", "--warmup", "100", *cpu, "--case", case, *arguments], **more)
 
 
 def take_turns(process, measured, synchronous, seconds):
@@ -148,6 +154,90 @@ def show_gain(results, case, synchronous, times):
                 "<= 1.01", refrain <= 1.01)
     results.row("torch", "  plain again / plain, observe / plain", f"{ratios(times, 'again', 'plain')[0]:.3f}, "
                 f"{ratios(times, 'observe', 'plain, observe')[0]:.3f}")
+
+
+def run_applications(results, options):
+    """Each case is a program of its own, as what one library does to a process must not hide what another one does."""
+    listed = {script: harness.run([sys.executable, HERE / script, "--list"], timeout=120) for script in APPLICATIONS}
+    for script, done in listed.items():
+        if done.status != 0:
+            results.problem(f"{script}: {done.why()}")
+    harness.say(f"listed in {', '.join(f'{done.seconds:.0f} s' for done in listed.values())}")
+    names = [(script, name) for script, done in listed.items() for name in done.output.split()]
+    if options.applications:
+        names = [(script, name) for script, name in names if name in options.applications.split(",")]
+    end = time.monotonic() + options.application_seconds
+
+    def check(script, name):
+        if time.monotonic() > end:
+            results.problem(f"{name}: not run, the time is over")
+        else:
+            check_application(results, script, name)
+
+    harness.together([lambda script=script, name=name: check(script, name) for script, name in names],
+                     APPLICATIONS_AT_ONCE)
+
+
+def check_application(results, script, name):
+    """Plain twice, with the gate off, and as a user switches it on. Times are no more than hints: others run beside."""
+    arguments = ["--case", name, "--iterations", "20", "--warmup", "30", "--at-most", str(APPLICATION_SECONDS)]
+    plain, again = cases(script, None, arguments), cases(script, None, arguments)
+    harness.say(f"{name}: plain {plain.seconds:.0f}, {again.seconds:.0f} s, status {plain.status}")
+    if plain.status != 0:
+        results.problem(f"{name} without Refrain: {plain.why()}")
+        results.figure("applications", f"{name}, plain", {"errors": plain.errors[-4000:]})
+        return
+    missing = [line["missing"] for line in plain.lines() if "missing" in line]
+    if missing:
+        results.note(f"{name}: left out, this machine has no {missing[0]}")
+        return
+    stable = {key for key, value in hashes(plain).items() if hashes(again).get(key) == value}
+    shares, times = {}, {}
+    good = True
+    for mode, settings in {"gate off": GATE_OFF, "default": DEFAULT}.items():
+        done = cases(script, settings, arguments)
+        harness.say(f"{name}, {mode}: {done.seconds:.0f} s, {harness.share(done.report):.0f} % replayed")
+        good = harness.same(results, name, plain, done, mode, lambda run: {key: hashes(run).get(key) for key in stable}
+                            ) and good
+        shares[mode] = harness.share(done.report)
+        times[mode] = [line.get("median_us", float("nan")) for line in done.lines()]
+        results.figure("applications", f"{name}, {mode}", {"report": done.report, "output": done.output[-8000:],
+                                                           "errors": done.errors[-4000:]})
+    if not stable:
+        results.note(f"{name}: two plain runs differ, outputs not compared")
+    plain_us = [line.get("median_us", float("nan")) for line in plain.lines()]
+    results.figure("applications", f"{name}, plain", {"us": plain_us, "again": again.output[-2000:], "seconds": plain.seconds})
+    ratio = ", ".join(f"{us / before:.2f}" for us, before in zip(times["default"], plain_us))
+    results.row("apps", f"{name}: replayed gate off, default; time", f"{shares['gate off']:.0f}, {shares['default']:.0f} %; {ratio} "
+                f"of {harness.median(plain_us):.0f} us", "outputs identical" if stable else "", good)
+
+
+def run_application_times(results, options):
+    """Plain and with Refrain in turn, in one process each; of these only one works at a time."""
+    driver = harness.driver_path()
+    if driver is None or not harness.LAYER.exists():
+        results.problem("apptimes: the driver or the layer was not found")
+        return
+    names = options.applications.split(",") if options.applications else TIMED_APPLICATIONS
+    started = {name: start_torch(name, ["--warmup", "40"], "torch_applications.py", pinned=False,
+                                 **routed(driver, DEFAULT | options.settings)) for name in names}
+    ready = {name: process for name, process in started.items() if process.answer(timeout=120) is not None}
+    for name in set(started) - set(ready):
+        results.problem(f"apptimes {name}: {started[name].why()}")
+    for name, process in ready.items():
+        found = []
+        for synchronous in (True, False):
+            times = take_turns(process, {"plain": "driver", "refrain": "layer"}, synchronous, options.torch_seconds / 2)
+            if times is None:
+                results.problem(f"apptimes {name}: a process ended")
+                break
+            ratio, low, high, error = ratios(times, "refrain", "plain")
+            found.append(f"{ratio:.3f} ({error:.3f})")
+            results.row("apptimes", f"{name}, {'sync' if synchronous else 'no sync'}: Refrain / plain (error)",
+                        f"{ratio:.3f} ({error:.3f}) of {harness.median(times['plain']):.0f} us", "<= 1.01", ratio <= 1.01)
+        harness.say(f"{name}: {', '.join(found)}")
+        process.close()
+        results.figure("apptimes", name, {"times": times, "report": process.report})
 
 
 def run_cupy(results, options):
