@@ -17,7 +17,7 @@ WARM_UP_SECONDS = 3
 # What is compared, round by round: the process's routes. "again" shows what cannot be told apart.
 COMPARED = {"plain": "driver", "refrain": "layer", "no-op": "noop", "again": "driver"}
 OBSERVED = {"plain, observe": "driver", "observe": "layer"}
-APPLICATIONS = ("torch_applications.py", "python_applications.py")
+APPLICATIONS = ("torch_applications.py", "torch_features.py", "python_applications.py")
 APPLICATIONS_AT_ONCE = 12  # most of a process's time is its start, on one processor
 APPLICATION_SECONDS = 80
 TIMED_APPLICATIONS = ("amp_training", "lstm_training", "cnn_training", "streams", "threads", "spectrograms",

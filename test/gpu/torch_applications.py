@@ -439,11 +439,16 @@ CASES = {function.__name__: function for function in (
     spectrograms, distributed, lightning_training, equivariant, triton_kernel)}
 CASES |= {"profiled": Profiled, "threads": Threads}
 
-if __name__ == "__main__":
+
+def main(description, cases):
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.utils.deterministic.fill_uninitialized_memory = False
     torch.backends.cudnn.benchmark = False
-    case_runner.main(__doc__, CASES, torch.cuda.synchronize)
+    case_runner.main(description, cases, torch.cuda.synchronize)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(__doc__, CASES)
