@@ -36,6 +36,8 @@ class DeviceArray {
   std::size_t bytes() const { return count_ * sizeof(T); }
   void upload(const std::vector<T>& values) {
     CHECK_CUDA(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice));
+    // It may return when it has read the values, and streams like those below do not wait until they have arrived.
+    CHECK_CUDA(cudaStreamSynchronize(nullptr));
   }
   std::vector<T> download() const {
     std::vector<T> values(count_);

@@ -68,6 +68,7 @@ int main(int count, char** words) {
     static_cast<unsigned*>(pinned)[i] = 1000 + i;
   }
   CHECK(cuMemcpyHtoD_v2(x, start, kBytes));
+  CHECK(cuCtxSynchronize());  // it may return before the values have arrived, and these streams do not wait for that
   for (int i = 0; i < iterations; ++i) {
     CHECK(cuMemcpyHtoDAsync_v2(y, pinned, kBytes, second));
     CHECK(cuMemsetD32Async(y, 7, kWords / 2, second));

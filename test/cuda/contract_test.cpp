@@ -437,6 +437,15 @@ TEST_CASE(
   CHECK(result.exit_code == 0);
   CHECK(result.output.find("x 100 7") != std::string::npos);
 }
+
+TEST_CASE("a synchronous copy of pageable memory may end after its call, which the simulated device knows") {
+  for (const std::string mode : {"plain", "replay"}) {
+    const Result result = run({"copied_late"}, mode);
+    INFO(result.errors);
+    CHECK(result.errors.find("violation: race: ") != std::string::npos);
+    CHECK(result.errors.find("MemcpyHtoD") != std::string::npos);
+  }
+}
 #endif
 
 TEST_CASE("waits for events that were never recorded: allowed, told if asked for, and none of the layer's making") {

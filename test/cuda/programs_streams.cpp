@@ -400,6 +400,19 @@ PROGRAM(read_at_once) {
   return 0;
 }
 
+/// A mistake: the call may return before the values have arrived, and the stream does not wait for the default one.
+PROGRAM(copied_late) {
+  const Device gpu;
+  CUfunction scale_function = gpu.function("scale");
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(64, 1);
+  const std::vector<Word> values(64, 5);
+  CHECK_CU(cuMemcpyHtoD(x, values.data(), values.size() * sizeof(Word)));
+  scale(stream, scale_function, x, 64, 3, 1);
+  CHECK_CU(cuCtxSynchronize());
+  return 0;
+}
+
 /// Allowed, and waits for nothing.
 PROGRAM(unrecorded) {
   const Device gpu;

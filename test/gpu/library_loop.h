@@ -25,6 +25,7 @@ inline float* upload_random(std::size_t count, std::uint32_t seed) {
   float* data = nullptr;
   CHECK_CUDA(cudaMalloc(&data, count * sizeof(float)));
   CHECK_CUDA(cudaMemcpy(data, values.data(), count * sizeof(float), cudaMemcpyHostToDevice));
+  CHECK_CUDA(cudaDeviceSynchronize());  // it may return before all has arrived, and these streams do not wait for that
   return data;
 }
 

@@ -43,6 +43,7 @@ T* upload(const std::vector<T>& values) {
   T* data = nullptr;
   CHECK_CUDA(cudaMalloc(&data, values.size() * sizeof(T)));
   CHECK_CUDA(cudaMemcpy(data, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+  CHECK_CUDA(cudaDeviceSynchronize());  // it may return before all has arrived, and these streams do not wait for that
   return data;
 }
 

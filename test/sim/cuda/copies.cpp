@@ -1,6 +1,7 @@
 // Copies and fills, with and without a stream.
 #include "test/sim/cuda/face.h"
 
+using sim::Returns;
 using sim::Side;
 
 namespace sim::cuda {
@@ -24,10 +25,10 @@ Copy row(CUdeviceptr to, Side to_side, CUdeviceptr from, Side from_side, std::si
   return {{to, bytes, bytes}, to_side, {from, bytes, bytes}, from_side, bytes};
 }
 
-Status copy_described(const CUDA_MEMCPY3D& wanted, CUstream stream, bool per_thread, bool synchronous) {
+Status copy_described(const CUDA_MEMCPY3D& wanted, CUstream stream, bool per_thread, Returns returns) {
   Copy described;
   const Status status = read_copy(wanted, &described);
-  return status != Status::kOk ? status : copy(described, stream, per_thread, synchronous);
+  return status != Status::kOk ? status : copy(described, stream, per_thread, returns);
 }
 
 CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& flat) noexcept {
@@ -82,32 +83,36 @@ using sim::address_of;
 using sim::cuda::row;
 
 SUBMIT_TWICE(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
-             sim::copy(row(to, Side::kAny, from, Side::kAny, bytes), stream, per_thread, false))
+             sim::copy(row(to, Side::kAny, from, Side::kAny, bytes), stream, per_thread, Returns::kAtOnce))
 SUBMIT_TWICE(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream),
-             sim::copy(row(to, Side::kDevice, address_of(from), Side::kHost, bytes), stream, per_thread, false))
+             sim::copy(row(to, Side::kDevice, address_of(from), Side::kHost, bytes), stream, per_thread,
+                       Returns::kAtOnce))
 SUBMIT_TWICE(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream),
-             sim::copy(row(address_of(to), Side::kHost, from, Side::kDevice, bytes), stream, per_thread, false))
+             sim::copy(row(address_of(to), Side::kHost, from, Side::kDevice, bytes), stream, per_thread,
+                       Returns::kAtOnce))
 SUBMIT_TWICE(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
-             sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, false))
+             sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, Returns::kAtOnce))
 SUBMIT_TWICE_PTDS(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
-                  sim::copy(row(to, Side::kAny, from, Side::kAny, bytes), nullptr, per_thread, true))
+                  sim::copy(row(to, Side::kAny, from, Side::kAny, bytes), nullptr, per_thread, Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, std::size_t bytes),
-                  sim::copy(row(to, Side::kDevice, address_of(from), Side::kHost, bytes), nullptr, per_thread, true))
+                  sim::copy(row(to, Side::kDevice, address_of(from), Side::kHost, bytes), nullptr, per_thread,
+                            Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpyDtoH_v2, (void* to, CUdeviceptr from, std::size_t bytes),
-                  sim::copy(row(address_of(to), Side::kHost, from, Side::kDevice, bytes), nullptr, per_thread, true))
+                  sim::copy(row(address_of(to), Side::kHost, from, Side::kDevice, bytes), nullptr, per_thread,
+                            Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpyDtoD_v2, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
-                  sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), nullptr, per_thread, false))
+                  sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), nullptr, per_thread, Returns::kAtOnce))
 
 SUBMIT_TWICE(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D* wanted, CUstream stream),
-             sim::cuda::copy_described(sim::cuda::in_3d(*wanted), stream, per_thread, false))
+             sim::cuda::copy_described(sim::cuda::in_3d(*wanted), stream, per_thread, Returns::kAtOnce))
 SUBMIT_TWICE(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D* wanted, CUstream stream),
-             sim::cuda::copy_described(*wanted, stream, per_thread, false))
+             sim::cuda::copy_described(*wanted, stream, per_thread, Returns::kAtOnce))
 SUBMIT_TWICE_PTDS(cuMemcpy2D_v2, (const CUDA_MEMCPY2D* wanted),
-                  sim::cuda::copy_described(sim::cuda::in_3d(*wanted), nullptr, per_thread, true))
+                  sim::cuda::copy_described(sim::cuda::in_3d(*wanted), nullptr, per_thread, Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D* wanted),
-                  sim::cuda::copy_described(sim::cuda::in_3d(*wanted), nullptr, per_thread, true))
+                  sim::cuda::copy_described(sim::cuda::in_3d(*wanted), nullptr, per_thread, Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpy3D_v2, (const CUDA_MEMCPY3D* wanted),
-                  sim::cuda::copy_described(*wanted, nullptr, per_thread, true))
+                  sim::cuda::copy_described(*wanted, nullptr, per_thread, Returns::kWhenRead))
 
 #define FILLS(bits, type, element)                                                                             \
   SUBMIT_TWICE(cuMemsetD##bits##Async, (CUdeviceptr to, type value, std::size_t count, CUstream stream),       \

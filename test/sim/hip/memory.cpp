@@ -7,6 +7,7 @@ using sim::Address;
 using sim::address_of;
 using sim::Lock;
 using sim::MemoryType;
+using sim::Returns;
 using sim::Side;
 using sim::Status;
 
@@ -32,13 +33,13 @@ Side side_of(hipMemcpyKind kind, bool target) noexcept {
 }
 
 Status copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t stream, bool per_thread,
-            bool synchronous) {
+            Returns returns) {
   return sim::copy({{address_of(to), bytes, bytes},
                     side_of(kind, true),
                     {address_of(from), bytes, bytes},
                     side_of(kind, false),
                     bytes},
-                   stream, per_thread, synchronous);
+                   stream, per_thread, returns);
 }
 
 Status fill(void* to, unsigned value, unsigned element, std::size_t count, hipStream_t stream, bool per_thread) {
@@ -87,9 +88,9 @@ CALL(hipDrvPointerGetAttributes, (unsigned count, hipPointer_attribute* wanted, 
      }())
 
 SUBMITS_TWICE(hipMemcpyAsync, (void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, hipStream_t stream),
-              copy(to, from, bytes, kind, stream, per_thread, false))
+              copy(to, from, bytes, kind, stream, per_thread, Returns::kAtOnce))
 SUBMITS_TWICE(hipMemcpy, (void* to, const void* from, std::size_t bytes, hipMemcpyKind kind),
-              copy(to, from, bytes, kind, nullptr, per_thread, true))
+              copy(to, from, bytes, kind, nullptr, per_thread, Returns::kWhenDone))
 SUBMITS_TWICE(hipMemcpy2DAsync,
               (void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
                std::size_t height, hipMemcpyKind kind, hipStream_t stream),
@@ -100,11 +101,11 @@ SUBMITS_TWICE(hipMemcpy2DAsync,
                                                                   side_of(kind, false),
                                                                   width,
                                                                   height},
-                                                                 stream, per_thread, false))
+                                                                 stream, per_thread, Returns::kAtOnce))
 SUBMITS(hipMemcpyHtoD, (hipDeviceptr_t to, void* from, std::size_t bytes),
-        copy(to, from, bytes, hipMemcpyHostToDevice, nullptr, false, true))
+        copy(to, from, bytes, hipMemcpyHostToDevice, nullptr, false, Returns::kWhenDone))
 SUBMITS(hipMemcpyDtoH, (void* to, hipDeviceptr_t from, std::size_t bytes),
-        copy(to, from, bytes, hipMemcpyDeviceToHost, nullptr, false, true))
+        copy(to, from, bytes, hipMemcpyDeviceToHost, nullptr, false, Returns::kWhenDone))
 // These call functions of the library by their names, as AMD's does with some: with a library in between, the calls go
 // there.
 FACE hipMemcpyHtoDAsync(hipDeviceptr_t to, void* from, std::size_t bytes, hipStream_t stream) {

@@ -51,7 +51,7 @@ bool reads_at_once(const Task& task, const Stream& stream) {
 
 }  // namespace
 
-Status copy(const Copy& wanted, const void* stream_handle, bool per_thread, bool synchronous) {
+Status copy(const Copy& wanted, const void* stream_handle, bool per_thread, Returns returns) {
   Lock lock;
   Stream* stream = nullptr;
   Status status = find_stream(stream_handle, per_thread, &stream);
@@ -64,7 +64,7 @@ Status copy(const Copy& wanted, const void* stream_handle, bool per_thread, bool
   if (status == Status::kOk) {
     status = check_side(wanted.from, whole(wanted.from), wanted.from_side, &task.from_pageable);
   }
-  if (status == Status::kOk && synchronous) {
+  if (status == Status::kOk && returns != Returns::kAtOnce) {
     status = forbidden_in_captures();
   }
   if (status != Status::kOk) {
@@ -73,7 +73,11 @@ Status copy(const Copy& wanted, const void* stream_handle, bool per_thread, bool
   if (stream->capture == nullptr && (task.from_pageable || reads_at_once(task, *stream))) {
     stage(task);
   }
-  const bool wait = stream->capture == nullptr && (synchronous || task.to_pageable);
+  const bool only_read = returns == Returns::kWhenRead && task.from_pageable;
+  if (only_read && stream->tail != nullptr && !wait_for(lock, stream->tail)) {
+    return Status::kTimeout;  // before it reads, it waits for the stream
+  }
+  const bool wait = stream->capture == nullptr && ((returns != Returns::kAtOnce && !only_read) || task.to_pageable);
   status = put(lock, *stream, std::move(task));
   if (status == Status::kOk && wait) {
     const OperationRef copied = stream->tail;

@@ -177,8 +177,17 @@ struct Copy {
   Side from_side = Side::kAny;
   std::size_t bytes = 0, height = 1, depth = 1;
 };
+/// When the call of a copy returns.
+enum class Returns {
+  kAtOnce,
+  /// When pageable memory that it reads was read: the copy itself may still be under way, which only its own stream,
+  /// and what that is ordered with, waits for. Other copies: when they are done. Source: "API synchronization behavior"
+  /// in the documents of CUDA's driver API; an H200 did that in 1 of 100 processes, several at once.
+  kWhenRead,
+  kWhenDone,
+};
 /// What a call with these names: pageable memory is read at the call, and written before it returns.
-Status copy(const Copy& wanted, const void* stream, bool per_thread, bool synchronous);
+Status copy(const Copy& wanted, const void* stream, bool per_thread, Returns returns);
 /// `height` rows of `count` elements of `element` bytes.
 Status fill(const Box& to, unsigned value, unsigned element, std::size_t count, std::size_t height, const void* stream,
             bool per_thread);
