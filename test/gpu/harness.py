@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import zip_longest
 
 PREFIX = pathlib.Path(__file__).resolve().parents[2] / "build" / "gpu"
 BIN = PREFIX / "bin"
@@ -48,8 +49,8 @@ class Done:
         return found
 
     def why(self):
-        """The last thing it said, for a problem's text."""
-        said = [line for line in self.errors.splitlines() if line.strip()]
+        """The last thing it said itself, for a problem's text."""
+        said = [line for line in self.errors.splitlines() if line.strip() and not line.startswith("[refrain] info:")]
         return f"exit status {self.status}" + (f": {said[-1][:200]}" if said else "")
 
 
@@ -162,6 +163,13 @@ def comparable(done):
     return "\n".join(line for line in done.output.splitlines() if not line.startswith(TIMED))
 
 
+def first_difference(plain, layered):
+    """The first line of output that two runs do not share."""
+    lines = zip_longest(comparable(plain).splitlines(), comparable(layered).splitlines(), fillvalue="nothing")
+    return next((f"plain: {one[:120]}, with Refrain: {other[:120]}" for one, other in lines if one != other),
+                "the same output")
+
+
 def same(results, name, plain, layered, mode, output=comparable):
     """Whether a run with Refrain did what the plain run did; says what differs if not."""
     good = True
@@ -169,10 +177,10 @@ def same(results, name, plain, layered, mode, output=comparable):
         results.problem(f"{name}, {mode}: hangs")
         return False
     if layered.status != plain.status:
-        results.problem(f"{name}, {mode}: {layered.why()} instead of {plain.status}")
+        results.problem(f"{name}, {mode}: {layered.why()} instead of {plain.status}; {first_difference(plain, layered)}")
         good = False
     elif output(plain) != output(layered):
-        results.problem(f"{name}, {mode}: output differs")
+        results.problem(f"{name}, {mode}: output differs; {first_difference(plain, layered)}")
         good = False
     if not layered.report:
         results.problem(f"{name}, {mode}: no report: the layer was not in")
