@@ -92,6 +92,7 @@ void ClosedLanes::add(Lane& lane) {
   add_counters(*this, lane.state().counters);
   lane.state().unholdable.collect(unholdable);
   lane.state().cut_by.collect(cut_by);
+  lane.state().unchecked.collect(unchecked);
   add_times(&times, lane);
   for (const SpanSummary& span : lane.state().spans.summaries()) {
     if (spans.size() < kMostClosedSpans) {
@@ -301,12 +302,14 @@ ReportData Engine::report_data() const {
   data.differences = closed.differences;
   data.unholdable = closed.unholdable;
   data.cut_by = closed.cut_by;
+  data.unchecked = closed.unchecked;
   data.spans = closed.spans;
   data.times = closed.times;
   for (Lane* lane : shared_->lanes) {
     add_counters(data, lane->state().counters);
     lane->state().unholdable.collect(data.unholdable);
     lane->state().cut_by.collect(data.cut_by);
+    lane->state().unchecked.collect(data.unchecked);
     const auto spans = lane->state().spans.summaries();
     data.spans.insert(data.spans.end(), spans.begin(), spans.end());
     add_times(&data.times, *lane);

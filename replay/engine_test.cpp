@@ -275,6 +275,19 @@ TEST_CASE("verify finds a graph that computes something else, and the applicatio
     }
     CHECK(named);
   }
+  SECTION("nothing can be checked, and the report says why") {
+    Rig rig(settings);
+    rig.backend.addresses = true;
+    rig.backend.corrupt_replay = true;
+    Program program(*rig.engine, rig.backend, rig.queue);
+    loop(rig, program, 40, 8, constant);
+    CHECK(rig.backend.log() == program.submitted);
+    const auto report = rig.report();
+    CHECK(report["unverified"].get<int>() > 0);
+    REQUIRE(report["unchecked"].size() == 1);
+    CHECK(report["unchecked"].begin().value() == report["unverified"]);
+    CHECK(rig.engine->report().find("  kernels use memory by address, which verify cannot copy") != std::string::npos);
+  }
 }
 
 TEST_CASE("a driver that calls the application from inside a launch is no deadlock") {

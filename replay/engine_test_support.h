@@ -37,6 +37,7 @@ class ArithmeticBackend : public backends::Backend {
  public:
   // What a test may change.
   bool can_update = false;
+  bool addresses = false;       ///< kernels are given addresses, as far as verify knows
   bool refuse_updates = false;  ///< though it can: what changes is not what it can change
   bool simultaneous = true;
   std::atomic<int> fail_enqueues{0};  ///< this many command buffers refuse to run
@@ -174,6 +175,7 @@ class ArithmeticBackend : public backends::Backend {
     std::memcpy(&memory_[handle], from.data(), from.size());
     return {};
   }
+  [[nodiscard]] bool names_memory() const noexcept override { return !addresses; }
   void forget_function(capture::FunctionId) noexcept override {}
   const char* error_name(int) const noexcept override { return "SOME_ERROR"; }
 

@@ -103,8 +103,12 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
   // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
   // other threads change meanwhile.
   Standstill& standstill = *engine_.shared().standstill;
-  if (!standstill.stop(state.held_queues)) {
+  const auto unchecked = [&](const char* why) {
     state.counters.unverified.add();
+    state.unchecked.add(why);
+  };
+  if (!standstill.stop(state.held_queues)) {
+    unchecked("another thread was inside the driver for too long");
     return 0;
   }
   VerifyResult result;
@@ -131,10 +135,10 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
       entry->retire(GraphEntry::Decline::kDiffers, result.text);
       break;
     case Verified::kUnstable:
-      state.counters.unverified.add();
+      unchecked("two eager runs differ from each other");
       entry->retire(GraphEntry::Decline::kDiffers, "two eager runs differ from each other: " + result.text);
       break;
-    case Verified::kImpossible: state.counters.unverified.add(); break;
+    case Verified::kImpossible: unchecked(result.why); break;
   }
   return result.error;
 }

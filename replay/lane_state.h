@@ -278,6 +278,7 @@ struct Lane::State {
 
   NamedCounts unholdable;
   NamedCounts cut_by;
+  NamedCounts unchecked;  ///< verify mode: replays that could not be checked, and why
 
   /// Submissions that no graph will make faster: of stretches that are known and do not pay, of a kind that is never
   /// held, or with none beside them.
@@ -334,6 +335,7 @@ struct ClosedLanes {
                 held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
   std::map<std::string, std::uint64_t> unholdable;
   std::map<std::string, std::uint64_t> cut_by;
+  std::map<std::string, std::uint64_t> unchecked;
   std::vector<SpanSummary> spans;
   std::vector<LaneTimes> times;
   void add(Lane& lane);

@@ -102,6 +102,9 @@ std::string report_text(const ReportData& data) {
   if (data.mode == "verify") {
     fmt::format_to(out, "  verified {} replays: {} differences, {} could not be checked\n",
                    data.verified + data.differences + data.unverified, data.differences, data.unverified);
+    for (const auto& [why, times] : data.unchecked) {
+      fmt::format_to(out, "    {:10}  {}\n", times, why);
+    }
   }
   std::vector<GraphEntry::Summary> graphs = data.graphs;
   std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return weight(a) > weight(b); });
@@ -196,6 +199,7 @@ std::string report_json(const ReportData& data) {
   root["gave_way_ms"] = data.gave_way_ms;
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
+  root["unchecked"] = data.unchecked;
   auto& times = root["times"] = nlohmann::json::array();
   for (const LaneTimes& lane : data.times) {
     times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}, {"filling_ns", lane.filling_ns}});

@@ -27,6 +27,7 @@ struct ReportData {
                 held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
+  std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
   std::vector<GraphEntry::Summary> graphs;
   std::vector<SpanSummary> spans;
   std::vector<LaneTimes> times;  ///< of each lane that knows them

@@ -30,7 +30,7 @@ const capture::QueueInfo* queue_of(const std::vector<capture::QueueInfo>& queues
 }
 
 bool collect(std::span<const OperationView> operations, const std::vector<capture::QueueInfo>& queues,
-             std::vector<Memory>* memories, std::string* why) {
+             std::vector<Memory>* memories, const char** why) {
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const auto* queue = queue_of(queues, operations[i]);
     if (queue == nullptr) {
@@ -42,7 +42,7 @@ bool collect(std::span<const OperationView> operations, const std::vector<captur
       const auto& argument = arguments[index];
       if (argument.kind == ArgumentKind::kPointer || argument.kind == ArgumentKind::kHostPointer ||
           argument.kind == ArgumentKind::kOtherHandle) {
-        *why = fmt::format("operation {} uses memory by pointer, which verify cannot copy", i);
+        *why = "an operation uses memory by pointer, which verify cannot copy";
         return false;
       }
       if (argument.kind != ArgumentKind::kBuffer && argument.kind != ArgumentKind::kImage) {
@@ -149,16 +149,18 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
   Contents eager;
   bool possible = context.backend.names_memory();
   if (!possible) {
-    result.text = "kernels use memory by address here, which verify cannot copy";
+    result.why =
+        "kernels use memory by address, which verify cannot copy (CUDA: capture with --portable, and refrain bench "
+        "compares)";
   } else {
-    possible = collect(operations, queues, &memories, &result.text);
+    possible = collect(operations, queues, &memories, &result.why);
   }
   if (possible && !context.hooks.may_wait()) {
     possible = false;
-    result.text = "the application has user events that it has not set yet";
+    result.why = "the application has user events that it has not set yet";
   }
   if (!possible || !standstill.finish(context.backend) || !read(context.backend, memories, &before)) {
-    result.text = result.text.empty() ? "its buffers could not be read" : result.text;
+    result.why = *result.why == 0 ? "its buffers could not be read" : result.why;
     for (const OperationView& operation : operations) {
       const auto* queue = queue_of(queues, operation);
       const int status = issue_held(context, operation, queue != nullptr ? *queue : capture::QueueInfo{});
@@ -175,7 +177,7 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
   result.error = issue_all(context, operations, queues);
   compared = finish(context.backend, queues) && read(context.backend, memories, &eager) && compared && !failed;
   if (!compared) {
-    result.text = failed ? "the driver refused to run its command buffer" : "its buffers could not be read back";
+    result.why = failed ? "the driver refused to run its command buffer" : "its buffers could not be read back";
     return result;
   }
   result.text = difference(memories, operations, eager, replayed, context.hooks);

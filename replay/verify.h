@@ -20,8 +20,9 @@ enum class Verified : std::uint8_t {
 
 struct VerifyResult {
   Verified outcome = Verified::kImpossible;
-  std::string text;  ///< kDifferent, kUnstable: first differing byte, buffer and operation; kImpossible: why
-  int error = 0;     ///< first error of the eager execution
+  std::string text;      ///< kDifferent, kUnstable: first differing byte, buffer and operation
+  const char* why = "";  ///< kImpossible: for users, with static lifetime
+  int error = 0;         ///< first error of the eager execution
 };
 
 /// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and

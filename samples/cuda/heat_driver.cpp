@@ -58,8 +58,8 @@ class Solver {
   bool solve() {
     std::vector<float> plate = heat::exact_plate(options_.size, 0);
     const std::size_t bytes = plate.size() * sizeof(float);
-    // In the stream: cuMemcpyHtoD() may return when it has read the plate, before all of it has arrived, and this stream
-    // would not wait for that.
+    // In the stream: cuMemcpyHtoD() may return when it has read the plate, before all of it has arrived, and this
+    // stream would not wait for that.
     CHECK_CUDA(cuMemcpyHtoDAsync(now_, plate.data(), bytes, stream_));
     if (options_.graph) make_graphs();
 
