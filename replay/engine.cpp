@@ -36,12 +36,15 @@ thread_local LaneGuard guard;
 void close_late_lane(void* engine) {
   static_cast<Engine*>(engine)->close_lane();
 }
-pthread_key_t late_key() noexcept {
-  static const pthread_key_t key = [] {
-    pthread_key_t made = 0;
-    return pthread_key_create(&made, close_late_lane) == 0 ? made : pthread_key_t{};
-  }();
-  return key;
+void close_when_thread_ends(Engine& engine) noexcept {
+  struct Key {
+    pthread_key_t key = 0;
+    bool made = pthread_key_create(&key, close_late_lane) == 0;
+  };
+  static const Key key;
+  if (key.made) {  // else there are too many in this process, and the lane stays open
+    static_cast<void>(pthread_setspecific(key.key, &engine));
+  }
 }
 
 const char* mode_name(env::Mode mode) {
@@ -106,7 +109,9 @@ Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerH
     : settings_(settings),
       started_ns_(now_ns()),
       shared_(std::make_unique<Shared>(settings_, backend, hooks, recorder,
-                                       [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); })) {}
+                                       [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); })) {
+  shared_->idle_lanes.reserve(kMostIdleLanes);  // a thread that ends has nobody to tell of a lack of memory
+}
 
 Engine::~Engine() {
   shut_down();
@@ -139,7 +144,7 @@ Lane& Engine::open_lane() noexcept {
   if (!guard_gone) {
     guard.engine = this;
   } else {
-    static_cast<void>(pthread_setspecific(late_key(), this));
+    close_when_thread_ends(*this);
   }
   return *lane;
 }
