@@ -100,8 +100,8 @@ std::string report_text(const ReportData& data) {
   }
   text += '\n';
   if (data.mode == "verify") {
-    fmt::format_to(out, "  verified {} replays: {} differences, {} could not be checked\n",
-                   data.verified + data.differences + data.unverified, data.differences, data.unverified);
+    fmt::format_to(out, "  verify checked {} replays, {} differences; {} could not be checked\n",
+                   data.verified + data.differences, data.differences, data.unverified);
     for (const auto& [why, times] : data.unchecked) {
       fmt::format_to(out, "    {:10}  {}\n", times, why);
     }

@@ -42,10 +42,10 @@ class Loop:
 
 
 class Training(Loop):
-    """`loss` is called without arguments; what comes between the gradients and the optimizer is `between`."""
+    """`loss` is called without arguments."""
 
-    def __init__(self, model, optimizer, loss, between=lambda: None):
-        self.model, self.optimizer, self.loss, self.between = model, optimizer, loss, between
+    def __init__(self, model, optimizer, loss):
+        self.optimizer, self.loss = optimizer, loss
         self.last = None
         super().__init__(self.train, lambda: [self.last, *model.parameters()])
 
@@ -53,7 +53,6 @@ class Training(Loop):
         self.optimizer.zero_grad(set_to_none=True)
         self.last = self.loss()
         self.last.backward()
-        self.between()
         self.optimizer.step()
 
 
