@@ -43,8 +43,9 @@ struct Capabilities {
   bool out_of_order = false;      ///< may be recorded for out-of-order queues
   bool update_arguments = false;  ///< arguments of kernels can be changed after finalize
   bool simultaneous_use = false;  ///< may be enqueued again while it still runs
-  /// Queues with the same number share command buffers: work of several queues can be one. 0: none does.
-  std::uint32_t share_group = 0;
+  /// What operations of different queues wait for is kept without events of Refrain's: the driver orders them, or the
+  /// application's own events, which are issued or recorded like everything else. Parts of a graph then need no waits.
+  bool keeps_order = false;
   std::uint32_t version = 0;  ///< as the extension gives it (major<<22 | minor<<12 | patch)
 };
 
@@ -67,9 +68,6 @@ class CommandBuffer {
   virtual Status update(std::span<const NodeUpdate> updates) noexcept = 0;
   /// True while a submission may still be running. Never waits.
   [[nodiscard]] virtual bool busy() const noexcept = 0;
-  /// False if enqueuing it now would make work of one queue wait for unfinished work of another that it does
-  /// not depend on (only for command buffers over several queues). Never waits.
-  [[nodiscard]] virtual bool ready() noexcept { return true; }
 };
 
 /// In which pieces a repeating stretch is best submitted, where the settings leave it open.
@@ -99,7 +97,8 @@ class Backend {
 
   /// Issues one operation now with the arguments in the record, as the application's call would
   /// have, waiting for `waits` (the record's own waits are not looked at). Kernels are launched
-  /// through a private kernel object, so the application's own arguments stay as they are.
+  /// through a private kernel object, so the application's own arguments stay as they are. `done` may stay kNoEvent
+  /// where the operation records an event of the application's own.
   virtual Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept = 0;
 
   /// Makes sure that everything issued to the queue so far will run without further calls.

@@ -163,7 +163,7 @@ struct OperationHeader {
   ObjectId queue = 0;
   Handle queue_handle = 0;
   FunctionId function = 0;     ///< kKernel only
-  Handle function_handle = 0;  ///< kKernel only: the application's kernel object
+  Handle function_handle = 0;  ///< kKernel: the application's kernel object; kEventRecord and kEventWait: its event
   std::uint64_t promise = 0;   ///< the layer's: event promised to the application for held work
   std::uint16_t word_count = 0;
   std::uint16_t argument_count = 0;

@@ -76,12 +76,6 @@ class Chains {
     position_[node] = ++length_[chain_[node]];
   }
 
-  /// One more member, alone on its chain and no node of the graph. Returns its chain (position 1).
-  std::uint32_t add_outsider() {
-    length_.push_back(1);
-    return static_cast<std::uint32_t>(length_.size() - 1);
-  }
-
   [[nodiscard]] std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(length_.size()); }
   [[nodiscard]] std::uint32_t chain_of(std::uint32_t node) const noexcept { return chain_[node]; }
   /// From 1; 0 for nodes that are no members.

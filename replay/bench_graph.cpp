@@ -241,9 +241,7 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
   header->queue_handle = queue_of_id_[header->queue].handle;
   header->promise = 0;
   header->sequence = node + 1;
-  if (from.kind() == OperationKind::kKernel) {
-    header->function_handle = functions_[header->function];
-  }
+  header->function_handle = from.kind() == OperationKind::kKernel ? functions_[header->function] : 0;
   if (addresses_.any() && !relocate(addresses_, from, to->data(), why)) {
     *why = describe(node, from) + ": " + *why;
     return false;

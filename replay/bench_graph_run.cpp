@@ -113,11 +113,7 @@ std::optional<BenchPlan> BenchGraph::plan(std::uint32_t chunk, PartitionMode mod
     const capture::QueueInfo& queue = graph_.queue_of(node);
     const backends::Recordable answer = backend_.can_record(graph_.operation(node), queue);
     if (answer.ok) {
-      // Queues that share command buffers are one group; its number is that of the first of them.
-      const std::uint32_t shared = backend_.capabilities(queue).share_group;
-      const auto place = std::ranges::find_if(queues_, [&](const capture::QueueInfo& other) {
-        return other.id == queue.id || (shared != 0 && backend_.capabilities(other).share_group == shared);
-      });
+      const auto place = std::ranges::find(queues_, queue.id, &capture::QueueInfo::id);
       groups[node] = 1 + static_cast<PartGroup>(place - queues_.begin());
       any = true;
     } else {

@@ -62,6 +62,7 @@ template <class Totals, class Counters>
 void add_counters(Totals& totals, const Counters& counters) {
   totals.submissions += counters.submissions.get();
   totals.replayed += counters.replayed.get();
+  totals.between += counters.between.get();
   totals.expected += counters.expected.get();
   totals.launches += counters.launches.get();
   totals.followed += counters.followed.get();
@@ -294,6 +295,7 @@ ReportData Engine::report_data() const {
   data.lanes = closed.lanes + shared_->lanes.size();
   data.submissions = closed.submissions;
   data.replayed = closed.replayed;
+  data.between = closed.between;
   data.expected = closed.expected;
   data.launches = closed.launches;
   data.followed = closed.followed;

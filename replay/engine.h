@@ -22,11 +22,9 @@ struct ReportData;
 class LayerHooks {
  public:
   virtual ~LayerHooks() = default;
-  /// The held operation that promised an event was submitted. `event` (one reference, now owned by
-  /// the callee) stands for its completion; if `status` is not 0 the submission failed and `event` is 0.
+  /// The held operation that promised an event was submitted. `event` (one reference, now owned by the callee) stands
+  /// for its completion, or is 0 where the application's own event does; if `status` is not 0 the submission failed.
   virtual void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept = 0;
-  /// True if fulfil() may be called for the newest operation of a command buffer first, and has less to do then.
-  [[nodiscard]] virtual bool newest_first() const noexcept { return false; }
   /// Retains every object named in the record (kernel, buffers, images, samplers, queue) so that it
   /// may be used later by another thread. Returns false, retaining nothing, if one is already gone.
   virtual bool retain_objects(const capture::OperationView& operation) noexcept = 0;

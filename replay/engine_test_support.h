@@ -56,7 +56,7 @@ class ArithmeticBackend : public backends::Backend {
     return memory_;
   }
   std::atomic<int> updates{0};  ///< of command buffers, so far
-  std::function<bool()> ready;  ///< what a command buffer answers when it is asked; none: yes
+  std::function<bool()> busy;   ///< what a command buffer answers when it is asked; none: no
   std::atomic<int> live_buffers{0};
   std::atomic<int> live_events{0};
 
@@ -115,8 +115,7 @@ class ArithmeticBackend : public backends::Backend {
       }
       return {};
     }
-    [[nodiscard]] bool busy() const noexcept override { return false; }
-    [[nodiscard]] bool ready() noexcept override { return !backend_.ready || backend_.ready(); }
+    [[nodiscard]] bool busy() const noexcept override { return backend_.busy && backend_.busy(); }
 
    private:
     ArithmeticBackend& backend_;
@@ -202,7 +201,6 @@ class TestHooks : public LayerHooks {
       backend_.release_event(event);
     }
   }
-  bool newest_first() const noexcept override { return wants_newest_first; }
   bool retain_objects(const OperationView&) noexcept override {
     ++retained;
     return true;
@@ -214,7 +212,6 @@ class TestHooks : public LayerHooks {
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;  ///< promise → status
   std::vector<std::uint64_t> order;   ///< promises as they were kept
-  bool wants_newest_first = false;
   std::atomic<int> retained{0};
 
  private:

@@ -103,6 +103,7 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   const std::uint64_t first = own.operation(0).header().sequence;
   std::vector<PartGroup> groups(own.size(), 0);
   std::vector<std::uint8_t> outside(own.size(), 0);
+  bool keeps_order = true;
   const char* cannot = "none of its operations can be recorded";
   for (std::size_t i = 0; i < own.size(); ++i) {
     const OperationView operation = own.operation(i);
@@ -112,14 +113,10 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
       *why = "it uses a queue that is gone";
       return nullptr;
     }
+    keeps_order = keeps_order && backend.capabilities(*queue).keeps_order;
     const backends::Recordable answer = backend.can_record(operation, *queue);
     if (answer.ok) {
-      // Queues that share command buffers are one group; its number is that of the first of them.
-      const std::uint32_t shared = backend.capabilities(*queue).share_group;
-      const auto* leader = shared == 0 ? queue : std::find_if(&own.queues.front(), queue, [&](const auto& other) {
-        return backend.capabilities(other).share_group == shared;
-      });
-      groups[i] = static_cast<PartGroup>(leader - own.queues.data()) + 1;
+      groups[i] = static_cast<PartGroup>(queue - own.queues.data()) + 1;
     } else {
       cannot = answer.why;
     }
@@ -132,20 +129,24 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   result->graph_ = builder.finish();
   const PartitionMode mode = settings.partition == env::PartitionChoice::kFewestParts ? PartitionMode::kFewestParts
                                                                                       : PartitionMode::kNoFalseWait;
-  const Partitioning partitioning = partition(result->graph_, groups, outside, mode);
+  const BetweenGroups between = keeps_order ? BetweenGroups::kNodesWait : BetweenGroups::kPartsWait;
+  const Partitioning partitioning = partition(result->graph_, groups, outside, mode, between);
 
+  const std::size_t shortest = settings.min_graph;
   result->can_update_ = settings.updates == env::UpdateChoice::kAuto;
   for (const replay::Part& planned : partitioning.parts) {
     Part part;
     part.nodes = ordered(result->graph_, planned.nodes, settings.order);
     part.queue = *find_queue(own.queues, own.operation(planned.nodes.front()).header().queue);
-    bool has_work = false;
+    std::size_t with_work = 0;
     for (const NodeIndex node : part.nodes) {
       const bool flush = own.operation(node).kind() == OperationKind::kFlush;
       part.flushes = part.flushes || flush;
-      has_work = has_work || !flush;
+      with_work += flush ? 0 : 1;
     }
-    if (planned.native && has_work) {
+    if (planned.native && with_work < shortest) {
+      cannot = "none of its parts is long enough for a graph";
+    } else if (planned.native) {
       const auto capabilities = backend.capabilities(part.queue);
       part.simultaneous = capabilities.simultaneous_use;
       result->can_update_ = result->can_update_ && capabilities.update_arguments;
@@ -161,11 +162,12 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
     // Neighbouring parts of one in-order queue are in order already.
     for (const std::uint32_t before : planned.waits) {
       Part& other = result->parts_[before];
-      if (other.queue.id != part.queue.id || !part.queue.in_order) {
+      if (!keeps_order && (other.queue.id != part.queue.id || !part.queue.in_order)) {
         part.waits.push_back(before);
         other.signals = true;
       }
     }
+    result->plain_ = result->plain_ && part.buffer != nullptr && part.waits.empty() && !part.flushes;
     result->parts_.push_back(std::move(part));
   }
   if (result->native_nodes_ == 0) {
@@ -272,7 +274,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
 
 [[gnu::hot]] bool Executable::available() const noexcept {
   return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return part.buffer == nullptr || ((part.simultaneous || !part.buffer->busy()) && part.buffer->ready());
+    return part.buffer == nullptr || part.simultaneous || !part.buffer->busy();
   });
 }
 
@@ -304,10 +306,10 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
       backends::Event event = backends::kNoEvent;
       status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);
       if (status.ok()) {
-        const std::size_t count = promised ? part.nodes.size() : 0;
-        const bool newest_first = context.hooks.newest_first();
-        for (std::size_t i = 0; i < count; ++i) {
-          keep_promise(context, operations[part.nodes[newest_first ? count - 1 - i : i]], event, 0);
+        if (promised) {
+          for (const NodeIndex node : part.nodes) {
+            keep_promise(context, operations[node], event, 0);
+          }
         }
         if (event != backends::kNoEvent) {
           done[index].push_back(event);
@@ -355,23 +357,24 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
 }
 
 [[gnu::hot]] int Executable::launch_plain(const SubmitContext& context, bool* failed) {
-  const Part& first = parts_.front();
-  const bool is_one_call = parts_.size() == 1 && first.buffer != nullptr && !first.flushes;
-  *failed = is_one_call && !first.buffer->enqueue({}, nullptr).ok();
-  if (is_one_call && !*failed) [[likely]] {
-    return 0;
-  }
-  std::vector<OperationView> operations;
-  for (std::size_t i = 0; i < size(); ++i) {
-    operations.push_back(operation(i));
-  }
-  if (!is_one_call) {
+  *failed = false;
+  if (!plain_) {
+    std::vector<OperationView> operations;
+    for (std::size_t i = 0; i < size(); ++i) {
+      operations.push_back(operation(i));
+    }
     return launch(context, operations, failed);
   }
   int first_error = 0;
-  for (const OperationView& each : operations) {
-    const int error = context.backend.issue(each, {}, nullptr).code;
-    first_error = first_error != 0 ? first_error : error;
+  for (const Part& part : parts_) {
+    if (part.buffer->enqueue({}, nullptr).ok()) [[likely]] {
+      continue;
+    }
+    *failed = true;
+    for (const NodeIndex node : part.nodes) {
+      const int error = context.backend.issue(operation(node), {}, nullptr).code;
+      first_error = first_error != 0 ? first_error : error;
+    }
   }
   return first_error;
 }

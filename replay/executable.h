@@ -96,6 +96,7 @@ class Executable {
   std::shared_ptr<Occurrence> recorded_;  ///< never null once it is built
   bool lent_ = false;
   std::vector<Part> parts_;
+  bool plain_ = true;  ///< all parts are recorded, and none waits for another or flushes
   std::vector<capture::ObjectId> objects_;
   std::vector<std::vector<backends::NodeUpdate>> updates_;  ///< per part; keeps its memory
   std::vector<std::vector<backends::Event>> done_;          ///< of launch(), per part; keeps its memory

@@ -220,10 +220,10 @@ void GraphEntry::build_cancelled() {
   building_ = building_ == 0 ? 0 : building_ - 1;
 }
 
-GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
-                                            std::uint64_t hold_ns, bool proven) {
+GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
+                               std::uint64_t hold_ns, bool proven) {
   const std::lock_guard guard(mutex_);
-  LaunchResult result;
+  GraphLaunch result;
   std::size_t fitting = GraphVariants::kNone;
   std::uint64_t update_ns = 0;
   bool deserves_own = false;
@@ -281,13 +281,11 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
   return result;
 }
 
-[[gnu::hot]] GraphEntry::LaunchResult GraphEntry::launch_expected(const SubmitContext& context,
-                                                                  const Occurrence& expected,
-                                                                  std::span<const OperationView> operations,
-                                                                  std::uint64_t hold_ns, bool proven,
-                                                                  std::uint64_t since_ns) {
+[[gnu::hot]] GraphLaunch GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
+                                                     std::span<const OperationView> operations, std::uint64_t hold_ns,
+                                                     bool proven, std::uint64_t since_ns) {
   const std::lock_guard guard(mutex_);
-  LaunchResult result;
+  GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
   if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available()) {
     variants_.hit(fitting);
@@ -302,14 +300,14 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
 /// With the lock held, once an instance has the right arguments and can be launched. `operations`: see
 /// launch_expected().
 [[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
-                                     const Chosen& chosen, LaunchResult* result) {
+                                     const Chosen& chosen, GraphLaunch* result) {
   Executable& executable = variants_[chosen.index];
   const std::uint64_t start = chosen.stands_for != 0 ? now_ns() : chosen.since_ns;
   variants_.launched(chosen.index, start);
   bool failed = false;
   result->error =
       operations.empty() ? executable.launch_plain(context, &failed) : executable.launch(context, operations, &failed);
-  result->launch = Launch::kDone;
+  result->launch = Launched::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;
   if (failed) {
     variants_.clear();
@@ -322,6 +320,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
     ++building_;
     result->wants_build = true;
   }
+  result->native = executable.native_nodes();
   ++totals_.launched;
   ++launches_since_check_;
   if (chosen.stands_for != 0) {
@@ -330,7 +329,7 @@ GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::s
 }
 
 /// A launch cost so much, holding the operations and changing the instance included.
-void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, LaunchResult* result) {
+void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) {
   const std::uint64_t eager = gate_.eager_ns();
   gate_.add_replay(cost);
   if (gate_.verdict() != CostGate::Verdict::kPays && cost > eager) {

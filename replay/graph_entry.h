@@ -24,6 +24,22 @@
 
 namespace refrain::replay {
 
+enum class Launched : std::uint8_t {
+  kDone,   ///< submitted as a graph
+  kIssue,  ///< not submitted: no fitting graph now; issue the operations
+};
+struct GraphLaunch {
+  Launched launch = Launched::kIssue;
+  int error = 0;           ///< of operations issued eagerly after a failed part
+  std::size_t native = 0;  ///< operations that went to the device inside command buffers
+  /// What the launch, and those for which it stands, cost more than eager execution would have, while on trial.
+  std::uint64_t excess_ns = 0;
+  std::uint64_t saved_ns = 0;  ///< what they cost less
+  /// An instance had to be changed for arguments that have come back: one of their own is to be built (see
+  /// GraphEntry::built()).
+  bool wants_build = false;
+};
+
 class GraphEntry {
  public:
   enum class State : std::uint8_t { kTracking, kReady, kPassing };
@@ -63,29 +79,16 @@ class GraphEntry {
   /// The build that launch() wished for is not made.
   void build_cancelled();
 
-  enum class Launch : std::uint8_t {
-    kDone,   ///< submitted as a graph
-    kIssue,  ///< not submitted: no fitting graph now; issue the operations
-  };
-  struct LaunchResult {
-    Launch launch = Launch::kIssue;
-    int error = 0;  ///< of operations issued eagerly after a failed part
-    /// What the launch, and those for which it stands, cost more than eager execution would have, while on trial.
-    std::uint64_t excess_ns = 0;
-    std::uint64_t saved_ns = 0;  ///< what they cost less
-    /// An instance had to be changed for arguments that have come back: one of their own is to be built (see built()).
-    bool wants_build = false;
-  };
   /// `hold_ns`: what holding the operations cost. `proven`: whole spans, waits included, are known to be faster with
   /// graphs, whatever the launch of one costs.
-  LaunchResult launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
-                      std::uint64_t hold_ns, bool proven);
+  GraphLaunch launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
+                     std::uint64_t hold_ns, bool proven);
   /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue. `operations`
   /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
   /// measured, is timed now and then only.
-  LaunchResult launch_expected(const SubmitContext& context, const Occurrence& expected,
-                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
-                               std::uint64_t since_ns);
+  GraphLaunch launch_expected(const SubmitContext& context, const Occurrence& expected,
+                              std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
+                              std::uint64_t since_ns);
   /// The operations with the arguments that the next launch probably has; null if nobody knows.
   [[nodiscard]] std::shared_ptr<const Occurrence> expected() noexcept {
     const std::lock_guard guard(mutex_);
@@ -145,8 +148,8 @@ class GraphEntry {
     std::uint64_t since_ns = 0;    ///< see launch_expected()
   };
   void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
-              LaunchResult* result);
-  void took(std::uint64_t cost, const Chosen& chosen, LaunchResult* result);
+              GraphLaunch* result);
+  void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result);
   void change_state(State state);
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);

@@ -34,7 +34,7 @@ class Graphs {
     REQUIRE(result->state() == GraphEntry::State::kReady);
     return result;
   }
-  GraphEntry::Launch launch(capture::FunctionId first) {
+  Launched launch(capture::FunctionId first) {
     const Occurrence work = occurrence(first);
     WindowEvents window;
     return entry(first)->launch({backend_, hooks_, window}, views(work), 0, false).launch;
@@ -90,17 +90,17 @@ TEST_CASE("the graphs not used for longest make room, however often they were us
   for (std::size_t i = 2; i <= room; ++i) {
     graphs.build(1000 * i);
     for (int n = 0; n < 10; ++n) {
-      REQUIRE(graphs.launch(1000 * i) == GraphEntry::Launch::kDone);
+      REQUIRE(graphs.launch(1000 * i) == Launched::kDone);
     }
   }
   // All are there; the first was launched less often than any other, but last.
-  REQUIRE(graphs.launch(1000) == GraphEntry::Launch::kDone);
+  REQUIRE(graphs.launch(1000) == Launched::kDone);
   graphs.build(1000 * (room + 1));
   CHECK(graphs.entry(1000)->memory() == size);
   CHECK(graphs.entry(2000)->memory() == 0);
   CHECK(graphs.entry(3000)->memory() == size);
   CHECK(graphs.entry(1000 * (room + 1))->memory() == size);
-  CHECK(graphs.launch(2000) == GraphEntry::Launch::kIssue);
+  CHECK(graphs.launch(2000) == Launched::kIssue);
 }
 
 TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {

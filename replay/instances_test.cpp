@@ -41,10 +41,11 @@ TEST_CASE("a graph that cannot run right after it was changed still gets its oth
   const auto six = [](int i, int k) { return of_set(i % 6, k); };
   int asked = 0;
   // Before it is changed: yes. Before it is launched: no.
-  rig.backend.ready = [&asked] { return ++asked % 2 == 1; };
+  rig.backend.simultaneous = false;
+  rig.backend.busy = [&asked] { return ++asked % 2 == 0; };
   loop(rig, program, 60, 12, six);
   CHECK(rig.backend.updates > 12);
-  rig.backend.ready = nullptr;
+  rig.backend.busy = nullptr;
   loop(rig, program, 200, 12, six);
   const int before = rig.backend.updates;
   loop(rig, program, 60, 12, six);

@@ -44,6 +44,7 @@ namespace refrain::replay {
 
 class Engine;
 class GraphEntry;
+struct GraphLaunch;
 struct Occurrence;
 struct ProgramPace;
 class Lane;
@@ -254,7 +255,8 @@ class alignas(64) Lane {
   const std::shared_ptr<GraphEntry>& entry_of(std::uint32_t chunk);
   int apply(const Action& action);
   int launch(const SubmitContext& context, const Action& action, bool* launched);
-  void count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns, std::uint64_t saved_ns);
+  void count_replayed(std::size_t operations, std::size_t native);
+  void count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch);
   int launch_verified(const SubmitContext& context, const std::shared_ptr<GraphEntry>& entry, bool* launched);
   const capture::QueueInfo& queue_info(const capture::OperationView& operation) const noexcept;
   void popped(std::uint32_t count);

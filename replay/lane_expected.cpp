@@ -420,7 +420,7 @@ bool Lane::is_apart() const noexcept {
       return false;
     }
     std::shared_ptr<GraphEntry> entry = state.entries[expectation.chunk];
-    GraphEntry::LaunchResult result;
+    GraphLaunch result;
     {
       const Inside guard;
       const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
@@ -428,7 +428,7 @@ bool Lane::is_apart() const noexcept {
       result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
                                       state.spans.proven(), state.last_time_ns);
     }
-    launched = result.launch == GraphEntry::Launch::kDone;
+    launched = result.launch == Launched::kDone;
     if (!launched) {
       return false;
     }
@@ -443,7 +443,7 @@ bool Lane::is_apart() const noexcept {
     state.counters.expected.add(noted);
     popped(static_cast<std::uint32_t>(older));
     publish();
-    count_launch(entry, result.excess_ns, result.saved_ns);
+    count_launch(entry, result);
     expectation.launched.push_back({std::move(entry), older});
     expectation.behind += noted;
     if (filling_ns != 0) {

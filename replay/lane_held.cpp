@@ -69,28 +69,33 @@ void Lane::issue_all_held() {
   }
   give_way();
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
-  *launched = result.launch == GraphEntry::Launch::kDone;
+  *launched = result.launch == Launched::kDone;
   if (result.wants_build) {
     request_variant(entry);
   }
   if (*launched) {
-    count_launch(entry, result.excess_ns, result.saved_ns);
+    count_launch(entry, result);
   }
   return result.error;
 }
 
-[[gnu::hot]] void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, std::uint64_t excess_ns,
-                                     std::uint64_t saved_ns) {
+[[gnu::hot]] void Lane::count_replayed(std::size_t operations, std::size_t native) {
+  LaneCounters& counters = state_->counters;
+  counters.replayed.add(native);
+  counters.between.add(operations - native);
+  counters.launches.add();
+}
+
+[[gnu::hot]] void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) {
   State& state = *state_;
-  state.counters.replayed.add(entry->size());
-  state.counters.launches.add();
-  engine_.shared().replayed.fetch_add(entry->size(), std::memory_order_relaxed);
+  count_replayed(entry->size(), launch.native);
+  engine_.shared().replayed.fetch_add(launch.native, std::memory_order_relaxed);
   state.spans.launched(entry);
-  if (excess_ns != 0) {
-    engine_.shared().store.spend(excess_ns);
+  if (launch.excess_ns != 0) {
+    engine_.shared().store.spend(launch.excess_ns);
   }
-  if (saved_ns != 0 && !state.spans.on_trial()) {  // what is cheap to submit may be late to finish
-    engine_.shared().store.earn(saved_ns);
+  if (launch.saved_ns != 0 && !state.spans.on_trial()) {  // what is cheap to submit may be late to finish
+    engine_.shared().store.earn(launch.saved_ns);
   }
 }
 
@@ -112,8 +117,10 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
     return 0;
   }
   VerifyResult result;
+  std::size_t native = 0;
   const bool fits = entry->with_executable(state.views, [&](Executable& executable) {
     result = verify(context, executable, state.views, queues, standstill);
+    native = executable.native_nodes();
   });
   standstill.resume();
   if (!fits) {
@@ -124,8 +131,7 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
   switch (result.outcome) {
     case Verified::kEqual:
       state.counters.verified.add();
-      state.counters.replayed.add(state.views.size());
-      state.counters.launches.add();
+      count_replayed(state.views.size(), native);
       break;
     case Verified::kDifferent:
       state.counters.differences.add();

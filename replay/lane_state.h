@@ -111,6 +111,7 @@ class CallTimes {
 struct LaneCounters {
   Counter submissions;  ///< every submission seen
   Counter replayed;     ///< of these, submitted as part of a native command buffer
+  Counter between;      ///< issued between the parts of a graph
   Counter expected;     ///< held without being looked at, see Lane::expected()
   Counter launches;
   Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
@@ -331,8 +332,9 @@ class Lane::HeldLock {
 
 /// Totals of lanes that are gone.
 struct ClosedLanes {
-  std::uint64_t lanes = 0, submissions = 0, replayed = 0, expected = 0, launches = 0, followed = 0, tracked = 0,
-                held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0, differences = 0;
+  std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, expected = 0, launches = 0, followed = 0,
+                tracked = 0, held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0,
+                differences = 0;
   std::map<std::string, std::uint64_t> unholdable;
   std::map<std::string, std::uint64_t> cut_by;
   std::map<std::string, std::uint64_t> unchecked;

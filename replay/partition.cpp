@@ -17,16 +17,23 @@ using capture::Graph;
 using capture::NodeIndex;
 
 // Three steps, each of which keeps the order of parts free of cycles:
-//  1. Classes: nodes that may share a part as far as waits are concerned. Along an edge the set of host
-//     ancestors can only grow and that of host descendants only shrink, so paths never return to a class.
+//  1. Classes: nodes that may share a part as far as waits are concerned. What counts are host nodes, waits from
+//  outside,
+//     and crossings: edges from one group to another. Nodes of one class come after the same of them, and before the
+//     same. So all of a part comes after whatever it waits for, and before whatever waits for it. Along an edge the
+//     first set can only grow and the second one only shrink, so paths never return to a class.
 //  2. Turns: within a class, nodes are taken in turns, a turn being everything of one group that is ready,
 //     or one host node. Turns follow one another, so they cannot form a cycle either.
 //  3. Parts: the turns, numbered in the order of submission where dependencies leave a choice.
 class Partitioner {
  public:
   Partitioner(const Graph& graph, std::span<const PartGroup> groups, std::span<const std::uint8_t> waits_outside,
-              PartitionMode mode)
-      : graph_(graph), groups_(groups), outside_(waits_outside), mode_(mode) {}
+              PartitionMode mode, BetweenGroups between)
+      : graph_(graph),
+        groups_(groups),
+        outside_(waits_outside),
+        exact_(mode == PartitionMode::kNoFalseWait),
+        edges_divide_(exact_ && between == BetweenGroups::kPartsWait) {}
 
   Partitioning run() {
     const std::size_t nodes = graph_.size();
@@ -45,19 +52,21 @@ class Partitioner {
   [[nodiscard]] bool waits_outside(NodeIndex node) const {
     return !outside_.empty() && outside_[node] != 0 && !is_host(node);
   }
+  [[nodiscard]] bool is_crossing(NodeIndex from, NodeIndex to) const {
+    return edges_divide_ && groups_[from] != groups_[to] && !is_host(from) && !is_host(to);
+  }
+  [[nodiscard]] bool counts(NodeIndex node) const {
+    return (exact_ && is_host(node)) || waits_outside(node) ||
+           std::ranges::any_of(graph_.predecessors(node), [&](NodeIndex from) { return is_crossing(from, node); }) ||
+           std::ranges::any_of(graph_.successors(node), [&](NodeIndex to) { return is_crossing(node, to); });
+  }
 
   // Gives each node its class. False if that would take too long.
   bool classify() {
     const auto nodes = static_cast<NodeIndex>(graph_.size());
-    // Real host nodes separate classes only where false waits count; waits from outside always do.
-    const bool hosts_count = mode_ == PartitionMode::kNoFalseWait;
     Chains chains(nodes);
-    std::vector<std::uint32_t> outsider(outside_.empty() ? 0 : nodes);
     for (NodeIndex node = 0; node < nodes; ++node) {
-      chains.visit(node, graph_.predecessors(node), hosts_count && is_host(node));
-      if (waits_outside(node)) {
-        outsider[node] = chains.add_outsider();
-      }
+      chains.visit(node, graph_.predecessors(node), counts(node));
     }
     class_of_.assign(nodes, 0);
     if (chains.count() == 0) {
@@ -69,29 +78,36 @@ class Partitioner {
     std::vector<AncestorSets::Id> before(nodes), after(nodes);
     for (NodeIndex node = 0; node < nodes; ++node) {
       AncestorSets::Id set = AncestorSets::kEmpty;
+      const auto come_after = [&](NodeIndex member) {
+        set = sets.add(set, chains.chain_of(member), chains.position_of(member));
+      };
       for (const NodeIndex pred : graph_.predecessors(node)) {
         set = sets.join(set, before[pred]);
+        if (is_crossing(pred, node)) {
+          come_after(pred);
+        }
       }
-      if (waits_outside(node)) {
-        set = sets.add(set, outsider[node], 1);
-      }
-      if (chains.position_of(node) != 0) {
-        set = sets.add(set, chains.chain_of(node), chains.position_of(node));
+      if (waits_outside(node) || (exact_ && is_host(node))) {
+        come_after(node);
       }
       before[node] = set;
     }
-    if (hosts_count) {  // the same for descendants, with positions counted from the chains' ends
-      for (NodeIndex node = nodes; node-- > 0;) {
-        AncestorSets::Id set = AncestorSets::kEmpty;
-        for (const NodeIndex succ : graph_.successors(node)) {
-          set = sets.join(set, after[succ]);
+    for (NodeIndex node = nodes; node-- > 0;) {  // positions counted from the chains' ends
+      AncestorSets::Id set = AncestorSets::kEmpty;
+      const auto come_before = [&](NodeIndex member) {
+        const std::uint32_t chain = chains.chain_of(member);
+        set = sets.add(set, chain, chains.length_of(chain) + 1 - chains.position_of(member));
+      };
+      for (const NodeIndex succ : graph_.successors(node)) {
+        set = sets.join(set, after[succ]);
+        if (is_crossing(node, succ)) {
+          come_before(succ);
         }
-        if (const std::uint32_t position = chains.position_of(node); position != 0) {
-          const std::uint32_t chain = chains.chain_of(node);
-          set = sets.add(set, chain, chains.length_of(chain) + 1 - position);
-        }
-        after[node] = set;
       }
+      if (exact_ && is_host(node)) {
+        come_before(node);
+      }
+      after[node] = set;
     }
     if (sets.exhausted()) {
       return false;
@@ -351,7 +367,8 @@ class Partitioner {
   const Graph& graph_;
   std::span<const PartGroup> groups_;
   std::span<const std::uint8_t> outside_;
-  PartitionMode mode_;
+  bool exact_;
+  bool edges_divide_;
   std::vector<std::uint32_t> class_of_;
   std::uint32_t classes_ = 0;
   std::vector<std::uint32_t> turn_of_;  // per node, over all classes
@@ -365,8 +382,8 @@ class Partitioner {
 }  // namespace
 
 Partitioning partition(const Graph& graph, std::span<const PartGroup> groups,
-                       std::span<const std::uint8_t> waits_outside, PartitionMode mode) {
-  return Partitioner(graph, groups, waits_outside, mode).run();
+                       std::span<const std::uint8_t> waits_outside, PartitionMode mode, BetweenGroups between) {
+  return Partitioner(graph, groups, waits_outside, mode, between).run();
 }
 
 }  // namespace refrain::replay

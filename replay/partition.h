@@ -11,8 +11,8 @@ namespace refrain::replay {
 
 /// What merging is for. "Host" stands for every node that is no part of a command buffer (group 0).
 enum class PartitionMode : std::uint8_t {
-  /// Fewest parts without false waits: no recorded node waits for a host node it does not depend on,
-  /// and no host node waits for a recorded node it does not depend on.
+  /// Fewest parts without false waits: no node waits for a host node, or for a node of another group, that it does not
+  /// depend on.
   kNoFalseWait = 0,
   /// Fewest parts whose order has no cycle. Waits for events from outside stay exact even here: who
   /// waits falsely for an event that the application sets later may wait forever.
@@ -36,6 +36,13 @@ struct Partitioning {
   std::vector<std::uint32_t> tails;    ///< parts that nothing waits for: the graph is complete when these are
 };
 
+/// How parts of different groups come to wait for each other.
+enum class BetweenGroups : std::uint8_t {
+  kPartsWait,  ///< a part waits until another one is done
+  /// What is recorded, and the driver, keep that order node by node: such an edge divides nothing.
+  kNodesWait,
+};
+
 /// Near linear in nodes and edges. `groups` has one entry per node of `graph`. `waits_outside` (empty,
 /// or one entry per node; nonzero: true) marks nodes that wait for an event from outside the graph:
 /// they are treated as if a host node of their own came before them, so that no other branch waits too.
@@ -43,6 +50,7 @@ struct Partitioning {
 /// orders in which the groups can take turns. Graphs whose dependencies are so tangled that they would
 /// take seconds (none was ever seen) are split into single nodes.
 Partitioning partition(const capture::Graph& graph, std::span<const PartGroup> groups,
-                       std::span<const std::uint8_t> waits_outside, PartitionMode mode);
+                       std::span<const std::uint8_t> waits_outside, PartitionMode mode,
+                       BetweenGroups between = BetweenGroups::kPartsWait);
 
 }  // namespace refrain::replay

@@ -83,7 +83,7 @@ std::string defect(const Groups& groups, const Edges& edges, const std::vector<s
       if (a != b && part_of[a] == part_of[b] && (groups[a] != groups[b] || groups[a] == 0)) {
         return "groups mixed";
       }
-      if (mode == kExact && (groups[a] == 0) != (groups[b] == 0) && part_reaches(a, b) != node_reaches(a, b)) {
+      if (mode == kExact && groups[a] != groups[b] && part_reaches(a, b) != node_reaches(a, b)) {
         return "false wait";
       }
       // An outside wait of a delays the whole part of a and all that follows it.

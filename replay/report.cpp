@@ -137,12 +137,17 @@ std::string report_text(const ReportData& data) {
     }
     return sum;
   }();
-  const std::uint64_t accounted = data.replayed + data.followed + data.tracked + data.asleep + unholdable;
+  const std::uint64_t accounted =
+      data.replayed + data.between + data.followed + data.tracked + data.asleep + unholdable;
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
                  share(data.followed, data.submissions));
   fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.tracked,
                  share(data.tracked, data.submissions));
+  if (data.between != 0) {
+    fmt::format_to(out, "    {:10} {:5.1f} %  between the parts of graphs: events, and what is too short for a part\n",
+                   data.between, share(data.between, data.submissions));
+  }
   if (data.asleep != 0) {
     fmt::format_to(out, "    {:10} {:5.1f} %  not looked at: nothing had paid for a long time before\n", data.asleep,
                    share(data.asleep, data.submissions));
@@ -188,6 +193,7 @@ std::string report_json(const ReportData& data) {
   root["expected"] = data.expected;
   root["followed"] = data.followed;
   root["tracked"] = data.tracked;
+  root["between_parts"] = data.between;
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
   root["asleep"] = data.asleep;

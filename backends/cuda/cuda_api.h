@@ -101,9 +101,6 @@ struct CudaApi {
 };
 
 using CudaStream = Stream<CudaApi>;
-using CudaStreamPoint = StreamPoint<CudaApi>;
-using CudaStreamOrder = StreamOrder<CudaApi>;
-using CudaStreamLinks = StreamLinks<CudaApi>;
 using CudaEvent = NativeEvent<CudaApi>;
 using CudaEventPool = EventPool<CudaApi>;
 

@@ -169,7 +169,6 @@ class CudaDevice final : public StandaloneDevice {
     }
     memory_.clear();
     for (const auto& stream : streams_) {
-      backend_.links().forget(*stream);
       if (stream->id.exchange(0) != 0 && stream->kind != StreamKind::kLegacy) {
         (void)d_.cuStreamDestroy_v2(stream->handle);
       }

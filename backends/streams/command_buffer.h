@@ -1,4 +1,4 @@
-// A graph of the driver, made from recorded operations and launched on a stream.
+// A graph of the driver, made from recorded operations of one stream and launched on that stream.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,6 @@
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
-#include "backends/streams/stream_links.h"
 
 namespace refrain::backends {
 
@@ -44,8 +43,6 @@ template <class Api>
 struct StreamParts {
   const typename Api::Driver& driver;
   EventPool<Api>& events;
-  StreamOrder<Api>& order;
-  StreamLinks<Api>& links;
   LiveBuffers<Api>& live;
   NamedMemory& memory;
   RightOfWay& right_of_way;
@@ -73,7 +70,6 @@ class StreamCommandBuffer final : public CommandBuffer {
   /// with driver 580: changing a node of a running graph takes as long as of an idle one. HIP's runtime gives each
   /// change memory of its own.)
   [[nodiscard]] bool busy() const noexcept override { return false; }
-  [[nodiscard]] bool ready() noexcept override;
 
  private:
   friend class LiveBuffers<Api>;
@@ -89,29 +85,15 @@ class StreamCommandBuffer final : public CommandBuffer {
   void let_others_in() const;
   bool find_memory(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                    std::vector<Allocation>* all);
-  void choose_main() noexcept;
-  DriverStatus join_before();
   DriverStatus record_end(Event* done);
-  [[nodiscard]] bool before_launch(Stream<Api>* other) noexcept {
-    return parts_.order.covers(*main_.stream, *other) ||
-           Api::query_stream(parts_.driver, other->handle) == Api::kSuccess;
+  [[nodiscard]] bool is_there() const noexcept {
+    return stream_->id.load(std::memory_order_acquire) == stream_id_ && !broken_;
   }
 
-  /// A stream whose work it contains.
-  struct Member {
-    Stream<Api>* stream = nullptr;
-    capture::ObjectId id = 0;
-  };
-
   StreamParts<Api> parts_;
-  Member home_;                           ///< the stream of the first operation; never changes
-  std::vector<Member> members_;           ///< all, home first; never change
-  std::vector<Stream<Api>*> companions_;  ///< all but home; never change
-  Member main_;                           ///< where it is launched next
-  std::vector<Stream<Api>*> others_;      ///< all but that one
-  std::vector<StreamPoint<Api>> before_;  ///< of each of the others, what the next launch comes after
-  std::vector<Stream<Api>*> free_;        ///< with work that does not come after any of home's
-  std::vector<Node> nodes_;               ///< with work of their own, by index
+  Stream<Api>* stream_ = nullptr;
+  capture::ObjectId stream_id_ = 0;
+  std::vector<Node> nodes_;  ///< with work of their own, by index
   typename Api::GraphHandle graph_ = {};
   typename Api::ExecHandle executable_ = {};  ///< null if nothing in it has work of its own
   bool broken_ = false;                       ///< an update failed halfway, or the context is gone
@@ -134,7 +116,7 @@ template <class Api>
 void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
   const std::lock_guard guard(mutex_);
   for (StreamCommandBuffer<Api>* buffer : all_) {
-    if (context == Api::kNoContext || buffer->home_.stream->context == context) {
+    if (context == Api::kNoContext || buffer->stream_->context == context) {
       buffer->destroy();
       buffer->broken_ = true;
     }
@@ -147,7 +129,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
   if (executable_ == nullptr && graph_ == nullptr) {
     return;
   }
-  const typename Api::Scope scope(parts_.driver, home_.stream->context);
+  const typename Api::Scope scope(parts_.driver, stream_->context);
   if (executable_ != nullptr) {
     const RightOfWay::Claim claim(parts_.right_of_way);
     static_cast<void>(Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr)));
@@ -160,20 +142,8 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 template <class Api>
 Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                                         typename Api::Uploader& uploader) {
-  for (const capture::NodeIndex node : nodes) {
-    Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(node).handle);
-    if (std::none_of(members_.begin(), members_.end(), [&](const Member& member) { return member.stream == stream; })) {
-      members_.push_back({stream, graph.queue_of(node).id});
-    }
-  }
-  home_ = main_ = members_.front();
-  for (const Member& member : members_) {
-    if (member.stream != home_.stream) {
-      companions_.push_back(member.stream);
-    }
-  }
-  others_ = companions_;
-  before_.resize(others_.size());
+  stream_ = &Stream<Api>::of(graph.queue_of(nodes.front()).handle);
+  stream_id_ = graph.queue_of(nodes.front()).id;
   parts_.live.add(this);
   // A program that allocates for each round of a loop has the memory at the same place again soon.
   constexpr int kTries = 20;
@@ -244,111 +214,22 @@ bool StreamCommandBuffer<Api>::find_memory(const capture::Graph& graph, std::spa
   return true;
 }
 
-/// Event records and waits become edges: what comes after one comes after all that it comes after.
+/// One after the other, as the stream would run them.
 template <class Api>
 auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes)
     -> DriverStatus {
-  std::vector<std::vector<typename Api::NodeHandle>> made(graph.size());
-  std::vector<bool> inside(graph.size(), false);
-  std::vector<bool> after_home(graph.size(), false);
+  std::vector<typename Api::NodeHandle> before;
   for (const capture::NodeIndex index : nodes) {
-    std::vector<typename Api::NodeHandle> before;
-    for (const capture::NodeIndex predecessor : graph.predecessors(index)) {
-      if (inside[predecessor]) {
-        before.insert(before.end(), made[predecessor].begin(), made[predecessor].end());
-      }
-    }
-    std::sort(before.begin(), before.end());
-    before.erase(std::unique(before.begin(), before.end()), before.end());
-    inside[index] = true;
-    Stream<Api>* stream = &Stream<Api>::of(graph.queue_of(index).handle);
-    const auto predecessors = graph.predecessors(index);
-    after_home[index] =
-        stream == home_.stream || std::any_of(predecessors.begin(), predecessors.end(),
-                                              [&](auto predecessor) { return after_home[predecessor]; });
     const capture::OperationView operation = graph.operation(index);
-    if (has_work(operation) && !after_home[index] && std::find(free_.begin(), free_.end(), stream) == free_.end()) {
-      free_.push_back(stream);
-    }
     Node node;
     node.index = index;
-    if (has_work(operation)) {
-      const DriverStatus status = node.node.add(parts_.driver, graph_, before, home_.stream->context, operation);
-      if (status != Api::kSuccess) {
-        return status;
-      }
-    }
-    if (node.node.empty()) {
-      made[index] = std::move(before);
-    } else {
-      made[index] = {node.node.handle()};
-      nodes_.push_back(node);
-    }
-  }
-  return Api::kSuccess;
-}
-
-/// The graph is launched at home, or on the stream that all others are linked to: at home it would have to wait for an
-/// event then where nothing needs to be waited for.
-template <class Api>
-[[gnu::hot]] void StreamCommandBuffer<Api>::choose_main() noexcept {
-  if (others_.empty()) {
-    return;
-  }
-  const Stream<Api>* const leader = parts_.links.leader_of(*home_.stream, companions_);
-  if (leader == main_.stream) {
-    return;
-  }
-  const auto chosen = std::find_if(members_.begin(), members_.end(),
-                                   [leader](const Member& member) { return member.stream == leader; });
-  *std::find(others_.begin(), others_.end(), chosen->stream) = main_.stream;
-  main_ = *chosen;
-}
-
-template <class Api>
-[[gnu::hot]] bool StreamCommandBuffer<Api>::ready() noexcept {
-  if (others_.empty()) {
-    return true;
-  }
-  choose_main();
-  if (main_.stream->id.load(std::memory_order_acquire) != main_.id) {
-    return true;  // enqueue() says what is wrong
-  }
-  const typename Api::Scope scope(parts_.driver, home_.stream->context);
-  if (!std::all_of(others_.begin(), others_.end(), [this](Stream<Api>* other) { return before_launch(other); })) {
-    return false;
-  }
-  // What comes after nothing of home's must not wait for what main has unfinished: a host function, say, that ends only
-  // when the program has seen the other stream's work. (Elsewhere than on its home a graph is only launched if all
-  // others are behind that stream anyway.)
-  Stream<Api>& main = *main_.stream;
-  return std::all_of(free_.begin(), free_.end(),
-                     [&](Stream<Api>* other) {
-                       return other == &main || parts_.order.covers(*other, main) ||
-                              parts_.links.is_behind(*other, main);
-                     }) ||
-         Api::query_stream(parts_.driver, main.handle) == Api::kSuccess;
-}
-
-/// Work of other streams that is not known to come before the launch is waited for.
-template <class Api>
-[[gnu::hot]] auto StreamCommandBuffer<Api>::join_before() -> DriverStatus {
-  for (Stream<Api>* other : others_) {
-    if (before_launch(other)) {
-      continue;
-    }
-    DriverStatus status = Api::kSuccess;
-    NativeEvent<Api>* event = parts_.events.take(home_.stream->context, &status);
-    if (event == nullptr) {
-      return status;
-    }
-    status = Api::record_event(parts_.driver, event->handle, other->handle);
-    if (status == Api::kSuccess) {
-      status = Api::wait_event(parts_.driver, main_.stream->handle, event->handle);
-    }
-    parts_.events.release(*event);
+    const DriverStatus status = node.node.add(parts_.driver, graph_, before, stream_->context, operation);
     if (status != Api::kSuccess) {
       return status;
+    }
+    if (!node.node.empty()) {
+      before = {node.node.handle()};
+      nodes_.push_back(node);
     }
   }
   return Api::kSuccess;
@@ -358,14 +239,12 @@ template <class Api>
 template <class Api>
 auto StreamCommandBuffer<Api>::record_end(Event* done) -> DriverStatus {
   DriverStatus status = Api::kSuccess;
-  NativeEvent<Api>* event = parts_.events.take(home_.stream->context, &status);
+  NativeEvent<Api>* event = parts_.events.take(stream_->context, &status);
   if (event == nullptr) {
     return status;
   }
-  const StreamPoint<Api> point = parts_.order.now(*main_.stream);
-  status = Api::record_event(parts_.driver, event->handle, main_.stream->handle);
+  status = Api::record_event(parts_.driver, event->handle, stream_->handle);
   if (status == Api::kSuccess) {
-    parts_.links.ended(*main_.stream, *event, point);
     *done = event->as_event();
   } else {
     parts_.events.release(*event);
@@ -375,49 +254,38 @@ auto StreamCommandBuffer<Api>::record_end(Event* done) -> DriverStatus {
 
 template <class Api>
 [[gnu::hot]] Status StreamCommandBuffer<Api>::enqueue(std::span<const Event> waits, Event* done) noexcept {
-  choose_main();
-  if (broken_ || main_.stream->id.load(std::memory_order_acquire) != main_.id) {
+  if (!is_there()) {
     return {Api::kInvalidHandle};
   }
-  const typename Api::Scope scope(parts_.driver, home_.stream->context);
+  const typename Api::Scope scope(parts_.driver, stream_->context);
   if (scope.status() != Api::kSuccess) {
     return {scope.status()};
   }
-  parts_.links.settle_for(*main_.stream, others_);
   for (const Event wait : waits) {
-    if (const DriverStatus status =
-            Api::wait_event(parts_.driver, main_.stream->handle, NativeEvent<Api>::of(wait).handle);
+    if (const DriverStatus status = Api::wait_event(parts_.driver, stream_->handle, NativeEvent<Api>::of(wait).handle);
         status != Api::kSuccess) {
       return {status};
     }
-  }
-  // What other threads submit from here on is not waited for.
-  std::ranges::transform(others_, before_.begin(), [this](Stream<Api>* other) { return parts_.order.now(*other); });
-  if (const DriverStatus status = join_before(); status != Api::kSuccess) {
-    return {status};
   }
   if (executable_ != nullptr) {
-    if (const DriverStatus status = Api::launch(parts_.driver, executable_, main_.stream->handle);
-        status != Api::kSuccess) {
+    if (const DriverStatus status = Api::launch(parts_.driver, executable_, stream_->handle); status != Api::kSuccess) {
       return {status};
     }
   }
-  const std::uint64_t tail = StreamOrder<Api>::submitted(*main_.stream);
   // The work is submitted: from here on a failure must not make anybody submit it again. Without an event
   // those who asked for one wait on the host instead, which is slow and right.
   if (done != nullptr && record_end(done) != Api::kSuccess) {
-    static_cast<void>(Api::synchronize(parts_.driver, main_.stream->handle));
+    static_cast<void>(Api::synchronize(parts_.driver, stream_->handle));
   }
-  parts_.links.link(*main_.stream, tail, others_, before_);
   return {};
 }
 
 template <class Api>
 Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noexcept {
-  if (broken_ || executable_ == nullptr || home_.stream->id.load(std::memory_order_acquire) != home_.id) {
+  if (executable_ == nullptr || !is_there()) {
     return {Api::kInvalidHandle};
   }
-  const typename Api::Scope scope(parts_.driver, home_.stream->context);
+  const typename Api::Scope scope(parts_.driver, stream_->context);
   bool changed = false;
   auto node = nodes_.begin();
   for (const NodeUpdate& wanted : updates) {
@@ -429,7 +297,7 @@ Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noe
     DriverStatus status = Api::kSuccess;  // no node: an operation without work
     if (node != nodes_.end()) {
       try {
-        status = node->node.change(parts_.driver, executable_, home_.stream->context, wanted.operation);
+        status = node->node.change(parts_.driver, executable_, stream_->context, wanted.operation);
       } catch (...) {
         status = Api::kOutOfMemory;
       }

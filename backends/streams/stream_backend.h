@@ -4,10 +4,12 @@
 // addresses; see operation.h for launches.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 
 #include "backends/backend.h"
 #include "backends/streams/command_buffer.h"
@@ -21,7 +23,7 @@ class StreamBackend : public Backend {
  public:
   /// `driver` must outlive the backend. `too_old`: why the driver cannot replay, with static lifetime; null: it can.
   StreamBackend(const typename Api::Driver& driver, const char* too_old)
-      : driver_(driver), too_old_(too_old), events_(driver, right_of_way()), links_(driver, events_, order_) {}
+      : driver_(driver), too_old_(too_old), events_(driver, right_of_way()) {}
 
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
@@ -53,8 +55,6 @@ class StreamBackend : public Backend {
     return Api::error_name(driver_, static_cast<typename Api::Status>(code));
   }
 
-  [[nodiscard]] StreamOrder<Api>& order() noexcept { return order_; }
-  [[nodiscard]] StreamLinks<Api>& links() noexcept { return links_; }
   [[nodiscard]] NamedMemory& memory() noexcept { return memory_; }
 
   /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
@@ -63,10 +63,19 @@ class StreamBackend : public Backend {
     const NamedMemory::Waiting waiting(memory_);
     return std::unique_lock(recording_);
   }
+  /// Two events of Refrain's own: at the end of what a stream holds, and behind the wait for it in another stream.
+  struct Handover {
+    Event end = kNoEvent, behind = kNoEvent;
+  };
   /// What comes next in `to` comes after everything in `from`, two streams of `context`, which is current; the calling
-  /// thread can name both. Should the driver refuse events, the host waits.
-  void follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
-              typename Api::StreamHandle to) noexcept;
+  /// thread can name both. Should the driver refuse events, the host waits. Returns what close() takes; nothing if
+  /// nothing has to be waited for.
+  Handover follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
+                  typename Api::StreamHandle to) noexcept;
+  /// After a wait of the application's, which may know all before the end to be done, and must not be told that the
+  /// stream behind is not ready: waits until it is and gives the events back. False: there is more to wait for.
+  bool close(Handover* handover) noexcept;
+  void give_back(Handover* handover) noexcept;
   /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes. The caller holds
   /// no_recording().
   void context_gone(typename Api::ContextHandle context) noexcept;
@@ -74,7 +83,6 @@ class StreamBackend : public Backend {
  private:
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
 
-  typename Api::Status wait_for(const Stream<Api>& stream, typename Api::EventHandle event) noexcept;
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
                                      std::size_t bytes) noexcept;
 
@@ -82,8 +90,6 @@ class StreamBackend : public Backend {
   const char* too_old_;
   EventPool<Api> events_;
   LiveBuffers<Api> live_;
-  StreamOrder<Api> order_;
-  StreamLinks<Api> links_;
   NamedMemory memory_;
   std::mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
@@ -91,22 +97,13 @@ class StreamBackend : public Backend {
 };
 
 template <class Api>
-Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) noexcept {
+Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& /*queue*/) noexcept {
   Capabilities result;
-  const Stream<Api>& stream = Stream<Api>::of(queue.handle);
   result.native = too_old_ == nullptr;
   result.why_not = too_old_;
   result.update_arguments = true;
   result.simultaneous_use = true;
-  if (stream.kind == StreamKind::kBlocking || stream.kind == StreamKind::kNonBlocking) {
-    // Streams of one context, priority and kind. The legacy stream orders others around each launch, so its work
-    // stays by itself; and blocking streams are ordered with it, which work launched in a non-blocking one is not. A
-    // thread's own default stream is held in another one's place, which changes with what is not held.
-    const std::uint64_t mixed =
-        capture::mix(capture::mix(Api::number_of(stream.context), static_cast<std::uint64_t>(stream.priority)),
-                     static_cast<std::uint64_t>(stream.kind));
-    result.share_group = static_cast<std::uint32_t>(mixed) | 1U;
-  }
+  result.keeps_order = true;
   return result;
 }
 
@@ -119,8 +116,7 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
   }
   switch (operation.kind()) {
     case OperationKind::kKernel:
-    case OperationKind::kPointerFill:
-    case OperationKind::kEventWait: return {};
+    case OperationKind::kPointerFill: return {};
     case OperationKind::kPointerFillRect: return Api::kRows ? Recordable{} : Recordable{false, kNoRows};
     case OperationKind::kPointerCopyRect:
     case OperationKind::kPointerCopy:
@@ -133,11 +129,10 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
         }
       }
       return {};
+    // Whoever looks at the event, or waits for it, must wait for nothing else: so it is recorded where the application
+    // recorded it, between one graph and the next.
     case OperationKind::kEventRecord:
-      // words[0]: the event takes times, which must be those of this place.
-      return !operation.words().empty() && operation.words()[0] == 0
-                 ? Recordable{}
-                 : Recordable{false, "the event is made for measuring times"};
+    case OperationKind::kEventWait: return {false, "events are recorded and waited for between graphs"};
     default: return {false, "operations of this kind are not recorded"};
   }
 }
@@ -160,8 +155,8 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
       return {scope.status()};
     }
     const typename Api::RelaxedCapture relaxed(driver_);
-    auto made = std::make_unique<StreamCommandBuffer<Api>>(
-        StreamParts<Api>{driver_, events_, order_, links_, live_, memory_, right_of_way()});
+    auto made =
+        std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, live_, memory_, right_of_way()});
     const Status status = made->record(graph, nodes, uploaders_[stream.context]);
     if (status.ok()) {
       *result = std::move(made);
@@ -173,35 +168,62 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
 }
 
 template <class Api>
-void StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
-                                typename Api::StreamHandle to) noexcept {
+auto StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
+                                typename Api::StreamHandle to) noexcept -> Handover {
+  Handover result;
   if (Api::query_stream(driver_, from) == Api::kSuccess) {
-    return;
+    return result;
   }
   typename Api::Status status = Api::kSuccess;
-  if (NativeEvent<Api>* event = events_.take(context, &status); event != nullptr) {
-    status = Api::record_event(driver_, event->handle, from);
+  NativeEvent<Api>* const end = events_.take(context, &status);
+  if (end != nullptr) {
+    result.end = end->as_event();
+    status = Api::record_event(driver_, end->handle, from);
     if (status == Api::kSuccess) {
-      status = Api::wait_event(driver_, to, event->handle);
+      status = Api::wait_event(driver_, to, end->handle);
     }
-    events_.release(*event);
   }
   if (status != Api::kSuccess) {
     static_cast<void>(Api::synchronize(driver_, from));
+    give_back(&result);
+    return result;
   }
+  if (NativeEvent<Api>* const behind = events_.take(context, &status); behind != nullptr) {
+    result.behind = behind->as_event();
+    status = Api::record_event(driver_, behind->handle, to);
+  }
+  if (status != Api::kSuccess) {
+    give_back(&result);
+  }
+  return result;
 }
 
-/// The program has been told that the wait is there, and more work was held behind it. Should the driver refuse it, the
-/// host waits: slow and right.
 template <class Api>
-typename Api::Status StreamBackend<Api>::wait_for(const Stream<Api>& stream, typename Api::EventHandle event) noexcept {
-  typename Api::Status status = Api::wait_event(driver_, stream.handle, event);
-  if (status != Api::kSuccess) {
-    while ((status = Api::query_event(driver_, event)) == Api::kNotReady) {
+bool StreamBackend<Api>::close(Handover* handover) noexcept {
+  // Both are directly behind the application's own work: if that is done, they are within microseconds, unless the
+  // machine is so busy that the driver's own threads are late.
+  constexpr int kQuestions = 200;
+  constexpr auto kPatience = std::chrono::milliseconds(1);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (const Event event : {handover->end, handover->behind}) {
+    for (int asked = 0; event != kNoEvent && !complete(event); ++asked) {
+      if (asked > kQuestions && std::chrono::steady_clock::now() > until) {
+        return false;
+      }
       std::this_thread::yield();
     }
   }
-  return status;
+  give_back(handover);
+  return true;
+}
+
+template <class Api>
+void StreamBackend<Api>::give_back(Handover* handover) noexcept {
+  for (Event* event : {&handover->end, &handover->behind}) {
+    if (*event != kNoEvent) {
+      release_event(std::exchange(*event, kNoEvent));
+    }
+  }
 }
 
 template <class Api>
@@ -210,21 +232,25 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
   Stream<Api>& stream = Stream<Api>::of(operation.header().queue_handle);
   const typename Api::Scope scope(driver_, stream.context);
   typename Api::Status status = scope.status();
-  links_.settle(stream);
   for (const Event wait : waits) {
     if (status == Api::kSuccess) {
-      status = wait_for(stream, NativeEvent<Api>::of(wait).handle);
+      status = Api::wait_event(driver_, stream.handle, NativeEvent<Api>::of(wait).handle);
     }
   }
-  if (status == Api::kSuccess) {
-    status = Api::submit(driver_, operation, stream.handle);
+  if (status != Api::kSuccess) {
+    return {status};
   }
-  StreamOrder<Api>::submitted(stream);
+  // None if the graph is run without the application that made it.
+  if (const auto event = reinterpret_cast<typename Api::EventHandle>(operation.header().function_handle);
+      event != nullptr && operation.kind() == capture::OperationKind::kEventRecord) {
+    return {Api::record_event(driver_, event, stream.handle)};
+  } else if (event != nullptr && operation.kind() == capture::OperationKind::kEventWait) {
+    return {Api::wait_event(driver_, stream.handle, event)};
+  }
+  status = Api::submit(driver_, operation, stream.handle);
   if (status == Api::kSuccess && done != nullptr) {
     NativeEvent<Api>* event = events_.take(stream.context, &status);
-    const StreamPoint<Api> point = order_.now(stream);
     if (event != nullptr && Api::record_event(driver_, event->handle, stream.handle) == Api::kSuccess) {
-      links_.ended(stream, *event, point);
       *done = event->as_event();
     } else {
       if (event != nullptr) {
@@ -285,8 +311,6 @@ void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept 
 
 template <class Api>
 void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexcept {
-  order_.forget();
-  order_.forget_ends();  // ends of graphs in it are never asked for again
   memory_.changed();
   live_.context_gone(context);
   events_.context_gone(context);

@@ -34,7 +34,7 @@ Token mixed(Token token, const Place& target, const Place& source) noexcept {
 template <class Issue>
 CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
               CUstream stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, stream, by_default, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
   const Place target = place_of(to, bytes);
@@ -58,7 +58,7 @@ CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr
 template <class Value, class Issue>
 CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value, std::size_t count, CUstream stream,
               DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, stream, by_default, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
   const Place target = streams::filled_place<CudaLayer>(to, count * sizeof(value));
@@ -113,7 +113,7 @@ Box box_of(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t 
 template <class Issue>
 CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2& all, CUstream stream,
                    DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, stream, by_default, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
   const Box to = box_of(all.dstMemoryType, all.dstHost, all.dstDevice, all.dstXInBytes, all.dstY, all.dstZ,
@@ -173,7 +173,7 @@ template <class Value, class Issue>
 CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::size_t pitch, Value value,
                    std::size_t width, std::size_t height, CUstream stream, DefaultStream by_default,
                    Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, stream, by_default, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
   const std::array<std::uint64_t, 3> words = {width * sizeof(value), height, pitch};
@@ -267,16 +267,9 @@ UNHELD_TWICE(cuMemcpyPeerAsync, "copies between devices are not recorded",
              (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
               CUstream stream),
              (to, to_context, from, from_context, bytes, stream))
+UNHELD_TWICE(cuGraphLaunch, "it is a graph that the application made itself", (CUgraphExec graph, CUstream stream),
+             (graph, stream))
 #undef UNHELD_TWICE
 #undef UNHELD
-
-CUresult wrap::cuGraphLaunch(CUgraphExec graph, CUstream stream) noexcept {
-  return launch_own_graph(entry::cuGraphLaunch, stream, DefaultStream::kLegacy,
-                          [&] { return driver.cuGraphLaunch(graph, stream); });
-}
-CUresult wrap::cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) noexcept {
-  return launch_own_graph(entry::cuGraphLaunch_ptsz, stream, DefaultStream::kPerThread,
-                          [&] { return driver.cuGraphLaunch_ptsz(graph, stream); });
-}
 
 }  // namespace refrain::layer::cuda

@@ -12,14 +12,14 @@ template <class Issue>
 CUresult record(const replay::EntryPoint& entry_point, CUevent event, CUstream stream, DefaultStream by_default,
                 unsigned flags, Issue&& issue) noexcept {
   return streams::record_event<CudaLayer>(
-      entry_point, event, stream, by_default, [&] { return find_stream(stream, by_default); }, flags, issue);
+      entry_point, event, [&] { return find_stream(stream, by_default); }, flags, issue);
 }
 
 template <class Issue>
 CUresult wait(const replay::EntryPoint& entry_point, CUstream stream, CUevent event, unsigned flags,
               DefaultStream by_default, Issue&& issue) noexcept {
   return streams::wait_event<CudaLayer>(
-      entry_point, stream, by_default, [&] { return find_stream(stream, by_default); }, event, flags, issue);
+      entry_point, [&] { return find_stream(stream, by_default); }, event, flags, issue);
 }
 
 template <class Destroy>
@@ -32,7 +32,7 @@ CUresult destroy(const replay::EntryPoint& entry_point, CUevent event, Destroy&&
 CUresult wrap::cuEventCreate(CUevent* event, unsigned flags) noexcept {
   const CUresult status = driver.cuEventCreate(event, flags);
   if (status == CUDA_SUCCESS && event != nullptr && (flags & CU_EVENT_INTERPROCESS) == 0) {
-    streams::watch_event<CudaLayer>(*event, (flags & CU_EVENT_DISABLE_TIMING) == 0);
+    streams::watch_event<CudaLayer>(*event);
   }
   return status;
 }

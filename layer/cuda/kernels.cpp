@@ -85,7 +85,7 @@ template <class Issue>
   if (launch_answer != CUDA_SUCCESS) [[unlikely]] {
     return launch_answer;
   }
-  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, launch.stream, launch.by_default, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, &status, issue)) {
     return status;
   }
   if (streams::expects()) {  // everything else is put together anew behind this, for the compiler to keep in registers

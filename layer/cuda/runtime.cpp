@@ -80,7 +80,6 @@ void shut_down() noexcept {
   set_stubs_watching(false);
   stop_answering_runtime();
   running->shut_down();
-  runtime.backend->links().settle_all();
   streams::leave_stand_in<CudaLayer>();  // stubs do not look any more
 }
 

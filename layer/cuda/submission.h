@@ -14,9 +14,8 @@ using capture::mix;
 using streams::Call;
 
 template <class Issue>
-bool short_way(const replay::EntryPoint& entry_point, CUstream stream, DefaultStream by_default, CUresult* status,
-               Issue&& issue) noexcept {
-  return streams::short_way<CudaLayer>(entry_point, stream, by_default, status, issue);
+bool short_way(const replay::EntryPoint& entry_point, CUresult* status, Issue&& issue) noexcept {
+  return streams::short_way<CudaLayer>(entry_point, status, issue);
 }
 
 template <class... Rest>
@@ -29,14 +28,7 @@ template <class Issue>
 CUresult submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, CUstream stream,
                        DefaultStream by_default, Issue&& issue) noexcept {
   return streams::submit_unheld<CudaLayer>(
-      entry_point, kind, why, stream, by_default, [&] { return find_stream(stream, by_default); }, issue);
-}
-
-template <class Issue>
-CUresult launch_own_graph(const replay::EntryPoint& entry_point, CUstream stream, DefaultStream by_default,
-                          Issue&& issue) noexcept {
-  return streams::launch_own_graph<CudaLayer>(
-      entry_point, stream, by_default, [&] { return find_stream(stream, by_default); }, issue);
+      entry_point, kind, why, [&] { return find_stream(stream, by_default); }, issue);
 }
 
 }  // namespace refrain::layer::cuda

@@ -56,11 +56,10 @@ CUresult wrap::cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t bytes) no
   });
 }
 
-#define QUERY(name, by_default)                                       \
-  CUresult wrap::name(CUstream stream) noexcept {                     \
-    return streams::query_stream<CudaLayer>(                          \
-        entry::name, [&] { return find_stream(stream, by_default); }, \
-        [&] { return driver.name(waited_for(stream, by_default)); }); \
+#define QUERY(name, by_default)                                                                           \
+  CUresult wrap::name(CUstream stream) noexcept {                                                         \
+    return streams::query_stream<CudaLayer>(entry::name, stream, by_default,                              \
+                                            [&] { return driver.name(waited_for(stream, by_default)); }); \
   }
 QUERY(cuStreamQuery, DefaultStream::kLegacy)
 QUERY(cuStreamQuery_ptsz, DefaultStream::kPerThread)

@@ -14,6 +14,7 @@ using streams::Place;
 
 const char* const kPageable = "the copy names pageable host memory, which must not be read late";
 const char* const kManyDimensions = "copies and fills of rows are not recorded";
+const char* const kOwnGraph = "it is a graph that the application made itself";
 const char* const kUnknownFill = "the fill is of memory that is no allocation of the runtime's, or more than one";
 
 Place place_of(const void* address, std::size_t bytes) noexcept {
@@ -23,7 +24,7 @@ Place place_of(const void* address, std::size_t bytes) noexcept {
 template <class Issue>
 hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const void* from, std::size_t bytes,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, stream, by_default, &status, issue)) {
+  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
     return status;
   }
   const Place target = place_of(to, bytes);
@@ -51,7 +52,7 @@ hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const voi
 template <class Value, class Issue>
 hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value value, std::size_t count,
                 hipStream_t stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, stream, by_default, &status, issue)) {
+  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
     return status;
   }
   const Place target = streams::filled_place<HipLayer>(handle_of(to), count * sizeof(value));
@@ -131,15 +132,9 @@ UNHELD(hipMemset2DAsync, DefaultStream::kLegacy, kManyDimensions,
 UNHELD(hipMemcpyPeerAsync, DefaultStream::kLegacy, "copies between devices are not recorded",
        (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),
        (to, to_device, from, from_device, bytes, stream))
+UNHELD(hipGraphLaunch, DefaultStream::kLegacy, kOwnGraph, (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
+UNHELD(hipGraphLaunch_spt, DefaultStream::kPerThread, kOwnGraph, (hipGraphExec_t graph, hipStream_t stream),
+       (graph, stream))
 #undef UNHELD
-
-hipError_t wrap::hipGraphLaunch(hipGraphExec_t graph, hipStream_t stream) noexcept {
-  return launch_own_graph(entry::hipGraphLaunch, stream, DefaultStream::kLegacy,
-                          [&] { return library.hipGraphLaunch(graph, stream); });
-}
-hipError_t wrap::hipGraphLaunch_spt(hipGraphExec_t graph, hipStream_t stream) noexcept {
-  return launch_own_graph(entry::hipGraphLaunch_spt, stream, DefaultStream::kPerThread,
-                          [&] { return library.hipGraphLaunch_spt(graph, stream); });
-}
 
 }  // namespace refrain::layer::hip

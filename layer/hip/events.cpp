@@ -11,19 +11,19 @@ template <class Issue>
 hipError_t record(const replay::EntryPoint& entry_point, hipEvent_t event, hipStream_t stream, DefaultStream by_default,
                   unsigned flags, Issue&& issue) noexcept {
   return streams::record_event<HipLayer>(
-      entry_point, event, stream, by_default, [&] { return find_stream(stream, by_default); }, flags, issue);
+      entry_point, event, [&] { return find_stream(stream, by_default); }, flags, issue);
 }
 
 template <class Issue>
 hipError_t wait(const replay::EntryPoint& entry_point, hipStream_t stream, hipEvent_t event, unsigned flags,
                 DefaultStream by_default, Issue&& issue) noexcept {
   return streams::wait_event<HipLayer>(
-      entry_point, stream, by_default, [&] { return find_stream(stream, by_default); }, event, flags, issue);
+      entry_point, [&] { return find_stream(stream, by_default); }, event, flags, issue);
 }
 
 void watch(hipError_t status, const hipEvent_t* event, unsigned flags) noexcept {
   if (status == hipSuccess && event != nullptr && (flags & hipEventInterprocess) == 0) {
-    streams::watch_event<HipLayer>(*event, (flags & hipEventDisableTiming) == 0);
+    streams::watch_event<HipLayer>(*event);
   }
 }
 

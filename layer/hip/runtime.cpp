@@ -123,7 +123,6 @@ void shut_down() noexcept {
   }
   set_stubs_watching(false);
   running->shut_down();
-  runtime.backend->links().settle_all();
   streams::leave_stand_in<HipLayer>();  // stubs do not look any more
 }
 

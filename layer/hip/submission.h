@@ -11,9 +11,8 @@ using capture::mix;
 using streams::Call;
 
 template <class Issue>
-bool short_way(const replay::EntryPoint& entry_point, hipStream_t stream, DefaultStream by_default, hipError_t* status,
-               Issue&& issue) noexcept {
-  return streams::short_way<HipLayer>(entry_point, stream, by_default, status, issue);
+bool short_way(const replay::EntryPoint& entry_point, hipError_t* status, Issue&& issue) noexcept {
+  return streams::short_way<HipLayer>(entry_point, status, issue);
 }
 
 template <class... Rest>
@@ -26,14 +25,7 @@ template <class Issue>
 hipError_t submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, hipStream_t stream,
                          DefaultStream by_default, Issue&& issue) noexcept {
   return streams::submit_unheld<HipLayer>(
-      entry_point, kind, why, stream, by_default, [&] { return find_stream(stream, by_default); }, issue);
-}
-
-template <class Issue>
-hipError_t launch_own_graph(const replay::EntryPoint& entry_point, hipStream_t stream, DefaultStream by_default,
-                            Issue&& issue) noexcept {
-  return streams::launch_own_graph<HipLayer>(
-      entry_point, stream, by_default, [&] { return find_stream(stream, by_default); }, issue);
+      entry_point, kind, why, [&] { return find_stream(stream, by_default); }, issue);
 }
 
 }  // namespace refrain::layer::hip

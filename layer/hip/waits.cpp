@@ -36,11 +36,10 @@ hipError_t wrap::hipEventSynchronize(hipEvent_t event) noexcept {
                                            [&] { return library.hipEventSynchronize(event); });
 }
 
-#define QUERY(name, by_default)                                        \
-  hipError_t wrap::name(hipStream_t stream) noexcept {                 \
-    return streams::query_stream<HipLayer>(                            \
-        entry::name, [&] { return find_stream(stream, by_default); },  \
-        [&] { return library.name(waited_for(stream, by_default)); }); \
+#define QUERY(name, by_default)                                                                           \
+  hipError_t wrap::name(hipStream_t stream) noexcept {                                                    \
+    return streams::query_stream<HipLayer>(entry::name, stream, by_default,                               \
+                                           [&] { return library.name(waited_for(stream, by_default)); }); \
   }
 QUERY(hipStreamQuery, DefaultStream::kLegacy)
 QUERY(hipStreamQuery_spt, DefaultStream::kPerThread)

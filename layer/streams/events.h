@@ -1,7 +1,7 @@
 // Events: recorded, waited for by streams, destroyed.
 //
-// A held record reaches the driver when its work does (Hooks::fulfil): until then every function that could
-// look at the event flushes first. Inside a graph, record and wait are an edge.
+// A held record or wait reaches the driver as it is, in the order of the calls, between one graph and the next
+// (StreamBackend::issue()): until then every function that could look at the event flushes first.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 namespace refrain::layer::streams {
 
 inline const char* const kUnknownEvent = "it uses an event that Refrain did not see made";
-inline const char* const kWaitedFor = "an earlier wait for the same event has not been submitted yet";
 inline const char* const kFlags = "the event is recorded or waited for with flags";
 
 /// Waits further back than this share one token.
@@ -42,19 +41,13 @@ void settle_event(replay::Engine& running, const EventState<Api>& event) noexcep
 }
 
 template <class L, class Find, class Issue>
-StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
-                         typename L::Api::StreamHandle stream_handle, DefaultStream by_default, Find&& stream,
+StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle, Find&& stream,
                          unsigned flags, Issue&& issue) noexcept {
   replay::Engine* running = L::engine();
   auto* event = find_event<L>(handle);
-  if (flags != 0 && L::runtime().backend != nullptr) {  // "external" while a stream is captured: a node of the graph
-    L::runtime().backend->order().graphs_record_events();
-  }
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, by_default, &status, issue)) {
-    if (event != nullptr) {  // nothing is known of its place
-      event->lane.store(0, std::memory_order_relaxed);
-      event->set_point({});
-      L::runtime().backend->links().drop(&event->end);
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+    if (event != nullptr) {
+      event->lane.store(0, std::memory_order_relaxed);  // nothing is known of its place
     }
     return status;
   }
@@ -63,58 +56,30 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
     unholdable = kUnknownEvent;
   } else if (running != nullptr) {
     settle_event(*running, *event);
-    const replay::Lane& lane = running->lane();
-    if (event->waiting_lane.load(std::memory_order_relaxed) == lane.number() &&
-        lane.is_held(event->waiting_sequence.load(std::memory_order_relaxed))) {
-      unholdable = kWaitedFor;
-    }
   }
-  const bool timing = event == nullptr || event->timing;
-  backends::StreamPoint<typename L::Api> point;
-  const Call call{entry_point, OperationKind::kEventRecord,
-                  mix(static_cast<Token>(OperationKind::kEventRecord), timing ? 1 : 0), unholdable};
-  auto* known = stream();
+  const Call call{entry_point, OperationKind::kEventRecord, static_cast<Token>(OperationKind::kEventRecord),
+                  unholdable};
   return submit<L>(
-      call, known,
+      call, stream(),
       [&](capture::OperationWriter& writer, Token token, bool) {
         capture::OperationHeader& header = writer.begin(OperationKind::kEventRecord, token);
+        header.function_handle = handle_of(handle);
         header.promise = reinterpret_cast<std::uint64_t>(event);
-        writer.word(timing ? 1 : 0);
         writer.finish();
       },
-      [&] {
-        if (event != nullptr && known != nullptr) {
-          event->set_point({});
-          point = L::runtime().backend->order().now(known->stream);
-          ++point.tail;  // the record itself
-        }
-        return issue();
-      },
-      [&](std::uint64_t sequence, bool held) {
-        if (event == nullptr) {
-          return;
-        }
-        // Numbers of submissions only compare within a lane. What another one held of the event was settled above.
-        const std::uint64_t own = running->lane().number();
-        if (event->lane.exchange(own, std::memory_order_relaxed) != own) {
-          event->recorded_sequence.store(0, std::memory_order_relaxed);
-        }
-        event->sequence.store(sequence, std::memory_order_relaxed);
-        if (!held) {
-          event->recorded_sequence.store(sequence, std::memory_order_relaxed);
-          event->set_point(point);
-          L::runtime().backend->links().drop(&event->end);
-        } else {
-          event->set_point({});
+      issue,
+      [&](std::uint64_t sequence, bool) {
+        if (event != nullptr) {
+          event->lane.store(running->lane().number(), std::memory_order_relaxed);
+          event->sequence.store(sequence, std::memory_order_relaxed);
         }
       });
 }
 
 template <class L, class Find, class Issue>
-StatusOf<L> wait_event(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream_handle,
-                       DefaultStream by_default, Find&& stream, typename L::Api::EventHandle handle, unsigned flags,
-                       Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, stream_handle, by_default, &status, issue)) {
+StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typename L::Api::EventHandle handle,
+                       unsigned flags, Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
     return status;
   }
   replay::Engine* running = L::engine();
@@ -135,15 +100,12 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, typename L::Api::S
     }
   }
   const Call call{entry_point, OperationKind::kEventWait, token, unholdable};
-  auto* known = stream();
-  backends::StreamPoint<typename L::Api> point;
   return submit<L>(
-      call, known,
+      call, stream(),
       [&](capture::OperationWriter& writer, Token whole, bool held) {
-        writer.begin(OperationKind::kEventWait, whole);
+        writer.begin(OperationKind::kEventWait, whole).function_handle = handle_of(handle);
         const std::uint64_t recorded = event == nullptr ? 0 : event->sequence.load(std::memory_order_relaxed);
-        // What was already submitted is named by its event; only the order inside what is held, or inside what
-        // is remembered, can become an edge.
+        // Only the order inside what is held, or inside what is remembered, is an edge.
         const bool inside = own && (held ? running->lane().is_held(recorded) : true);
         writer.wait(inside ? capture::kInternalWait | recorded : handle_of(handle));
         if (held && !inside) {
@@ -152,24 +114,13 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, typename L::Api::S
         }
         writer.finish();
       },
-      [&] {
-        if (event != nullptr) {
-          point = event->point();
-        }
-        return issue();
-      },
-      [&](std::uint64_t, bool held) {
-        if (!held && event != nullptr && point == event->point()) {
-          L::runtime().backend->order().waits_for(known->stream, point);
-        }
-      });
+      issue);
 }
 
 /// An event was made, which is watched from now on.
 template <class L>
-void watch_event(typename L::Api::EventHandle event, bool timing) noexcept {
+void watch_event(typename L::Api::EventHandle event) noexcept {
   if (auto* made = L::objects().events.make(); made != nullptr) {
-    made->timing = timing;
     L::objects().events.insert(made, handle_of(event));
   }
 }
@@ -179,9 +130,6 @@ StatusOf<L> destroy_event(const replay::EntryPoint& entry_point, typename L::Api
                           Destroy&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
   if (auto* event = find_event<L>(handle); event != nullptr) {
-    if (L::runtime().backend != nullptr) {
-      L::runtime().backend->links().drop(&event->end);
-    }
     L::objects().events.erase(event);
     L::objects().events.recycle(event);
   }

@@ -44,11 +44,10 @@ class HostCall {
     if (engine_ == nullptr) {
       return status;
     }
-    if (unknown_) {  // again: another thread may have learnt something of the order of streams during the call
-      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): with an engine there is a backend
-      L::runtime().backend->order().forget();
-    }
     engine_->lane().host_call_done(entry_point_, waited);
+    if (waited) {
+      StandIns<typename L::Api>::waited = true;
+    }
     const int pending = std::exchange(PendingError<L>::value, 0);
     const int held = held_error_ != 0 ? held_error_ : pending;
     if (held != 0) {
@@ -61,52 +60,22 @@ class HostCall {
  private:
   template <class Flush>
   HostCall(const replay::EntryPoint& entry_point, bool unknown, Flush&& flush) noexcept
-      : entry_point_(entry_point), engine_(L::engine()), unknown_(unknown) {
+      : entry_point_(entry_point), engine_(L::engine()) {
     if (engine_ != nullptr) {
       held_error_ = flush(*engine_);
       print_wanted_report(*engine_);
-      if (unknown) {
-        L::runtime().backend->order().forget();
-      }
     } else if (replay::Engine* failed = L::any_engine(); failed != nullptr && failed->anything_held()) {
       failed->flush_all(entry_point);  // it gave up while something was held
     }
-    if (L::runtime().backend != nullptr) {
-      L::runtime().backend->links().settle_all();
-      if (unknown) {
-        leave_stand_in<L>();
-      }
+    if (unknown) {
+      leave_stand_in<L>();
     }
   }
 
   const replay::EntryPoint& entry_point_;
   replay::Engine* engine_;
-  bool unknown_;
   int held_error_ = 0;
 };
-
-/// Whether a function that nobody knows may go on working when it returns, as far as its name tells.
-inline bool may_submit(const char* name) noexcept {
-  for (const char* word : {"Async", "Launch", "Enqueue", "Batch", "Record", "Stream"}) {
-    if (std::strstr(name, word) != nullptr) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// Whether one that may submit may have recorded an event of the program: those that allocate or free memory in stream
-/// order cannot. (While one thread does that, another may know, and must be told, that its work is done.)
-inline bool may_record(const char* name) noexcept {
-  return std::strstr(name, "Alloc") == nullptr && std::strstr(name, "alloc") == nullptr &&
-         std::strstr(name, "Free") == nullptr;
-}
-
-/// Whether a function may give a graph of the program's own a node that records an event. (Those that add other nodes
-/// are no host calls.)
-inline bool makes_record_node(const char* name) noexcept {
-  return std::strstr(name, "GraphAdd") != nullptr;
-}
 
 /// For HOST stubs.
 template <class L>
@@ -117,18 +86,6 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
   if (running != nullptr && (running->active() || running->anything_held())) {
     if (const int error = running->flush_all(entry_point); error != 0) {
       PendingError<L>::value = error;
-    }
-    L::runtime().backend->links().settle_all();
-    L::runtime().backend->order().forget();
-    if (L::runtime().backend->links().any_end() && may_submit(entry_point.name)) {
-      if (may_record(entry_point.name)) {
-        L::runtime().backend->order().forget_ends();
-      } else {
-        L::runtime().backend->order().forget_stream_ends();
-      }
-    }
-    if (makes_record_node(entry_point.name)) {
-      L::runtime().backend->order().graphs_record_events();
     }
     print_wanted_report(*running);
   }

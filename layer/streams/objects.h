@@ -90,40 +90,17 @@ template <class Api>
 struct EventState {
   std::atomic<std::uint64_t> handle{0};
   EventState* next_free = nullptr;
-  bool timing = true;
   /// Lane and number of the newest record and of the newest held wait that names what was recorded before.
   std::atomic<std::uint64_t> lane{0};
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::uint64_t> waiting_lane{0};
   std::atomic<std::uint64_t> waiting_sequence{0};
-  std::atomic<std::uint64_t> recorded_sequence{0};  ///< newest record of `lane` that reached the driver
-  std::atomic<const backends::Stream<Api>*> point_stream{nullptr};
-  std::atomic<std::uint64_t> point_tail{0};
-  std::atomic<std::uint64_t> point_epoch{0};
-  backends::GraphEnd<Api> end;  ///< guarded by StreamLinks; given back before reset()
 
-  /// What the newest record comes after. Nothing before the driver is told to record it, in case another thread waits
-  /// for it meanwhile: a wait for the record that was there before, or for this one, nobody knows.
-  void set_point(const backends::StreamPoint<Api>& point) noexcept {
-    point_stream.store(nullptr, std::memory_order_release);
-    point_tail.store(point.tail, std::memory_order_release);
-    point_epoch.store(point.epoch, std::memory_order_release);
-    point_stream.store(point.stream, std::memory_order_release);
-  }
-  /// Before the driver is told to wait for it; if it is the same afterwards, the wait comes after this.
-  [[nodiscard]] backends::StreamPoint<Api> point() const noexcept {
-    const backends::Stream<Api>* const stream = point_stream.load(std::memory_order_acquire);
-    const std::uint64_t tail = point_tail.load(std::memory_order_acquire);
-    return {stream, tail, point_epoch.load(std::memory_order_acquire)};
-  }
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
-    timing = true;
-    for (auto* number :
-         {&lane, &sequence, &waiting_lane, &waiting_sequence, &recorded_sequence, &point_tail, &point_epoch}) {
+    for (auto* number : {&lane, &sequence, &waiting_lane, &waiting_sequence}) {
       number->store(0, std::memory_order_relaxed);
     }
-    point_stream.store(nullptr, std::memory_order_relaxed);
   }
 };
 

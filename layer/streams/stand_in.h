@@ -39,15 +39,21 @@ struct StandIn {
 
   typename Api::StreamHandle handle = {};   ///< none was made yet if it is null
   std::uint64_t owner = 0;                  ///< thread_number() of the thread
+  std::uint64_t asked = 0;                  ///< submissions so far, until it is made
   bool in_use = false;                      ///< the newest work is in the stand-in
   StandIn* next_in_use = nullptr;           ///< another one of the same thread's
   backends::Stream<Api>* stream = nullptr;  ///< what it stands in for; of the last time that it was in use
+  /// Of the last time that it was left, until that is known to be done.
+  typename backends::StreamBackend<Api>::Handover left = {};
 };
 
 /// Of the calling thread.
 template <class Api>
 struct StandIns {
   static inline thread_local StandIn<Api>* in_use __attribute__((tls_model("initial-exec"))) = nullptr;
+  /// Left, and maybe not done yet.
+  static inline thread_local StandIn<Api>* left __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local bool waited __attribute__((tls_model("initial-exec"))) = false;  ///< by a call since then
 };
 
 /// A number that no other thread of the process ever had.
@@ -107,7 +113,7 @@ template <class L>
     stand_in->in_use = false;
   }
   if (stand_in->handle == typename Api::StreamHandle{}) {
-    if (stream.stream.tail.load(std::memory_order_relaxed) < kOftenEnough) {
+    if (++stand_in->asked < kOftenEnough) {
       return "its stream is the thread's default stream, and was hardly used yet";
     }
     const backends::RightOfWay::Claim claim(L::runtime().backend->right_of_way());
@@ -130,7 +136,8 @@ void use_stand_in(StreamState<typename L::Api>& stream) noexcept {
   if (stand_in.in_use) {
     return;
   }
-  L::runtime().backend->follow(stand_in.context, Api::per_thread_stream(), stand_in.handle);
+  auto before = L::runtime().backend->follow(stand_in.context, Api::per_thread_stream(), stand_in.handle);
+  L::runtime().backend->give_back(&before);
   stand_in.in_use = true;
   stand_in.next_in_use = StandIns<Api>::in_use;
   StandIns<Api>::in_use = &stand_in;
@@ -143,7 +150,10 @@ template <class L>
   if (stand_in == nullptr) {
     return;  // those that are in use belong to other contexts
   }
-  L::runtime().backend->follow(stand_in->context, stand_in->handle, Api::per_thread_stream());
+  L::runtime().backend->give_back(&stand_in->left);
+  stand_in->left = L::runtime().backend->follow(stand_in->context, stand_in->handle, Api::per_thread_stream());
+  StandIns<Api>::left = stand_in;
+  StandIns<Api>::waited = false;
   stand_in->in_use = false;
   StandIn<Api>** place = &StandIns<Api>::in_use;
   while (*place != stand_in) {
@@ -161,10 +171,22 @@ template <class L>
   }
 }
 
+/// See before_question() (waits.h).
+template <class L>
+[[gnu::noinline]] void close_left_stand_in() noexcept {
+  using Api = typename L::Api;
+  StandIn<Api>& stand_in = *StandIns<Api>::left;
+  StandIns<Api>::waited = false;
+  if (is_current<L>(stand_in) && L::runtime().backend->close(&stand_in.left)) {
+    StandIns<Api>::left = nullptr;
+  }
+}
+
 /// In a child, whose only thread is the calling one: nothing of the driver's works there.
 template <class Api>
 void forget_stand_ins() noexcept {
   StandIns<Api>::in_use = nullptr;
+  StandIns<Api>::left = nullptr;
 }
 
 /// What the calling thread means by `handle`, for a call that waits for the stream or asks for it, and nothing else.

@@ -1,11 +1,9 @@
 // Streams by their handles, and what ends them.
 #pragma once
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "layer/streams/host_call.h"
@@ -78,24 +76,6 @@ template <class Api>
   }
 }
 
-/// Whether what `query` asks about is done, after what Refrain put there, while nothing else is left (`only_ends`).
-template <class L, class OnlyEnds, class Query>
-[[nodiscard]] bool finish_ends_of(OnlyEnds&& only_ends, Query&& query) noexcept {
-  // Asked for and not waited for: what another thread submits there meanwhile may never end. A device that is so late
-  // has stopped.
-  constexpr auto kPatience = std::chrono::milliseconds(20);
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (true) {
-    if (query() != L::Api::kNotReady) {
-      return true;
-    }
-    if (!only_ends() || std::chrono::steady_clock::now() > until) {
-      return false;
-    }
-    std::this_thread::yield();
-  }
-}
-
 /// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
 /// handle is invalid), device_id(context, otherwise) (for the capture file) and forget_functions(); and for
 /// find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that handle
@@ -118,25 +98,6 @@ class StreamTable {
   /// Everything that is known of streams and kernels goes, and every graph: before `context` is destroyed
   /// (kNoContext: any may be).
   void forget_all(typename Api::ContextHandle context) noexcept;
-
-  /// The context's default stream is not ready: lets the driver notice that what Refrain put behind graphs that are
-  /// done is done, too, in the streams that it waits for and in itself. Takes microseconds if nothing else is left in
-  /// any of them, and no time if something is.
-  void finish_ends(typename Api::ContextHandle context) noexcept {
-    const std::lock_guard guard(mutex_);
-    for (State* state : live_) {
-      backends::Stream<Api>& stream = state->stream;
-      if (stream.context == context && order_of(stream.kind) == capture::DefaultOrder::kWithDefault &&
-          !finish_end(stream)) {
-        return;
-      }
-    }
-    for (State* state : live_) {
-      if (state->stream.context == context && state->stream.kind == backends::StreamKind::kLegacy) {
-        static_cast<void>(finish_end(state->stream));
-      }
-    }
-  }
 
   /// The call that destroys a stream.
   template <class Destroy>
@@ -170,11 +131,6 @@ class StreamTable {
   }
 
  private:
-  [[nodiscard]] static bool finish_end(backends::Stream<Api>& stream) noexcept {
-    return finish_ends_of<L>([&] { return L::runtime().backend->links().only_ends_left(stream); },
-                             [&] { return Api::query_stream(L::runtime().driver, stream.handle); });
-  }
-
   void forget(State* stream) noexcept;
 
   std::mutex mutex_;
@@ -240,7 +196,6 @@ template <class L>
 void StreamTable<L>::forget(State* stream) noexcept {
   L::objects().streams.erase(stream);
   stream->handle.store(kForgottenKey, std::memory_order_relaxed);
-  L::runtime().backend->links().forget(stream->stream);
   if (State* expected = stream; stream->stream.kind == backends::StreamKind::kLegacy) {
     stream->context->legacy.compare_exchange_strong(expected, nullptr);
   }

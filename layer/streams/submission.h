@@ -39,27 +39,12 @@ template <class L>
 // function that is hardly ever called (an observed launch: 320 instructions instead of 275,
 // test/bench/overhead/footprint).
 
-/// Counts a submission that nobody looked at, in its stream and in no other: other threads may know, and must be told,
-/// that theirs are done. After the driver's call: whoever sees the stream for the first time only then comes behind it
-/// anyway.
-template <class L>
-[[gnu::hot, gnu::noinline]] void submitted_unseen(typename L::Api::StreamHandle handle,
-                                                  DefaultStream by_default) noexcept {
-  if (auto* const known = find_known_stream<L>(handle, by_default); known != nullptr) {
-    backends::StreamOrder<typename L::Api>::submitted(known->stream);
-  }
-}
-
 /// Calls the driver without looking at the submission.
 template <class L, class Issue>
-[[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, typename L::Api::StreamHandle stream,
-                                                       DefaultStream by_default, Issue&& issue) noexcept {
+[[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
   lane.doze();
-  L::runtime().backend->links().settle_all();
   leave_stand_in<L>();
-  const StatusOf<L> status = issue();
-  submitted_unseen<L>(stream, by_default);
-  return status;
+  return issue();
 }
 
 /// True while nothing may be looked at: the engine is not at work, or the application captures a stream (asking
@@ -72,20 +57,15 @@ template <class L>
 template <class L, class Issue>
 [[gnu::always_inline]] inline StatusOf<L> pass_through(const replay::EntryPoint& entry_point, Issue&& issue) noexcept {
   HostCall<L> host_call(entry_point);
-  const StatusOf<L> status = issue();
-  if (L::runtime().backend != nullptr) {
-    L::runtime().backend->order().forget_ends();
-  }
-  return host_call.done(status, false);
+  return host_call.done(issue(), false);
 }
 
 /// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
 template <class L, class Issue>
-[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point,
-                                             typename L::Api::StreamHandle stream, DefaultStream by_default,
-                                             StatusOf<L>* status, Issue&& issue) noexcept {
+[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status,
+                                             Issue&& issue) noexcept {
   if (replay::Lane* lane = sleeping_lane<L>(); lane != nullptr) {
-    *status = issue_asleep<L>(*lane, stream, by_default, issue);
+    *status = issue_asleep<L>(*lane, issue);
     return true;
   }
   if (passing<L>()) [[unlikely]] {
@@ -119,9 +99,6 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
   const auto issued = [&](StatusOf<L> status, std::uint32_t host_ns) {
-    if (replays) {
-      backends::StreamOrder<typename L::Api>::submitted(stream->stream);
-    }
     const auto result = static_cast<StatusOf<L>>(lane.issued(status, host_ns));
     if (result != status) [[unlikely]] {
       L::on_held_error(result);
@@ -135,11 +112,8 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     return result;
   };
   const bool hold = verdict == replay::Verdict::kHold;
-  if (!hold && replays) {
-    L::runtime().backend->links().settle(stream->stream);
-    if (threads_own) [[unlikely]] {
-      leave_stand_in<L>();
-    }
+  if (!hold && replays && threads_own) [[unlikely]] {
+    leave_stand_in<L>();
   }
   if (verdict == replay::Verdict::kIssue) [[likely]] {
     return issued(issue(), 0);
@@ -150,7 +124,6 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   } catch (...) {
     lane.abandon();
     running->fail("out of memory while a submission was described");
-    L::runtime().backend->links().settle_all();
     leave_stand_in<L>();
     return issued(issue(), 0);
   }
@@ -182,12 +155,11 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   return submit<L>(call, stream, describe, issue, [](std::uint64_t, bool) {});
 }
 
-/// A submission that is counted, but never held; `stream` finds the record of the stream of `handle`.
+/// A submission that is counted, but never held; `stream` finds the record of its stream.
 template <class L, class Find, class Issue>
-StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why,
-                          typename L::Api::StreamHandle handle, DefaultStream by_default, Find&& stream,
+StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, Find&& stream,
                           Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, handle, by_default, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
     return status;
   }
   const Call call{entry_point, kind, mix(static_cast<Token>(kind), reinterpret_cast<std::uint64_t>(&entry_point)), why};
@@ -198,20 +170,6 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
         writer.finish();
       },
       issue);
-}
-
-/// A graph that the program made itself: nobody looks what is in it.
-template <class L, class Find, class Issue>
-StatusOf<L> launch_own_graph(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
-                             DefaultStream by_default, Find&& stream, Issue&& issue) noexcept {
-  return submit_unheld<L>(entry_point, OperationKind::kOther, "it is a graph that the application made itself", handle,
-                          by_default, stream, [&] {
-                            const StatusOf<L> status = issue();
-                            if (L::runtime().backend != nullptr) {
-                              L::runtime().backend->order().own_graph_launched();
-                            }
-                            return status;
-                          });
 }
 
 }  // namespace refrain::layer::streams

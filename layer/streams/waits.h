@@ -29,6 +29,15 @@ void settle_event_observed(replay::Engine& running, typename L::Api::EventHandle
   }
 }
 
+/// Before a call that asks: what the thread knows to be done must not be said to be missing because Refrain put
+/// something behind it.
+template <class L>
+void before_question() noexcept {
+  if (StandIns<typename L::Api>::left != nullptr && StandIns<typename L::Api>::waited) [[unlikely]] {
+    close_left_stand_in<L>();
+  }
+}
+
 /// A call that waits for a stream, and for nothing else.
 template <class L, class Wait>
 typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
@@ -54,56 +63,23 @@ typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool wait
   return host_call.done(call(), waits);
 }
 
-/// What the program is told where it knows the work done, and only what Refrain put behind it may be missing
-/// (`only_ends`; `query` asks the driver for it and leaves no trace). That is waited for: told once, it has to stay so,
-/// whatever is known later.
-template <class L, class OnlyEnds, class Query, class Call>
-StatusOf<L> told_done(OnlyEnds&& only_ends, Query&& query, Call&& call) noexcept {
-  const bool late = !finish_ends_of<L>(only_ends, query) && only_ends();
-  const StatusOf<L> status = call();
-  return late && status == L::Api::kNotReady ? L::Api::kSuccess : status;
-}
-
-/// Whether an event is done. One that was recorded inside a graph over several streams is recorded behind the whole of
-/// it: the program may know the graph done by another event.
+/// Whether an event is done.
 template <class L, class Query>
 StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                         Query&& call) noexcept {
   HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_event_observed<L>(running, handle); });
-  if (!passing<L>()) {
-    const auto* event = find_event<L>(handle);
-    const auto only_ends = [event] { return event != nullptr && L::runtime().backend->links().done(event->end); };
-    if (only_ends()) {
-      const auto query = [handle] { return L::Api::query_event(L::runtime().driver, handle); };
-      return host_call.done(told_done<L>(only_ends, query, call), false);
-    }
-  }
+  before_question<L>();
   return host_call.done(call(), false);
 }
 
-/// Whether a stream is done. What Refrain put behind graphs is not the program's.
-template <class L, class Find, class Query>
-StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_stream(running, stream); });
-  if (passing<L>() || !L::runtime().backend->links().any_end()) {
-    return host_call.done(call(), false);
-  }
-  auto* known = stream();
-  if (known != nullptr && known->stream.kind == backends::StreamKind::kLegacy) {
-    StatusOf<L> status = call();
-    if (status == L::Api::kNotReady) {  // it waits for all blocking streams, and so for what Refrain put there
-      StreamTable<L>::all().finish_ends(known->stream.context);
-      status = call();
-    }
-    return host_call.done(status, false);
-  }
-  const auto only_ends = [known] {
-    return known != nullptr && L::runtime().backend->links().only_ends_left(known->stream);
-  };
-  if (only_ends()) {
-    const auto query = [known] { return L::Api::query_stream(L::runtime().driver, handle_in_use<L>(*known)); };
-    return host_call.done(told_done<L>(only_ends, query, call), false);
-  }
+/// Whether a stream is done.
+template <class L, class Query>
+StatusOf<L> query_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
+                         DefaultStream by_default, Query&& call) noexcept {
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
+    settle_stream(running, [&] { return find_known_stream<L>(handle, by_default); });
+  });
+  before_question<L>();
   return host_call.done(call(), false);
 }
 
@@ -138,9 +114,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
     L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
   }
   if (replay::Engine* running = L::engine(); running != nullptr) {
-    running->flush_all(entry_point);
-    // What other threads held may have been launched only now.
-    L::runtime().backend->links().settle_all();
+    running->flush_all(entry_point);  // what other threads hold by now
   }
   const typename L::Api::Status status = begin();
   try {

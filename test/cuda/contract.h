@@ -15,6 +15,9 @@ using run_program::run;
 
 using Words = std::vector<std::string>;
 
+/// Graphs of a single operation, for programs that hardly submit two to one stream without an event in between.
+inline const std::map<std::string, std::string> kShort{{"REFRAIN_MIN_GRAPH", "1"}};
+
 inline void check_clean(const Result& result) {
   INFO("output: " << result.output.substr(0, 2000));
   INFO("errors: " << result.errors.substr(0, 4000));

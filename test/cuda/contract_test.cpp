@@ -9,6 +9,7 @@
 #include <vector>
 
 using contract::check_clean;
+using contract::kShort;
 using contract::same_everywhere;
 using contract::Words;
 using run_program::kSanitized;
@@ -55,7 +56,7 @@ TEST_CASE("promise 1, same order: four streams that fork and join") {
 }
 
 TEST_CASE("promise 1, same order: events recorded long before, and recorded again while waits are held") {
-  same_everywhere({"old_events"}, 100);
+  same_everywhere({"old_events"}, 100, kShort);
 }
 
 TEST_CASE("promise 1, same order: the default stream among blocking and non-blocking ones") {
@@ -345,7 +346,7 @@ TEST_CASE("random programs") {
       for (const std::string mode : {"replay", "gate"}) {
         CAPTURE(mode);
         const long least = mode == "gate" ? 0 : kSanitized ? 1 : 101;
-        const Result result = child::run_until_replayed(least, plain.output, [&] { return run(program, mode, seed); });
+        const Result result = child::run_until_replayed(least, plain.output, [&] { return run(program, mode, seed, kShort); });
         check_clean(result);
         CHECK(result.output == plain.output);
         CHECK(result.replayed >= least);

@@ -84,7 +84,6 @@ struct Costs {
 
   backends::ChunkSizes chunks{8, 2, 128, 8, 256};
   bool can_update = true;
-  bool shares_queues = true;  ///< queues may be one graph
   unsigned processors = 16;
 };
 
@@ -125,7 +124,6 @@ inline constexpr Costs opencl() noexcept {
   costs.hold = 213;
   costs.chunks = {};
   costs.can_update = false;
-  costs.shares_queues = false;
   return costs;
 }
 

@@ -219,7 +219,7 @@ BestPlan best_plan(const Program& program, const Costs& costs) {
   if (!costs.can_update && program.kind == Kind::kScalar) {
     return best;  // nothing else is possible
   }
-  if (!costs.shares_queues && program.kind == Kind::kForkJoin) {
+  if (program.kind == Kind::kForkJoin) {
     return best;  // the pieces of one queue are single launches; see docs/policy.md
   }
   consider({static_cast<std::uint32_t>(calls)}, "whole");

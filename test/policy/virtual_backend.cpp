@@ -34,7 +34,6 @@ class VirtualBackend::Buffer : public backends::CommandBuffer {
     return {};
   }
   [[nodiscard]] bool busy() const noexcept override { return end_ > backend_.time_.now(); }
-  [[nodiscard]] bool ready() noexcept override { return backend_.device_.ready(graph_, backend_.time_.now()); }
 
  private:
   VirtualBackend& backend_;
@@ -48,7 +47,6 @@ backends::Capabilities VirtualBackend::capabilities(const capture::QueueInfo& /*
   result.native = true;
   result.update_arguments = costs_.can_update;
   result.simultaneous_use = true;
-  result.share_group = costs_.shares_queues ? 1 : 0;
   return result;
 }
 
