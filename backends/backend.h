@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/right_of_way.h"
+#include "backends/submission_pause.h"
 #include "capture/graph.h"
 #include "capture/operation.h"
 
@@ -95,10 +96,8 @@ class Backend {
   virtual Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                         std::unique_ptr<CommandBuffer>* result) noexcept = 0;
 
-  /// Around enqueuing command buffers that record() made. False: not now, the operations are to be issued; then no
-  /// end_replay(). Never waits.
-  [[nodiscard]] virtual bool begin_replay() noexcept { return true; }
-  virtual void end_replay() noexcept {}
+  /// False while command buffers had better not be enqueued, and operations be issued instead.
+  [[nodiscard]] virtual bool may_replay() noexcept { return true; }
 
   /// Issues one operation now with the arguments in the record, as the application's call would
   /// have, waiting for `waits` (the record's own waits are not looked at). Kernels are launched
@@ -135,9 +134,12 @@ class Backend {
 
   /// Claimed by the backend where its driver needs that, and given by whoever submits.
   [[nodiscard]] RightOfWay& right_of_way() noexcept { return right_of_way_; }
+  /// Closed by the backend where nobody may submit, and entered by whoever does.
+  [[nodiscard]] SubmissionPause& submission_pause() noexcept { return submission_pause_; }
 
  private:
   RightOfWay right_of_way_;
+  SubmissionPause submission_pause_;
 };
 
 }  // namespace refrain::backends

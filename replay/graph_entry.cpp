@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "replay/clock.h"
 
@@ -277,7 +276,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     return result;
   }
   // Else it still runs and cannot be used twice at once, or nothing can: eager this time.
-  if (variants_[fitting].available() && context.backend.begin_replay()) {
+  if (variants_[fitting].available() && context.backend.may_replay()) {
     launch(context, operations, {fitting, update_ns, hold_ns, deserves_own, proven}, &result);
   }
   return result;
@@ -290,7 +289,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
   if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
-      context.backend.begin_replay()) {
+      context.backend.may_replay()) {
     variants_.hit(fitting);
     ++totals_.as_expected;
     const bool is_one_of_many = proven || !limits_.gate;
@@ -300,7 +299,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   return result;
 }
 
-/// With the lock held, once an instance has the right arguments and can be launched, after Backend::begin_replay().
+/// With the lock held, once an instance has the right arguments and can be launched.
 /// `operations`: see launch_expected().
 [[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
                                      const Chosen& chosen, GraphLaunch* result) {
@@ -308,14 +307,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   const std::uint64_t start = chosen.stands_for != 0 ? now_ns() : chosen.since_ns;
   variants_.launched(chosen.index, start);
   bool failed = false;
-  struct Replaying {
-    backends::Backend& backend;
-    ~Replaying() { backend.end_replay(); }
-  };
-  std::optional<Replaying> replaying(std::in_place, context.backend);
   result->error =
       operations.empty() ? executable.launch_plain(context, &failed) : executable.launch(context, operations, &failed);
-  replaying.reset();
   result->launch = Launched::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;
   if (failed) {

@@ -35,6 +35,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->next_timed = kTimedAtFirst;
   state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
   state_->one_is_too_few = settings.min_graph > 1;
+  engine.shared().backend.submission_pause().add(state_->place);
   start_awake();
   start_lengths();
   if (engine.shared().recorder != nullptr) {
@@ -45,6 +46,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
 }
 
 Lane::~Lane() {
+  engine_.shared().backend.submission_pause().remove(state_->place);
   if (state_->tries_since_ns.has_value()) {
     engine_.shared().store.leave_trials(*state_->tries_since_ns);
   }
@@ -138,13 +140,24 @@ Lane::~Lane() {
       state.locked_by_owner = false;
       mutex_.unlock();
     }
-    give_way();
+    begin_submitting();
     enter_standstill();
   }
   return state.verdict;
 }
 
-/// Something is about to be submitted; see RightOfWay.
+/// The driver is about to be called, until end_submitting(): see RightOfWay and SubmissionPause.
+[[gnu::hot]] void Lane::begin_submitting() noexcept {
+  give_way();
+  if (state_->replaying) {
+    engine_.shared().backend.submission_pause().enter(state_->place);
+  }
+}
+
+[[gnu::hot]] void Lane::end_submitting() noexcept {
+  backends::SubmissionPause::leave(state_->place);
+}
+
 [[gnu::hot]] void Lane::give_way() noexcept {
   if (engine_.shared().backend.right_of_way().claimed()) [[unlikely]] {
     give_way_to_claim();
@@ -233,6 +246,7 @@ void Lane::abandon() noexcept {
     state.has_pending = false;
     state.locked_by_owner = false;
     mutex_.unlock();
+    begin_submitting();
     enter_standstill();
   }
   state.verdict = Verdict::kIssue;
@@ -336,6 +350,7 @@ void Lane::abandon() noexcept {
 
 [[gnu::hot]] int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
   State& state = *state_;
+  end_submitting();
   look_at_unseen(true);
   if (state.entered) {
     state.entered = false;

@@ -214,6 +214,9 @@ class alignas(64) Lane {
   void thread_ends() noexcept;
   void thread_begins() noexcept;
   Verdict look_at(const Submission& submission) noexcept;
+  class Submitting;
+  void begin_submitting() noexcept;
+  void end_submitting() noexcept;
   void give_way() noexcept;
   void give_way_to_claim() noexcept;
   void take_over(QueueSlot& queue) noexcept;

@@ -424,7 +424,7 @@ bool Lane::is_apart() const noexcept {
     {
       const Inside guard;
       const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
-      give_way();
+      const Submitting submitting(*this);
       result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
                                       state.spans.proven(), state.last_time_ns);
     }

@@ -48,7 +48,7 @@ void Lane::issue_all_held() {
   if (!launched) {
     const Entered entered(engine_.shared().standstill.get(), state.held_queues);
     for (const OperationView& operation : state.views) {
-      give_way();
+      const Submitting submitting(*this);
       const int status = issue_held(context, operation, queue_info(operation));
       error = error != 0 ? error : status;
     }
@@ -67,7 +67,7 @@ void Lane::issue_all_held() {
   if (engine_.settings().mode == env::Mode::kVerify) {
     return launch_verified(context, entry, launched);
   }
-  give_way();
+  const Submitting submitting(*this);
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
   *launched = result.launch == Launched::kDone;
   if (result.wants_build) {

@@ -38,6 +38,7 @@ std::uint64_t Lane::doze() noexcept {
     wake_up();
   }
   give_way();
+  Submitting{*this};  // waits where nobody may submit; the call itself is not known to end
   return sequence_;
 }
 

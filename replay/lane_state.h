@@ -248,6 +248,7 @@ struct Lane::State {
   std::uint32_t way = 0;                        ///< in which spans are divided now
   CallTimes hold_times;                         ///< what holding one operation took
   std::uint64_t submit_started_ns = 0;
+  backends::SubmissionPause::Place place;
 
   QueueSlot* queue = nullptr;  ///< of the submission in progress
   Verdict verdict = Verdict::kIssue;
@@ -328,6 +329,18 @@ class Lane::HeldLock {
 
  private:
   OwnerLock* mutex_;
+};
+
+/// While held work of a lane is submitted.
+class Lane::Submitting {
+ public:
+  explicit Submitting(Lane& lane) noexcept : lane_(lane) { lane_.begin_submitting(); }
+  ~Submitting() { lane_.end_submitting(); }
+  Submitting(const Submitting&) = delete;
+  Submitting& operator=(const Submitting&) = delete;
+
+ private:
+  Lane& lane_;
 };
 
 /// Totals of lanes that are gone.

@@ -55,22 +55,36 @@ bool GraphUploader::make_stand_in(const CudaDriver& driver, RightOfWay& right_of
   return stand_in_ != nullptr;
 }
 
-CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept {
-  if (stream_ == nullptr) {
-    const CUresult status =
-        let_in(right_of_way, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
-    if (status != CUDA_SUCCESS) {
-      stream_ = nullptr;
-      return status;
-    }
+CUresult GraphUploader::make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+  if (stream_ != nullptr) {
+    return CUDA_SUCCESS;
   }
-  // A new one each time: an upload counts only before the first launch.
+  const CUresult status =
+      let_in(right_of_way, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
+  if (status != CUDA_SUCCESS) {
+    stream_ = nullptr;
+  }
+  return status;
+}
+
+bool GraphUploader::wants_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+  return stand_in_executable_ == nullptr && make_stream(driver, right_of_way) == CUDA_SUCCESS &&
+         make_stand_in(driver, right_of_way);
+}
+
+void GraphUploader::instantiate_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   CUgraphExec& stand_in = stand_in_executable_;
-  if (!make_stand_in(driver, right_of_way) || let_in(right_of_way, [&] {
-                                                return driver.cuGraphInstantiateWithFlags(&stand_in, stand_in_, 0);
-                                              }) != CUDA_SUCCESS) {
+  if (let_in(right_of_way, [&] { return driver.cuGraphInstantiateWithFlags(&stand_in, stand_in_, 0); }) !=
+      CUDA_SUCCESS) {
     stand_in = nullptr;
   }
+}
+
+CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept {
+  if (const CUresult status = make_stream(driver, right_of_way); status != CUDA_SUCCESS) {
+    return status;
+  }
+  CUgraphExec const stand_in = stand_in_executable_;
   const bool uploaded = stand_in != nullptr &&
                         let_in(right_of_way, [&] { return driver.cuGraphUpload(stand_in, stream_); }) == CUDA_SUCCESS;
   const CUresult status = let_in(right_of_way, [&] { return driver.cuGraphUpload(executable, stream_); });

@@ -15,6 +15,12 @@ namespace refrain::backends {
 /// What it has is the context's, and goes with it. Not thread-safe.
 class GraphUploader {
  public:
+  /// Before the graph is made that is to be uploaded. `idle()`: see GraphPause; asked before whatever needs that.
+  /// False: it said no.
+  template <class AtIdle>
+  [[nodiscard]] bool prepare(const CudaDriver& driver, RightOfWay& right_of_way, AtIdle&& at_idle) noexcept {
+    return !wants_stand_in(driver, right_of_way) || at_idle([&] { instantiate_stand_in(driver, right_of_way); });
+  }
   /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
   CUresult upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept;
   /// Until it is there. Waits for nothing if there was no stream to be had.
@@ -25,9 +31,14 @@ class GraphUploader {
   /// count as uploads.) False if there is none to be had: then graphs are uploaded without it.
   bool make_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
+  CUresult make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  [[nodiscard]] bool wants_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  /// A new one for each upload: it counts only before the first launch.
+  void instantiate_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+
   CUstream stream_ = nullptr;
   CUgraph stand_in_ = nullptr;
-  CUgraphExec stand_in_executable_ = nullptr;  ///< of the upload that is not waited for yet
+  CUgraphExec stand_in_executable_ = nullptr;  ///< of the next upload, or of the one that is not waited for yet
   bool tried_ = false;
 };
 

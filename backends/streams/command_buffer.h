@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -13,7 +12,7 @@
 
 #include "backends/backend.h"
 #include "backends/streams/event_pool.h"
-#include "backends/streams/graph_pause.h"
+#include "backends/streams/idle_moment.h"
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
@@ -47,7 +46,7 @@ struct StreamParts {
   EventPool<Api>& events;
   LiveBuffers<Api>& live;
   NamedMemory& memory;
-  GraphPause<Api>& pause;
+  IdleMoment<Api>& idle_moment;
   RightOfWay& right_of_way;
 };
 
@@ -167,17 +166,15 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
     return {status};
   }
   let_others_in();
-  if (!parts_.pause.pause(parts_.driver, [&] { return parts_.memory.awaited(); })) {
-    return {Api::kNotReady, "graphs that were running did not end"};
-  }
-  struct Resume {
-    GraphPause<Api>& pause;
-    ~Resume() { pause.resume(); }
+  const auto at_idle = [&](auto&& make) {
+    return parts_.idle_moment.use(make, [&] { return parts_.memory.awaited(); });
   };
-  std::optional<Resume> resume(std::in_place, parts_.pause);
-  {
+  const auto instantiate = [&] {
     const RightOfWay::Claim claim(parts_.right_of_way);
     status = Api::instantiate(parts_.driver, &executable_, graph_);
+  };
+  if (!uploader.prepare(parts_.driver, parts_.right_of_way, at_idle) || !at_idle(instantiate)) {
+    return {Api::kNotReady, "the device was never idle while it was to be made"};
   }
   if (status != Api::kSuccess) {
     executable_ = nullptr;
@@ -186,7 +183,6 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
   let_others_in();
   // The first launch would have to wait for this.
   status = uploader.upload(parts_.driver, executable_, parts_.right_of_way);
-  resume.reset();
   named.end();
   const DriverStatus waited = uploader.wait(parts_.driver, parts_.right_of_way);
   return {status != Api::kSuccess ? status : waited};
@@ -280,11 +276,6 @@ template <class Api>
     }
   }
   if (executable_ != nullptr) {
-    try {
-      parts_.pause.launched(*stream_);
-    } catch (...) {
-      return {Api::kOutOfMemory};
-    }
     if (const DriverStatus status = Api::launch(parts_.driver, executable_, stream_->handle); status != Api::kSuccess) {
       return {status};
     }

@@ -9,6 +9,13 @@ namespace refrain::backends {
 template <class Api>
 class StreamGraphUploader {
  public:
+  /// Before the graph is made that is to be uploaded. `idle()`: see GraphPause; asked before whatever needs that.
+  /// False: it said no.
+  template <class AtIdle>
+  [[nodiscard]] bool prepare(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/,
+                             AtIdle&& /*at_idle*/) noexcept {
+    return true;
+  }
   /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
   typename Api::Status upload(const typename Api::Driver& driver, typename Api::ExecHandle executable,
                               RightOfWay& right_of_way) noexcept {

@@ -39,7 +39,7 @@ struct Stream {
   typename Api::ContextHandle context = Api::kNoContext;
   int priority = 0;
   StreamKind kind = StreamKind::kNonBlocking;
-  std::atomic<bool> has_graphs{false};  ///< one may run in it; see GraphPause
+  std::atomic<bool> watched{false};  ///< see IdleMoment
 
   [[nodiscard]] static Stream& of(capture::Handle handle) noexcept { return *reinterpret_cast<Stream*>(handle); }
 };

@@ -29,8 +29,7 @@ class StreamBackend : public Backend {
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                 std::unique_ptr<CommandBuffer>* result) noexcept override;
-  [[nodiscard]] bool begin_replay() noexcept override { return pause_.enter(); }
-  void end_replay() noexcept override { pause_.leave(); }
+  [[nodiscard]] bool may_replay() noexcept override { return !idle_moment_.wanted(); }
   Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   /// Streams start work by themselves.
   Status flush(const capture::QueueInfo& /*queue*/) noexcept override { return {}; }
@@ -58,7 +57,7 @@ class StreamBackend : public Backend {
   }
 
   [[nodiscard]] NamedMemory& memory() noexcept { return memory_; }
-  [[nodiscard]] GraphPause<Api>& graph_pause() noexcept { return pause_; }
+  [[nodiscard]] IdleMoment<Api>& idle_moment() noexcept { return idle_moment_; }
 
   /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
   /// streams, modules, contexts. Recording one graph takes about a millisecond.
@@ -94,20 +93,21 @@ class StreamBackend : public Backend {
   EventPool<Api> events_;
   LiveBuffers<Api> live_;
   NamedMemory memory_;
-  GraphPause<Api> pause_;
+  IdleMoment<Api> idle_moment_{driver_, submission_pause()};
   std::mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
   std::unordered_set<capture::FunctionId> gone_functions_;                   ///< under recording_
 };
 
 template <class Api>
-Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& /*queue*/) noexcept {
+Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) noexcept {
   Capabilities result;
   result.native = too_old_ == nullptr;
   result.why_not = too_old_;
   result.update_arguments = true;
   result.simultaneous_use = true;
   result.keeps_order = true;
+  idle_moment_.watch(Stream<Api>::of(queue.handle));
   return result;
 }
 
@@ -160,7 +160,7 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
     }
     const typename Api::RelaxedCapture relaxed(driver_);
     auto made = std::make_unique<StreamCommandBuffer<Api>>(
-        StreamParts<Api>{driver_, events_, live_, memory_, pause_, right_of_way()});
+        StreamParts<Api>{driver_, events_, live_, memory_, idle_moment_, right_of_way()});
     const Status status = made->record(graph, nodes, uploaders_[stream.context]);
     if (status.ok()) {
       *result = std::move(made);

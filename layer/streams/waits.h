@@ -109,13 +109,13 @@ template <class L>
 void capture_begins() noexcept {
   L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
   if (L::runtime().backend != nullptr) {
-    L::runtime().backend->graph_pause().begin_capture();
+    L::runtime().backend->idle_moment().begin_capture();
   }
 }
 template <class L>
 void capture_ends() noexcept {
   if (L::runtime().backend != nullptr) {
-    L::runtime().backend->graph_pause().end_capture();
+    L::runtime().backend->idle_moment().end_capture();
   }
   L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
 }

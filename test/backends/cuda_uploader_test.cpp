@@ -128,6 +128,14 @@ CudaDriver driver_of_device() {
   return driver;
 }
 
+CUresult upload(GraphUploader& uploader, const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) {
+  CHECK(uploader.prepare(driver, right_of_way, [](auto&& make) {
+    make();
+    return true;
+  }));
+  return uploader.upload(driver, executable, right_of_way);
+}
+
 }  // namespace
 
 TEST_CASE("an upload by itself slows the device, and for good if its graph is destroyed") {
@@ -146,10 +154,10 @@ TEST_CASE("graphs that are never launched slow nothing, whether they stay or go"
   RightOfWay right;
   CUgraphExec first = device.make_executable(64);
   CUgraphExec second = device.make_executable(100);
-  CHECK(uploader.upload(driver, first, right) == CUDA_SUCCESS);
+  CHECK(upload(uploader, driver, first, right) == CUDA_SUCCESS);
   CHECK_FALSE(device.slow());
   CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
-  CHECK(uploader.upload(driver, second, right) == CUDA_SUCCESS);
+  CHECK(upload(uploader, driver, second, right) == CUDA_SUCCESS);
   CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   CHECK_FALSE(device.slow());
   driver.cuGraphExecDestroy(first);
@@ -165,7 +173,7 @@ TEST_CASE("what is launched and destroyed is done with only after the wait") {
   GraphUploader uploader;
   RightOfWay right;
   CUgraphExec graph = device.make_executable(64);
-  uploader.upload(driver, graph, right);
+  upload(uploader, driver, graph, right);
   CHECK(device.executables.size() == 2);
   CHECK(std::vector<std::string>(device.calls.end() - 4, device.calls.end()) ==
         std::vector<std::string>{"instantiate", "upload", "upload", "launch"});
@@ -181,7 +189,7 @@ TEST_CASE("where there is nothing to stand in, graphs are uploaded all the same"
   RightOfWay right;
   for (int i = 0; i < 2; ++i) {
     CUgraphExec graph = device.make_executable(64);
-    CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+    CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
     CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
     CHECK(device.executables.at(graph).uploaded);
   }
@@ -196,7 +204,7 @@ TEST_CASE("a driver that does not allocate uploads all the same") {
   GraphUploader uploader;
   RightOfWay right;
   CUgraphExec graph = device.make_executable(64);
-  CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+  CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
   CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   CHECK(device.executables.at(graph).uploaded);
 }
@@ -216,21 +224,21 @@ TEST_CASE("errors of the upload and of the wait are told, and nothing is left th
       device.upload(executable);
       return CUDA_SUCCESS;
     };
-    CHECK(uploader.upload(driver, graph, right) == CUDA_ERROR_LAUNCH_FAILED);
+    CHECK(upload(uploader, driver, graph, right) == CUDA_ERROR_LAUNCH_FAILED);
     CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   }
   SECTION("the wait") {
     device.fails = "synchronize";
-    CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+    CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
     CHECK(uploader.wait(driver, right) == CUDA_ERROR_OUT_OF_MEMORY);
   }
   SECTION("the stream, which is tried again") {
     device.fails = "create stream";
-    CHECK(uploader.upload(driver, graph, right) == CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(upload(uploader, driver, graph, right) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
     CHECK(device.calls == std::vector<std::string>{"create stream"});  // and no default stream is waited for
     device.fails.clear();
-    CHECK(uploader.upload(driver, graph, right) == CUDA_SUCCESS);
+    CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
     CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
   }
   CHECK_FALSE(device.slow());

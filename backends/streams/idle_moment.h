@@ -1,0 +1,127 @@
+// Graphs are instantiated while the device is idle and nobody submits.
+//
+// NVIDIA's driver now and then waits for running work when it instantiates a graph, and lets nobody launch meanwhile
+// (test/gpu/busy_calls.cu). A kernel that runs may itself wait for what the application launches next: that would be
+// for ever. So Refrain instantiates in a moment in which all streams are idle, and keeps everybody from submitting for
+// as long as it takes: no longer than the driver would.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backends/streams/stream.h"
+#include "backends/submission_pause.h"
+
+namespace refrain::backends {
+
+/// Thread-safe.
+template <class Api>
+class IdleMoment {
+ public:
+  IdleMoment(const typename Api::Driver& driver, SubmissionPause& submissions) noexcept
+      : driver_(driver), submissions_(submissions) {}
+
+  /// A stream that counts until it is destroyed, under StreamBackend::no_recording().
+  void watch(Stream<Api>& stream) noexcept {
+    if (!stream.watched.exchange(true, std::memory_order_relaxed)) {
+      try {
+        const std::lock_guard guard(mutex_);
+        streams_.push_back(&stream);
+      } catch (...) {
+        stream.watched.store(false, std::memory_order_relaxed);  // the next one asks again
+      }
+    }
+  }
+
+  /// True while somebody waits for such a moment: graphs would only keep the device busy.
+  [[nodiscard]] bool wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
+
+  /// Calls `make()` in such a moment; false if none came, or `hurry()`. For one thread at a time.
+  template <class Make, class Hurry>
+  [[nodiscard]] bool use(Make&& make, Hurry&& hurry);
+
+  /// The application captures streams, and the driver must not be asked about any, until the last of as many ends.
+  void begin_capture() noexcept {
+    const std::lock_guard guard(mutex_);
+    ++captures_;
+  }
+  void end_capture() noexcept {
+    const std::lock_guard guard(mutex_);
+    --captures_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] bool all_idle() noexcept;
+  [[nodiscard]] bool soon_idle() noexcept;
+
+  /// Kernels that are launched one by one take less. Submissions wait for that long in vain, now and then.
+  static constexpr std::chrono::microseconds kSoon{100};
+
+  const typename Api::Driver& driver_;
+  SubmissionPause& submissions_;
+  std::atomic<bool> wanted_{false};
+  std::mutex mutex_;  ///< held while streams are asked
+  std::uint32_t captures_ = 0;
+  std::vector<Stream<Api>*> streams_;
+};
+
+template <class Api>
+template <class Make, class Hurry>
+bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
+  constexpr std::chrono::milliseconds kPatience{100}, kUnasked{2};
+  struct Open {
+    SubmissionPause& submissions;
+    ~Open() { submissions.open(); }
+  };
+  struct Unwanted {
+    std::atomic<bool>& wanted;
+    ~Unwanted() { wanted.store(false, std::memory_order_relaxed); }
+  };
+  wanted_.store(true, std::memory_order_relaxed);
+  const Unwanted unwanted{wanted_};
+  const Clock::time_point start = Clock::now();
+  Clock::time_point next_try = start + kUnasked;
+  while (!hurry() && Clock::now() < start + kPatience) {
+    // A device that always has something to do is idle soon if it gets nothing more.
+    const bool idle = all_idle();
+    if (idle || Clock::now() > next_try) {
+      next_try = Clock::now() + kUnasked;
+      const Open open{submissions_};
+      if (submissions_.close(kSoon) && soon_idle()) {
+        make();
+        return true;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return false;
+}
+
+template <class Api>
+bool IdleMoment<Api>::soon_idle() noexcept {
+  const Clock::time_point until = Clock::now() + kSoon;
+  while (!all_idle()) {
+    if (Clock::now() > until) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class Api>
+bool IdleMoment<Api>::all_idle() noexcept {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(streams_, [](const Stream<Api>* stream) { return stream->id.load(std::memory_order_acquire) == 0; });
+  return captures_ == 0 && std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
+           const typename Api::Scope scope(driver_, stream->context);
+           return Api::query_stream(driver_, stream->handle) != Api::kNotReady;
+         });
+}
+
+}  // namespace refrain::backends

@@ -1,0 +1,48 @@
+// Keeps every thread from submitting for a moment.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+namespace refrain::backends {
+
+/// Who submits has a place and is inside while it calls the driver. Thread-safe; a place is used by one thread at a
+/// time.
+class SubmissionPause {
+ public:
+  struct Place {
+    std::atomic<bool> inside{false};
+  };
+
+  /// Before any use of the place, and after the last. add() may throw std::bad_alloc.
+  void add(Place& place);
+  void remove(Place& place) noexcept;
+
+  /// Before the driver is called. Waits while nobody may submit, at most for kLongest.
+  void enter(Place& place) noexcept {
+    place.inside.store(true, std::memory_order_seq_cst);
+    if (closed_.load(std::memory_order_seq_cst)) [[unlikely]] {
+      wait(place);
+    }
+  }
+  /// After it. Not to be called twice is no duty: leaving again does nothing.
+  static void leave(Place& place) noexcept { place.inside.store(false, std::memory_order_release); }
+
+  /// Nobody begins to submit until open(). True once nobody is inside; false if somebody still is after `patience`. For
+  /// one thread at a time.
+  [[nodiscard]] bool close(std::chrono::microseconds patience) noexcept;
+  void open() noexcept { closed_.store(false, std::memory_order_release); }
+
+ private:
+  static constexpr std::chrono::milliseconds kLongest{20};
+  void wait(Place& place) noexcept;
+  [[nodiscard]] bool anybody_inside() noexcept;
+
+  std::atomic<bool> closed_{false};
+  std::mutex mutex_;
+  std::vector<Place*> places_;
+};
+
+}  // namespace refrain::backends
