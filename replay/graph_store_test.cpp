@@ -11,7 +11,7 @@ namespace {
 /// Graphs of 100 kernels each, built and launched without an engine.
 class Graphs {
  public:
-  explicit Graphs(const env::Settings& settings) : store(settings, backend_, hooks_) { queue_.id = queue_.handle = 1; }
+  explicit Graphs(const env::Settings& settings) : store(settings, backend_, hooks_, changes_) { queue_.id = queue_.handle = 1; }
 
   /// The graph named `first`: kernels `first`, `first` + 1 …
   std::shared_ptr<GraphEntry> entry(capture::FunctionId first) {
@@ -73,6 +73,7 @@ class Graphs {
 
   test::ArithmeticBackend backend_;
   test::TestHooks hooks_{backend_};
+  StateChanges changes_;
   capture::QueueInfo queue_;
 
  public:
