@@ -167,7 +167,7 @@ struct OperationHeader {
   /// The layer's: what setters have set, of the kernel, of its queue and of what is around them, when the call came.
   /// Part of the token as well.
   std::uint64_t state = 0;
-  std::uint64_t promise = 0;   ///< the layer's: event promised to the application for held work
+  std::uint64_t promise = 0;  ///< the layer's: event promised to the application for held work
   std::uint16_t word_count = 0;
   std::uint16_t argument_count = 0;
   std::uint16_t wait_count = 0;

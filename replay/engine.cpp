@@ -108,8 +108,9 @@ Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerH
                capture::Recorder* recorder)
     : settings_(settings),
       started_ns_(now_ns()),
-      shared_(std::make_unique<Shared>(settings_, backend, hooks, recorder,
-                                       [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); }, changes_)) {
+      shared_(std::make_unique<Shared>(
+          settings_, backend, hooks, recorder, [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); },
+          changes_)) {
   shared_->idle_lanes.reserve(kMostIdleLanes);  // a thread that ends has nobody to tell of a lack of memory
 }
 

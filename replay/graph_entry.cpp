@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "replay/clock.h"
-#include "replay/engine.h"
 
 namespace refrain::replay {
 
@@ -219,19 +218,6 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
 void GraphEntry::build_cancelled() {
   const std::lock_guard guard(mutex_);
   building_ = building_ == 0 ? 0 : building_ - 1;
-}
-
-/// All of it is looked at once for each change.
-[[gnu::cold, gnu::noinline]] bool GraphEntry::looks_current(std::size_t variant, std::uint64_t now,
-                                                            LayerHooks& hooks) noexcept {
-  const Executable& executable = variants_[variant];
-  for (std::size_t i = 0; i < executable.size(); ++i) {
-    if (!hooks.is_current(executable.operation(i))) {
-      return false;
-    }
-  }
-  variants_.current_at(variant) = now;
-  return true;
 }
 
 GraphEntry::LaunchResult GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,

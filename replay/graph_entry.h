@@ -21,7 +21,6 @@
 #include "replay/graph_variants.h"
 #include "replay/matcher.h"
 #include "replay/owner_lock.h"
-#include "replay/state_changes.h"
 
 namespace refrain::replay {
 
@@ -92,7 +91,8 @@ class GraphEntry {
   [[nodiscard]] std::shared_ptr<const Occurrence> expected(const StateChanges& changes, LayerHooks& hooks) noexcept {
     const std::lock_guard guard(mutex_);
     const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
-    return likely != GraphVariants::kNone && is_current(likely, changes, hooks) ? variants_[likely].lend() : nullptr;
+    return likely != GraphVariants::kNone && variants_.is_current(likely, changes, hooks) ? variants_[likely].lend()
+                                                                                          : nullptr;
   }
   /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
   template <class Use>
@@ -149,12 +149,6 @@ class GraphEntry {
   void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
               LaunchResult* result);
   void took(std::uint64_t cost, const Chosen& chosen, LaunchResult* result);
-  [[nodiscard]] bool is_current(std::size_t variant, const StateChanges& changes, LayerHooks& hooks) noexcept {
-    const std::uint64_t now = changes.count();
-    return now != StateChanges::kUnderWay &&
-           (variants_.current_at(variant) == now || looks_current(variant, now, hooks));
-  }
-  [[nodiscard]] bool looks_current(std::size_t variant, std::uint64_t now, LayerHooks& hooks) noexcept;
   void change_state(State state);
   void pass(Decline why, std::string text);
   void note_changes(std::span<const capture::OperationView> operations);

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "backends/cuda/function_kind.h"
 #include "backends/cuda/cuda_api.h"
+#include "backends/cuda/function_kind.h"
 #include "backends/shape.h"
 
 namespace refrain::backends {

@@ -1,12 +1,13 @@
 // Setters whose values are looked at: libraries set the same again and again, and values that take turns find their
 // graphs again. The others are streams::GenericSetter.
 
+#include "layer/streams/setters.h"
+
 #include <xxhash.h>
 
 #include "backends/cuda/kernel_call.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
-#include "layer/streams/setters.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -56,8 +57,8 @@ CUresult set_attribute(const replay::EntryPoint& entry_point, CUstream stream, D
       known = XXH3_64bits(&normal, sizeof(normal));
     }
   }
-  return Setters::all().of_stream(entry_point, stream_to_set(stream, by_default),
-                                  static_cast<std::uint64_t>(attribute), known, call);
+  return Setters::all().of_stream(entry_point, stream_to_set(stream, by_default), static_cast<std::uint64_t>(attribute),
+                                  known, call);
 }
 
 /// All attributes at once.

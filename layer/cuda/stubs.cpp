@@ -21,11 +21,10 @@ namespace {
 #define SUBMIT(f) TYPED_ENTRY(f, kSubmit)
 #define TRACKED(f) TYPED_ENTRY(f, kTracked)
 #define TYPED(f) TYPED_ENTRY(f, kTyped)
-#define SETTER(f)                                                                                              \
-  {{#f},                                                                                                       \
-   EntryClass::kTyped,                                                                                         \
-   reinterpret_cast<void*>(                                                                                    \
-       &streams::GenericSetter<CudaLayer, driver, &DriverFunctions::f, entry::f>::call)},
+#define SETTER(f)      \
+  {{#f},               \
+   EntryClass::kTyped, \
+   reinterpret_cast<void*>(&streams::GenericSetter<CudaLayer, driver, &DriverFunctions::f, entry::f>::call)},
 #define RESOLVE(f) TYPED_ENTRY(f, kResolve)
 #define NEUTRAL(f) PLAIN_ENTRY(f, kNeutral)
 #define HOST(f) PLAIN_ENTRY(f, kHost)

@@ -1,5 +1,5 @@
-// Setters that need nothing else: what they set is not looked at, and concerns everything that is submitted later. Lines
-// SETTER of the entry points.
+// Setters that need nothing else: what they set is not looked at, and concerns everything that is submitted later.
+// Lines SETTER of the entry points.
 #pragma once
 
 #include "layer/streams/setters.h"

@@ -83,7 +83,7 @@ struct alignas(64) StreamState {
   backends::Stream<Api> stream;
   ContextState<Api>* context = nullptr;
   Token role_seed = 0;
-  SetState set;  ///< of its attributes; guarded by Setters
+  SetState set;                      ///< of its attributes; guarded by Setters
   StandIn<Api>* stand_in = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   void reset() noexcept {}  // records of streams are never used again: see backends::Stream

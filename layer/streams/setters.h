@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -86,8 +85,7 @@ class Setters {
                 Call&& call) noexcept {
     const Setting setting{entry_point, capture::mix(what, object), value};
     return set(
-        setting, call,
-        [&] { return around_.is_set(setting.key, *value) && around_.is_set(what, object); },
+        setting, call, [&] { return around_.is_set(setting.key, *value) && around_.is_set(what, object); },
         [&](SetValue now) {
           around_.set(setting.key, now);
           around_.set(what, object);
@@ -139,7 +137,7 @@ class Setters {
     std::uint64_t key;
     SetValue value;
   };
-  /// Setters of one thing that are at the driver.
+  /// Setters that are at the driver: two of them may set one thing, by different handles.
   struct UnderWay {
     std::size_t count = 0;
     bool several = false;  ///< which was the last one, nobody knows
@@ -154,7 +152,7 @@ class Setters {
       return true;
     }
     const std::lock_guard guard(mutex_);
-    if (under_way_.contains(setting.key) || !known()) {
+    if (under_way_.count != 0 || !known()) {
       return false;
     }
     frequent_.keep(setting.key, *setting.value);
@@ -183,17 +181,15 @@ class Setters {
       {
         const std::lock_guard guard(mutex_);
         frequent_.clear();
-        UnderWay& mine = under_way_[setting.key];
-        mine.several = ++mine.count > 1 || mine.several;
+        under_way_.several = ++under_way_.count > 1 || under_way_.several;
       }
       status = same ? status : call();
       accepted = same || status == L::Api::kSuccess;
       const std::lock_guard guard(mutex_);
       frequent_.clear();
-      UnderWay& mine = under_way_[setting.key];
-      const bool alone = !same && !mine.several;
-      if (--mine.count == 0) {
-        under_way_.erase(setting.key);
+      const bool alone = !same && !under_way_.several;
+      if (--under_way_.count == 0) {
+        under_way_.several = false;
       }
       if (accepted) {
         note(alone ? setting.value : SetValue());
@@ -209,7 +205,7 @@ class Setters {
   FrequentSettings frequent_;
   std::map<std::string, Group> groups_;
   SetState around_;
-  std::unordered_map<std::uint64_t, UnderWay> under_way_;
+  UnderWay under_way_;
 };
 
 }  // namespace refrain::layer::streams

@@ -97,9 +97,9 @@ template <class L, class OnlyEnds, class Query>
 }
 
 /// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
-/// handle is invalid), device_id(context, otherwise) (for the capture file), forget_functions() and forget_contexts(); and for
-/// find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that handle
-/// is registered by, 0 if the thread has no context.
+/// handle is invalid), device_id(context, otherwise) (for the capture file), forget_functions() and forget_contexts();
+/// and for find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that
+/// handle is registered by, 0 if the thread has no context.
 template <class L>
 class StreamTable {
  public:
@@ -248,8 +248,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     info.role = made->stream.kind == backends::StreamKind::kLegacy ? 0 : ++context->roles;
     info.default_order = order_of(made->stream.kind);
     made->stream.id.store(info.id, std::memory_order_release);
-    made->role_seed =
-        capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
+    made->role_seed = capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
     made->stream.attributes.store(some_attributes_, std::memory_order_relaxed);
     seed(*made);
     if (made->stream.kind == backends::StreamKind::kPerThread) {

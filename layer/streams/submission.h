@@ -21,7 +21,7 @@ struct Call {
   OperationKind kind;
   Token token;  ///< of everything but the stream
   const char* unholdable = nullptr;
-  bool blocks = false;  ///< returns only when the work is done
+  bool blocks = false;        ///< returns only when the work is done
   std::uint64_t changes = 0;  ///< of a kernel: StateChanges::begun() before `state` was found
   std::uint64_t state = 0;    ///< what setters have set of its kernel: part of the token
 };

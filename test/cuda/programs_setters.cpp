@@ -102,8 +102,7 @@ const Setter kSetters[] = {
      [](const Loop&, int value) {
        CHECK_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024U * static_cast<unsigned>(value)));
      }},
-    {"cuCtxSetFlags", 3,
-     [](const Loop&, int value) { CHECK_CU(cuCtxSetFlags(static_cast<unsigned>(value))); }},
+    {"cuCtxSetFlags", 3, [](const Loop&, int value) { CHECK_CU(cuCtxSetFlags(static_cast<unsigned>(value))); }},
     {"cuDevicePrimaryCtxSetFlags", 3,
      [](const Loop&, int value) { CHECK_CU(cuDevicePrimaryCtxSetFlags(0, static_cast<unsigned>(value))); }},
     {"cuCtxEnablePeerAccess, cuCtxDisablePeerAccess", 2,
@@ -204,13 +203,12 @@ PROGRAM(lowered_limit) {
   const Loop loop;
   std::array<int, 6> refused{};
   for (std::size_t part = 0; part < refused.size(); ++part) {
-    CHECK_CU(cuFuncSetAttribute(loop.seen, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                part % 2 == 0 ? 98304 : 49152));
+    CHECK_CU(
+        cuFuncSetAttribute(loop.seen, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, part % 2 == 0 ? 98304 : 49152));
     for (int i = 0; i < 200; ++i) {
       for (const unsigned shared : {65536U, 1024U}) {
         void* memory = const_cast<CUdeviceptr*>(&loop.x);
-        const CUresult status =
-            cuLaunchKernel(loop.seen, 1, 1, 1, 32, 1, 1, shared, loop.stream, &memory, nullptr);
+        const CUresult status = cuLaunchKernel(loop.seen, 1, 1, 1, 32, 1, 1, shared, loop.stream, &memory, nullptr);
         refused[part] += status == CUDA_SUCCESS ? 0 : shared == 65536 ? 1 : 1000;
         scale(loop.stream, loop.scale, loop.x, kCount, 3, 1);
       }

@@ -59,8 +59,7 @@ const Setter kSetters[] = {
      [](const Loop& loop, int value) {
        CHECK_CU(hipFuncSetSharedMemConfig(loop.seen, static_cast<hipSharedMemConfig>(value)));
      }},
-    {"hipKernelSetAttribute", 2,
-     [](const Loop&, int value) { CHECK_CU(hipKernelSetAttribute(8, value, nullptr, 0)); }},
+    {"hipKernelSetAttribute", 2, [](const Loop&, int value) { CHECK_CU(hipKernelSetAttribute(8, value, nullptr, 0)); }},
     {"hipDeviceSetCacheConfig", 3,
      [](const Loop&, int value) { CHECK_CU(hipDeviceSetCacheConfig(static_cast<hipFuncCache_t>(value))); }},
     {"hipCtxSetCacheConfig", 3,
@@ -71,8 +70,7 @@ const Setter kSetters[] = {
      [](const Loop&, int value) { CHECK_CU(hipCtxSetSharedMemConfig(static_cast<hipSharedMemConfig>(value))); }},
     {"hipDeviceSetLimit", 3,
      [](const Loop&, int value) { CHECK_CU(hipDeviceSetLimit(0, 1024U * static_cast<unsigned>(value))); }},
-    {"hipSetDeviceFlags", 2,
-     [](const Loop&, int value) { CHECK_CU(hipSetDeviceFlags(static_cast<unsigned>(value))); }},
+    {"hipSetDeviceFlags", 2, [](const Loop&, int value) { CHECK_CU(hipSetDeviceFlags(static_cast<unsigned>(value))); }},
     {"hipDevicePrimaryCtxSetFlags", 2,
      [](const Loop&, int value) { CHECK_CU(hipDevicePrimaryCtxSetFlags(0, static_cast<unsigned>(value))); }},
     {"hipDeviceEnablePeerAccess, hipDeviceDisablePeerAccess", 2,
@@ -150,14 +148,12 @@ PROGRAM(same_setters) {
 PROGRAM(lowered_limit) {
   const Loop loop;
   for (int part = 0; part < 6; ++part) {
-    CHECK_CU(hipFuncSetAttribute(loop.seen, hipFuncAttributeMaxDynamicSharedMemorySize,
-                                 part % 2 == 0 ? 98304 : 49152));
+    CHECK_CU(hipFuncSetAttribute(loop.seen, hipFuncAttributeMaxDynamicSharedMemorySize, part % 2 == 0 ? 98304 : 49152));
     int refused = 0;
     for (int i = 0; i < 200; ++i) {
       for (const unsigned shared : {65536U, 1024U}) {
         void* memory = const_cast<CUdeviceptr*>(&loop.x);
-        const hipError_t status =
-            cuLaunchKernel(loop.seen, 1, 1, 1, 32, 1, 1, shared, loop.stream, &memory, nullptr);
+        const hipError_t status = cuLaunchKernel(loop.seen, 1, 1, 1, 32, 1, 1, shared, loop.stream, &memory, nullptr);
         refused += status == hipSuccess ? 0 : shared == 65536 ? 1 : 1000;
         scale(loop.stream, loop.scale, loop.x, kCount, 3, 1);
       }

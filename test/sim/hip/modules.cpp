@@ -207,8 +207,8 @@ SUBMITS_TWICE(hipLaunchKernel,
               (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t shared, hipStream_t stream),
               launch(function, shape_of(grid, block, shared), stream, per_thread, parameters, nullptr))
 SUBMITS(hipExtLaunchKernel,
-        (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t shared, hipStream_t stream, hipEvent_t,
-         hipEvent_t, int),
+        (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t shared, hipStream_t stream,
+         hipEvent_t, hipEvent_t, int),
         launch(function, shape_of(grid, block, shared), stream, false, parameters, nullptr))
 SUBMITS(hipLaunchCooperativeKernel,
         (const void* function, dim3 grid, dim3 block, void** parameters, unsigned shared, hipStream_t stream),

@@ -61,9 +61,8 @@ CALL(hipMemSetAccess, (void*, std::size_t, const hipMemAccessDesc* wanted, std::
 CALL(hipMemPoolSetAccess, (hipMemPool_t, const hipMemAccessDesc* wanted, std::size_t), set(kPool, wanted->flags))
 CALL(hipPointerSetAttribute, (const void* value, int, void*), set(kPointer, *static_cast<const unsigned*>(value)))
 CALL(hipTexRefSetFlags, (textureReference*, unsigned flags), set(kTexture, flags))
-CALL(hipStreamSetAttribute, (hipStream_t handle, int attribute, const void* value), use_stream(handle, [&](Stream& to) {
-       to.attributes[attribute].number = *static_cast<const unsigned*>(value);
-     }))
+CALL(hipStreamSetAttribute, (hipStream_t handle, int attribute, const void* value),
+     use_stream(handle, [&](Stream& to) { to.attributes[attribute].number = *static_cast<const unsigned*>(value); }))
 CALL(hipStreamCopyAttributes, (hipStream_t to, hipStream_t from), [&] {
   std::map<int, Stream::Attribute> attributes;
   static_cast<void>(use_stream(from, [&](Stream& stream) { attributes = stream.attributes; }));

@@ -79,7 +79,7 @@ struct Module {
 
 struct State {
   std::map<std::uint64_t, std::uint64_t> set;  ///< what was set for all launches
-  Context* primary = nullptr;  ///< HIP's; CUDA's faces have one for each device
+  Context* primary = nullptr;                  ///< HIP's; CUDA's faces have one for each device
   std::vector<Context*> contexts;
   /// Never freed: threads may have contexts on their stacks, and events name captures. Streams: default ones of
   /// contexts whose handle came again.
