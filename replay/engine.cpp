@@ -109,8 +109,9 @@ Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerH
                capture::Recorder* recorder)
     : settings_(settings),
       started_ns_(now_ns()),
-      shared_(std::make_unique<Shared>(settings_, backend, hooks, recorder,
-                                       [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); })) {
+      shared_(std::make_unique<Shared>(
+          settings_, backend, hooks, recorder, [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); },
+          changes_)) {
   shared_->idle_lanes.reserve(kMostIdleLanes);  // a thread that ends has nobody to tell of a lack of memory
 }
 
@@ -269,6 +270,14 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
 void Engine::object_gone(capture::ObjectId object) noexcept {
   gone_.fetch_add(1, std::memory_order_relaxed);
   shared_->store.object_gone(object);
+}
+
+void Engine::state_changed(bool changed) noexcept {
+  changes_.end();
+  if (changed) {
+    gone_.fetch_add(1, std::memory_order_seq_cst);
+    settle_others();  // held while the driver was at it, by what was true before
+  }
 }
 
 void Engine::wait_idle() {

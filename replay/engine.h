@@ -12,6 +12,7 @@
 #include "capture/recorder.h"
 #include "env/settings.h"
 #include "replay/lane.h"
+#include "replay/state_changes.h"
 
 namespace refrain::replay {
 
@@ -29,6 +30,8 @@ class LayerHooks {
   /// may be used later by another thread. Returns false, retaining nothing, if one is already gone.
   virtual bool retain_objects(const capture::OperationView& operation) noexcept = 0;
   virtual void release_objects(const capture::OperationView& operation) noexcept = 0;
+  /// Whether what setters have set is what the record was made with (OperationHeader::state).
+  virtual bool is_current(const capture::OperationView& /*operation*/) noexcept { return true; }
   /// Native event (one reference for the caller) behind a WaitRef that is not an internal wait of the
   /// lane; 0 if it is already complete or unknown.
   virtual backends::Event acquire_event(capture::WaitRef wait) noexcept = 0;
@@ -85,6 +88,13 @@ class Engine {
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;
 
+  /// Around the driver's call of a setter, everything held being flushed: nobody expects or builds anything of before.
+  /// `changed`: the driver accepted it, and the layer's tokens and is_current() tell of it. Whoever found a token
+  /// before, and held something by it since, sees that a change has begun, and flushes.
+  void state_changing() noexcept { changes_.begin(); }
+  void state_changed(bool changed) noexcept;
+  [[nodiscard]] const StateChanges& state_changes() const noexcept { return changes_; }
+
   /// Waits until every graph that was asked for is built (tests).
   void wait_idle();
 
@@ -122,7 +132,8 @@ class Engine {
   std::atomic<std::uint32_t> held_defaults_{0};  ///< default queues for which any lane holds work
   std::atomic<bool> active_{true};
   std::atomic<std::uint64_t> gone_{
-      0};  ///< how often a queue or an object went away: nobody expects anything after that
+      0};  ///< how often a queue or an object went away, or another state came: nobody expects anything after that
+  StateChanges changes_;
 
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};

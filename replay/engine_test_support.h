@@ -206,9 +206,11 @@ class TestHooks : public LayerHooks {
     return true;
   }
   void release_objects(const OperationView&) noexcept override { --retained; }
+  bool is_current(const OperationView&) noexcept override { return current; }
   backends::Event acquire_event(capture::WaitRef) noexcept override { return backend_.new_event(); }
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
 
+  bool current = true;
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;  ///< promise → status
   std::vector<std::uint64_t> order;   ///< promises as they were kept

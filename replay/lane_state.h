@@ -345,11 +345,12 @@ struct ClosedLanes {
 
 struct Engine::Shared {
   Shared(const env::Settings& settings, backends::Backend& its_backend, LayerHooks& its_hooks,
-         capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check)
+         capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check,
+         const StateChanges& changes)
       : backend(its_backend),
         hooks(its_hooks),
         recorder(its_recorder),
-        store(settings, its_backend, its_hooks),
+        store(settings, its_backend, its_hooks, changes),
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
     if (settings.mode == env::Mode::kVerify) {
       standstill = std::make_unique<Standstill>();

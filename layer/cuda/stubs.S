@@ -11,6 +11,7 @@
 #define SUBMIT(f) jump_stub f
 #define TRACKED(f) jump_stub f
 #define TYPED(f) jump_stub f
+#define SETTER(f) jump_stub f
 #define RESOLVE(f) jump_stub f
 #define NEUTRAL(f) jump_stub f
 #define HOST(f) host_stub f

@@ -7,8 +7,11 @@
 #include <string>
 
 #include "layer/cuda/driver.h"
+#include "layer/cuda/driver_functions.h"
+#include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/immortal.h"
+#include "layer/streams/generic_setter.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -18,6 +21,10 @@ namespace {
 #define SUBMIT(f) TYPED_ENTRY(f, kSubmit)
 #define TRACKED(f) TYPED_ENTRY(f, kTracked)
 #define TYPED(f) TYPED_ENTRY(f, kTyped)
+#define SETTER(f)      \
+  {{#f},               \
+   EntryClass::kTyped, \
+   reinterpret_cast<void*>(&streams::GenericSetter<CudaLayer, driver, &DriverFunctions::f, entry::f>::call)},
 #define RESOLVE(f) TYPED_ENTRY(f, kResolve)
 #define NEUTRAL(f) PLAIN_ENTRY(f, kNeutral)
 #define HOST(f) PLAIN_ENTRY(f, kHost)

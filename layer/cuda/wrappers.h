@@ -12,6 +12,7 @@ namespace entry {
 #define SUBMIT(f) inline constexpr replay::EntryPoint f{#f};
 #define TRACKED(f) SUBMIT(f)
 #define TYPED(f) SUBMIT(f)
+#define SETTER(f) SUBMIT(f)
 #define RESOLVE(f) SUBMIT(f)
 #define NEUTRAL(f)
 #define HOST(f)
@@ -26,13 +27,16 @@ template <class Result, class... Parameters>
 struct Function<Result (*)(Parameters...)> {
   using Type = Result(Parameters...) noexcept;
 };
+#undef SETTER
 #define SUBMIT(f) Function<decltype(&::f)>::Type f;
+#define SETTER(f)
 #include "layer/cuda/entry_points.def"
 #undef SUBMIT
 }  // namespace wrap
 
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST

@@ -12,6 +12,7 @@
 #define SUBMIT(f, version) guarded_stub f
 #define TRACKED(f, version) guarded_stub f
 #define TYPED(f, version) guarded_stub f
+#define SETTER(f, version) guarded_stub f
 #define RESOLVE(f, version) guarded_stub f
 #define NEUTRAL(f, version) jump_stub f
 #define HOST(f, version) host_stub f

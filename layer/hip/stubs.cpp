@@ -7,8 +7,10 @@
 #include <string>
 
 #include "layer/hip/real_library.h"
+#include "layer/hip/runtime.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
+#include "layer/streams/generic_setter.h"
 
 namespace refrain::layer::hip {
 namespace {
@@ -18,6 +20,10 @@ namespace {
 #define SUBMIT(f, version) TYPED_ENTRY(f, kSubmit)
 #define TRACKED(f, version) TYPED_ENTRY(f, kTracked)
 #define TYPED(f, version) TYPED_ENTRY(f, kTyped)
+#define SETTER(f, version) \
+  {{#f},                   \
+   EntryClass::kTyped,     \
+   reinterpret_cast<void*>(&streams::GenericSetter<HipLayer, library, &LibraryFunctions::f, entry::f>::call)},
 #define RESOLVE(f, version) TYPED_ENTRY(f, kResolve)
 #define NEUTRAL(f, version) PLAIN_ENTRY(f, kNeutral)
 #define HOST(f, version) PLAIN_ENTRY(f, kHost)

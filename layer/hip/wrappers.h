@@ -12,6 +12,7 @@ namespace entry {
 #define SUBMIT(f, version) inline constexpr replay::EntryPoint f{#f};
 #define TRACKED(f, version) SUBMIT(f, version)
 #define TYPED(f, version) SUBMIT(f, version)
+#define SETTER(f, version) SUBMIT(f, version)
 #define RESOLVE(f, version) SUBMIT(f, version)
 #define NEUTRAL(f, version)
 #define HOST(f, version)
@@ -26,13 +27,16 @@ template <class Result, class... Parameters>
 struct Function<Result (*)(Parameters...)> {
   using Type = Result(Parameters...) noexcept;
 };
+#undef SETTER
 #define SUBMIT(f, version) Function<decltype(&::f)>::Type f;
+#define SETTER(f, version)
 #include "layer/hip/entry_points.def"
 #undef SUBMIT
 }  // namespace wrap
 
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST
@@ -44,6 +48,7 @@ struct LibraryFunctions {
 #define SUBMIT(f, version) decltype(&::f) f;
 #define TRACKED(f, version) SUBMIT(f, version)
 #define TYPED(f, version) SUBMIT(f, version)
+#define SETTER(f, version) SUBMIT(f, version)
 #define RESOLVE(f, version) SUBMIT(f, version)
 #define NEUTRAL(f, version) void* f;
 #define HOST(f, version) void* f;
@@ -51,6 +56,7 @@ struct LibraryFunctions {
 #undef SUBMIT
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST

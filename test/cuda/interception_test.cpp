@@ -251,6 +251,7 @@ TEST_CASE("the library exports the driver's names and nothing else") {
 #define SUBMIT(f) ENTRY(f)
 #define TRACKED(f) ENTRY(f)
 #define TYPED(f) ENTRY(f)
+#define SETTER(f) ENTRY(f)
 #define RESOLVE(f) ENTRY(f)
 #define NEUTRAL(f) ENTRY(f)
 #define HOST(f) ENTRY(f)

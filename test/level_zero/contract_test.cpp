@@ -122,6 +122,10 @@ TEST_CASE("errors of the program, and an end without a wait") {
   same_everywhere({"leave"}, 100);
 }
 
+TEST_CASE("promise 4, same data: every setter, in the middle of a loop that is replayed") {
+  same_everywhere({"every_setter"}, 1000);
+}
+
 TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
   const Result plain = run({"loop"}, "plain");
   const Result result = run({"loop"}, "off");
