@@ -120,6 +120,28 @@ TEST_CASE("the audit module catches what preloading misses") {
   CHECK(has(unseen, "cuCtxSynchronize in driver"));
 }
 
+TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the driver's names or not") {
+  SKIP_WITH_SANITIZERS();
+  struct Case {
+    const char* interposer;
+    Words command;
+  };
+  for (const Case& each : {Case{INTERPOSER, {LINKED_PROGRAM}}, Case{DLSYM_INTERPOSER, {LINKED_PROGRAM}},
+                           Case{DLSYM_INTERPOSER, {OPENING_PROGRAM, "open", "libcuda.so.1"}}}) {
+    CAPTURE(each.interposer, each.command);
+    const std::string interposed = std::string("LD_PRELOAD=") + each.interposer;
+    const Outcome plain = run(each.command, {interposed});
+    const Outcome hooked =
+        run(with({REFRAIN, "run", "--"}, each.command), {interposed, "REFRAIN_REPORT=off", "REFRAIN_DOCTOR_FD=1"});
+    CHECK(has(plain, "interposer: 3 calls"));
+    CHECK(hooked.status == 0);
+    CHECK(has(hooked, "work good"));
+    CHECK(has(hooked, "interposer: 3 calls"));
+    CHECK(has(hooked, kActive));
+    CHECK(programs_own(hooked.driver_calls) == plain.driver_calls);
+  }
+}
+
 TEST_CASE("look-ups of every kind") {
   SKIP_WITH_SANITIZERS();
   const Outcome plain = run({LINKED_PROGRAM, "lookup"});

@@ -100,6 +100,24 @@ TEST_CASE("programs that open the library get the one in between, also with RTLD
   CHECK(has(run({OPENING_PROGRAM, "libamdhip64.so.6"}, kPreload), "not opened"));
 }
 
+TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the runtime's names or not") {
+  SKIP_WITH_SANITIZERS();
+  for (const char* interposer : {INTERPOSER, DLSYM_INTERPOSER}) {
+    CAPTURE(interposer);
+    const std::string interposed = std::string("LD_PRELOAD=") + interposer;
+    const std::string plain = run({LINKED_PROGRAM}, {interposed}).output;
+    const Outcome hooked =
+        run({REFRAIN, "run", "--", LINKED_PROGRAM}, {interposed, "REFRAIN_REPORT=off", "REFRAIN_DOCTOR_FD=1"});
+    const auto count = plain.find("interposer: ");
+    REQUIRE(count != std::string::npos);
+    CHECK(plain.find("interposer: 0 ") == std::string::npos);
+    CHECK(hooked.status == 0);
+    CHECK(has(hooked, "work good"));
+    CHECK(has(hooked, plain.substr(count)));
+    CHECK(has(hooked, "refrain layer active "));
+  }
+}
+
 TEST_CASE("constructors of programs start no device") {
   SKIP_WITH_SANITIZERS();
   const std::string log = "/tmp/refrain-hip-" + std::to_string(getpid()) + ".log";
