@@ -74,7 +74,8 @@ std::vector<std::string> list_entries(const char* variable, const std::string& l
   return entries;
 }
 
-std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup) {
+std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup,
+                                       const std::vector<std::string>& in_front) {
   if (library.find_first_of(separators(variable)) != std::string::npos) {
     throw std::runtime_error("the path " + library + " contains a character that separates files in " + variable +
                              "; install elsewhere");
@@ -90,6 +91,11 @@ std::vector<Variable> activate_library(const char* variable, const std::string& 
       return {};
     }
     others = without(others, place, length);
+  }
+  for (const std::string& file : in_front) {
+    if (find_entry(others, file, separators(variable), &length) == std::string::npos) {
+      others += (others.empty() ? "" : ":") + file;
+    }
   }
   std::vector<Variable> changes{{variable, others.empty() ? library : others + ":" + library}};
   if (!was_in) changes.push_back({saved(variable), list});

@@ -14,8 +14,9 @@ namespace refrain::env {
 /// What puts `library` (absolute path) behind everything else in the list in `variable` ("LD_PRELOAD" or "LD_AUDIT"):
 /// what others preload for a purpose of theirs is called by the program, and finds us as the next library. Changes
 /// nothing if there is only what lies beside it behind it already. Throws std::runtime_error if the path has a
-/// character that separates entries.
-std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup);
+/// character that separates entries. What is `in_front` comes to stand in front of it as well.
+std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup,
+                                       const std::vector<std::string>& in_front = {});
 
 /// What takes `library` out of the list again, and leaves everything else as it was.
 std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup);

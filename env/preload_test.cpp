@@ -69,6 +69,14 @@ TEST_CASE("what was added behind ours comes to stand in front of it") {
   CHECK(environment.at("LD_PRELOAD") == "/a.so:/b.so:" + kShim + ":" + hip);
 }
 
+TEST_CASE("what is to stand in front of ours is put there once") {
+  Environment environment{{"LD_PRELOAD", "/a.so"}};
+  change(environment, activate_library("LD_PRELOAD", kShim, in(environment), {"/a.so", "/limits.so"}));
+  CHECK(environment.at("LD_PRELOAD") == "/a.so:/limits.so:" + kShim);
+  change(environment, activate_library("LD_PRELOAD", kShim, in(environment), {"/a.so", "/limits.so"}));
+  CHECK(environment.at("LD_PRELOAD") == "/a.so:/limits.so:" + kShim);
+}
+
 TEST_CASE("a path that can't be named in the variable is refused") {
   const Environment environment;
   CHECK_THROWS(activate_library("LD_PRELOAD", "/with blank/x.so", in(environment)));

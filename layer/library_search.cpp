@@ -177,6 +177,26 @@ bool exports(const std::string& path, std::string_view symbol) {
   return file.content(names).find(between) != std::string::npos;
 }
 
+std::vector<std::string> exported_names(const std::string& path) {
+  std::vector<std::string> found;
+  SectionReader file(path);
+  Elf64_Shdr symbols{};
+  Elf64_Shdr names{};
+  if (!file.find(SHT_DYNSYM, &symbols) || !file.section(symbols.sh_link, &names)) {
+    return found;
+  }
+  const std::string entries = file.content(symbols);
+  const std::string text = file.content(names);
+  for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= entries.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol{};
+    std::memcpy(&symbol, entries.data() + at, sizeof(symbol));
+    if (symbol.st_shndx != SHN_UNDEF) {
+      found.emplace_back(text_at(text, symbol.st_name));
+    }
+  }
+  return found;
+}
+
 std::vector<std::string> dynamic_names(const std::string& path, DynamicName kind) {
   std::vector<std::string> found;
   SectionReader file(path);

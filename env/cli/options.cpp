@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "env/cli/interposers.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "env/preload.h"
@@ -206,6 +207,17 @@ void append(std::vector<Variable>& to, std::vector<Variable> from) {
   for (Variable& variable : from) to.push_back(std::move(variable));
 }
 
+#if REFRAIN_HAVE_CUDA || REFRAIN_HAVE_HIP
+/// The dynamic linker would load them behind us, where the program does not call them.
+std::vector<std::string> interposers_everywhere(const std::string& prefix) {
+  std::vector<std::string> files;
+  for (const Interposer& interposer : find_interposers(preloaded_everywhere(), prefix)) {
+    if (interposer.file.find_first_of(" :") == std::string::npos) files.push_back(interposer.file);
+  }
+  return files;
+}
+#endif
+
 /// False, and said once, if LD_PRELOAD cannot name the file. The other APIs are none the worse for it.
 bool can_be_preloaded(const std::string& library, const char* api) {
   if (library.find_first_of(" :") == std::string::npos) return true;
@@ -246,7 +258,7 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
   if (driver != nullptr) *driver = drivers.empty() ? "" : drivers.front();
   const std::string shim = find_shim();
   if (drivers.empty() || !settings.cuda || shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
-  append(result, activate_library("LD_PRELOAD", shim, process_variable));
+  append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("cu")));
   if (const std::string audit = find_audit(); settings.cuda_audit && !audit.empty()) {
     append(result, activate_library("LD_AUDIT", audit, process_variable));
   }
@@ -270,7 +282,7 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   if (major != nullptr) *major = found.major;
   const std::string shim = find_hip_shim(found.major);
   if (found.major == 0 || !settings.hip || shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
-  append(result, activate_library("LD_PRELOAD", shim, process_variable));
+  append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("hip")));
 #else
   static_cast<void>(settings);
   static_cast<void>(program);

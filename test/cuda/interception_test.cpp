@@ -264,6 +264,16 @@ TEST_CASE("doctor shows driver, route and proof") {
   CHECK(has(run({REFRAIN, "doctor", "--json"}), "\"driver_version\": \"13.0\""));
 }
 
+TEST_CASE("doctor names whose functions the program calls first") {
+  SKIP_WITH_SANITIZERS();
+  const Outcome outcome = run({REFRAIN, "doctor"}, {"LD_PRELOAD=" PLUGIN " " DLSYM_INTERPOSER ":" INTERPOSER});
+  CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n  in front    " DLSYM_INTERPOSER
+                     ", which has cuCtxSynchronize and 3 more\n  in front    " INTERPOSER
+                     ", which has cuCtxSynchronize and 2 more\n"));
+  CHECK_FALSE(has(outcome, "in front    " PLUGIN));
+  CHECK_FALSE(has(run({REFRAIN, "doctor"}), "in front"));
+}
+
 TEST_CASE("the library exports the driver's names and nothing else") {
   SKIP_WITH_SANITIZERS();
   void* library = dlopen(SHIM, RTLD_LAZY | RTLD_LOCAL);
