@@ -1,6 +1,5 @@
 #include "env/preload.h"
 
-#include <dlfcn.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
@@ -49,12 +48,6 @@ std::string without(std::string list, std::size_t place, std::size_t length) {
     list.erase(place == 0 ? 0 : place - 1);
   }
   return list;
-}
-
-std::string own_file() {
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<void*>(&own_file), &info) == 0 || info.dli_fname == nullptr) return {};
-  return info.dli_fname;
 }
 
 bool beside(const std::string& file, const std::string& library) {
@@ -119,14 +112,13 @@ std::vector<Variable> remove_library(const char* variable, const std::string& li
   return changes;
 }
 
-void restore_preload(const Settings& settings) noexcept {
+void restore_preload(const Settings& settings, const std::string& preloaded) noexcept {
   try {
     if (settings.follow_children || ::getauxval(AT_SECURE) != 0) return;
-    const std::string library = own_file();
-    apply(remove_library("LD_PRELOAD", library, process_variable));
-    const std::size_t slash = library.rfind('/');
+    apply(remove_library("LD_PRELOAD", preloaded, process_variable));
+    const std::size_t slash = preloaded.rfind('/');
     if (slash != std::string::npos) {
-      apply(remove_library("LD_AUDIT", library.substr(0, slash + 1) + kAuditFile, process_variable));
+      apply(remove_library("LD_AUDIT", preloaded.substr(0, slash + 1) + kAuditFile, process_variable));
     }
   } catch (...) {
     // Out of memory: children load the library, and it is off in them.

@@ -24,9 +24,9 @@ std::vector<Variable> remove_library(const char* variable, const std::string& li
 /// The entries of the list, in order.
 std::vector<std::string> list_entries(const char* variable, const std::string& list);
 
-/// Called by a preloaded layer, once, when it starts: unless children are followed it takes itself, and what
-/// lies beside it as the audit module, out of the environment. Never throws.
-void restore_preload(const Settings& settings) noexcept;
+/// Called by a layer, once, when it starts: unless children are followed it takes what is preloaded, and had it opened,
+/// and the audit module, which lies beside that, out of the environment. Never throws.
+void restore_preload(const Settings& settings, const std::string& preloaded) noexcept;
 
 /// File name of the audit module, which lies beside the preloaded library.
 inline constexpr const char* kAuditFile = "librefrain_audit.so";

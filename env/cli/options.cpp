@@ -21,7 +21,7 @@ namespace refrain::env {
 namespace {
 
 constexpr const char* kLayerFile = "librefrain_opencl.so";
-constexpr const char* kShimFile = "librefrain_cuda.so";
+constexpr const char* kShimFile = "beside-libasan.so/librefrain_cuda.so";
 constexpr const char* kLevelZeroFile = "level_zero/libze_validation_layer.so.1";
 constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
 
@@ -248,7 +248,7 @@ std::string find_shim() {
 }
 
 std::string find_audit() {
-  return find_library(kAuditFile);
+  return find_library((std::string("beside-libasan.so/") + kAuditFile).c_str());
 }
 
 std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver) {
@@ -270,7 +270,7 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
 }
 
 std::string find_hip_shim(int major) {
-  return find_library(("librefrain_hip" + std::to_string(major) + ".so").c_str());
+  return find_library(("beside-libasan.so/librefrain_hip" + std::to_string(major) + ".so").c_str());
 }
 
 std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library,

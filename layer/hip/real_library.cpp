@@ -46,7 +46,7 @@ struct Counts {
 };
 
 void* open_library() {
-  for (const std::string& path : find_hip_libraries(state().settings.hip_library, kOwnSoname)) {
+  for (const std::string& path : find_hip_libraries(state().settings.hip_library, own_starter().soname)) {
     void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened != nullptr && DynamicSymbols(opened).find("hipInit") != nullptr) {
       env::log_debug("HIP: the runtime is " + path);
@@ -123,7 +123,7 @@ void load() noexcept {
     void* opened = open_library();
     std::vector<void*> targets;
     if (opened == nullptr) {
-      env::log_error(std::string("HIP: no real ") + kOwnSoname +
+      env::log_error(std::string("HIP: no real ") + own_starter().soname +
                      " was found (setting hip_library names it); calls report hipErrorNoDevice");
       for (const EntryDescription& description : entry_descriptions()) {
         set_library_function(targets.size(), no_library_function(description.entry.name));

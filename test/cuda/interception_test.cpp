@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -142,6 +143,29 @@ TEST_CASE("an interposer of the user's is called once, whether it answers dlsym(
   }
 }
 
+#ifdef SANITIZED_PROGRAMS
+TEST_CASE("programs with a sanitizer, whose run time wants to be the first library") {
+  std::istringstream programs(SANITIZED_PROGRAMS);
+  int count = 0;
+  for (std::string program; std::getline(programs, program, ':'); ++count) {
+    CAPTURE(program);
+    // What a driver leaves behind is not what is looked at here.
+    const Words environment{"LSAN_OPTIONS=detect_leaks=0", "REFRAIN_DOCTOR_FD=1", "REFRAIN_REPORT=off"};
+    const Outcome plain = run({program}, environment);
+    REQUIRE(has(plain, "work good\n"));
+    for (const Words& command : {Words{program}, Words{"sh", "-c", program + "; exit $?"}}) {
+      const Outcome hooked = run(with({REFRAIN, "run", "--"}, command), environment);
+      CHECK(hooked.status == plain.status);
+      CHECK(has(hooked, "cuCtxSynchronize in shim\n"));
+      CHECK(has(hooked, "work good\n"));
+      CHECK(has(hooked, kActive));
+      CHECK(programs_own(hooked.driver_calls) == plain.driver_calls);
+    }
+  }
+  CHECK(count >= 3);
+}
+#endif
+
 TEST_CASE("look-ups of every kind") {
   SKIP_WITH_SANITIZERS();
   const Outcome plain = run({LINKED_PROGRAM, "lookup"});
@@ -245,18 +269,18 @@ TEST_CASE("children after fork and exec") {
 TEST_CASE("run preloads only where there is a driver and where it can") {
   SKIP_WITH_SANITIZERS();
   const Words show{"sh", "-c", "echo \"${LD_PRELOAD-unset} ${LD_AUDIT-unset}\""};
-  CHECK(run(with({REFRAIN, "run", "--"}, show)).output == SHIM " unset\n");
-  CHECK(run(with({REFRAIN, "run", "--cuda-audit", "--"}, show)).output == SHIM " " AUDIT "\n");
+  CHECK(run(with({REFRAIN, "run", "--"}, show)).output == PRELOADED " unset\n");
+  CHECK(run(with({REFRAIN, "run", "--cuda-audit", "--"}, show)).output == PRELOADED " " PRELOADED_AUDIT "\n");
   CHECK(run(with({REFRAIN, "run", "--cuda", "off", "--"}, show)).output == "unset unset\n");
   CHECK(run(with({REFRAIN, "run", "--cuda-driver", "/nowhere", "--"}, show)).output == "unset unset\n");
-  CHECK(run(with({REFRAIN, "run", "--", REFRAIN, "run", "--"}, show)).output == SHIM " unset\n");
+  CHECK(run(with({REFRAIN, "run", "--", REFRAIN, "run", "--"}, show)).output == PRELOADED " unset\n");
 }
 
 TEST_CASE("doctor shows driver, route and proof") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({REFRAIN, "doctor"});
   CHECK(has(outcome, "driver      " SIM_CUDA ", for CUDA 13.0\n"));
-  CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n"));
+  CHECK(has(outcome, "route       LD_PRELOAD, " PRELOADED "\n"));
   CHECK(has(outcome, "hooked      yes: refrain layer active "));
   CHECK(has(outcome, " cuda entries=672 neutral="));
   CHECK(has(run({REFRAIN, "doctor", "--cuda-driver", "/nowhere"}), "there is no CUDA driver"));
@@ -267,7 +291,7 @@ TEST_CASE("doctor shows driver, route and proof") {
 TEST_CASE("doctor names whose functions the program calls first") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({REFRAIN, "doctor"}, {"LD_PRELOAD=" PLUGIN " " DLSYM_INTERPOSER ":" INTERPOSER});
-  CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n  in front    " DLSYM_INTERPOSER
+  CHECK(has(outcome, "route       LD_PRELOAD, " PRELOADED "\n  in front    " DLSYM_INTERPOSER
                      ", which has cuCtxSynchronize and 3 more\n  in front    " INTERPOSER
                      ", which has cuCtxSynchronize and 2 more\n"));
   CHECK_FALSE(has(outcome, "in front    " PLUGIN));

@@ -157,7 +157,7 @@ TEST_CASE("children after fork, and switched off") {
 TEST_CASE("run preloads the library that the program needs, where there is a runtime") {
   SKIP_WITH_SANITIZERS();
   const Words show{"sh", "-c", "echo \"${LD_PRELOAD-unset}\""};
-  CHECK(has(run(with({REFRAIN, "run", "--hip-library", SIM_HIP, "--"}, show)), SHIM "\n"));
+  CHECK(has(run(with({REFRAIN, "run", "--hip-library", SIM_HIP, "--"}, show)), PRELOADED_FOLDER "librefrain_hip5.so\n"));
   CHECK(has(run(with({REFRAIN, "run", "--hip", "off", "--"}, show)), "unset\n"));
   CHECK(has(run(with({REFRAIN, "run", "--hip-library", "/nowhere", "--"}, show)), "unset\n"));
   CHECK(has(run({REFRAIN, "run", "--", LINKED_PROGRAM}, {"REFRAIN_DOCTOR_FD=1"}), "refrain layer active "));
@@ -167,7 +167,7 @@ TEST_CASE("doctor shows runtime, route and proof") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({REFRAIN, "doctor", "--hip-library", SIM_HIP});
   CHECK(has(outcome, "driver      " SIM_HIP ", for HIP 5.7.31921\n"));
-  CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n"));
+  CHECK(has(outcome, "route       LD_PRELOAD, " PRELOADED_FOLDER "librefrain_hip5.so\n"));
   CHECK(has(outcome, "hooked      yes: refrain layer active "));
   CHECK(has(outcome, " hip entries="));
   CHECK(has(run({REFRAIN, "doctor", "--hip-library", "/nowhere"}), "there is no HIP runtime"));
