@@ -19,11 +19,11 @@ int set_device_13(int device) noexcept {
 }
 
 // The runtime's dim3 is passed as a Grid is: three unsigned numbers in two registers.
-#define LAUNCH(name, version, by_default)                                                                    \
-  [[gnu::hot]] int name(CUfunction kernel, backends::Grid grid, backends::Grid block, void** parameters,     \
-                        std::size_t shared_bytes, CUstream stream) noexcept {                                \
-    return runtime_launch_kernel<RuntimeVersion::version, DefaultStream::by_default>(                        \
-        {kernel, grid, block, parameters, shared_bytes, stream});                                            \
+#define LAUNCH(name, version, by_default)                                                                \
+  [[gnu::hot]] int name(CUfunction kernel, backends::Grid grid, backends::Grid block, void** parameters, \
+                        std::size_t shared_bytes, CUstream stream) noexcept {                            \
+    return runtime_launch_kernel<RuntimeVersion::version, DefaultStream::by_default>(                    \
+        {kernel, grid, block, parameters, shared_bytes, stream});                                        \
   }
 LAUNCH(launch_12, k12, kLegacy)
 LAUNCH(launch_13, k13, kLegacy)

@@ -3,7 +3,8 @@
 
 namespace refrain::layer::cuda {
 
-inline constexpr const char* kDriverFolders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64",       "/usr/lib",
-                                                 "/usr/local/nvidia/lib64",   "/usr/lib/wsl/lib", "/run/opengl-driver/lib"};
+inline constexpr const char* kDriverFolders[] = {
+    "/usr/lib/x86_64-linux-gnu", "/usr/lib64",       "/usr/lib",
+    "/usr/local/nvidia/lib64",   "/usr/lib/wsl/lib", "/run/opengl-driver/lib"};
 
 }  // namespace refrain::layer::cuda

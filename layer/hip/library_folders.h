@@ -3,6 +3,7 @@
 
 namespace refrain::layer::hip {
 
-inline constexpr const char* kLibraryFolders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"};
+inline constexpr const char* kLibraryFolders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
+                                                  "/usr/lib"};
 
 }  // namespace refrain::layer::hip

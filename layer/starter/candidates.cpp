@@ -61,8 +61,8 @@ bool visit_cache_file(const char* file, const Visitor& visitor) {
     return false;
   }
   const off_t bytes = lseek(descriptor, 0, SEEK_END);
-  void* const cache = bytes <= 0 ? MAP_FAILED
-                                 : mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ, MAP_PRIVATE, descriptor, 0);
+  void* const cache =
+      bytes <= 0 ? MAP_FAILED : mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ, MAP_PRIVATE, descriptor, 0);
   close(descriptor);
   if (cache == MAP_FAILED) {
     return false;

@@ -9,17 +9,18 @@
 namespace refrain::layer::starter {
 
 struct Facts {
-  const char* api;                ///< for messages
-  const char* layer;              ///< name of its file
-  const char* soname;             ///< of the library whose place is taken
-  const char* setting;            ///< variable that names that library's file
-  const char* marker;             ///< name of what every starter of this API exports, by which copies are recognised
-  const void* own_marker;         ///< this starter's
-  const char* probe;              ///< a function that the real library has for sure
-  const char* const* folders;     ///< where the real library may be, besides where the dynamic linker looks
+  const char* api;             ///< for messages
+  const char* layer;           ///< name of its file
+  const char* soname;          ///< of the library whose place is taken
+  const char* setting;         ///< variable that names that library's file
+  const char* marker;          ///< name of what every starter of this API exports, by which copies are recognised
+  const void* own_marker;      ///< this starter's
+  const char* probe;           ///< a function that the real library has for sure
+  const char* const* folders;  ///< where the real library may be, besides where the dynamic linker looks
   std::size_t folder_count;
-  const char* names;              ///< of the functions in the order of the stubs, each ended by a zero; then another zero
-  void* (*other)(std::uint32_t);  ///< stubs behind those: the function of that number, counted from there; null: there are none
+  const char* names;  ///< of the functions in the order of the stubs, each ended by a zero; then another zero
+  void* (*other)(
+      std::uint32_t);  ///< stubs behind those: the function of that number, counted from there; null: there are none
 };
 extern const Facts facts;
 

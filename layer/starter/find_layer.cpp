@@ -21,6 +21,7 @@ OpenLayer find_layer(const char* file, const char** why) noexcept {
   if (library == nullptr) {
     return nullptr;
   }
+  path += " is another library";
   *why = path.c_str();
   return reinterpret_cast<OpenLayer>(DynamicSymbols(library).find("refrain_layer_open"));
 }

@@ -4,6 +4,14 @@ add_library(refrain_c_library_name SHARED ${CMAKE_CURRENT_BINARY_DIR}/nothing.S)
 set_target_properties(refrain_c_library_name PROPERTIES LINKER_LANGUAGE CXX NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
   LINK_OPTIONS "-nostdlib;-fno-sanitize=all;-Wl,-soname,libc.so.6")
 
+# refrain_bare(NAME): compiled and linked so that it needs the C library, and nothing newer than any.
+function(refrain_bare name)
+  target_link_libraries(${name} PRIVATE refrain_options -Wl,--no-as-needed refrain_c_library_name)
+  set_target_properties(${name} PROPERTIES SKIP_BUILD_RPATH ON
+    COMPILE_OPTIONS "-fno-sanitize=all;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-stack-protector"
+    LINK_OPTIONS "-fno-sanitize=all;-nostdlib;-Wl,-Bsymbolic;-Wl,-z,now")
+endfunction()
+
 # refrain_preloaded(NAME): installs a library, and makes the link by which it is preloaded.
 #
 # The run time of AddressSanitizer wants to be the first library of a process, so that its malloc() is found before others,
@@ -28,12 +36,11 @@ function(refrain_starter name)
   add_library(${name} SHARED ${folder}/c_library.cpp ${folder}/candidates.cpp ${folder}/find_layer.cpp
     ${folder}/pass_through.cpp ${folder}/starter.cpp ${PROJECT_SOURCE_DIR}/layer/elf_symbols.cpp ${ARG_SOURCES})
   target_compile_definitions(${name} PRIVATE REFRAIN_VERSION="${PROJECT_VERSION}")
-  target_link_libraries(${name} PRIVATE refrain_options -Wl,--no-as-needed refrain_c_library_name)
+  refrain_bare(${name})
   # No SOVERSION: the file has our name, and the real library's is what programs are linked with.
-  set_target_properties(${name} PROPERTIES NO_SONAME ON SKIP_BUILD_RPATH ON
-    COMPILE_OPTIONS "-fno-sanitize=all;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-stack-protector"
-    LINK_OPTIONS "-fno-sanitize=all;-nostdlib;-Wl,-soname,${ARG_SONAME};-Wl,--version-script=${ARG_EXPORTS};-Wl,-Bsymbolic;-Wl,-z,now;-Wl,-z,nodelete;-Wl,--hash-style=both"
-    LINK_DEPENDS ${ARG_EXPORTS})
+  set_target_properties(${name} PROPERTIES NO_SONAME ON LINK_DEPENDS ${ARG_EXPORTS})
+  target_link_options(${name} PRIVATE -Wl,-soname,${ARG_SONAME} -Wl,--version-script=${ARG_EXPORTS} -Wl,-z,nodelete
+    -Wl,--hash-style=both)
   add_dependencies(${name} ${ARG_LAYER})
   refrain_preloaded(${name})
 endfunction()

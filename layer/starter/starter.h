@@ -1,7 +1,7 @@
 // What is preloaded into every process of a program is a starter: a function for each of the driver's, and no more
 // code than it takes to open the layer, a library of its own, when one of them is first called. Shells and compilers
-// never do. A starter needs the C library alone, and no version of anything in it, so that there is no process that it can
-// keep from starting; where the layer can't be opened, calls go straight to the driver.
+// never do. A starter needs the C library alone, and no version of anything in it, so that there is no process that it
+// can keep from starting; where the layer can't be opened, calls go straight to the driver.
 //
 // The functions that programs call stay the starter's: stubs that jump to where the layer told them. This is what the
 // two share.
@@ -44,8 +44,8 @@ inline void* stub_of(const Starter& starter, std::uint32_t index) noexcept {
   return reinterpret_cast<void*>(reinterpret_cast<std::intptr_t>(place) + *place);
 }
 
-/// What a layer exports as refrain_layer_open: takes the starter over, and returns what its stubs call from now on. Null:
-/// it is another version's.
+/// What a layer exports as refrain_layer_open: takes the starter over, and returns what its stubs call from now on.
+/// Null: it is another version's.
 using OpenLayer = FirstCall (*)(const Starter& starter) noexcept;
 
 }  // namespace refrain::layer
