@@ -1,6 +1,6 @@
-// One assembly stub per function of libamdhip64.so; layer/exported_stubs.inc says how they work; they are part of what is preloaded (layer/starter). The library calls
-// some of its own functions by their names, which lead here: such calls, known by where they come from, go straight to
-// the real function.
+// One assembly stub per function of libamdhip64.so; layer/exported_stubs.inc says how they work; they are part of what
+// is preloaded (layer/starter). The library calls some of its own functions by their names, which lead here: such
+// calls, known by where they come from, go straight to the real function.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/hip/hip_headers.h"
+#include "layer/waiting.h"
 #include "replay/lane.h"
 
 namespace refrain::layer::hip {
@@ -20,13 +21,7 @@ namespace entry {
 }  // namespace entry
 
 namespace wrap {
-template <class Pointer>
-struct Function;
-template <class Result, class... Parameters>
-struct Function<Result (*)(Parameters...)> {
-  using Type = Result(Parameters...) noexcept;
-};
-#define SUBMIT(f, version) Function<decltype(&::f)>::Type f;
+#define SUBMIT(f, version) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
 #include "layer/hip/entry_points.def"
 #undef SUBMIT
 }  // namespace wrap

@@ -91,7 +91,8 @@ extern "C" {
 VISIBLE ze_result_t ZE_APICALL zelLoaderGetVersion(void* version) {
   using namespace refrain::layer::level_zero;
   if (void* real = real_layer(); real != nullptr) {
-    if (auto* const further = reinterpret_cast<ze_result_t (*)(void*)>(DynamicSymbols(real).find("zelLoaderGetVersion"));
+    if (auto* const further =
+            reinterpret_cast<ze_result_t (*)(void*)>(DynamicSymbols(real).find("zelLoaderGetVersion"));
         further != nullptr) {
       return further(version);
     }

@@ -52,8 +52,9 @@ function(refrain_starter_layer name)
   # Other people's process: nothing else is visible, and our own calls never reach anybody else's symbols.
   target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-Bsymbolic -Wl,-z,now -Wl,--exclude-libs,ALL)
   if(NOT REFRAIN_SANITIZE)
-    # Also in programs that bring an older C++ library of their own.
-    target_link_options(${name} PRIVATE -Wl,-z,defs -static-libstdc++ -static-libgcc)
+    # Also in programs that bring an older C++ library of their own. Not another copy of what unwinds the stack: threads
+    # that are cancelled are unwound through us by the process's own.
+    target_link_options(${name} PRIVATE -Wl,-z,defs -static-libstdc++)
   endif()
   install(TARGETS ${name} LIBRARY DESTINATION lib/refrain)
 endfunction()

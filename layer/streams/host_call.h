@@ -9,6 +9,7 @@
 #include "layer/report_signal.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stand_in.h"
+#include "layer/waiting.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -39,6 +40,15 @@ class HostCall {
           return error;
         }) {}
 
+  /// Not done: the thread was cancelled while it waited.
+  ~HostCall() {
+    if (engine_ != nullptr) [[unlikely]] {
+      engine_->lane().host_call_done(entry_point_, false);
+    }
+  }
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+
   /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
   Status done(Status status, bool waited) noexcept {
     if (engine_ == nullptr) {
@@ -48,7 +58,7 @@ class HostCall {
       // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): with an engine there is a backend
       L::runtime().backend->order().forget();
     }
-    engine_->lane().host_call_done(entry_point_, waited);
+    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
     const int pending = std::exchange(PendingError<L>::value, 0);
     const int held = held_error_ != 0 ? held_error_ : pending;
     if (held != 0) {
@@ -63,6 +73,7 @@ class HostCall {
   HostCall(const replay::EntryPoint& entry_point, bool unknown, Flush&& flush) noexcept
       : entry_point_(entry_point), engine_(L::engine()), unknown_(unknown) {
     if (engine_ != nullptr) {
+      const NotCancelled during(engine_->anything_held());
       held_error_ = flush(*engine_);
       print_wanted_report(*engine_);
       if (unknown) {
@@ -115,6 +126,7 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
   // One that gave up may still hold something.
   replay::Engine* running = L::any_engine();
   if (running != nullptr && (running->active() || running->anything_held())) {
+    const NotCancelled during(running->anything_held());
     if (const int error = running->flush_all(entry_point); error != 0) {
       PendingError<L>::value = error;
     }
