@@ -92,7 +92,7 @@ VISIBLE ze_result_t ZE_APICALL zelLoaderGetVersion(void* version) {
   using namespace refrain::layer::level_zero;
   if (void* real = real_layer(); real != nullptr) {
     if (auto* const further =
-            reinterpret_cast<ze_result_t (*)(void*)>(DynamicSymbols(real).find("zelLoaderGetVersion"));
+            reinterpret_cast<ze_result_t (*)(void*)>(refrain::layer::DynamicSymbols(real).find("zelLoaderGetVersion"));
         further != nullptr) {
       return further(version);
     }
