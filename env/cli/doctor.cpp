@@ -79,6 +79,11 @@ void print_preloaded(const json& cuda) {
   print("driver", driver.empty() ? "not found" : driver + (version.empty() ? "" : ", for " + name + " " + version));
   const std::string shim = text(cuda, "layer");
   print("route", text(cuda, "route") + ", " + (shim.empty() ? "no library" : shim));
+  for (const json& interposer : cuda["interposers"]) {
+    const json& functions = interposer["functions"];
+    const std::string more = functions.size() == 1 ? "" : " and " + std::to_string(functions.size() - 1) + " more";
+    print("in front", text(interposer, "file") + ", which has " + functions[0].get<std::string>() + more);
+  }
   print("hooked", cuda["hooked"].get<bool>() ? "yes: " + text(cuda, "proof") : "no: " + text(cuda, "why"));
   if (const std::string note = text(cuda, "note"); !note.empty()) print("replay", "no: " + note);
 }

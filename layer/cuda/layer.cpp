@@ -8,6 +8,7 @@
 #include "env/preload.h"
 #include "layer/cuda/driver.h"
 #include "layer/cuda/runtime.h"
+#include "layer/cuda/stubs.h"
 #include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
@@ -25,7 +26,7 @@ void start_layer() noexcept {
     for (const env::SettingProblem& problem : problems) {
       env::log_warning(problem.source + ": " + problem.message);
     }
-    env::restore_preload(state().settings);
+    env::restore_preload(state().settings, own_starter().file);
   } catch (...) {
     state().settings.mode = env::Mode::kOff;
     env::log_error("out of memory while the CUDA layer was loaded; everything passes through");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "layer/cuda/cuda_headers.h"
+#include "layer/waiting.h"
 #include "replay/lane.h"
 
 namespace refrain::layer::cuda {
@@ -21,14 +22,8 @@ namespace entry {
 }  // namespace entry
 
 namespace wrap {
-template <class Pointer>
-struct Function;
-template <class Result, class... Parameters>
-struct Function<Result (*)(Parameters...)> {
-  using Type = Result(Parameters...) noexcept;
-};
 #undef SETTER
-#define SUBMIT(f) Function<decltype(&::f)>::Type f;
+#define SUBMIT(f) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
 #define SETTER(f)
 #include "layer/cuda/entry_points.def"
 #undef SUBMIT

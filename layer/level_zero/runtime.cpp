@@ -94,6 +94,7 @@ void shut_down() noexcept {
 template <class Flush>
 void HostCall::begin(Flush&& flush) noexcept {
   if (engine_ != nullptr) {
+    const NotCancelled during(engine_->anything_held());
     held_error_ = flush();
     print_wanted_report(*engine_);
   } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire);
@@ -112,11 +113,17 @@ HostCall::HostCall(const replay::EntryPoint& entry_point, Own /*own*/) noexcept
   begin([this] { return engine_->flush_own(entry_point_); });
 }
 
+HostCall::~HostCall() {
+  if (engine_ != nullptr) {
+    engine_->lane().host_call_done(entry_point_, false);
+  }
+}
+
 ze_result_t HostCall::done(ze_result_t status, bool waited) noexcept {
   if (engine_ == nullptr) {
     return status;
   }
-  engine_->lane().host_call_done(entry_point_, waited);
+  std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
   const int pending = std::exchange(pending_error, 0);
   const int held = held_error_ != 0 ? held_error_ : pending;
   return held != 0 ? static_cast<ze_result_t>(held) : status;

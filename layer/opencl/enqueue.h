@@ -8,6 +8,7 @@
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
+#include "layer/waiting.h"
 #include "replay/clock.h"
 
 namespace refrain::layer {
@@ -120,6 +121,7 @@ cl_int enqueue_asleep(replay::Lane& lane, cl_event* event, Issue&& issue) noexce
 template <class Describe, class Issue>
 cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event,
                Describe&& describe, Issue&& issue) noexcept {
+  const NotCancelled during((call.flags & capture::kBlocking) != 0);
   if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
     return enqueue_asleep(*lane, event, issue);
   }

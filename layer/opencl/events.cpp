@@ -79,7 +79,7 @@ cl_int release_event(Handle handle) noexcept {
 
 }  // namespace
 
-cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) noexcept {
+cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) {
   HostCall host_call(entry::clWaitForEvents);
   DriverWaits waits;
   if (events != nullptr) {

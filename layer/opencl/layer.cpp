@@ -5,6 +5,7 @@
 #include "env/log.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/stubs.h"
+#include "layer/waiting.h"
 
 namespace refrain::layer {
 
@@ -28,6 +29,7 @@ replay::Engine* engine_with_work() noexcept {
 HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
     : entry_point_(entry_point), engine_(layer::engine()) {
   if (engine_ != nullptr) {
+    const NotCancelled during(engine_->anything_held());
     held_error_ = engine_->lane().host_call(entry_point);
   } else if (replay::Engine* failed = engine_with_work(); failed != nullptr) {
     failed->flush_all(entry_point);  // it gave up while something was held
@@ -35,11 +37,17 @@ HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
   signal_promises();
 }
 
+HostCall::~HostCall() {
+  if (engine_ != nullptr) {
+    engine_->lane().host_call_done(entry_point_, false);
+  }
+}
+
 cl_int HostCall::done(cl_int status, bool waited) noexcept {
   if (engine_ == nullptr) {
     return status;
   }
-  engine_->lane().host_call_done(entry_point_, waited);
+  std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
   if (waited && state.sweeps.load(std::memory_order_relaxed) > 0) {
     state.sweeps.fetch_sub(1, std::memory_order_relaxed);
     state.backend->forget_function(0);  // no function has this number

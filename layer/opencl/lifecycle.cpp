@@ -15,6 +15,7 @@
 
 #include "backends/opencl/opencl_backend.h"
 #include "env/log.h"
+#include "layer/elf_symbols.h"
 #include "layer/opencl/helper_thread.h"
 #include "layer/opencl/hooks.h"
 #include "layer/opencl/layer.h"
@@ -60,7 +61,7 @@ bool belongs_to_driver(void (*handler)(int)) noexcept {
   if (library == nullptr) {
     return false;
   }
-  const bool driver = dlsym(library, "clIcdGetPlatformIDsKHR") != nullptr;
+  const bool driver = DynamicSymbols(library).find("clIcdGetPlatformIDsKHR") != nullptr;
   dlclose(library);
   return driver;
 }

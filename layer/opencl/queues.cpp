@@ -282,7 +282,7 @@ cl_int wrap::clFlush(cl_command_queue queue) noexcept {
       [&](const cl_event*, cl_event*) { return target.clFlush(queue); });
 }
 
-cl_int wrap::clFinish(cl_command_queue queue) noexcept {
+cl_int wrap::clFinish(cl_command_queue queue) {
   HostCall host_call(entry::clFinish);
   if (QueueState* known = objects.queues.find(handle_of(queue)); host_call.engine() != nullptr && known != nullptr) {
     host_call.engine()->settle(known->slot);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "layer/opencl/layer.h"
+#include "layer/waiting.h"
 
 extern "C" {
 extern const char refrain_stub_code[];
@@ -49,6 +50,7 @@ void* refrain_stub_host_call(std::uint32_t index) noexcept {
   {
     const EntryScope scope;
     if (refrain::replay::Engine* running = engine(); running != nullptr) {
+      const NotCancelled during(running->anything_held());
       if (makes[index]) {
         state.foreign_objects.store(true, std::memory_order_relaxed);
       }

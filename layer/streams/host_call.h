@@ -9,6 +9,7 @@
 #include "layer/report_signal.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stand_in.h"
+#include "layer/waiting.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -39,12 +40,21 @@ class HostCall {
           return error;
         }) {}
 
+  /// Not done: the thread was cancelled while it waited.
+  ~HostCall() {
+    if (engine_ != nullptr) [[unlikely]] {
+      engine_->lane().host_call_done(entry_point_, false);
+    }
+  }
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+
   /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
   Status done(Status status, bool waited) noexcept {
     if (engine_ == nullptr) {
       return status;
     }
-    engine_->lane().host_call_done(entry_point_, waited);
+    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
     if (waited) {
       StandIns<typename L::Api>::waited = true;
     }
@@ -62,6 +72,7 @@ class HostCall {
   HostCall(const replay::EntryPoint& entry_point, bool unknown, Flush&& flush) noexcept
       : entry_point_(entry_point), engine_(L::engine()) {
     if (engine_ != nullptr) {
+      const NotCancelled during(engine_->anything_held());
       held_error_ = flush(*engine_);
       print_wanted_report(*engine_);
     } else if (replay::Engine* failed = L::any_engine(); failed != nullptr && failed->anything_held()) {
@@ -84,6 +95,7 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
   // One that gave up may still hold something.
   replay::Engine* running = L::any_engine();
   if (running != nullptr && (running->active() || running->anything_held())) {
+    const NotCancelled during(running->anything_held());
     if (const int error = running->flush_all(entry_point); error != 0) {
       PendingError<L>::value = error;
     }

@@ -465,3 +465,18 @@ TEST_CASE("waits for events that were never recorded: allowed, told if asked for
     CHECK((result.errors.find("violation") != std::string::npos) == own);
   }
 }
+
+TEST_CASE("promise 7, never in the way: threads that are cancelled while they wait") {
+  if (kSanitized) {
+    return;  // the sanitizers' run times do not like it
+  }
+  const Result plain = run({"cancelled"}, "plain");
+  CHECK(plain.exit_code == 0);
+  CHECK(plain.output.find("way 3: cancelled, left 4\n") != std::string::npos);
+  for (const char* mode : {"off", "observe", "replay", "gate"}) {
+    CAPTURE(mode);
+    const Result result = run({"cancelled"}, mode);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain.output);
+  }
+}

@@ -161,3 +161,18 @@ TEST_CASE("a report on request, besides the one at the end") {
   CHECK(reports(asked) == 2);
   CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
 }
+
+TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits") {
+  if (kSanitized) {
+    return;  // the sanitizers' run times do not like it
+  }
+  const Result plain = run({"cancelled"}, "plain");
+  CHECK(plain.exit_code == 0);
+  CHECK(plain.output.starts_with("cancelled\n"));
+  for (const char* mode : {"off", "observe", "replay", "gate"}) {
+    CAPTURE(mode);
+    const Result result = run({"cancelled"}, mode);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain.output);
+  }
+}

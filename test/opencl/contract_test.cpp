@@ -237,3 +237,19 @@ TEST_CASE("stacking: above and below another layer, which may have a shorter tab
     }
   }
 }
+
+TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits") {
+  if (kSanitized) {
+    return;  // the sanitizers' run times do not like it
+  }
+  for (const std::vector<std::string>& program : {std::vector<std::string>{"cancelled"}, {"cancelled", "event"}}) {
+    const Result plain = run_plain(program);
+    CHECK(plain.output == "cancelled\n");
+    for (const char* mode : {"off", "observe", "replay"}) {
+      CAPTURE(program, mode);
+      const Result result = run_mode(program, mode);
+      CHECK(result.exit_code == 0);
+      CHECK(result.output == plain.output);
+    }
+  }
+}
