@@ -39,10 +39,19 @@ std::size_t find_entry(const std::string& list, const std::string& library, cons
   return std::string::npos;
 }
 
-std::string own_file() {
+std::string file_of(const void* address) {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<void*>(&own_file), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (address == nullptr || ::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
   return info.dli_fname;
+}
+
+std::string own_file() {
+  return file_of(reinterpret_cast<void*>(&own_file));
+}
+
+// Of the library that is preloaded into programs of every API; empty if it is not.
+std::string exit_hooks_file() {
+  return file_of(::dlsym(RTLD_DEFAULT, "refrain_at_end"));
 }
 
 }  // namespace
@@ -58,24 +67,28 @@ std::vector<Variable> activate_library(const char* variable, const std::string& 
   return {{variable, list && !list->empty() ? library + ":" + *list : library}, {saved(variable), list}};
 }
 
-std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup) {
+std::vector<Variable> remove_libraries(const char* variable, const std::vector<std::string>& libraries,
+                                       const Lookup& lookup) {
   std::vector<Variable> changes;
   const std::optional<std::string> list = lookup(variable);
   const std::optional<std::string> before = lookup(saved(variable));
-  std::size_t length = 0;
-  if (list) {
-    const std::size_t place = find_entry(*list, library, separators(variable), &length);
-    if (place != std::string::npos) {
-      std::string rest = *list;
-      // With the separator behind it, or, at the end, the one in front of it.
-      if (place + length < rest.size()) {
-        rest.erase(place, length + 1);
-      } else {
-        rest.erase(place == 0 ? 0 : place - 1);
-      }
-      const bool was_set = !rest.empty() || (before && before->empty());
-      changes.push_back({variable, was_set ? std::optional<std::string>(rest) : std::nullopt});
+  std::string rest = list.value_or("");
+  bool found = false;
+  for (const std::string& library : libraries) {
+    std::size_t length = 0;
+    const std::size_t place = find_entry(rest, library, separators(variable), &length);
+    if (place == std::string::npos) continue;
+    found = true;
+    // With the separator behind it, or, at the end, the one in front of it.
+    if (place + length < rest.size()) {
+      rest.erase(place, length + 1);
+    } else {
+      rest.erase(place == 0 ? 0 : place - 1);
     }
+  }
+  if (found) {
+    const bool was_set = !rest.empty() || (before && before->empty());
+    changes.push_back({variable, was_set ? std::optional<std::string>(rest) : std::nullopt});
   }
   if (before) changes.push_back({saved(variable), std::nullopt});
   return changes;
@@ -85,10 +98,10 @@ void restore_preload(const Settings& settings) noexcept {
   try {
     if (settings.follow_children || ::getauxval(AT_SECURE) != 0) return;
     const std::string library = own_file();
-    apply(remove_library("LD_PRELOAD", library, process_variable));
+    apply(remove_libraries("LD_PRELOAD", {library, exit_hooks_file()}, process_variable));
     const std::size_t slash = library.rfind('/');
     if (slash != std::string::npos) {
-      apply(remove_library("LD_AUDIT", library.substr(0, slash + 1) + kAuditFile, process_variable));
+      apply(remove_libraries("LD_AUDIT", {library.substr(0, slash + 1) + kAuditFile}, process_variable));
     }
   } catch (...) {
     // Out of memory: children load the library, and it is off in them.

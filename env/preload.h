@@ -16,11 +16,12 @@ namespace refrain::env {
 /// entries.
 std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup);
 
-/// What takes `library` out of the list again, and leaves everything else as it was.
-std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup);
+/// What takes `libraries` out of the list again, and leaves everything else as it was.
+std::vector<Variable> remove_libraries(const char* variable, const std::vector<std::string>& libraries,
+                                       const Lookup& lookup);
 
-/// Called by a preloaded layer, once, when it starts: unless children are followed it takes itself, and what
-/// lies beside it as the audit module, out of the environment. Never throws.
+/// Called by every layer, once, when it starts: unless children are followed it takes itself, what
+/// lies beside it as the audit module, and the library of layer/exit_hooks.cpp out of the environment. Never throws.
 void restore_preload(const Settings& settings) noexcept;
 
 /// File name of the audit module, which lies beside the preloaded library.
