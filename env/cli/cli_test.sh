@@ -77,7 +77,7 @@ expect 0 '^REFRAIN_SAVED_OPENCL_LAYERS=/a.so:/b.so$' env OPENCL_LAYERS=/a.so:/b.
 refuse 'SAVED' "$refrain" run -- env
 refuse 'REFRAIN_(MODE|GATE|REPORT|CAPTURE|CONFIG|ROOT)' "$refrain" run -- env
 # What is preloaded into every program; sanitized builds have none.
-hooks=$(dirname "$layer")/librefrain_exit.so
+hooks=$(dirname "$layer")/beside-libasan.so/librefrain_exit.so
 [ -f "$hooks" ] || hooks=
 changed=$(diff <(env | sort) <("$refrain" run --gate off -- env | sort) | grep '^[<>]' | grep -vc '^. _=')
 wanted=3

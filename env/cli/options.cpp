@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kLayerFile = "librefrain_opencl.so";
 constexpr const char* kShimFile = "librefrain_cuda.so";
-constexpr const char* kExitFile = "librefrain_exit.so";
+constexpr const char* kExitFile = "beside-libasan.so/librefrain_exit.so";
 constexpr const char* kLevelZeroFile = "level_zero/libze_validation_layer.so.1";
 constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
 
