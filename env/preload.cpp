@@ -1,10 +1,12 @@
 #include "env/preload.h"
 
+#include <dlfcn.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace refrain::env {
 namespace {
@@ -54,6 +56,14 @@ bool beside(const std::string& file, const std::string& library) {
   return file.substr(0, file.rfind('/') + 1) == library.substr(0, library.rfind('/') + 1);
 }
 
+// Of the library that is preloaded into programs of every API; empty if it is not.
+std::string exit_hooks_file() {
+  Dl_info info{};
+  const void* const hook = ::dlsym(RTLD_DEFAULT, "refrain_at_end");
+  if (hook == nullptr || ::dladdr(hook, &info) == 0 || info.dli_fname == nullptr) return {};
+  return info.dli_fname;
+}
+
 }  // namespace
 
 std::vector<std::string> list_entries(const char* variable, const std::string& list) {
@@ -95,18 +105,24 @@ std::vector<Variable> activate_library(const char* variable, const std::string& 
   return changes;
 }
 
-std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup) {
+std::vector<Variable> remove_libraries(const char* variable, const std::vector<std::string>& libraries,
+                                       const Lookup& lookup) {
   std::vector<Variable> changes;
   const std::optional<std::string> list = lookup(variable);
   const std::optional<std::string> before = lookup(saved(variable));
-  std::size_t length = 0;
-  if (list) {
-    const std::size_t place = find_entry(*list, library, separators(variable), &length);
+  std::string rest = list.value_or("");
+  bool found = false;
+  for (const std::string& library : libraries) {
+    std::size_t length = 0;
+    const std::size_t place = find_entry(rest, library, separators(variable), &length);
     if (place != std::string::npos) {
-      const std::string rest = without(*list, place, length);
-      const bool was_set = !rest.empty() || (before && before->empty());
-      changes.push_back({variable, was_set ? std::optional<std::string>(rest) : std::nullopt});
+      found = true;
+      rest = without(std::move(rest), place, length);
     }
+  }
+  if (found) {
+    const bool was_set = !rest.empty() || (before && before->empty());
+    changes.push_back({variable, was_set ? std::optional<std::string>(rest) : std::nullopt});
   }
   if (before) changes.push_back({saved(variable), std::nullopt});
   return changes;
@@ -115,10 +131,10 @@ std::vector<Variable> remove_library(const char* variable, const std::string& li
 void restore_preload(const Settings& settings, const std::string& preloaded) noexcept {
   try {
     if (settings.follow_children || ::getauxval(AT_SECURE) != 0) return;
-    apply(remove_library("LD_PRELOAD", preloaded, process_variable));
+    apply(remove_libraries("LD_PRELOAD", {preloaded, exit_hooks_file()}, process_variable));
     const std::size_t slash = preloaded.rfind('/');
     if (slash != std::string::npos) {
-      apply(remove_library("LD_AUDIT", preloaded.substr(0, slash + 1) + kAuditFile, process_variable));
+      apply(remove_libraries("LD_AUDIT", {preloaded.substr(0, slash + 1) + kAuditFile}, process_variable));
     }
   } catch (...) {
     // Out of memory: children load the library, and it is off in them.

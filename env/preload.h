@@ -18,15 +18,17 @@ namespace refrain::env {
 std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup,
                                        const std::vector<std::string>& in_front = {});
 
-/// What takes `library` out of the list again, and leaves everything else as it was.
-std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup);
+/// What takes `libraries` out of the list again, and leaves everything else as it was.
+std::vector<Variable> remove_libraries(const char* variable, const std::vector<std::string>& libraries,
+                                       const Lookup& lookup);
 
 /// The entries of the list, in order.
 std::vector<std::string> list_entries(const char* variable, const std::string& list);
 
-/// Called by a layer, once, when it starts: unless children are followed it takes what is preloaded, and had it opened,
-/// and the audit module, which lies beside that, out of the environment. Never throws.
-void restore_preload(const Settings& settings, const std::string& preloaded) noexcept;
+/// Called by every layer, once, when it starts: unless children are followed it takes the library of
+/// layer/exit_hooks.cpp out of the environment, and, with the audit module, which lies beside it, what is `preloaded`
+/// and had the layer opened, if anything was. Never throws.
+void restore_preload(const Settings& settings, const std::string& preloaded = {}) noexcept;
 
 /// File name of the audit module, which lies beside the preloaded library.
 inline constexpr const char* kAuditFile = "librefrain_audit.so";

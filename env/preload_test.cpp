@@ -38,9 +38,9 @@ TEST_CASE("what is preloaded already stays in front of ours, and comes back exac
       CHECK(list.ends_with(kShim));
       change(environment, activate_library(variable, kShim, in(environment)));  // run inside run
       CHECK(environment.at(variable) == list);
-      change(environment, remove_library(variable, kShim, in(environment)));
+      change(environment, remove_libraries(variable, {kShim}, in(environment)));
       CHECK(environment == before);
-      change(environment, remove_library(variable, kShim, in(environment)));
+      change(environment, remove_libraries(variable, {kShim}, in(environment)));
       CHECK(environment == before);
     }
   }
@@ -48,10 +48,10 @@ TEST_CASE("what is preloaded already stays in front of ours, and comes back exac
 
 TEST_CASE("entries that the application added meanwhile stay") {
   Environment environment{{"LD_PRELOAD", "/a.so " + kShim + " /b.so:/c.so"}};
-  change(environment, remove_library("LD_PRELOAD", kShim, in(environment)));
+  change(environment, remove_libraries("LD_PRELOAD", {kShim}, in(environment)));
   CHECK(environment == Environment{{"LD_PRELOAD", "/a.so /b.so:/c.so"}});
   environment = {{"LD_PRELOAD", "/a.so:" + kShim}};
-  change(environment, remove_library("LD_PRELOAD", kShim, in(environment)));
+  change(environment, remove_libraries("LD_PRELOAD", {kShim}, in(environment)));
   CHECK(environment == Environment{{"LD_PRELOAD", "/a.so"}});
 }
 

@@ -1,11 +1,8 @@
 #include "replay/engine.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "env/log.h"
 #include "replay/clock.h"
@@ -350,19 +347,7 @@ void Engine::write_report() const noexcept {
       env::log_info(report());
     }
     if (!settings_.report_file.empty()) {
-      const std::string path = env::expand_file_name(settings_.report_file);
-      // Written beside and renamed, so that a reader never sees half of it.
-      const std::string draft = path + ".part";
-      std::FILE* file = std::fopen(draft.c_str(), "we");
-      if (file == nullptr) {
-        env::log_error("cannot write the report to " + path + " (setting report_file)");
-        return;
-      }
-      const std::string text = report_json();
-      const bool complete = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-      if (std::fclose(file) != 0 || !complete || std::rename(draft.c_str(), path.c_str()) != 0) {
-        env::log_error("cannot write the report to " + path + " (setting report_file)");
-      }
+      shared_->report_file.write(report_json());
     }
   } catch (const std::exception& error) {
     env::log_error(error.what());
@@ -392,6 +377,19 @@ void Engine::shut_down() noexcept {
   }
   shared_->watchdog.stop();
   shared_->store.stop();
+  tell_once();
+}
+
+void Engine::tell_end() noexcept {
+  if (!forked_.load(std::memory_order_relaxed)) {
+    tell_once();
+  }
+}
+
+void Engine::tell_once() noexcept {
+  if (told_.exchange(true)) {
+    return;
+  }
   if (shared_->recorder != nullptr) {
     shared_->recorder->flush();
   }

@@ -108,6 +108,9 @@ class Engine {
   /// Flushes everything, stops the threads, writes the report. From then on every lane passes
   /// through. Safe to call twice. No driver call is made except submitting held work.
   void shut_down() noexcept;
+  /// Before the process ends without shut_down(): capture and report, by a thread that no driver waits for. Of work
+  /// that threads have not looked at yet, and of what is held, nothing is known.
+  void tell_end() noexcept;
   /// Ends the calling thread's lane (called when a thread ends).
   void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
@@ -126,6 +129,7 @@ class Engine {
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
   std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;
+  void tell_once() noexcept;
 
   // What every submission asks for, in one cache line.
   alignas(64) std::atomic<std::uint32_t> held_lanes_{0};
@@ -137,6 +141,7 @@ class Engine {
 
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};
+  std::atomic<bool> told_{false};
   env::Settings settings_;
   std::uint64_t started_ns_ = 0;
   std::unique_ptr<Shared> shared_;

@@ -22,6 +22,7 @@
 #include "replay/matcher.h"
 #include "replay/owner_lock.h"
 #include "replay/report.h"
+#include "replay/report_file.h"
 #include "replay/span_gate.h"
 #include "replay/standstill.h"
 #include "replay/submit.h"
@@ -351,7 +352,8 @@ struct Engine::Shared {
         hooks(its_hooks),
         recorder(its_recorder),
         store(settings, its_backend, its_hooks, changes),
-        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
+        report_file(settings.report_file) {
     if (settings.mode == env::Mode::kVerify) {
       standstill = std::make_unique<Standstill>();
     }
@@ -372,6 +374,8 @@ struct Engine::Shared {
   std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;
+
+  ReportFile report_file;
 };
 
 }  // namespace refrain::replay

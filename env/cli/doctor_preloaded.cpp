@@ -54,12 +54,12 @@ int driver_version(const Api& api, const std::string& library) {
 
 // Starts this program anew, because a library is preloaded at the start only, and has it make a call.
 std::string touch_in_new_process(const Api& api, const std::string& library, const std::vector<Variable>& activation,
-                                 int proof) {
+                                 const std::string& proof) {
   const pid_t child = ::fork();
   if (child < 0) return std::string("fork: ") + std::strerror(errno);
   if (child == 0) {
     apply(activation);
-    apply({{"REFRAIN_DOCTOR_FD", std::to_string(proof)}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
+    apply({{"REFRAIN_DOCTOR_FD", proof}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
     ::execl("/proc/self/exe", "refrain", api.touch, library.c_str(), nullptr);
     ::_exit(kNotExecutable);
   }
@@ -105,7 +105,7 @@ void try_out(const Api& api, bool wanted, const std::string& library, const std:
   result["tried"] = true;
   const SharedDescriptor proof;
   const ChildResult touched =
-      in_child([&] { return touch_in_new_process(api, library, activation, proof.number()); }, kProbeSeconds);
+      in_child([&] { return touch_in_new_process(api, library, activation, proof.name()); }, kProbeSeconds);
   for (const std::string& line : proof.lines()) {
     if (is_active(line)) {
       result["hooked"] = true;

@@ -22,6 +22,7 @@ namespace {
 
 constexpr const char* kLayerFile = "librefrain_opencl.so";
 constexpr const char* kShimFile = "beside-libasan.so/librefrain_cuda.so";
+constexpr const char* kExitFile = "beside-libasan.so/librefrain_exit.so";
 constexpr const char* kLevelZeroFile = "level_zero/libze_validation_layer.so.1";
 constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
 
@@ -93,7 +94,9 @@ Arguments split_arguments(std::vector<std::string> arguments) {
 }
 
 SettingOptions::SettingOptions(CLI::App& app) {
-  app.add_option("-o,--output", output_, "Capture to this file; the same as --mode capture --capture-file FILE")
+  app.add_option("-o,--output", output_,
+                 "Capture to this file; the same as --mode capture --capture-file FILE. An older capture there "
+                 "is\nreplaced, any other file refused; further processes write NAME.PID.rfn")
       ->type_name("FILE");
   for (const char* mode : kModeShortcuts) {
     app.add_flag("--" + std::string(mode), shortcuts_[mode], "The same as --mode " + std::string(mode));
@@ -321,8 +324,14 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
     const std::vector<Variable> cuda = activate_cuda(settings);
     apply(cuda);
     append(result, cuda);
-    append(result, activate_hip(settings, program));
+    const std::vector<Variable> hip = activate_hip(settings, program);
+    apply(hip);
+    append(result, hip);
     append(result, activate_level_zero(settings));
+    const std::string hooks = find_library(kExitFile);
+    if (result.size() > given.size() && !hooks.empty() && can_be_preloaded(hooks, "the end of processes")) {
+      append(result, activate_library("LD_PRELOAD", hooks, process_variable));
+    }
   }
   return result;
 }

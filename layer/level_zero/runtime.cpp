@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "env/log.h"
+#include "layer/ending.h"
 #include "layer/level_zero/hooks.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/objects.h"
@@ -27,8 +28,15 @@ namespace {
 /// An error of held work that a stub flushed: the stub cannot report it, the next typed call does.
 thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
 
+void before_end() {
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
+    running->tell_end();
+  }
+}
+
 void in_child() {
   set_stubs_watching(false);
+  forget_end_in_child();
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
@@ -72,8 +80,10 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     engine_pointer.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
+    at_quick_exit(&shut_down);
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
+    watch_for_end(&before_end);
     if (settings.report) {
       install_report_handler();
     }
@@ -89,6 +99,7 @@ void shut_down() noexcept {
   }
   set_stubs_watching(false);
   running->shut_down();
+  stop_watching_for_end();
 }
 
 template <class Flush>

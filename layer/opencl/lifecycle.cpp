@@ -16,6 +16,7 @@
 #include "backends/opencl/opencl_backend.h"
 #include "env/log.h"
 #include "layer/elf_symbols.h"
+#include "layer/ending.h"
 #include "layer/opencl/helper_thread.h"
 #include "layer/opencl/hooks.h"
 #include "layer/opencl/layer.h"
@@ -90,8 +91,15 @@ void at_exit() {
   shut_down();
 }
 
+void before_end() {
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
+    running->tell_end();
+  }
+}
+
 void in_child() {
   set_stubs_watching(false);
+  forget_end_in_child();
   forget_helper_thread();
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
@@ -128,8 +136,10 @@ void start_engine() noexcept {
 }
 
 void watch_process() noexcept {
+  at_quick_exit(&at_exit);
   std::atexit(&at_exit);
   pthread_atfork(nullptr, nullptr, &in_child);
+  watch_for_end(&before_end);
   if (state.settings.report) {
     install_report_handler();
   }
@@ -154,6 +164,7 @@ void shut_down() noexcept {
   }
   set_stubs_watching(false);
   running->shut_down();
+  stop_watching_for_end();
   signal_promises();
   stop_helper_thread();
   signal_handed_over();

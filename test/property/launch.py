@@ -114,6 +114,7 @@ class Launcher:
             more: dict[str, str] | None = None) -> Result:
         report = pathlib.Path(self.file("report.json"))
         report.unlink(missing_ok=True)
+        pathlib.Path(self.file("capture.rfn")).unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("REFRAIN_", "FAKE_CUDA_", "SIM_"))
                        and name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "OPENCL_LAYERS")}
