@@ -56,8 +56,10 @@ enum class Feature : std::uint8_t {
   kReleaseWaits,   ///< release(memory) waits for what uses it, or keeps the memory that long
   kReleaseQueue,   ///< release(queue) lets what is in it go on
   kGraphInFlight,  ///< a graph of one's own is launched again while it runs
+  kGate,           ///< close() and open(gate)
+  kGateByQueue,    ///< open(queue, gate)
 };
-inline constexpr int kFeatures = 17;
+inline constexpr int kFeatures = 19;
 /// "kernel arguments that begin in the middle of memory".
 const char* name_of(Feature feature) noexcept;
 
@@ -72,6 +74,8 @@ struct Memory {
 struct Event {};
 struct Kernel {};
 struct Graph {};
+/// Makes a queue wait for something that comes later: for the host, or for another queue.
+struct Gate {};
 
 /// `offset` bytes into `memory`.
 struct Range {
@@ -175,6 +179,19 @@ class Device {
   virtual Graph* end_graph(Queue* queue) = 0;
   virtual void launch(Queue* queue, Graph* graph, const Order& order = {}) = 0;
   virtual void release(Graph* graph) = 0;
+
+  /// `by_queue`: queues open it, or the host; else only the host.
+  virtual Gate* make_gate(bool by_queue) = 0;
+  /// Later work of the queue, which is in order, waits until the gate has been opened as often as it was closed. It is
+  /// closed by one thread, and not again before it was opened.
+  virtual void close(Queue* queue, Gate* gate) = 0;
+  /// When the queue comes to it.
+  virtual void open(Queue* queue, Gate* gate) = 0;
+  /// At once, if it is closed. This and is_open(): any thread.
+  virtual void open(Gate* gate) = 0;
+  [[nodiscard]] virtual bool is_open(Gate* gate) = 0;
+  /// Nothing waits for it any more.
+  virtual void release(Gate* gate) = 0;
 };
 
 /// The one that this program is linked with.

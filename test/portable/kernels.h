@@ -6,6 +6,11 @@
 //   wide(values, x)       x[i] = x[i] * 5 + values[i]    for i < 64; a parameter of 256 bytes, by value
 //   store(x, value)       x[0] = value
 //   busy(x, us)           takes about so long, then x[0] = x[0] * 3 + 1
+//
+// Those of gates, where a queue opens them:
+//
+//   await(opened, closed)   counts closed[0], then waits until opened[0] has come to that number
+//   bump(opened)            counts opened[0]
 #pragma once
 
 #include "test/portable/device.h"

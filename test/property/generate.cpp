@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <random>
 #include <string_view>
+#include <utility>
 
 #include "test/property/program.h"
 
@@ -36,8 +38,8 @@ constexpr Weight kRare[] = {
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, const portable::Device& device)
-      : random_(seed * 0x9E3779B97F4A7C15ULL), device_(device) {
+  Generator(std::uint64_t seed, const portable::Device& device, bool gates)
+      : random_(seed * 0x9E3779B97F4A7C15ULL), device_(device), gated_(gates && can(Feature::kGate)) {
     program_.seed = seed;
   }
 
@@ -47,6 +49,7 @@ class Generator {
     program_.release_waits = can(Feature::kReleaseWaits);
     program_.release_queue = can(Feature::kReleaseQueue);
     program_.graph_in_flight = can(Feature::kGraphInFlight);
+    program_.write_is_copied = can(Feature::kWriteIsCopied);
     make_queues();
     make_memory();
     make_graphs();
@@ -68,11 +71,13 @@ class Generator {
   }
 
   void make_queues() {
-    const unsigned count = static_cast<unsigned>(program_.threads) + below(4);
+    // Threads that close gates must not wait for one another: nothing that all of them use.
+    const bool apart = gated_ && program_.threads > 1;
+    const unsigned count = static_cast<unsigned>(program_.threads) * (gated_ ? 2 : 1) + below(4);
     for (unsigned i = 0; i < count; ++i) {
       QueueKind kind = QueueKind::kInOrder;
-      if (can(Feature::kBlockingQueue) && chance(40)) {
-        kind = i == 0 && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
+      if (can(Feature::kBlockingQueue) && chance(gated_ ? 20 : 40)) {
+        kind = i == 0 && !apart && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
         if (static_cast<int>(i) < program_.threads && kind == QueueKind::kBlocking && chance(50)) {
           kind = QueueKind::kThreadsOwn;
         }
@@ -83,14 +88,14 @@ class Generator {
     }
     program_.shared.assign(count, false);
     // A command list takes commands of one thread at a time.
-    if (program_.threads > 1 && std::string_view(device_.api()) != "level_zero" && chance(50)) {
+    if (program_.threads > 1 && !apart && std::string_view(device_.api()) != "level_zero" && chance(50)) {
       const unsigned chosen = below(count);
       program_.shared[chosen] =
           program_.queues[chosen] != QueueKind::kOutOfOrder && program_.queues[chosen] != QueueKind::kThreadsOwn;
     }
   }
   void make_memory() {
-    const unsigned count = 3 * static_cast<unsigned>(program_.threads) + below(3);
+    const unsigned count = (gated_ ? 5 : 3) * static_cast<unsigned>(program_.threads) + below(3);
     for (unsigned i = 0; i < count; ++i) {
       program_.memory.push_back(chance(30) ? Place::kPinned : Place::kDevice);
       program_.in_order.push_back(program_.memory.back() == Place::kDevice && can(Feature::kFreeInOrder) && chance(15));
@@ -149,6 +154,12 @@ class Generator {
     std::vector<int> queues, memory, readable;
     std::vector<Word> graphs;
   };
+  static bool owns(const Owned& owned, const std::vector<GraphStep>& graph) {
+    return std::ranges::all_of(graph, [&](const GraphStep& step) {
+      return std::ranges::find(owned.memory, step.to) != owned.memory.end() &&
+             std::ranges::find(owned.memory, step.from) != owned.memory.end();
+    });
+  }
 
   void make_phase() {
     const auto threads = static_cast<unsigned>(program_.threads);
@@ -199,10 +210,7 @@ class Generator {
     });
     for (Word graph = 0; graph < program_.graphs.size(); ++graph) {
       for (Owned& each : owned) {
-        if (std::ranges::all_of(program_.graphs[graph], [&](const GraphStep& step) {
-              return std::ranges::find(each.memory, step.to) != each.memory.end() &&
-                     std::ranges::find(each.memory, step.from) != each.memory.end();
-            })) {
+        if (owns(each, program_.graphs[graph])) {
           each.graphs.push_back(graph);
         }
       }
@@ -214,7 +222,8 @@ class Generator {
       for (unsigned i = 0; i < count; ++i) {
         blocks.push_back(!blocks.empty() && chance(35)
                              ? again(blocks[below(static_cast<unsigned>(blocks.size()))], each)
-                             : make_block(each));
+                         : gated_ && chance(70) ? make_gated_block(each)
+                                                : make_block(each));
       }
       phase.threads.push_back(std::move(blocks));
     }
@@ -261,12 +270,130 @@ class Generator {
     return block;
   }
 
+  /// What a thread has, in two: what comes behind its gates, and what does not.
+  std::pair<Owned, Owned> divide(const Owned& owned) {
+    std::pair<Owned, Owned> parts;
+    const auto deal = [&](const auto& all, auto list) {
+      const std::size_t first = below(static_cast<unsigned>(all.size()));
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const bool behind = i < 2 ? i == 0 : chance(50);
+        ((behind ? parts.first : parts.second).*list).push_back(all[(first + i) % all.size()]);
+      }
+    };
+    deal(owned.queues, &Owned::queues);
+    deal(owned.memory, &Owned::memory);
+    for (Owned* part : {&parts.first, &parts.second}) {
+      part->readable = part->memory;
+      for (const Word graph : owned.graphs) {
+        if (owns(*part, program_.graphs[graph])) {
+          part->graphs.push_back(graph);
+        }
+      }
+    }
+    for (const int memory : owned.readable) {
+      if (std::ranges::find(owned.memory, memory) == owned.memory.end()) {
+        parts.first.readable.push_back(memory);
+        parts.second.readable.push_back(memory);
+      }
+    }
+    return parts;
+  }
+
+  /// A queue waits while others go on, are waited for and asked, and then it is told to go on: by the host, or by
+  /// another queue. What is behind the gate and what is not have nothing in common meanwhile.
+  Block make_gated_block(const Owned& owned) {
+    if (owned.queues.size() < 2 || owned.memory.size() < 2) {
+      return make_block(owned);
+    }
+    Block block;
+    block.iterations = make_iterations();
+    const bool changing = chance(40);
+    const auto add = [&](const Owned& from, unsigned most) {
+      for (unsigned left = below(most + 1); left != 0; --left) {
+        add_step(from, changing, &block);
+      }
+    };
+    add(owned, 3);
+    const unsigned rounds = chance(25) ? 2 : 1;
+    for (unsigned round = 0; round < rounds; ++round) {
+      const auto [behind, free] = divide(owned);
+      add(behind, 3);
+      const bool by_queue = can(Feature::kGateByQueue) && chance(60);
+      const bool posted = by_queue && chance(70);
+      const Step close = gate_step(Kind::kClose, behind, static_cast<Word>(program_.gates.size()));
+      program_.gates.push_back(by_queue);
+      if (program_.queues[static_cast<std::size_t>(close.queue)] != QueueKind::kOutOfOrder) {
+        block.steps.push_back(close);
+      }
+      const std::size_t closed_at = block.steps.size();
+      for (unsigned left = 1 + below(6); left != 0; --left) {
+        if (chance(40)) {
+          ask_or_wait(chance(80) ? free : behind, closed_at, &block);
+        } else {
+          add_step(chance(60) ? free : behind, changing, &block);
+        }
+      }
+      block.steps.push_back(gate_step(posted ? Kind::kPost : Kind::kOpen, free, close.value));
+    }
+    add(owned, 3);
+    if (chance(40)) {
+      ask_or_wait(owned, block.steps.size(), &block);
+    }
+    return block;
+  }
+  Step gate_step(Kind kind, const Owned& owned, Word gate) {
+    Step step;
+    step.kind = kind;
+    step.queue = one_of(owned.queues);
+    step.to = owned.memory.front();  // not used, but looked up
+    step.value = gate;
+    step.id = next_id_++;
+    return step;
+  }
+  /// `before`: what was submitted until then counts as well, in whatever queue.
+  void ask_or_wait(const Owned& owned, std::size_t before, Block* block) {
+    static constexpr Kind kKinds[] = {Kind::kWaitQueue, Kind::kWaitEvent, Kind::kPoll,
+                                      Kind::kAskEvent,  Kind::kAskQueue,  Kind::kRead};
+    Step step;
+    step.kind = kKinds[below(std::size(kKinds))];
+    step.queue = one_of(owned.queues);
+    step.to = owned.memory.front();
+    step.from = one_of(owned.readable);
+    step.id = next_id_++;
+    if (!fit(owned, *block, &step)) {
+      return;
+    }
+    if (step.kind == Kind::kWaitEvent || step.kind == Kind::kPoll) {
+      std::vector<int> others;
+      for (std::size_t i = 0; i < block->steps.size(); ++i) {
+        const Step& each = block->steps[i];
+        if (submits(each.kind) && each.kind != Kind::kRead &&
+            (i < before || std::ranges::find(owned.queues, each.queue) != owned.queues.end())) {
+          others.push_back(each.id);
+        }
+      }
+      if (others.empty()) {
+        return;
+      }
+      step.other = one_of(others);
+    }
+    block->steps.push_back(step);
+  }
+
   /// The same steps as steps of their own, perhaps with one that differs.
   Block again(const Block& old, const Owned& owned) {
     Block block = old;
     const int first = next_id_;
+    std::map<Word, Word> gates;  // each block has its own
     for (Step& step : block.steps) {
       step.id = next_id_++;
+      if (step.kind == Kind::kClose || step.kind == Kind::kPost || step.kind == Kind::kOpen) {
+        const auto [gate, fresh] = gates.try_emplace(step.value, static_cast<Word>(program_.gates.size()));
+        if (fresh) {
+          program_.gates.push_back(program_.gates[step.value]);
+        }
+        step.value = gate->second;
+      }
       if (step.other >= 0) {  // as far back as it was
         const auto found = std::ranges::find_if(old.steps, [&](const Step& each) { return each.id == step.other; });
         step.other = found == old.steps.end() ? -1 : first + static_cast<int>(found - old.steps.begin());
@@ -379,6 +506,7 @@ class Generator {
 
   std::mt19937_64 random_;
   const portable::Device& device_;
+  bool gated_;
   Program program_;
   int next_id_ = 0;
 };
@@ -400,8 +528,11 @@ const char* name_of(Kind kind) noexcept {
                                                  "host function",
                                                  "prefetch",
                                                  "graph",
+                                                 "close",
+                                                 "post",
                                                  "marker",
                                                  "barrier",
+                                                 "open",
                                                  "flush",
                                                  "look",
                                                  "scribble",
@@ -420,8 +551,8 @@ const char* name_of(Kind kind) noexcept {
   return kNames[static_cast<int>(kind)];
 }
 
-Program generate(std::uint64_t seed, const portable::Device& device) {
-  return Generator(seed, device).make();
+Program generate(std::uint64_t seed, const portable::Device& device, bool gates) {
+  return Generator(seed, device, gates).make();
 }
 
 }  // namespace property

@@ -13,6 +13,7 @@
 
 #include "test/portable/calls.h"
 #include "test/portable/kernels.h"
+#include "test/property/gate_watch.h"
 #include "test/property/noise.h"
 
 namespace property {
@@ -43,6 +44,8 @@ struct Shared {
   std::vector<std::uint8_t> recorded;
   std::mutex kernels_mutex;
   std::vector<Kernel*> kernels;  ///< that may only go when nothing runs
+  std::vector<Gate*> gates;
+  GateWatch* watch = nullptr;
 };
 
 /// The program's own pageable memory, which it changes as soon as it may.
@@ -79,8 +82,10 @@ class Worker {
   void run(const Block& block) {
     for (unsigned i = 0; i < block.iterations; ++i) {
       for (const Step& step : block.steps) {
+        open(step.opens);
         run(step, i);
       }
+      open(block.opens);
     }
   }
   [[nodiscard]] std::uint64_t values() const { return values_; }
@@ -108,6 +113,12 @@ class Worker {
     return number >= 0 && shared_.recorded[static_cast<std::size_t>(number)] != 0;
   }
 
+  void open(const std::vector<int>& gates) const {
+    for (const int gate : gates) {
+      device_.open(shared_.gates[static_cast<std::size_t>(gate)]);
+    }
+  }
+
   void run(const Step& step, unsigned iteration) {
     if (submits(step.kind)) {
       submit(step, iteration);
@@ -120,6 +131,15 @@ class Worker {
       act(step, step.value + step.change * iteration);
     }
     ask(step, iteration);
+  }
+
+  /// To a question: it counts if there is only one right answer.
+  void answer(const Step& step, bool done, const char* what, int number) {
+    mix_into(&values_, step.certain || step.gated ? std::uint64_t{done} : 7);
+    if (step.gated && done) {  // for who reads it
+      std::fprintf(stderr, "program %" PRIu64 ", step %d: %s%d is said to be done, behind a closed gate\n",
+                   shared_.program.seed, step.id, what, number);
+    }
   }
 
   void ask(const Step& step, unsigned iteration) {
@@ -151,7 +171,8 @@ class Worker {
       }
     }
     const bool unordered = queue->kind == QueueKind::kOutOfOrder;
-    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier;
+    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier || step.kind == Kind::kClose ||
+                        step.kind == Kind::kPost;
     const bool by_list = (step.by_list || unordered || step.kind == Kind::kGraph) && !marker;
     Order order;
     if (by_list) {
@@ -232,6 +253,16 @@ class Worker {
         break;
       case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
+      case Kind::kClose:
+        if (!step.moot && shared_.watch->closes(step.value)) {
+          device_.close(queue, shared_.gates[step.value]);
+        }
+        break;
+      case Kind::kPost:
+        if (!step.moot) {
+          device_.open(queue, shared_.gates[step.value]);
+        }
+        break;
       case Kind::kBarrier: device_.barrier(queue); break;
       default: break;  // a marker
     }
@@ -262,15 +293,10 @@ class Worker {
       }
       case Kind::kAskEvent:
         if (has_other) {
-          const bool done = device_.done(other);
-          mix_into(&values_, step.certain ? std::uint64_t{done} : 7);
+          answer(step, device_.done(other), "e", step.other_event);
         }
         break;
-      case Kind::kAskQueue: {
-        const bool done = device_.done(queue);
-        mix_into(&values_, step.certain ? std::uint64_t{done} : 7);
-        break;
-      }
+      case Kind::kAskQueue: answer(step, device_.done(queue), "q", step.queue); break;
       case Kind::kPoll:
         while (has_other && !device_.done(other)) {
           discount_call();  // all of them count as one
@@ -361,6 +387,9 @@ void set_up(Shared& shared) {
     shared.events.push_back(device.make_event(device.cannot(Feature::kTimedEvent) == nullptr &&
                                               (program.seed + static_cast<std::uint64_t>(i)) % 7 == 0));
   }
+  for (const bool by_queue : program.gates) {
+    shared.gates.push_back(device.make_gate(by_queue));
+  }
   shared.recorded.assign(static_cast<std::size_t>(program.events), 0);
   device.synchronize(queue);
   if (!program.graphs.empty()) {
@@ -406,6 +435,9 @@ Result finish(Shared& shared) {
   for (Queue* each : shared.queues) {
     device.release(each);
   }
+  for (Gate* gate : shared.gates) {
+    device.release(gate);
+  }
   return result;
 }
 
@@ -421,9 +453,12 @@ bool may_block(const Program& program, const Device& device) {
 
 }  // namespace
 
-Result run(const Program& program, Device& device, std::uint64_t noise) {
-  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+Result run(const Program& program, Device& device, const Conditions& conditions) {
+  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   set_up(shared);
+  GateWatch watch(device, shared.gates, conditions.gate_limit);
+  shared.watch = &watch;
+  const std::uint64_t noise = conditions.noise;
   std::optional<Noise> beside;
   if (noise != 0 && bears_noise(program, device)) {
     beside.emplace(device, noise, may_block(program, device));
@@ -451,6 +486,7 @@ Result run(const Program& program, Device& device, std::uint64_t noise) {
   }
   beside.reset();
   Result result = finish(shared);
+  result.late = watch.late();
   result.values = 0xCBF29CE484222325ULL;
   for (const std::uint64_t each : values) {
     mix_into(&result.values, each);

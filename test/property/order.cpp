@@ -101,6 +101,7 @@ void order(Program* program) {
     });
     again = follow(*program, own_events);
   }
+  place_gates(program);
   for_each_step(*program, [&](Step& step, Block&) {
     constexpr std::size_t kMost = 4;
     for (std::vector<int>* all : {&step.done_queues, &step.done_events}) {

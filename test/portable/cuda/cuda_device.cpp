@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "test/portable/calls.h"
+#include "test/portable/counters.h"
 #include "test/portable/device.h"
 
 #define CALL_CU(call) PORTABLE_CALL(call)
@@ -24,6 +25,11 @@ struct CudaKernel : Kernel {
 };
 struct CudaGraph : Graph {
   CUgraphExec executable = nullptr;
+};
+/// Pinned memory: how often it was opened, and how often kernels found it closed.
+struct CudaGate : Gate {
+  Counters counters;
+  CUdeviceptr address = 0;
 };
 
 CUstream native(const Queue* queue) {
@@ -64,6 +70,8 @@ class CudaDevice final : public Device {
     CALL_CU(cuDevicePrimaryCtxRetain(&context_, 0));
     CALL_CU(cuCtxSetCurrent(context_));
     CALL_CU(cuModuleLoadData(&module_, "kernels"));
+    CALL_CU(cuModuleGetFunction(&await_, module_, "await"));
+    CALL_CU(cuModuleGetFunction(&bump_, module_, "bump"));
     probe();
   }
   ~CudaDevice() override {
@@ -289,6 +297,36 @@ class CudaDevice final : public Device {
     delete static_cast<CudaGraph*>(graph);
   }
 
+  Gate* make_gate(bool) override {
+    auto* made = new CudaGate;
+    void* words = nullptr;
+    CALL_CU(cuMemHostAlloc(&words, Counters::kBytes, 0));
+    CALL_CU(cuMemHostGetDevicePointer(&made->address, words, 0));
+    made->counters.start(words);
+    return made;
+  }
+  void close(Queue* queue, Gate* gate) override {
+    auto* own = static_cast<CudaGate*>(gate);
+    own->counters.close();
+    CUdeviceptr closed = own->address + Counters::kClosed;
+    void* values[] = {&own->address, &closed};
+    CALL_CU(cuLaunchKernel(await_, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
+  }
+  void open(Queue* queue, Gate* gate) override {
+    void* values[] = {&static_cast<CudaGate*>(gate)->address};
+    CALL_CU(cuLaunchKernel(bump_, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
+  }
+  void open(Gate* gate) override {
+    static_cast<CudaGate*>(gate)->counters.open();
+  }
+  [[nodiscard]] bool is_open(Gate* gate) override {
+    return static_cast<CudaGate*>(gate)->counters.is_open();
+  }
+  void release(Gate* gate) override {
+    CALL_CU(cuMemFreeHost(static_cast<CudaGate*>(gate)->counters.words()));
+    delete static_cast<CudaGate*>(gate);
+  }
+
  private:
   static bool answer(CUresult status, const char* call) {
     count_call();
@@ -340,6 +378,7 @@ class CudaDevice final : public Device {
 
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
+  CUfunction await_ = nullptr, bump_ = nullptr;
   bool can_fill_rows_ = false, can_copy_rows_ = false, can_prefetch_ = false;
 };
 

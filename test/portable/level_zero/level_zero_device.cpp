@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "test/portable/calls.h"
+#include "test/portable/counters.h"
 #include "test/portable/device.h"
 
 #define CALL_ZE(call) PORTABLE_CALL(call)
@@ -41,6 +42,13 @@ struct ZeEvent : Event {
 };
 struct ZeKernel : Kernel {
   ze_kernel_handle_t kernel = nullptr;
+};
+
+/// By numbers in shared memory, or by an event that the host signals.
+struct ZeGate : Gate {
+  Counters counters;  ///< if there are kernels
+  ze_kernel_handle_t await = nullptr, bump = nullptr;
+  std::atomic<ze_event_handle_t> event{nullptr};  ///< while it is closed
 };
 
 ze_command_list_handle_t native(const Queue* queue) {
@@ -265,9 +273,7 @@ class ZeDevice : public Device {
   }
   Kernel* find_kernel(const char* name) override {
     auto* made = new ZeKernel;
-    auto description = describe<ze_kernel_desc_t>(ZE_STRUCTURE_TYPE_KERNEL_DESC);
-    description.pKernelName = name;
-    CALL_ZE(zeKernelCreate(module_, &description, &made->kernel));
+    made->kernel = kernel_of(name);
     return made;
   }
   void release(Kernel* kernel) override {
@@ -393,7 +399,75 @@ class ZeDevice : public Device {
   void launch(Queue*, Graph*, const Order&) override { fail(-1, "launch(graph)"); }
   void release(Graph*) override {}
 
+  Gate* make_gate(bool by_queue) override {
+    auto* made = new ZeGate;
+    if (by_queue) {
+      const auto host = describe<ze_host_mem_alloc_desc_t>(ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC);
+      const auto device = describe<ze_device_mem_alloc_desc_t>(ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC);
+      void* words = nullptr;
+      CALL_ZE(zeMemAllocShared(context_, &device, &host, Counters::kBytes, 64, device_, &words));
+      made->counters.start(words);
+      auto* closed = static_cast<std::byte*>(words) + Counters::kClosed;
+      made->await = kernel_of("await");
+      made->bump = kernel_of("bump");
+      CALL_ZE(zeKernelSetArgumentValue(made->await, 0, sizeof(words), &words));
+      CALL_ZE(zeKernelSetArgumentValue(made->await, 1, sizeof(closed), &closed));
+      CALL_ZE(zeKernelSetArgumentValue(made->bump, 0, sizeof(words), &words));
+      CALL_ZE(zeKernelSetGroupSize(made->await, 1, 1, 1));
+      CALL_ZE(zeKernelSetGroupSize(made->bump, 1, 1, 1));
+    }
+    return made;
+  }
+  void close(Queue* queue, Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    Ordered o(events_, queue, {});
+    if (own->await != nullptr) {
+      own->counters.close();
+      const ze_group_count_t one{1, 1, 1};
+      CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), own->await, &one, nullptr, 0, nullptr));
+      return;
+    }
+    ze_event_handle_t event = events_.take();
+    own->event.store(event);
+    CALL_ZE(zeCommandListAppendWaitOnEvents(native(queue), 1, &event));
+  }
+  void open(Queue* queue, Gate* gate) override {
+    Ordered o(events_, queue, {});
+    const ze_group_count_t one{1, 1, 1};
+    CALL_ZE(
+        zeCommandListAppendLaunchKernel(native(queue), static_cast<ZeGate*>(gate)->bump, &one, nullptr, 0, nullptr));
+  }
+  void open(Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    if (own->await != nullptr) {
+      own->counters.open();
+    } else if (ze_event_handle_t event = own->event.exchange(nullptr); event != nullptr) {
+      CALL_ZE(zeEventHostSignal(event));
+      events_.replace(event);
+    }
+  }
+  [[nodiscard]] bool is_open(Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    return own->await != nullptr ? own->counters.is_open() : own->event.load() == nullptr;
+  }
+  void release(Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    if (own->await != nullptr) {
+      CALL_ZE(zeKernelDestroy(own->await));
+      CALL_ZE(zeKernelDestroy(own->bump));
+      CALL_ZE(zeMemFree(context_, own->counters.words()));
+    }
+    delete own;
+  }
+
  private:
+  ze_kernel_handle_t kernel_of(const char* name) {
+    auto description = describe<ze_kernel_desc_t>(ZE_STRUCTURE_TYPE_KERNEL_DESC);
+    description.pKernelName = name;
+    ze_kernel_handle_t made = nullptr;
+    CALL_ZE(zeKernelCreate(module_, &description, &made));
+    return made;
+  }
   /// Everything in the list so far.
   void finish(ZeQueue* queue) {
     ze_event_handle_t event = events_.take();

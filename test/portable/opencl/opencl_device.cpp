@@ -46,6 +46,7 @@ class ClDevice : public Device {
       case Feature::kTimedEvent: return "taking times is a property of a queue, not of an event";
       case Feature::kQueryQueue: return "only events can be asked";
       case Feature::kPointerOffset: return "a buffer is an argument as a whole";
+      case Feature::kGateByQueue: return "kernels may not wait for one another";
       case Feature::kWriteIsCopied: return "clEnqueueWriteBuffer reads host memory when it runs, or waits";
       default: return nullptr;
     }
@@ -298,6 +299,23 @@ class ClDevice : public Device {
     buffers_->enqueue(queue, graph, ordered);
   }
   void release(Graph* graph) override { buffers_->release(graph); }
+
+  Gate* make_gate(bool) override { return new ClGate; }
+  void close(Queue* queue, Gate* gate) override {
+    cl_event event = nullptr;
+    MAKE_CL(event, clCreateUserEvent(context_, &status));
+    static_cast<ClGate*>(gate)->event.store(event);
+    CALL_CL(clEnqueueBarrierWithWaitList(native(queue), 1, &event, nullptr));
+  }
+  void open(Queue*, Gate*) override { fail(-1, "open(queue, gate)"); }
+  void open(Gate* gate) override {
+    if (cl_event event = static_cast<ClGate*>(gate)->event.exchange(nullptr); event != nullptr) {
+      CALL_CL(clSetUserEventStatus(event, CL_COMPLETE));
+      CALL_CL(clReleaseEvent(event));
+    }
+  }
+  [[nodiscard]] bool is_open(Gate* gate) override { return static_cast<ClGate*>(gate)->event.load() == nullptr; }
+  void release(Gate* gate) override { delete static_cast<ClGate*>(gate); }
 
  private:
   Memory* allocate_shared(std::size_t bytes) {

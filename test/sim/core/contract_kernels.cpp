@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 namespace sim {
 namespace {
@@ -83,6 +84,21 @@ void one_word(const std::byte* arguments, const Shape&, Accesses& all) {
   all.writes(argument<Address>(arguments, 0), sizeof(Word));
 }
 
+// await(Word* opened, Word* closed): counts what is closed, then waits until as much was opened; bump(Word* opened)
+// opens. No order follows from that, and none is declared: other queues, or the host, may do it at any time.
+constexpr Parameter kAwait[] = {{0, 8, true}, {8, 8, true}};
+void await(const std::byte* arguments, const Shape&) {
+  constexpr auto kPause = std::chrono::microseconds(20);
+  const Word number = ++*argument<Word*>(arguments, 8);
+  while (std::atomic_ref(*argument<Word*>(arguments, 0)).load() < number) {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+constexpr Parameter kBump[] = {{0, 8, true}};
+void bump(const std::byte* arguments, const Shape&) {
+  std::atomic_ref(*argument<Word*>(arguments, 0)).fetch_add(1);
+}
+
 void nothing(const std::byte*, const Shape&) {}
 void nowhere(const std::byte*, const Shape&, Accesses&) {}
 
@@ -90,6 +106,7 @@ const Kernel kKernels[] = {
     {"scale", kScale, &scale, &scale_accesses}, {"mix_in", kMixIn, &mix_in, &mix_in_accesses},
     {"odd", kOdd, &odd, &odd_accesses},         {"wide", kWide, &wide, &wide_accesses},
     {"store", kStore, &store, &one_word, true}, {"busy", kBusy, &busy, &one_word},
+    {"await", kAwait, &await, &nowhere},        {"bump", kBump, &bump, &nowhere},
     {"nothing", {}, &nothing, &nowhere},
 };
 
