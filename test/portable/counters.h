@@ -11,7 +11,7 @@ namespace portable {
 
 class Counters {
  public:
-  static constexpr std::size_t kBytes = 64;
+  static constexpr std::size_t kBytes = 256;
   static constexpr std::size_t kClosed = 32;  ///< offset of the kernels' own number; what was opened comes first
 
   void start(void* words) {

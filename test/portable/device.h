@@ -171,6 +171,8 @@ class Device {
   virtual void synchronize() = 0;
   /// Milliseconds between two timed events that are complete.
   virtual float elapsed(Event* from, Event* to) = 0;
+  /// A call that the driver refuses, one of a few; perhaps with `memory`, which stays as it is. The code of the error.
+  virtual int refused(Queue* queue, Memory* memory, unsigned which) = 0;
   /// Something that programs ask all the time and that has nothing to do with work.
   virtual void ask_something() = 0;
 

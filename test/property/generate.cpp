@@ -38,8 +38,8 @@ constexpr Weight kRare[] = {
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, const portable::Device& device, bool gates)
-      : random_(seed * 0x9E3779B97F4A7C15ULL), device_(device), gated_(gates && can(Feature::kGate)) {
+  Generator(std::uint64_t seed, const portable::Device& device, bool all_kinds)
+      : random_(seed * 0x9E3779B97F4A7C15ULL), device_(device), all_kinds_(all_kinds) {
     program_.seed = seed;
   }
 
@@ -72,11 +72,11 @@ class Generator {
 
   void make_queues() {
     // Threads that close gates must not wait for one another: nothing that all of them use.
-    const bool apart = gated_ && program_.threads > 1;
-    const unsigned count = static_cast<unsigned>(program_.threads) * (gated_ ? 2 : 1) + below(4);
+    const bool apart = all_kinds_ && program_.threads > 1;
+    const unsigned count = static_cast<unsigned>(program_.threads) * (all_kinds_ ? 2 : 1) + below(4);
     for (unsigned i = 0; i < count; ++i) {
       QueueKind kind = QueueKind::kInOrder;
-      if (can(Feature::kBlockingQueue) && chance(gated_ ? 20 : 40)) {
+      if (can(Feature::kBlockingQueue) && chance(all_kinds_ ? 20 : 40)) {
         kind = i == 0 && !apart && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
         if (static_cast<int>(i) < program_.threads && kind == QueueKind::kBlocking && chance(50)) {
           kind = QueueKind::kThreadsOwn;
@@ -95,7 +95,7 @@ class Generator {
     }
   }
   void make_memory() {
-    const unsigned count = (gated_ ? 5 : 3) * static_cast<unsigned>(program_.threads) + below(3);
+    const unsigned count = (all_kinds_ ? 5 : 3) * static_cast<unsigned>(program_.threads) + below(3);
     for (unsigned i = 0; i < count; ++i) {
       program_.memory.push_back(chance(30) ? Place::kPinned : Place::kDevice);
       program_.in_order.push_back(program_.memory.back() == Place::kDevice && can(Feature::kFreeInOrder) && chance(15));
@@ -222,8 +222,8 @@ class Generator {
       for (unsigned i = 0; i < count; ++i) {
         blocks.push_back(!blocks.empty() && chance(35)
                              ? again(blocks[below(static_cast<unsigned>(blocks.size()))], each)
-                         : gated_ && chance(70) ? make_gated_block(each)
-                                                : make_block(each));
+                         : all_kinds_ && chance(70) ? make_all_kinds_block(each)
+                                                    : make_block(each));
       }
       phase.threads.push_back(std::move(blocks));
     }
@@ -301,7 +301,7 @@ class Generator {
 
   /// A queue waits while others go on, are waited for and asked, and then it is told to go on: by the host, or by
   /// another queue. What is behind the gate and what is not have nothing in common meanwhile.
-  Block make_gated_block(const Owned& owned) {
+  Block make_all_kinds_block(const Owned& owned) {
     if (owned.queues.size() < 2 || owned.memory.size() < 2) {
       return make_block(owned);
     }
@@ -426,7 +426,7 @@ class Generator {
 
   void add_step(const Owned& owned, bool changing, Block* block) {
     Step step;
-    step.kind = any_kind(*block);
+    step.kind = all_kinds_ && chance(6) ? Kind::kRefused : any_kind(*block);
     step.queue = one_of(owned.queues);
     step.to = one_of(owned.memory);
     step.from = one_of(owned.readable);
@@ -506,7 +506,7 @@ class Generator {
 
   std::mt19937_64 random_;
   const portable::Device& device_;
-  bool gated_;
+  bool all_kinds_;
   Program program_;
   int next_id_ = 0;
 };
@@ -543,6 +543,7 @@ const char* name_of(Kind kind) noexcept {
                                                  "wait for queue",
                                                  "wait for all",
                                                  "ask something",
+                                                 "refused",
                                                  "replace memory",
                                                  "replace in order",
                                                  "replace queue",
@@ -551,8 +552,8 @@ const char* name_of(Kind kind) noexcept {
   return kNames[static_cast<int>(kind)];
 }
 
-Program generate(std::uint64_t seed, const portable::Device& device, bool gates) {
-  return Generator(seed, device, gates).make();
+Program generate(std::uint64_t seed, const portable::Device& device, bool all_kinds) {
+  return Generator(seed, device, all_kinds).make();
 }
 
 }  // namespace property

@@ -96,7 +96,7 @@ class Launcher:
     def variables(self, words: list[str], settings: dict[str, str] | None, schedule: int) -> dict[str, str]:
         """`settings` None: plain."""
         variables = dict(self.plain if settings is None else self.layer)
-        if "--gates" in words:  # each queue may have a kernel that waits
+        if "--all-kinds" in words:  # each queue may have a kernel that waits
             variables[WORKERS] = "16"
         variables.update({name: str(schedule) for name in SCHEDULE})
         if schedule % 5 == 3:  # slow: one in five, of all orders (the seed modulo 3)

@@ -310,6 +310,9 @@ class Worker {
       case Kind::kWaitQueue: device_.synchronize(queue); break;
       case Kind::kWaitDevice: device_.synchronize(); break;
       case Kind::kAskSomething: device_.ask_something(); break;
+      case Kind::kRefused:
+        mix_into(&values_, static_cast<std::uint64_t>(device_.refused(queue, to, step.value)));
+        break;
       case Kind::kReplaceMemory:
         device_.release(to);
         to = device_.allocate(Place::kDevice, kBytes);

@@ -56,6 +56,7 @@ enum class Kind : std::uint8_t {
   kWaitQueue,
   kWaitDevice,
   kAskSomething,
+  kRefused,  ///< call number `value` that the driver refuses; with `to`, which is not used
   kReplaceMemory,   ///< freed and made anew; `value`: what it is filled with
   kReplaceInOrder,  ///< the same in the order of the queue
   kReplaceQueue,
@@ -143,8 +144,9 @@ struct Edits {
   unsigned most_iterations = ~0U;
 };
 
-/// A program that `device` can express. `gates`: some of its queues wait for the host and for one another.
-Program generate(std::uint64_t seed, const portable::Device& device, bool gates);
+/// A program that `device` can express. `all_kinds`: some of its queues wait for the host and for one another, and some
+/// of its calls are refused.
+Program generate(std::uint64_t seed, const portable::Device& device, bool all_kinds);
 /// Takes away, then orders anew.
 void apply(const Edits& edits, Program* program);
 /// Finds `waits`, `event` and `events`; what was there is forgotten.

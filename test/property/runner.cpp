@@ -6,7 +6,7 @@
 //   calls: N            of the API, all programs together
 //
 // Usage: property_API [--first SEED] [--count N] [--calls N] [--repeat N] [--drop ID,…] [--iterations N] [--source]
-//                     [--steps] [--kill-before CALL] [--noise SEED] [--gates] [--gate-limit MILLISECONDS]
+//                     [--steps] [--kill-before CALL] [--noise SEED] [--all-kinds] [--gate-limit MILLISECONDS]
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,7 @@ struct Options {
   std::uint64_t first = 1, count = 1, calls = ~std::uint64_t{0}, repeat = 1, kill = 0;
   Conditions conditions;
   Edits edits;
-  bool source = false, steps = false, gates = false;
+  bool source = false, steps = false, all_kinds = false;
 };
 
 bool parse(int argc, char** argv, Options* options) {
@@ -38,8 +38,8 @@ bool parse(int argc, char** argv, Options* options) {
       options->steps = true;
       continue;
     }
-    if (name == "--gates") {
-      options->gates = true;
+    if (name == "--all-kinds") {
+      options->all_kinds = true;
       continue;
     }
     if (++i == argc) {
@@ -107,7 +107,7 @@ int run_all(const Options& options) {
   const auto device = portable::make_device();
   portable::kill_before_call(options.kill);
   for (std::uint64_t i = 0; i < options.count && portable::calls_made() < options.calls; ++i) {
-    Program program = generate(options.first + i, *device, options.gates);
+    Program program = generate(options.first + i, *device, options.all_kinds);
     if (!options.edits.dropped.empty() || options.edits.most_iterations != ~0U) {
       apply(options.edits, &program);
     }
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &options)) {
     std::fprintf(stderr,
                  "usage: %s [--first SEED] [--count N] [--calls N] [--repeat N] [--drop ID,…] [--iterations N] "
-                 "[--source] [--steps] [--kill-before CALL] [--noise SEED] [--gates] [--gate-limit MILLISECONDS]\n",
+                 "[--source] [--steps] [--kill-before CALL] [--noise SEED] [--all-kinds] [--gate-limit MILLISECONDS]\n",
                  argv[0]);
     return 2;
   }

@@ -106,6 +106,7 @@ class ListSyntax : public Syntax {
       case Kind::kAskSomething:
         return opencl_ ? "clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, 4, &units, nullptr);"
                        : "zeDeviceGetProperties(device, &properties);";
+      case Kind::kRefused: return fmt::format("refused({}, {}, {});", n.queue, n.to, step.value);
       case Kind::kReplaceMemory:
         return opencl_ ? fmt::format(
                              "clReleaseMemObject({0}); {0} = clCreateBuffer(context, 0, 256, nullptr, nullptr); "

@@ -90,6 +90,7 @@ class StreamSyntax : public Syntax {
       case Kind::kWaitQueue: return fmt::format("{}StreamSynchronize({});", p, n.queue);
       case Kind::kWaitDevice: return hip_ ? "hipDeviceSynchronize();" : "cuCtxSynchronize();";
       case Kind::kAskSomething: return hip_ ? "hipGetDevice(&device);" : "cuCtxGetDevice(&device);";
+      case Kind::kRefused: return fmt::format("refused({}, {}, {});", n.queue, n.to, step.value);
       case Kind::kReplaceMemory:
         return fmt::format("{0}MemFree({1}); {0}MemAlloc(&{1}, 256); write_words({1}, {2});", p, n.to, n.value);
       case Kind::kReplaceInOrder:

@@ -72,10 +72,17 @@ class CudaDevice final : public Device {
     CALL_CU(cuModuleLoadData(&module_, "kernels"));
     CALL_CU(cuModuleGetFunction(&await_, module_, "await"));
     CALL_CU(cuModuleGetFunction(&bump_, module_, "bump"));
+    for (CUevent& each : untimed_) {
+      CALL_CU(cuEventCreate(&each, CU_EVENT_DISABLE_TIMING));
+      CALL_CU(cuEventRecord(each, nullptr));
+    }
     probe();
   }
   ~CudaDevice() override {
     CALL_CU(cuCtxSynchronize());
+    for (CUevent each : untimed_) {
+      CALL_CU(cuEventDestroy(each));
+    }
     CALL_CU(cuModuleUnload(module_));
     CALL_CU(cuDevicePrimaryCtxRelease(0));
   }
@@ -272,6 +279,26 @@ class CudaDevice final : public Device {
     CALL_CU(cuEventElapsedTime(&ms, native(from), native(to)));
     return ms;
   }
+  int refused(Queue* queue, Memory* memory, unsigned which) override {
+    count_call();
+    CUdeviceptr address = native(Range{memory, 0});
+    void* values[] = {&address};
+    CUfunction none = nullptr;
+    float ms = 0;
+    const auto launch_bump = [&](unsigned blocks, unsigned threads, void** extra) {
+      return cuLaunchKernel(bump_, blocks, 1, 1, threads, 1, 1, 0, native(queue), values, extra);
+    };
+    switch (which % kRefusals) {
+      case 0: return launch_bump(1, 2048, nullptr);
+      case 1: return launch_bump(0, 1, nullptr);
+      case 2: return cuModuleGetFunction(&none, module_, "no_such_kernel");
+      case 3: return cuEventElapsedTime(&ms, untimed_[0], untimed_[1]);
+      default: {
+        void* both[] = {CU_LAUNCH_PARAM_END};
+        return launch_bump(1, 1, both);
+      }
+    }
+  }
   void ask_something() override {
     CUdevice device = 0;
     CALL_CU(cuCtxGetDevice(&device));
@@ -379,6 +406,12 @@ class CudaDevice final : public Device {
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
   CUfunction await_ = nullptr, bump_ = nullptr;
+  CUevent untimed_[2] = {};
+#ifdef PROGRAMS_ON_HIP  // takes arguments in both forms
+  static constexpr unsigned kRefusals = 4;
+#else
+  static constexpr unsigned kRefusals = 5;
+#endif
   bool can_fill_rows_ = false, can_copy_rows_ = false, can_prefetch_ = false;
 };
 

@@ -389,6 +389,17 @@ class ZeDevice : public Device {
     }
   }
   float elapsed(Event*, Event*) override { fail(-1, "elapsed"); }
+  int refused(Queue* queue, Memory* memory, unsigned which) override {
+    Ordered o(events_, queue, {});
+    count_call();
+    void* address = native(Range{memory, 0});
+    const Word pattern = 1;
+    switch (which % 3) {
+      case 0: return zeCommandListAppendMemoryCopy(native(queue), nullptr, address, 64, nullptr, 0, nullptr);
+      case 1: return zeCommandListAppendMemoryFill(native(queue), address, &pattern, 3, 12, nullptr, 0, nullptr);
+      default: return zeCommandListAppendMemoryFill(native(queue), address, nullptr, 4, 64, nullptr, 0, nullptr);
+    }
+  }
   void ask_something() override {
     auto properties = describe<ze_device_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES);
     CALL_ZE(zeDeviceGetProperties(device_, &properties));

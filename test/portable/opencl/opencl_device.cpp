@@ -21,8 +21,10 @@ class ClDevice : public Device {
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(execution_), &execution_, nullptr));
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(queues_), &queues_, nullptr));
     buffers_ = std::make_unique<CommandBuffers>(platform_, device_);
+    MAKE_CL(own_, clCreateBuffer(context_, CL_MEM_READ_WRITE, kOwnBytes, nullptr, &status));
   }
   ~ClDevice() override {
+    CALL_CL(clReleaseMemObject(own_));
     CALL_CL(clReleaseProgram(program_));
     CALL_CL(clReleaseContext(context_));
   }
@@ -287,6 +289,17 @@ class ClDevice : public Device {
     }
   }
   float elapsed(Event*, Event*) override { fail(-1, "elapsed"); }
+  int refused(Queue* queue, Memory*, unsigned which) override {
+    count_call();
+    cl_command_queue used = native(queue);
+    const Word pattern = 1;
+    switch (which % 4) {
+      case 0: return clEnqueueFillBuffer(used, own_, &pattern, 3, 0, 12, 0, nullptr, nullptr);
+      case 1: return clEnqueueFillBuffer(used, own_, &pattern, 4, kOwnBytes, 64, 0, nullptr, nullptr);
+      case 2: return clEnqueueReadBuffer(used, own_, CL_FALSE, 0, 64, nullptr, 0, nullptr, nullptr);
+      default: return clEnqueueCopyBuffer(used, own_, own_, 0, kOwnBytes, 64, 0, nullptr, nullptr);
+    }
+  }
   void ask_something() override {
     cl_uint units = 0;
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, nullptr));
@@ -336,6 +349,8 @@ class ClDevice : public Device {
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
   cl_program program_ = nullptr;
+  static constexpr std::size_t kOwnBytes = 256;
+  cl_mem own_ = nullptr;  ///< for calls that are refused
   cl_device_svm_capabilities shared_ = 0;
   cl_device_exec_capabilities execution_ = 0;
   cl_command_queue_properties queues_ = 0;
