@@ -57,6 +57,7 @@ const char* name_of(Feature feature) noexcept {
     case Feature::kGraphInFlight: return "graphs of the program launched while they run";
     case Feature::kGate: return "queues that wait for the host";
     case Feature::kGateByQueue: return "queues that wait for a later kernel of another one";
+    case Feature::kSetter: return "kernels that see what was set for them";
     case Feature::kReleaseQueue: return "queues released with work in flight";
   }
   return "";

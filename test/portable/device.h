@@ -58,8 +58,9 @@ enum class Feature : std::uint8_t {
   kGraphInFlight,  ///< a graph of one's own is launched again while it runs
   kGate,           ///< close() and open(gate)
   kGateByQueue,    ///< open(queue, gate)
+  kSetter,         ///< set() and launch_seen()
 };
-inline constexpr int kFeatures = 19;
+inline constexpr int kFeatures = 20;
 /// "kernel arguments that begin in the middle of memory".
 const char* name_of(Feature feature) noexcept;
 
@@ -173,6 +174,12 @@ class Device {
   virtual float elapsed(Event* from, Event* to) = 0;
   /// A call that the driver refuses, one of a few; perhaps with `memory`, which stays as it is. The code of the error.
   virtual int refused(Queue* queue, Memory* memory, unsigned which) = 0;
+  /// Sets one of a few things that change how later launches of the kernel "seen" behave, or, without `all_queues`,
+  /// such launches in `queue`. All queues share the rest with other threads.
+  virtual void set(Queue* queue, bool all_queues, unsigned which, unsigned value) = 0;
+  /// Launches the kernel "seen", which mixes what was set into `x`, with so much dynamic shared memory. The code of the
+  /// error if the driver refuses that, 0 if not.
+  virtual int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order = {}) = 0;
   /// Something that programs ask all the time and that has nothing to do with work.
   virtual void ask_something() = 0;
 

@@ -11,6 +11,10 @@
 //
 //   await(opened, closed)   counts closed[0], then waits until opened[0] has come to that number
 //   bump(opened)            counts opened[0]
+//
+// And, where the device has it, one that sees what the program has set:
+//
+//   seen(x)                 mixes it into x[i] for i < threads
 #pragma once
 
 #include "test/portable/device.h"

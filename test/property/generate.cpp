@@ -426,7 +426,12 @@ class Generator {
 
   void add_step(const Owned& owned, bool changing, Block* block) {
     Step step;
-    step.kind = all_kinds_ && chance(6) ? Kind::kRefused : any_kind(*block);
+    if (all_kinds_ && chance(14)) {
+      static constexpr Kind kMore[] = {Kind::kRefused, Kind::kSeen, Kind::kSeen, Kind::kSet};
+      step.kind = kMore[below(std::size(kMore))];
+    } else {
+      step.kind = any_kind(*block);
+    }
     step.queue = one_of(owned.queues);
     step.to = one_of(owned.memory);
     step.from = one_of(owned.readable);
@@ -492,6 +497,8 @@ class Generator {
         return true;
       }
       case Kind::kAskQueue: return can(Feature::kQueryQueue);
+      case Kind::kSeen: return can(Feature::kSetter);
+      case Kind::kSet: return can(Feature::kSetter);
       case Kind::kReplaceMemory: return plain(step->to) && !fixed(step->to);
       case Kind::kReplaceInOrder:
         return program_.in_order[static_cast<std::size_t>(step->to)] &&
@@ -528,6 +535,7 @@ const char* name_of(Kind kind) noexcept {
                                                  "host function",
                                                  "prefetch",
                                                  "graph",
+                                                 "seen",
                                                  "close",
                                                  "post",
                                                  "marker",
@@ -543,6 +551,7 @@ const char* name_of(Kind kind) noexcept {
                                                  "wait for queue",
                                                  "wait for all",
                                                  "ask something",
+                                                 "set",
                                                  "refused",
                                                  "replace memory",
                                                  "replace in order",

@@ -21,6 +21,7 @@ namespace {
 
 using namespace portable;
 constexpr std::size_t kBytes = kWords * sizeof(Word);
+constexpr unsigned kMuchShared = 65536;  ///< dynamic shared memory, more than kernels get unless they ask for it
 
 void mix_into(std::uint64_t* hash, std::span<const std::byte> bytes) {
   for (const std::byte byte : bytes) {
@@ -253,6 +254,10 @@ class Worker {
         break;
       case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
+      case Kind::kSeen:
+        mix_into(&values_,
+                 static_cast<std::uint64_t>(device_.launch_seen(queue, value % 3 == 0 ? kMuchShared : 0, to, order)));
+        break;
       case Kind::kClose:
         if (!step.moot && shared_.watch->closes(step.value)) {
           device_.close(queue, shared_.gates[step.value]);
@@ -310,6 +315,10 @@ class Worker {
       case Kind::kWaitQueue: device_.synchronize(queue); break;
       case Kind::kWaitDevice: device_.synchronize(); break;
       case Kind::kAskSomething: device_.ask_something(); break;
+      case Kind::kSet:
+        // What other threads share stays as it is.
+        device_.set(queue, shared_.program.threads == 1 && value % 4 != 0, step.value, value / 5);
+        break;
       case Kind::kRefused:
         mix_into(&values_, static_cast<std::uint64_t>(device_.refused(queue, to, step.value)));
         break;

@@ -41,6 +41,7 @@ Program::Uses Program::uses_of(const Step& step, unsigned iteration) const {
     case Kind::kWide:
     case Kind::kStore:
     case Kind::kBusy:
+    case Kind::kSeen:
     case Kind::kFill:
     case Kind::kWrite:
     case Kind::kHostFunction:

@@ -40,6 +40,7 @@ enum class Kind : std::uint8_t {
   kHostFunction,  ///< changes `to`, which is pinned
   kPrefetch,
   kGraph,   ///< one of the program's own, number `value`
+  kSeen,    ///< a kernel that sees what was set; in every third one with much shared memory, which may be refused
   kClose,   ///< gate number `value`: the queue waits
   kPost,    ///< opens gate number `value` when the queue comes to it
   kMarker,  ///< records an event, nothing else
@@ -56,7 +57,8 @@ enum class Kind : std::uint8_t {
   kWaitQueue,
   kWaitDevice,
   kAskSomething,
-  kRefused,  ///< call number `value` that the driver refuses; with `to`, which is not used
+  kSet,             ///< thing number `value`: what later kSeen see
+  kRefused,         ///< call number `value` that the driver refuses; with `to`, which is not used
   kReplaceMemory,   ///< freed and made anew; `value`: what it is filled with
   kReplaceInOrder,  ///< the same in the order of the queue
   kReplaceQueue,

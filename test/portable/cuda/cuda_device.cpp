@@ -104,6 +104,7 @@ class CudaDevice final : public Device {
       case Feature::kOddPattern: return "fills take elements of 1, 2 and 4 bytes";
       case Feature::kWidePattern: return can_fill_rows_ ? nullptr : "this driver has no cuMemsetD2D32Async";
       case Feature::kRectangle: return can_copy_rows_ ? nullptr : "this driver has no cuMemcpy3DAsync";
+      case Feature::kSetter: return seen_ != nullptr ? nullptr : "no kernel of this driver sees what was set";
       case Feature::kPrefetch: return can_prefetch_ ? nullptr : "this driver has no cuMemPrefetchAsync";
       default: return nullptr;
     }
@@ -299,6 +300,41 @@ class CudaDevice final : public Device {
       }
     }
   }
+#ifdef PROGRAMS_ON_HIP
+  void set(Queue*, bool, unsigned, unsigned) override {
+    fail(-1, "set");
+  }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&) override {
+    fail(-1, "launch_seen");
+  }
+#else
+  void set(Queue* queue, bool all_queues, unsigned which, unsigned value) override {
+    const auto few = static_cast<int>(value % 3);
+    if (!all_queues) {
+      CUstreamAttrValue attribute{};
+      attribute.memSyncDomain = value % 2 == 0 ? CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT : CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+      CALL_CU(cuStreamSetAttribute(native(queue), CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &attribute));
+      return;
+    }
+    switch (which % 5) {
+      case 0: CALL_CU(cuFuncSetAttribute(seen_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 10 * few)); break;
+      case 1:
+        CALL_CU(cuFuncSetAttribute(seen_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   value % 2 == 0 ? kManyBytes : kFewBytes));
+        break;
+      case 2: CALL_CU(cuFuncSetCacheConfig(seen_, static_cast<CUfunc_cache>(few))); break;
+      case 3: CALL_CU(cuCtxSetCacheConfig(static_cast<CUfunc_cache>(few))); break;
+      default: CALL_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024U * (1 + value % 3))); break;
+    }
+  }
+  int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CUdeviceptr address = native(Range{x, 0});
+    void* values[] = {&address};
+    count_call();
+    return cuLaunchKernel(seen_, 1, 1, 1, 16, 1, 1, shared_bytes, native(queue), values, nullptr);
+  }
+#endif
   void ask_something() override {
     CUdevice device = 0;
     CALL_CU(cuCtxGetDevice(&device));
@@ -396,6 +432,11 @@ class CudaDevice final : public Device {
     can_fill_rows_ = supported(cuMemsetD2D32Async(address, 8, 1, 1, 2, stream), "cuMemsetD2D32Async");
     const auto rows = copy_of({memory, 0, 8, 0}, {memory, 32, 8, 0}, {4, 2, 1});
     can_copy_rows_ = supported(cuMemcpy3DAsync(rows.get(), stream), "cuMemcpy3DAsync");
+#ifndef PROGRAMS_ON_HIP
+    if (!supported(cuModuleGetFunction(&seen_, module_, "seen"), "cuModuleGetFunction")) {
+      seen_ = nullptr;
+    }
+#endif
     can_prefetch_ = supported(cuMemPrefetchAsync(address, 64, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, stream),
                               "cuMemPrefetchAsync");
     CALL_CU(cuStreamSynchronize(stream));
@@ -405,7 +446,8 @@ class CudaDevice final : public Device {
 
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
-  CUfunction await_ = nullptr, bump_ = nullptr;
+  static constexpr int kManyBytes = 98304, kFewBytes = 49152;  ///< of dynamic shared memory
+  CUfunction await_ = nullptr, bump_ = nullptr, seen_ = nullptr;
   CUevent untimed_[2] = {};
 #ifdef PROGRAMS_ON_HIP  // takes arguments in both forms
   static constexpr unsigned kRefusals = 4;

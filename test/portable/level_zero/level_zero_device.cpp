@@ -213,6 +213,7 @@ class ZeDevice : public Device {
       case Feature::kGraphFill:
       case Feature::kGraphInFlight:
         return "regular command lists are run by queues of their own: test/level_zero has them";
+      case Feature::kSetter: return "nothing that is set changes what a kernel does";
       case Feature::kOddPattern: return "the size of a pattern is a power of two";
       case Feature::kTimedEvent: return "taking times is a property of an event pool";
       case Feature::kQueryQueue: return "only events and fences can be asked";
@@ -400,6 +401,8 @@ class ZeDevice : public Device {
       default: return zeCommandListAppendMemoryFill(native(queue), address, nullptr, 4, 64, nullptr, 0, nullptr);
     }
   }
+  void set(Queue*, bool, unsigned, unsigned) override { fail(-1, "set"); }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&) override { fail(-1, "launch_seen"); }
   void ask_something() override {
     auto properties = describe<ze_device_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES);
     CALL_ZE(zeDeviceGetProperties(device_, &properties));

@@ -44,6 +44,7 @@ class ClDevice : public Device {
       case Feature::kOwnGraph:
       case Feature::kGraphFill: return buffers_->there() ? nullptr : "the device has no cl_khr_command_buffer";
       case Feature::kGraphInFlight: return "a command buffer that runs may not be enqueued";
+      case Feature::kSetter: return "nothing that is set changes what a kernel does";
       case Feature::kOddPattern: return "the size of a pattern is a power of two";
       case Feature::kTimedEvent: return "taking times is a property of a queue, not of an event";
       case Feature::kQueryQueue: return "only events can be asked";
@@ -300,6 +301,8 @@ class ClDevice : public Device {
       default: return clEnqueueCopyBuffer(used, own_, own_, 0, kOwnBytes, 64, 0, nullptr, nullptr);
     }
   }
+  void set(Queue*, bool, unsigned, unsigned) override { fail(-1, "set"); }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&) override { fail(-1, "launch_seen"); }
   void ask_something() override {
     cl_uint units = 0;
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, nullptr));
