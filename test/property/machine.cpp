@@ -15,22 +15,13 @@
 #include "test/portable/kernels.h"
 #include "test/property/gate_watch.h"
 #include "test/property/noise.h"
+#include "test/property/words.h"
 
 namespace property {
 namespace {
 
 using namespace portable;
-constexpr std::size_t kBytes = kWords * sizeof(Word);
 constexpr unsigned kMuchShared = 65536;  ///< dynamic shared memory, more than kernels get unless they ask for it
-
-void mix_into(std::uint64_t* hash, std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes) {
-    *hash = (*hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3ULL;  // FNV-1a
-  }
-}
-void mix_into(std::uint64_t* hash, std::uint64_t value) {
-  *hash = (*hash ^ value) * 0x100000001B3ULL;
-}
 
 /// What all threads of a program share; each object is one thread's at a time.
 struct Shared {
@@ -48,16 +39,6 @@ struct Shared {
   std::vector<Gate*> gates;
   GateWatch* watch = nullptr;
 };
-
-/// The program's own pageable memory, which it changes as soon as it may.
-using Words = std::array<Word, kWords>;
-Words words_of(Word seed) {
-  Words words;
-  for (Word& word : words) {
-    word = seed++;
-  }
-  return words;
-}
 
 class Worker {
  public:
