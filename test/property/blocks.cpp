@@ -93,6 +93,21 @@ Block BlockMaker::make(const Owned& owned) {
   return block;
 }
 
+Block BlockMaker::make_seeing(const Owned& owned) {
+  Block block;
+  block.iterations = 20 + below(60);
+  for (unsigned left = 2 + below(6); left != 0; --left) {
+    Step step = queue_step(chance(60) ? Kind::kSeen : chance(50) ? Kind::kScale : Kind::kMix, owned, below(100));
+    step.to = one_of(owned.memory);
+    step.from = one_of(owned.readable);
+    block.steps.push_back(step);
+  }
+  if (chance(70)) {
+    block.steps.push_back(queue_step(Kind::kWaitQueue, owned, 0));
+  }
+  return block;
+}
+
 Block BlockMaker::make_setting(const Owned& owned) {
   Block block;
   for (unsigned left = 1 + below(3); left != 0; --left) {

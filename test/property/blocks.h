@@ -41,6 +41,8 @@ class BlockMaker {
   /// A queue waits while others go on, are waited for and asked, and then it is told to go on: by the host, or by
   /// another queue. What is behind the gate and what is not have nothing in common meanwhile.
   Block make_gated(const Owned& owned);
+  /// A loop of kernels, most of which see what is set.
+  Block make_seeing(const Owned& owned);
   /// Changes what is set, once.
   Block make_setting(const Owned& owned);
   /// The same steps as steps of their own, perhaps with one that differs.

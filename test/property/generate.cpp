@@ -177,10 +177,13 @@ class Generator {
       std::vector<Block> blocks;
       const unsigned count = 1 + below(4);
       for (unsigned i = 0; i < count; ++i) {
-        if (all_kinds_ && can(Feature::kSetter) && !blocks.empty() && chance(50)) {
+        if (all_kinds_ && can(Feature::kSetter) && chance(20)) {
           // What is set between two loops of the same launches must not be missed.
-          blocks.push_back(blocks_.make_setting(each));
-          blocks.push_back(blocks_.again(blocks[blocks.size() - 2], each));
+          blocks.push_back(blocks_.make_seeing(each));
+          for (unsigned left = 2 + below(5); left != 0; --left) {
+            blocks.push_back(blocks_.make_setting(each));
+            blocks.push_back(blocks_.again(blocks[blocks.size() - 2], each));
+          }
         }
         blocks.push_back(!blocks.empty() && chance(35)
                              ? blocks_.again(blocks[below(static_cast<unsigned>(blocks.size()))], each)
