@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 namespace sim {
 namespace {
@@ -12,6 +13,8 @@ using Word = std::uint32_t;
 std::size_t words(const std::byte* arguments, std::size_t offset) noexcept {
   return argument<Word>(arguments, offset) * sizeof(Word);
 }
+
+void nowhere(const std::byte*, const Shape&, Accesses&) {}
 
 // scale(Word* x, Word n, Word a, Word b): x[i] = x[i] * a + b
 constexpr Parameter kScale[] = {{0, 8, true}, {8, 4}, {12, 4}, {16, 4}};
@@ -70,6 +73,21 @@ void store(const std::byte* arguments, const Shape&) {
   std::atomic_ref(*argument<Word*>(arguments, 0)).store(argument<Word>(arguments, 8), std::memory_order_release);
 }
 
+// await(Word* opened, Word* closed): counts what is closed, then waits until as much was opened; bump(Word* opened)
+// opens. No order follows from that, and none is declared: other queues, or the host, may do it at any time.
+constexpr Parameter kAwait[] = {{0, 8, true}, {8, 8, true}};
+void await(const std::byte* arguments, const Shape&) {
+  constexpr auto kPause = std::chrono::microseconds(20);
+  const Word number = ++*argument<Word*>(arguments, 8);
+  while (std::atomic_ref(*argument<Word*>(arguments, 0)).load() < number) {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+constexpr Parameter kBump[] = {{0, 8, true}};
+void bump(const std::byte* arguments, const Shape&) {
+  std::atomic_ref(*argument<Word*>(arguments, 0)).fetch_add(1);
+}
+
 // busy(Word* x, Word microseconds): takes time, then x[0] = x[0] * 3 + 1
 constexpr Parameter kBusy[] = {{0, 8, true}, {8, 4}};
 void busy(const std::byte* arguments, const Shape&) {
@@ -91,10 +109,10 @@ void seen(const std::byte* arguments, const Shape& shape) {
 }
 
 void nothing(const std::byte*, const Shape&) {}
-void nowhere(const std::byte*, const Shape&, Accesses&) {}
 
 const Kernel kKernels[] = {
     {"scale", kScale, &scale, &scale_accesses}, {"mix_in", kMixIn, &mix_in, &mix_in_accesses},
+    {"await", kAwait, &await, &nowhere},        {"bump", kBump, &bump, &nowhere},
     {"odd", kOdd, &odd, &odd_accesses},         {"wide", kWide, &wide, &wide_accesses},
     {"store", kStore, &store, &one_word, true}, {"busy", kBusy, &busy, &one_word},
     {"seen", kSeen, &seen, &one_word},          {"nothing", {}, &nothing, &nowhere},
