@@ -16,10 +16,10 @@ endfunction()
 #
 # The run time of AddressSanitizer wants to be the first library of a process, so that its malloc() is found before others,
 # and ends a process where it is not. It goes by the path of the first library as the dynamic linker was given it, in which
-# it looks for its own name. Starters define no function of the C library and run no code before they are called, and from
-# what refrain_exit defines calls go on to that run time: they may well stand in front, and are named by links in a folder of
-# such a name. The file itself must not be there: a run time
-# that is linked statically takes it for a second one, and goes by where files really are.
+# it looks for its own name. Starters define no function of the C library and run no code before they are called, and what
+# refrain_exit defines goes on to that run time: they may well stand in front, and are named by links in a folder of such a
+# name. The file itself must not be there: a run time that is linked statically takes it for a second one, and goes by where
+# files really are.
 set(refrain_links ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/beside-libasan.so)
 function(refrain_preloaded name)
   add_custom_command(TARGET ${name} POST_BUILD
