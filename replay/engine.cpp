@@ -229,7 +229,11 @@ void Engine::settle_others() noexcept {
 }
 
 int Engine::flush_own(const EntryPoint& entry_point) noexcept {
-  return lane().host_call(entry_point);
+  if (active()) [[likely]] {
+    return lane().host_call(entry_point);
+  }
+  Lane* mine = Lane::current;  // who has none has nothing to be told
+  return mine != nullptr && &mine->engine_ == this ? mine->host_call(entry_point) : 0;
 }
 
 int Engine::flush_all(const EntryPoint& entry_point) noexcept {
@@ -241,6 +245,12 @@ int Engine::flush_all(const EntryPoint& entry_point) noexcept {
     }
   }
   return error;
+}
+
+void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
+  if (const int error = flush_all(entry_point); error != 0) {
+    Lane::current->tell_later(error);
+  }
 }
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {

@@ -86,9 +86,7 @@ replay::Engine* decide() noexcept {
     set_stubs_watching(true);
     std::atexit(&shut_down);  // the library was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
-    if (settings.report) {
-      install_report_handler();
-    }
+    install_report_handler(settings);
     return made;
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");

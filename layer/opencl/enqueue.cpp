@@ -96,15 +96,21 @@ cl_int finish_issued(const Call& call, replay::Lane& lane, std::uint64_t sequenc
                      cl_event* event) noexcept {
   const cl_int result = lane.issued(status, host_ns);
   if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
+    withdraw_event(status, result, event);
     if (result == CL_SUCCESS) {
       register_event(*event, lane.number(), sequence);
-    } else {
-      target.clReleaseEvent(*event);  // the application is told that the call failed
-      *event = nullptr;
     }
   }
   if ((call.flags & capture::kBlocking) != 0) {
     lane.host_call_done(call.entry_point, true);
+  }
+  return result;
+}
+
+cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept {
+  if (status == CL_SUCCESS && result != CL_SUCCESS && *event != nullptr) {
+    target.clReleaseEvent(*event);
+    *event = nullptr;
   }
   return result;
 }

@@ -75,6 +75,10 @@ void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_u
 cl_int finish_issued(const Call& call, replay::Lane& lane, std::uint64_t sequence, cl_int status, std::uint32_t host_ns,
                      cl_event* event) noexcept;
 
+/// If the call succeeded, but the application is told of an earlier error (`result`), it gets no event. Returns
+/// `result`.
+cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept;
+
 /// The event of a held call for the application: the promise's, or the real one if there is none.
 cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* promise, int held_error,
                     cl_event* event) noexcept;
@@ -91,7 +95,8 @@ cl_int pass_through(const Call& call, cl_uint count, const cl_event* waits, cl_e
   }
   DriverWaits driver_waits;
   const cl_int status = issue(driver_waits.translate(count, waits), event);
-  return host_call.done(status, (call.flags & capture::kBlocking) != 0);
+  const cl_int result = host_call.done(status, (call.flags & capture::kBlocking) != 0);
+  return event == nullptr ? result : withdraw_event(status, result, event);
 }
 
 /// The calling thread's lane if it sleeps and nothing is held anywhere: then a call without a wait list needs

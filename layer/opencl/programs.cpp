@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "layer/opencl/layer.h"
-#include "layer/opencl/lifecycle.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
+#include "layer/report_signal.h"
 
 namespace refrain::layer {
 namespace {

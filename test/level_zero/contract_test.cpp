@@ -3,6 +3,7 @@
 // no rule of the API; in replay mode something must really have been replayed.
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <string>
 
 #include "test/level_zero/compare.h"
@@ -155,5 +156,10 @@ TEST_CASE("a report on request, besides the one at the end") {
   const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}});
   check_clean(asked);
   CHECK(reports(asked) == 2);
-  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);
+  for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
+    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}});
+    CHECK(killed.exit_code == -SIGKILL);
+    CHECK(killed.reported);
+  }
 }

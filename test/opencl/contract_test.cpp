@@ -2,6 +2,7 @@
 // plain and in every mode must print the same; in replay mode something must really have been replayed.
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <fstream>
 #include <string>
 
@@ -201,6 +202,11 @@ TEST_CASE("SIGUSR1 prints the report, and only that") {
   const auto first = result.errors.find("report (");
   REQUIRE(first != std::string::npos);
   CHECK(result.errors.find("report (", first + 1) != std::string::npos);  // the other one is written at exit
+  for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
+    const Result killed = run_mode({"signalled", "killed"}, "replay", {{"REFRAIN_REPORT", log}});
+    CHECK(killed.exit_code == -SIGKILL);
+    CHECK(killed.reported);
+  }
 }
 
 TEST_CASE("stacking: above and below another layer, which may have a shorter table") {
