@@ -90,6 +90,10 @@ TEST_CASE("promise 4, same data: host memory reused after reads and writes") {
   same_everywhere({"commands"}, 1);
 }
 
+TEST_CASE("promise 5, same errors: what the driver refuses is refused in the middle of what repeats", "[promise-5]") {
+  same_everywhere({"refused_calls"}, 100);
+}
+
 TEST_CASE("promise 6, never slower: with the gate on, what does not pay is declined") {
   const Result plain = run_plain({"loop"});
   const Result result = run_mode({"loop"}, "replay", {{"REFRAIN_GATE", "1"}});

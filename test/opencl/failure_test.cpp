@@ -46,6 +46,7 @@ const cl_icd_dispatch* dispatch() {
     table.clGetContextInfo = &::clGetContextInfo;
     table.clGetMemObjectInfo = &::clGetMemObjectInfo;
     table.clGetProgramInfo = &::clGetProgramInfo;
+    table.clGetProgramBuildInfo = &::clGetProgramBuildInfo;
     table.clSVMFree = &::clSVMFree;
     table.clEnqueueNDRangeKernel = &launch_below;
     state.settings.mode = env::Mode::kReplay;
