@@ -292,6 +292,12 @@ void Engine::fail(const char* what) noexcept {
   }
 }
 
+void Engine::stand_aside(const char* why) noexcept {
+  if (active_.exchange(false)) {
+    env::log_warning(why);
+  }
+}
+
 ReportData Engine::report_data() const {
   if (Lane* mine = Lane::current; mine != nullptr && &mine->engine_ == this) {
     mine->look_at_unseen(false);  // of other lanes up to a few dozen submissions may be missing

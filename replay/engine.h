@@ -111,6 +111,9 @@ class Engine {
   /// within the hold limit.
   void fail(const char* what) noexcept;
 
+  /// The same where nothing failed, but nothing may be held any more; `why` is the log line.
+  void stand_aside(const char* why) noexcept;
+
   struct Shared;  ///< what lanes and background thread share; replay/ only
   [[nodiscard]] Shared& shared() noexcept { return *shared_; }
 

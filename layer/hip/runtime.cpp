@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "env/aside.h"
 #include "env/log.h"
 #include "layer/hip/last_error.h"
 #include "layer/hip/layer.h"
@@ -75,6 +76,7 @@ replay::Engine* decide() noexcept {
       pass_everything();
       return nullptr;
     }
+    env::stand_aside(state().settings, env::Api::kHip);
     const env::Settings& settings = state().settings;
     static auto& hooks = *new streams::Hooks<HipLayer>;
     runtime.recorder = open_recorder(settings);

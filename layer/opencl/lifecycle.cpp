@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/opencl/opencl_backend.h"
+#include "env/aside.h"
 #include "env/log.h"
 #include "layer/opencl/helper_thread.h"
 #include "layer/opencl/hooks.h"
@@ -47,6 +48,7 @@ void start_engine() noexcept {
     return;
   }
   try {
+    env::stand_aside(state.settings, env::Api::kOpenCl);
     static Hooks& hooks = *new Hooks;
     if (state.recorder == nullptr) {  // tests bring their own
       state.recorder = open_recorder(state.settings);

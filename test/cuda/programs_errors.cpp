@@ -60,3 +60,61 @@ PROGRAM(short_numbers) {
   print("x", x, kCount);
   return 0;
 }
+
+#ifndef PROGRAMS_ON_HIP
+/// In the middle of what repeats come calls that name something of another context: the driver refuses them, or not.
+PROGRAM(strangers) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUevent event = make_event();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  CUcontext other = nullptr;
+  CHECK_CU(cuCtxCreate(&other, nullptr, 0, 0));  // current from here on
+  CUstream other_stream = make_stream();
+  CUevent other_event = make_event();
+  CUmodule other_module = nullptr;
+  CUfunction other_kernel = nullptr;
+  CHECK_CU(cuModuleLoadData(&other_module, "kernels"));
+  CHECK_CU(cuModuleGetFunction(&other_kernel, other_module, "scale"));
+  CUdeviceptr other_x = filled(kCount, 1);
+  CHECK_CU(cuCtxSetCurrent(gpu.context));
+  Word a = 3, b = 1, count = kCount;
+  CUdeviceptr where = x;
+  void* parameters[] = {&where, &count, &a, &b};
+  const auto launch = [&](CUfunction function, CUstream into) {
+    return cuLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, into, parameters, nullptr);
+  };
+  const auto tell = [](const char* what, CUresult status) { std::printf("%s: %d\n", what, static_cast<int>(status)); };
+  for (int round = 0; round < 300; ++round) {
+    const int stranger = round < 200 ? 0 : round % 8;
+    CHECK_CU(launch(kernel, stream));
+    if (stranger == 1) {
+      tell("another's kernel", launch(other_kernel, stream));
+    } else if (stranger == 2) {
+      tell("another's stream", launch(kernel, other_stream));
+    } else if (stranger == 3 || stranger == 4) {
+      CHECK_CU(cuCtxSetCurrent(stranger == 3 ? other : nullptr));
+      tell("another or no current context", launch(kernel, stream));
+      CHECK_CU(cuCtxSetCurrent(gpu.context));
+    }
+    CHECK_CU(launch(kernel, stream));
+    if (stranger == 5) {
+      tell("another's event", cuEventRecord(other_event, stream));
+    } else if (stranger == 6) {
+      tell("own event in another's stream", cuEventRecord(event, other_stream));
+    }
+    CHECK_CU(cuEventRecord(event, stream));
+    CHECK_CU(launch(kernel, stream));
+    if (stranger == 7) {
+      tell("a wait for another's event", cuStreamWaitEvent(stream, other_event, 0));
+    }
+    CHECK_CU(cuEventSynchronize(event));
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  CHECK_CU(cuCtxSetCurrent(other));
+  print("other x", other_x, kCount);
+  return 0;
+}
+#endif

@@ -163,3 +163,11 @@ TEST_CASE("a report on request, besides the one at the end") {
     CHECK(killed.reported);
   }
 }
+
+TEST_CASE("promise 3, bounded hold: nothing is held where the environment asks for that", "[promise-3]") {
+  const Result result = run({"loop"}, "replay", 1, {{"ZE_ENABLE_TRACING_LAYER", "1"}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.reported);
+  CHECK(result.replayed == 0);
+  CHECK(result.errors.find("ZE_ENABLE_TRACING_LAYER=1 ") != std::string::npos);
+}

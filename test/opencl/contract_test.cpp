@@ -247,3 +247,11 @@ TEST_CASE("stacking: above and below another layer, which may have a shorter tab
     }
   }
 }
+
+TEST_CASE("promise 3, bounded hold: nothing is held where the environment asks for that", "[promise-3]") {
+  const Result result = run_mode({"loop"}, "replay", {{"CLI_FinishAfterEnqueue", "1"}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.reported);
+  CHECK(result.replayed == 0);
+  CHECK(result.errors.find("CLI_FinishAfterEnqueue=1 ") != std::string::npos);
+}

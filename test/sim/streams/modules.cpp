@@ -91,7 +91,8 @@ Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::by
   task.kernel = function->kernel;
   task.shape = shape;
   task.arguments = std::move(arguments);
-  return put(lock, *stream, std::move(task));
+  const Status status = put(lock, *stream, std::move(task));
+  return status == Status::kOk ? end_launch(lock, *stream) : status;
 }
 
 }  // namespace sim
