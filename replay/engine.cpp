@@ -227,7 +227,11 @@ void Engine::settle_others() noexcept {
 }
 
 int Engine::flush_own(const EntryPoint& entry_point) noexcept {
-  return lane().host_call(entry_point);
+  if (active()) [[likely]] {
+    return lane().host_call(entry_point);
+  }
+  Lane* mine = Lane::current;  // who has none has nothing to be told
+  return mine != nullptr && &mine->engine_ == this ? mine->host_call(entry_point) : 0;
 }
 
 int Engine::flush_all(const EntryPoint& entry_point) noexcept {
@@ -239,6 +243,12 @@ int Engine::flush_all(const EntryPoint& entry_point) noexcept {
     }
   }
   return error;
+}
+
+void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
+  if (const int error = flush_all(entry_point); error != 0) {
+    Lane::current->tell_later(error);
+  }
 }
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
@@ -285,6 +295,12 @@ void Engine::fail(const char* what) noexcept {
   if (active_.exchange(false)) {
     env::log_error(what);
     env::log_error("an internal failure: from here on everything passes through");
+  }
+}
+
+void Engine::stand_aside(const char* why) noexcept {
+  if (active_.exchange(false)) {
+    env::log_warning(why);
   }
 }
 

@@ -75,11 +75,14 @@ class Engine {
   /// `sequence`, or, where that is not known, anything.
   void settle_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept;
   /// Flushes what the calling thread holds, and ends its stretch: for calls that observe only what the caller settles
-  /// besides. Returns the first error that belongs to the calling thread's own held work.
+  /// besides. To be called after a failure, too. Returns the first error that belongs to the calling thread's own held
+  /// work.
   int flush_own(const EntryPoint& entry_point) noexcept;
   /// Flushes every lane: for calls nobody classified, and those that observe more than a queue or an event. Returns the
   /// first error that belongs to the calling thread's own held work.
   int flush_all(const EntryPoint& entry_point) noexcept;
+  /// The same for a call that has no way to return an error: the thread's next one that has does.
+  void flush_all_silently(const EntryPoint& entry_point) noexcept;
 
   /// A queue was created (fills `slot.capabilities`, tells the recorder) or goes away.
   void adopt_queue(QueueSlot& slot) noexcept;
@@ -116,8 +119,13 @@ class Engine {
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
   void disable_after_fork() noexcept;
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
-  /// An internal failure (out of memory, say): one log line, and from then on everything passes through.
+  /// An internal failure (out of memory, say): one log line, and from then on everything passes through. What is held
+  /// still is submitted, and its errors are told, as before: by the flushes above, by its thread's next submission, or
+  /// within the hold limit.
   void fail(const char* what) noexcept;
+
+  /// The same where nothing failed, but nothing may be held any more; `why` is the log line.
+  void stand_aside(const char* why) noexcept;
 
   struct Shared;  ///< what lanes and background thread share; replay/ only
   [[nodiscard]] Shared& shared() noexcept { return *shared_; }

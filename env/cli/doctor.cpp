@@ -1,6 +1,8 @@
 // `refrain doctor`: what is here, which route hooks it, and proof that it does.
 #include <iostream>
+#include <utility>
 
+#include "env/aside.h"
 #include "env/cli/commands.h"
 #include "env/cli/doctor_checks.h"
 #include "env/cli/options.h"
@@ -97,6 +99,20 @@ void print_level_zero(const json& found) {
   print("hooked", found["hooked"].get<bool>() ? "yes: " + text(found, "proof") : "no: " + text(found, "why"));
 }
 
+/// Why nothing will be held of an API, as "aside" of its findings.
+void add_aside(json& findings, const Settings& settings) {
+  constexpr std::pair<const char*, Api> kApis[] = {
+      {"opencl", Api::kOpenCl}, {"cuda", Api::kCuda}, {"hip", Api::kHip}, {"level_zero", Api::kLevelZero}};
+  for (const auto& [name, api] : kApis) {
+    const std::string why = settings.stand_aside ? why_aside(api) : std::string();
+    findings[name]["aside"] = why.empty() ? why : why + kAsideConsequence;
+  }
+}
+
+void print_aside(const json& api) {
+  if (const std::string why = text(api, "aside"); !why.empty()) print("aside", why);
+}
+
 void print_command(const json& command) {
   std::cout << "Command\n";
   const std::string note = text(command, "note");
@@ -157,6 +173,7 @@ int doctor_command(const CommandArguments& arguments) {
   findings["cuda"] = check_cuda(settings, variables);
   findings["hip"] = check_hip(settings, program, variables);
   findings["level_zero"] = check_level_zero(settings, variables);
+  add_aside(findings, settings);
   bool hooked = findings["opencl"]["hooked"].get<bool>();
   for (const char* api : {"cuda", "hip", "level_zero"}) {
     hooked = hooked && (findings[api]["hooked"].get<bool>() || !findings[api]["tried"].get<bool>());
@@ -173,9 +190,13 @@ int doctor_command(const CommandArguments& arguments) {
     std::cout << "Refrain " REFRAIN_VERSION "\n";
     for (const json& problem : findings["settings_problems"]) print("setting", problem.get<std::string>());
     print_opencl(findings["opencl"]);
+    print_aside(findings["opencl"]);
     print_preloaded(findings["cuda"]);
+    print_aside(findings["cuda"]);
     print_preloaded(findings["hip"]);
+    print_aside(findings["hip"]);
     print_level_zero(findings["level_zero"]);
+    print_aside(findings["level_zero"]);
     if (findings.contains("command")) print_command(findings["command"]);
   }
   return hooked ? kSuccess : kFailure;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "env/aside.h"
 #include "env/log.h"
 #include "env/preload.h"
 #include "layer/cuda/driver.h"
@@ -35,6 +36,7 @@ void start_layer() noexcept {
 
 void on_driver_loaded() noexcept {
   if (interposing()) {
+    env::stand_aside(state().settings, env::Api::kCuda);
     start_engine(state().settings, &real_function);
   }
 }

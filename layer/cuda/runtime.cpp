@@ -74,9 +74,7 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
     watch_for_end(&before_end);
-    if (settings.report) {
-      install_report_handler();
-    }
+    install_report_handler(settings);
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "env/aside.h"
 #include "env/log.h"
 #include "layer/ending.h"
 #include "layer/hip/last_error.h"
@@ -83,6 +84,7 @@ replay::Engine* decide() noexcept {
       pass_everything();
       return nullptr;
     }
+    env::stand_aside(state().settings, env::Api::kHip);
     const env::Settings& settings = state().settings;
     static auto& hooks = *new streams::Hooks<HipLayer>;
     runtime.recorder = open_recorder(settings);
@@ -96,9 +98,7 @@ replay::Engine* decide() noexcept {
     std::atexit(&shut_down);  // the library was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
     watch_for_end(&before_end);
-    if (settings.report) {
-      install_report_handler();
-    }
+    install_report_handler(settings);
     return made;
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");

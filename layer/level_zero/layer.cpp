@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "env/aside.h"
 #include "env/doctor_channel.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
@@ -55,6 +56,7 @@ bool interposing() noexcept {
 
 void start() noexcept {
   std::call_once(once(1), [] {
+    env::stand_aside(state().settings, env::Api::kLevelZero);
     start_engine(state().settings, &next_function);
     if (const char* why = why_not.load(); why != nullptr) {
       give_up(why);

@@ -188,6 +188,7 @@ cl_event wrap::clCreateUserEvent(cl_context context, cl_int* error) noexcept {
   }
   record->begin();
   record->user = true;
+  record->context_number.store(context_id(context), std::memory_order_relaxed);
   if (!objects.events.insert(record, handle_of(event))) {
     objects.events.recycle(record);
     return event;

@@ -1,6 +1,7 @@
 #include "layer/opencl/layer.h"
 
 #include <string>
+#include <utility>
 
 #include "env/log.h"
 #include "layer/opencl/promises.h"
@@ -31,8 +32,9 @@ HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
   if (engine_ != nullptr) {
     const NotCancelled during(engine_->anything_held());
     held_error_ = engine_->lane().host_call(entry_point);
-  } else if (replay::Engine* failed = engine_with_work(); failed != nullptr) {
-    failed->flush_all(entry_point);  // it gave up while something was held
+  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire); failed != nullptr) {
+    const NotCancelled during(failed->anything_held());
+    held_error_ = failed->flush_all(entry_point);  // it may have given up while something was held
   }
   signal_promises();
 }
@@ -44,17 +46,12 @@ HostCall::~HostCall() {
 }
 
 cl_int HostCall::done(cl_int status, bool waited) noexcept {
-  if (engine_ == nullptr) {
-    return status;
+  if (engine_ != nullptr) {
+    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
   }
-  std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
   if (waited && state.sweeps.load(std::memory_order_relaxed) > 0) {
     state.sweeps.fetch_sub(1, std::memory_order_relaxed);
     state.backend->forget_function(0);  // no function has this number
-  }
-  const int pending = take_pending_error();
-  if (held_error_ == 0) {
-    held_error_ = pending;
   }
   return held_error_ != 0 ? held_error_ : status;
 }

@@ -93,6 +93,7 @@ template <class Api>
 struct EventState {
   std::atomic<std::uint64_t> handle{0};
   EventState* next_free = nullptr;
+  typename Api::ContextHandle context = Api::kNoContext;  ///< current when it was made
   /// Lane and number of the newest record and of the newest held wait that names what was recorded before.
   std::atomic<std::uint64_t> lane{0};
   std::atomic<std::uint64_t> sequence{0};

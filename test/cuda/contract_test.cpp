@@ -5,6 +5,7 @@
 #include "test/cuda/contract.h"
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -373,7 +374,12 @@ TEST_CASE("a report on request, besides the one at the end") {
   check_clean(asked);
   CHECK(asked.output == plain.output);
   CHECK(reports(asked) == 2);
-  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);
+  for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
+    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}});
+    CHECK(killed.exit_code == -SIGKILL);
+    CHECK(killed.reported);
+  }
 }
 
 TEST_CASE("virtual time and several workers: the same results") {

@@ -100,7 +100,8 @@ Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::by
   for (const auto& [id, value] : attributes) {
     give_attribute(&task, id, value);
   }
-  return put(lock, *stream, std::move(task));
+  const Status status = put(lock, *stream, std::move(task));
+  return status == Status::kOk ? end_launch(lock, *stream) : status;
 }
 
 }  // namespace sim

@@ -122,6 +122,8 @@ Status destroy_stream(Lock& lock, void* handle);
 Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> more = {});
 /// What the next work of the stream comes after.
 std::vector<OperationRef> before_next(const Stream& stream);
+/// Waits for the launch that was put last into the stream, if launches block.
+Status end_launch(Lock& lock, const Stream& stream);
 Status synchronize_stream(const void* handle, bool per_thread);
 Status query_stream(const void* handle, bool per_thread);
 Status wait_event(const void* handle, bool per_thread, const void* event);
