@@ -95,6 +95,11 @@ class Backend {
   virtual Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                         std::unique_ptr<CommandBuffer>* result) noexcept = 0;
 
+  /// Around enqueuing command buffers that record() made. False: not now, the operations are to be issued; then no
+  /// end_replay(). Never waits.
+  [[nodiscard]] virtual bool begin_replay() noexcept { return true; }
+  virtual void end_replay() noexcept {}
+
   /// Issues one operation now with the arguments in the record, as the application's call would
   /// have, waiting for `waits` (the record's own waits are not looked at). Kernels are launched
   /// through a private kernel object, so the application's own arguments stay as they are. `done` may stay kNoEvent

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "replay/clock.h"
 
@@ -275,7 +276,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     }
     return result;
   }
-  if (variants_[fitting].available()) {  // else it still runs and cannot be used twice at once: eager this time
+  // Else it still runs and cannot be used twice at once, or nothing can: eager this time.
+  if (variants_[fitting].available() && context.backend.begin_replay()) {
     launch(context, operations, {fitting, update_ns, hold_ns, deserves_own, proven}, &result);
   }
   return result;
@@ -287,7 +289,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   const std::lock_guard guard(mutex_);
   GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
-  if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available()) {
+  if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
+      context.backend.begin_replay()) {
     variants_.hit(fitting);
     ++totals_.as_expected;
     const bool is_one_of_many = proven || !limits_.gate;
@@ -297,16 +300,22 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   return result;
 }
 
-/// With the lock held, once an instance has the right arguments and can be launched. `operations`: see
-/// launch_expected().
+/// With the lock held, once an instance has the right arguments and can be launched, after Backend::begin_replay().
+/// `operations`: see launch_expected().
 [[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
                                      const Chosen& chosen, GraphLaunch* result) {
   Executable& executable = variants_[chosen.index];
   const std::uint64_t start = chosen.stands_for != 0 ? now_ns() : chosen.since_ns;
   variants_.launched(chosen.index, start);
   bool failed = false;
+  struct Replaying {
+    backends::Backend& backend;
+    ~Replaying() { backend.end_replay(); }
+  };
+  std::optional<Replaying> replaying(std::in_place, context.backend);
   result->error =
       operations.empty() ? executable.launch_plain(context, &failed) : executable.launch(context, operations, &failed);
+  replaying.reset();
   result->launch = Launched::kDone;
   misses_ = misses_ == 0 ? 0 : misses_ - 1;
   if (failed) {

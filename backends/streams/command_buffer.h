@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "backends/backend.h"
 #include "backends/streams/event_pool.h"
+#include "backends/streams/graph_pause.h"
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
@@ -45,6 +47,7 @@ struct StreamParts {
   EventPool<Api>& events;
   LiveBuffers<Api>& live;
   NamedMemory& memory;
+  GraphPause<Api>& pause;
   RightOfWay& right_of_way;
 };
 
@@ -164,6 +167,14 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
     return {status};
   }
   let_others_in();
+  if (!parts_.pause.pause(parts_.driver, [&] { return parts_.memory.awaited(); })) {
+    return {Api::kNotReady, "graphs that were running did not end"};
+  }
+  struct Resume {
+    GraphPause<Api>& pause;
+    ~Resume() { pause.resume(); }
+  };
+  std::optional<Resume> resume(std::in_place, parts_.pause);
   {
     const RightOfWay::Claim claim(parts_.right_of_way);
     status = Api::instantiate(parts_.driver, &executable_, graph_);
@@ -175,6 +186,7 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
   let_others_in();
   // The first launch would have to wait for this.
   status = uploader.upload(parts_.driver, executable_, parts_.right_of_way);
+  resume.reset();
   named.end();
   const DriverStatus waited = uploader.wait(parts_.driver, parts_.right_of_way);
   return {status != Api::kSuccess ? status : waited};
@@ -268,6 +280,11 @@ template <class Api>
     }
   }
   if (executable_ != nullptr) {
+    try {
+      parts_.pause.launched(*stream_);
+    } catch (...) {
+      return {Api::kOutOfMemory};
+    }
     if (const DriverStatus status = Api::launch(parts_.driver, executable_, stream_->handle); status != Api::kSuccess) {
       return {status};
     }

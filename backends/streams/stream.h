@@ -42,6 +42,7 @@ struct Stream {
   /// The layer's: what setters have set of it and around it (capture::OperationHeader::state).
   std::atomic<std::uint64_t> state{0};
   std::atomic<bool> attributes{false};  ///< it has some that are not those of a new stream
+  std::atomic<bool> has_graphs{false};  ///< one may run in it; see GraphPause
 
   [[nodiscard]] static Stream& of(capture::Handle handle) noexcept { return *reinterpret_cast<Stream*>(handle); }
 };

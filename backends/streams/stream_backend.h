@@ -29,6 +29,8 @@ class StreamBackend : public Backend {
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                 std::unique_ptr<CommandBuffer>* result) noexcept override;
+  [[nodiscard]] bool begin_replay() noexcept override { return pause_.enter(); }
+  void end_replay() noexcept override { pause_.leave(); }
   Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   /// Streams start work by themselves.
   Status flush(const capture::QueueInfo& /*queue*/) noexcept override { return {}; }
@@ -56,6 +58,7 @@ class StreamBackend : public Backend {
   }
 
   [[nodiscard]] NamedMemory& memory() noexcept { return memory_; }
+  [[nodiscard]] GraphPause<Api>& graph_pause() noexcept { return pause_; }
 
   /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
   /// streams, modules, contexts. Recording one graph takes about a millisecond.
@@ -91,6 +94,7 @@ class StreamBackend : public Backend {
   EventPool<Api> events_;
   LiveBuffers<Api> live_;
   NamedMemory memory_;
+  GraphPause<Api> pause_;
   std::mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
   std::unordered_set<capture::FunctionId> gone_functions_;                   ///< under recording_
@@ -158,8 +162,8 @@ Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const c
       return {scope.status()};
     }
     const typename Api::RelaxedCapture relaxed(driver_);
-    auto made =
-        std::make_unique<StreamCommandBuffer<Api>>(StreamParts<Api>{driver_, events_, live_, memory_, right_of_way()});
+    auto made = std::make_unique<StreamCommandBuffer<Api>>(
+        StreamParts<Api>{driver_, events_, live_, memory_, pause_, right_of_way()});
     const Status status = made->record(graph, nodes, uploaders_[stream.context]);
     if (status.ok()) {
       *result = std::move(made);

@@ -104,6 +104,22 @@ struct Captures {
   }
 };
 
+/// Counts captures under way, for those who submit and for those who ask the driver.
+template <class L>
+void capture_begins() noexcept {
+  L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
+  if (L::runtime().backend != nullptr) {
+    L::runtime().backend->graph_pause().begin_capture();
+  }
+}
+template <class L>
+void capture_ends() noexcept {
+  if (L::runtime().backend != nullptr) {
+    L::runtime().backend->graph_pause().end_capture();
+  }
+  L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
+}
+
 template <class L, class Begin>
 typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
                                       Begin&& begin) noexcept {
@@ -111,7 +127,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   {
     // Counted before it begins: whatever any thread submits from now on may belong to it.
     const std::lock_guard guard(Captures<L>::all().mutex);
-    L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
+    capture_begins<L>();
   }
   if (replay::Engine* running = L::engine(); running != nullptr) {
     running->flush_all(entry_point);  // what other threads hold by now
@@ -121,7 +137,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
     Captures<L>& captures = Captures<L>::all();
     const std::lock_guard guard(captures.mutex);
     if (status != L::Api::kSuccess || !captures.streams.insert(stream).second) {
-      L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
+      capture_ends<L>();
     }
   } catch (...) {
     // The count stays up: everything passes through from now on.
@@ -138,7 +154,7 @@ typename L::Api::Status end_capture(const replay::EntryPoint& entry_point, typen
     Captures<L>& captures = Captures<L>::all();
     const std::lock_guard guard(captures.mutex);
     if (captures.streams.erase(stream) != 0) {
-      L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
+      capture_ends<L>();
     }
   }
   return host_call.done(status, false);

@@ -160,7 +160,7 @@ TEST_CASE("CUDA capture: bench runs it without the program") {
       for (const auto& row : json["results"]) {
         CHECK((row["buffers_without_contents"] == 0) == portable);
         if (row["nodes"] == 8 && row["chunk"] == 0) {
-          CHECK(row["native_parts"] == 1);  // streams share a graph
+          CHECK(row["native_parts"] == 3);  // a graph for each stream, and one more behind the event
         }
       }
     }
@@ -186,7 +186,9 @@ TEST_CASE("CUDA capture: random programs") {
     CHECK(json["failed"].empty());
     CHECK(!json["results"].empty());
     for (const auto& skipped : json["skipped"]) {
-      CHECK_THAT(skipped["reason"].get<std::string>(), Catch::Contains("(host function)"));
+      CHECK_THAT(
+          skipped["reason"].get<std::string>(),
+          Catch::Contains("(host function)") || Catch::Contains("events are recorded and waited for between graphs"));
     }
   }
 }

@@ -18,6 +18,9 @@ using Words = std::vector<std::string>;
 /// Graphs of a single operation, for programs that hardly submit two to one stream without an event in between.
 inline const std::map<std::string, std::string> kShort{{"REFRAIN_MIN_GRAPH", "1"}};
 
+/// For kernels that wait for others: a device that runs several at once, and takes memory for graphs as real ones do.
+inline const std::map<std::string, std::string> kGates{{"SIM_WORKERS", "4"}, {"SIM_GRAPH_MEMORY", "1"}};
+
 inline void check_clean(const Result& result) {
   INFO("output: " << result.output.substr(0, 2000));
   INFO("errors: " << result.errors.substr(0, 4000));

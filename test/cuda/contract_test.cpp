@@ -10,6 +10,7 @@
 #include <vector>
 
 using contract::check_clean;
+using contract::kGates;
 using contract::kShort;
 using contract::same_everywhere;
 using contract::Words;
@@ -54,6 +55,23 @@ TEST_CASE("promise 1, same order: a loop") {
 
 TEST_CASE("promise 1, same order: four streams that fork and join") {
   same_everywhere({"fork_join"}, 1000);
+}
+
+TEST_CASE("promise 1, no other waits: a kernel waits for the host, which waits for another stream") {
+  for (const char* way : {"stream", "event", "ask event", "ask stream", "default"}) {
+    CAPTURE(way);
+    same_everywhere({"host_gate", way}, 500, kGates);
+  }
+}
+
+TEST_CASE("promise 1, no other waits: a kernel waits for what another stream gets later") {
+  same_everywhere({"stream_gate"}, 500, kGates);
+  same_everywhere({"stream_gate", "chunks"}, 500, kGates);
+}
+
+TEST_CASE("promise 1, no other waits: an event in front of a kernel that waits for the host") {
+  same_everywhere({"gate_behind_event"}, 500, kGates);
+  same_everywhere({"gate_behind_event", "ask"}, 500, kGates);
 }
 
 TEST_CASE("promise 1, same order: events recorded long before, and recorded again while waits are held") {
@@ -347,7 +365,8 @@ TEST_CASE("random programs") {
       for (const std::string mode : {"replay", "gate"}) {
         CAPTURE(mode);
         const long least = mode == "gate" ? 0 : kSanitized ? 1 : 101;
-        const Result result = child::run_until_replayed(least, plain.output, [&] { return run(program, mode, seed, kShort); });
+        const Result result =
+            child::run_until_replayed(least, plain.output, [&] { return run(program, mode, seed, kShort); });
         check_clean(result);
         CHECK(result.output == plain.output);
         CHECK(result.replayed >= least);

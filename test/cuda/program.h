@@ -32,6 +32,7 @@ inline void check(CUresult status, const char* what) {
 ///   wide(values, x):      a parameter of 256 bytes, by value
 ///   store(x, value)       for memory that the host looks at
 ///   busy(x, us)           takes time
+///   await(opened, closed), bump(opened)    see programs_gates.cpp
 ///   nothing()
 struct Device {
   CUcontext context = nullptr;

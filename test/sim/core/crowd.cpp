@@ -17,14 +17,16 @@ std::shared_mutex& driver() {
 }  // namespace
 
 AmongOthers::AmongOthers() {
-  if (settings().crowd) {
+  if (settings().crowd || settings().graph_memory) {
     inside_ = std::shared_lock(driver());
+  }
+  if (settings().crowd) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
 Alone::Alone() {
-  if (settings().crowd) {
+  if (settings().crowd || settings().graph_memory) {
     inside_ = std::unique_lock(driver());
   }
 }

@@ -76,6 +76,22 @@ bool copy_nodes(const Graph& graph, Exec& exec) {
 
 }  // namespace
 
+namespace {
+
+/// Of all launches of graphs.
+const OpenRef& running_graphs() {
+  static const auto& only = *new OpenRef(std::make_shared<OpenWork>());
+  return only;
+}
+
+}  // namespace
+
+void wait_for_graph_memory(Lock& lock) {
+  if (settings().graph_memory) {
+    static_cast<void>(wait_for_all(lock, running_graphs()));
+  }
+}
+
 bool instantiate(const Graph& graph, Exec& exec) {
   spend(settings().costs.instantiate * static_cast<double>(graph.nodes.size()));
   return copy_nodes(graph, exec);
@@ -107,7 +123,10 @@ void spend_update() noexcept {
 }
 
 OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span<const OperationRef> after) {
-  const std::vector<OpenRef> both = {open, exec.open};
+  std::vector<OpenRef> both = {open, exec.open};
+  if (settings().graph_memory) {
+    both.push_back(running_graphs());
+  }
   spend(settings().costs.launch);
   const OperationRef start = schedule_node(lock, both, {}, after, {});
   std::vector<OperationRef> all;

@@ -48,6 +48,8 @@ void remove_node(Node& node);
 
 /// False if the edges close a cycle.
 bool instantiate(const Graph& graph, Exec& exec);
+/// Before it; see SIM_GRAPH_MEMORY.
+void wait_for_graph_memory(Lock& lock);
 
 /// What cuGraphExecUpdate and its like check: the same nodes in the same order, of the same kinds, with the same edges.
 /// Takes over all tasks if so; false, and nothing changed, otherwise.

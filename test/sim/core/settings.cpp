@@ -38,6 +38,7 @@ Settings read() {
   }
   read.lazy = std::string_view(text_of("SIM_LAZY")) == "1";
   read.linger = std::string_view(text_of("SIM_LINGER")) == "1";
+  read.graph_memory = std::string_view(text_of("SIM_GRAPH_MEMORY")) == "1";
   read.crowd = std::string_view(text_of("SIM_CROWD")) == "1";
   read.virtual_time = std::string_view(text_of("SIM_TIME")) == "virtual";
   if (const char* costs = text_of("SIM_COSTS"); !parse_costs(costs, &read.costs)) {

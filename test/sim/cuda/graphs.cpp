@@ -125,6 +125,9 @@ Status launch(CUgraphExec exec, CUstream stream, bool per_thread) {
 
 CUresult instantiate(CUgraphExec* handle, CUgraph graph) {
   const Alone inside;
+  if (Lock lock; true) {
+    wait_for_graph_memory(lock);
+  }
   Exec* exec = nullptr;
   const Status status = instantiate_graph(graph, &exec);
   if (status == Status::kOk) {
