@@ -92,8 +92,8 @@ TEST_CASE("damage at every byte is noticed") {
 }
 
 TEST_CASE("records with a good checksum and bad contents are refused with their offset") {
-  TemporaryFile file;
-  const auto refused = [&](format::RecordType type, const std::vector<std::uint8_t>& payload) {
+  const auto refused = [](format::RecordType type, const std::vector<std::uint8_t>& payload) {
+    TemporaryFile file;
     {
       FileWriter writer;
       std::string error;

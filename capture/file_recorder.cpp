@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -137,6 +138,9 @@ bool FileRecorder::start(std::string* error) {
   if (!writer_.append(format::RecordType::kMeta, std::span(meta.data(), meta.size()), error)) {
     return false;
   }
+  if (writer_.name() != std::filesystem::absolute(options_.file)) {
+    env::log_info("capture: '" + options_.file + "' is there already; writing '" + writer_.name() + "'");
+  }
   // The program's signal handlers must not run on a thread it does not know of.
   sigset_t all, before;
   sigfillset(&all);
@@ -170,7 +174,6 @@ void FileRecorder::fail(std::string_view message) noexcept {
   signal_.stopped.store(true, std::memory_order_relaxed);
   if (!failed_.exchange(true)) {
     env::log_error(message);
-    env::log_error("capture stops here; the program goes on");
   }
 }
 

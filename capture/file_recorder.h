@@ -14,7 +14,7 @@
 namespace refrain::capture {
 
 struct FileRecorderOptions {
-  std::string file;       ///< final name; see env::expand_file_name for %p and %n
+  std::string file;       ///< see env::expand_file_name for %p and %n
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
   std::string command;    ///< the program's command line, for people; may be empty
   /// New work reaches the file within this time (a killed process loses no more), and within a
@@ -24,8 +24,8 @@ struct FileRecorderOptions {
   std::size_t max_behind = std::size_t{64} << 20U;
 };
 
-/// Creates the file (truncating an older one) and starts the writer. If that fails, returns null and sets
-/// `error` to a sentence that names the file. Later failures (disk full) are logged once; then capture
+/// Makes the file (or one with another name, where there is one already) and starts the writer. If that fails, returns
+/// null and sets `error` to a sentence that names the file. Later failures (disk full) are logged once; then capture
 /// stops, the lanes go on, and everything is a no-op. After fork() the child's copy is a no-op too.
 /// Destroying the recorder writes everything, including stretches that no host call has ended.
 std::unique_ptr<Recorder> open_file_recorder(const FileRecorderOptions& options, std::string* error);

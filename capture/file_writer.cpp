@@ -1,6 +1,5 @@
 #include "capture/file_writer.h"
 
-#include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -26,9 +25,6 @@ constexpr int kLevel = 6;
 
 FileWriter::~FileWriter() {
   ZSTD_freeCCtx(compressor_);
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
 }
 
 bool FileWriter::open(const std::string& file, std::string* error) {
@@ -36,20 +32,8 @@ bool FileWriter::open(const std::string& file, std::string* error) {
     *error = "cannot write the capture file '" + file + "': " + why;
     return false;
   };
-  file_ = file;
-  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) {
-    return fail(std::system_category().message(errno));
-  }
-  // A lock of the process, not of the open file: children that outlive us do not keep it.
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  if (::fcntl(descriptor_, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN)) {
-    return fail("another process is writing to it; put %p (the process id) in REFRAIN_CAPTURE_FILE");
-  }
-  if (::ftruncate(descriptor_, 0) != 0 && errno != EINVAL) {  // EINVAL: a device or a pipe
-    return fail(std::system_category().message(errno));
+  if (const int reason = file_.create(file); reason != 0) {
+    return fail(std::system_category().message(reason));
   }
   compressor_ = ZSTD_createCCtx();
   if (compressor_ == nullptr) {
@@ -67,7 +51,7 @@ bool FileWriter::open(const std::string& file, std::string* error) {
 bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error) {
   const std::size_t head = sizeof(format::RecordHeader);
   if (payload.size() > format::kMaxRecordBytes) {
-    *error = "cannot write the capture file '" + file_ + "': a record of " + std::to_string(payload.size()) +
+    *error = "cannot write the capture file '" + name() + "': a record of " + std::to_string(payload.size()) +
              " bytes is over the limit";
     return false;
   }
@@ -102,23 +86,18 @@ bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> p
 }
 
 bool FileWriter::write_all(std::span<const std::byte> bytes, std::string* error) {
-  const std::uint64_t good = size_;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
+  std::size_t written = 0;
+  if (const int reason = file_.write(bytes, &written); reason != 0) {
+    // Readers stop at an incomplete record anyway; without it nothing has to be explained.
+    if (written != 0) {
+      file_.cut(size_);
     }
-    if (written <= 0) {
-      const int reason = written == 0 ? ENOSPC : errno;
-      // Readers stop at an incomplete record anyway; without it nothing has to be explained.
-      [[maybe_unused]] const int cut = ::ftruncate(descriptor_, static_cast<off_t>(good));
-      *error = "cannot write the capture file '" + file_ + "': " + std::system_category().message(reason) +
-               "; it ends after " + std::to_string(records_) + " records";
-      return false;
-    }
-    size_ += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    *error = "cannot write the capture file '" + name() +
+             "': " + (reason == EBADF ? "the program closed it" : std::system_category().message(reason)) +
+             "; it ends after " + std::to_string(records_) + " records";
+    return false;
   }
+  size_ += bytes.size();
   return true;
 }
 

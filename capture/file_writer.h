@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "capture/format.h"
+#include "env/own_file.h"
 
 struct ZSTD_CCtx_s;
 
@@ -20,19 +21,19 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  /// Creates or truncates the file and writes its header. False and `error` (names the file) if that
-  /// fails or another process is writing to it.
+  /// Makes the file and writes its header; another name is taken where there is a file already (env::OwnFile::create).
+  /// False and `error` (names the file) if that fails.
   bool open(const std::string& file, std::string* error);
   /// Appends one record with a single write. False and `error` if that fails: the file then ends after
   /// the last good record, if the system let us cut it there, and nothing more may be written.
   bool append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error);
+  [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
   [[nodiscard]] std::uint64_t bytes_written() const noexcept { return size_; }
 
  private:
   bool write_all(std::span<const std::byte> bytes, std::string* error);
 
-  int descriptor_ = -1;
-  std::string file_;
+  env::OwnFile file_;
   std::uint64_t size_ = 0;
   std::uint32_t records_ = 0;
   ZSTD_CCtx_s* compressor_ = nullptr;

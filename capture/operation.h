@@ -164,7 +164,10 @@ struct OperationHeader {
   Handle queue_handle = 0;
   FunctionId function = 0;     ///< kKernel only
   Handle function_handle = 0;  ///< kKernel: the application's kernel object; kEventRecord and kEventWait: its event
-  std::uint64_t promise = 0;   ///< the layer's: event promised to the application for held work
+  /// The layer's: what setters have set, of the kernel, of its queue and of what is around them, when the call came.
+  /// Part of the token as well.
+  std::uint64_t state = 0;
+  std::uint64_t promise = 0;  ///< the layer's: event promised to the application for held work
   std::uint16_t word_count = 0;
   std::uint16_t argument_count = 0;
   std::uint16_t wait_count = 0;
@@ -172,7 +175,7 @@ struct OperationHeader {
   std::uint32_t value_bytes = 0;  ///< bytes of the `values` section
   std::uint32_t host_ns = 0;      ///< time the driver call took, if it was issued and measured; else 0
 };
-static_assert(sizeof(OperationHeader) == 88);
+static_assert(sizeof(OperationHeader) == 96);
 
 /// Read-only view of a record. Does not own it. Records made by OperationWriter are well formed;
 /// check any other with well_formed() first.

@@ -32,7 +32,7 @@ std::vector<Variable> activate_level_zero(const std::string& folder, const Looku
 }
 
 std::vector<Variable> remove_level_zero(const std::string& folder, const Lookup& lookup) {
-  std::vector<Variable> changes = remove_library(kSearchPath, folder, lookup);
+  std::vector<Variable> changes = remove_libraries(kSearchPath, {folder}, lookup);
   if (lookup(kActive)) {
     changes.push_back({kValidationVariable, lookup(kSavedValidation)});
     changes.push_back({kSavedValidation, std::nullopt});

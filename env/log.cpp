@@ -1,11 +1,8 @@
 #include "env/log.h"
 
+#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,60 +13,35 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
 
+#include "env/exit_hooks.h"
+#include "env/own_file.h"
+
 namespace refrain::env {
 namespace {
 
-constexpr int kSlowReaderMs = 100;
-
-// A reader that went away (app 2>&1 | head) must not kill the application because of a line of ours.
-class WithoutBrokenPipe {
- public:
-  WithoutBrokenPipe() {
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    blocked_ = !was_pending_ && pthread_sigmask(SIG_BLOCK, &pipe_, &before_) == 0;
-  }
-  ~WithoutBrokenPipe() {
-    if (!blocked_) return;
-    const timespec none{};
-    while (sigtimedwait(&pipe_, nullptr, &none) == -1 && errno == EINTR) {
+// The program's standard error as it was at the start, or when we came, written to only while it is that: where the
+// program has closed it, the number may be a file of the program's. Never duplicated, because who reads it would wait
+// for us.
+OwnFile& standard_error() {
+  static OwnFile& file = *[] {
+    auto* made = new OwnFile;
+    std::optional<FileIdentity> there = FileIdentity::of(STDERR_FILENO);
+    if (auto* at_start =
+            reinterpret_cast<decltype(&refrain_stderr_at_start)>(::dlsym(RTLD_DEFAULT, "refrain_stderr_at_start"))) {
+      const RefrainStderr* const before = at_start();
+      there = before->open != 0 ? std::optional(FileIdentity{before->device, before->inode}) : std::nullopt;
     }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  WithoutBrokenPipe(const WithoutBrokenPipe&) = delete;
-  WithoutBrokenPipe& operator=(const WithoutBrokenPipe&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
-  bool blocked_ = false;
-};
-
-void write_whole(int descriptor, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t written = ::write(descriptor, data, size);
-    if (written > 0) {
-      data += written;
-      size -= static_cast<std::size_t>(written);
-    } else if (written < 0 && errno == EAGAIN) {
-      pollfd room{descriptor, POLLOUT, 0};
-      if (::poll(&room, 1, kSlowReaderMs) <= 0) return;  // the line is lost rather than the application stuck
-    } else if (written == 0 || errno != EINTR) {
-      return;
-    }
-  }
+    if (there) made->borrow(STDERR_FILENO, *there);
+    return made;
+  }();
+  return file;
 }
 
-// One write per message and no state at all: no lock that a fork could copy in its locked state, nothing
+// One write per message and no lock: none that a fork could copy in its locked state, nothing
 // that is destroyed before the last message at exit, and whole lines even if several processes share a file.
-class DescriptorSink final : public spdlog::sinks::sink {
+class FileSink final : public spdlog::sinks::sink {
  public:
-  explicit DescriptorSink(int descriptor) : descriptor_(descriptor) {}
+  explicit FileSink(OwnFile& file) : file_(file) {}
 
   void log(const spdlog::details::log_msg& message) override {
     static constexpr const char* kLevels[] = {"trace", "debug", "info", "warning", "error", "error", "off"};
@@ -88,15 +60,22 @@ class DescriptorSink final : public spdlog::sinks::sink {
       if (end == nullptr || length + 1 == rest.size()) break;
       rest = {rest.data() + length + 1, rest.size() - length - 1};
     }
-    const WithoutBrokenPipe guard;
-    write_whole(descriptor_, text.data(), text.size());
+    const std::string_view lines(text.data(), text.size());
+    if (!lost_.load(std::memory_order_relaxed) && file_.write(lines) != EBADF) return;
+    if (&file_ == &standard_error()) return;
+    if (!lost_.exchange(true)) {
+      standard_error().write("[refrain] warning: the log file '" + file_.name() +
+                             "' was closed by the program; logging to stderr\n");
+    }
+    standard_error().write(lines);
   }
   void flush() override {}
   void set_pattern(const std::string&) override {}
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
  private:
-  int descriptor_;
+  OwnFile& file_;
+  std::atomic<bool> lost_{false};
 };
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
@@ -112,8 +91,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 }
 
 // The logger is never destroyed, because messages are written until the very end of the process.
-spdlog::logger* make_logger(int descriptor) {
-  auto* logger = new spdlog::logger("refrain", std::make_shared<DescriptorSink>(descriptor));
+spdlog::logger* make_logger(OwnFile& file) {
+  auto* logger = new spdlog::logger("refrain", std::make_shared<FileSink>(file));
   logger->set_level(spdlog::level::trace);
   logger->set_error_handler([](const std::string&) {});
   return logger;
@@ -125,8 +104,8 @@ std::atomic<LogLevel> current_level{LogLevel::kInfo};
 spdlog::logger& logger() {
   spdlog::logger* found = current_logger.load(std::memory_order_acquire);
   if (found == nullptr) {
-    static spdlog::logger* const standard_error = make_logger(STDERR_FILENO);
-    current_logger.compare_exchange_strong(found, standard_error, std::memory_order_acq_rel);
+    static spdlog::logger* const to_stderr = make_logger(standard_error());
+    current_logger.compare_exchange_strong(found, to_stderr, std::memory_order_acq_rel);
     found = current_logger.load(std::memory_order_acquire);
   }
   return *found;
@@ -150,23 +129,20 @@ void open_log(const Settings& settings) noexcept {
   const KeepErrno keep;
   try {
     current_level.store(settings.log_level, std::memory_order_relaxed);
+    standard_error();  // as it is now
     if (settings.log_file.empty()) {
-      static spdlog::logger* const standard_error = make_logger(STDERR_FILENO);
-      current_logger.store(standard_error, std::memory_order_release);
+      current_logger.store(nullptr, std::memory_order_release);
       return;
     }
     const std::string path = expand_file_name(settings.log_file);
-    const int descriptor =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    if (descriptor < 0) {
-      const std::string reason = strerror(errno);
+    auto file = std::make_unique<OwnFile>();
+    if (const int error = file->append_to(path); error != 0) {
       current_logger.store(nullptr, std::memory_order_release);
-      log(LogLevel::kError, "log_file '" + path + "' can't be opened (" + reason + "); logging to stderr");
+      log(LogLevel::kError, "log_file '" + path + "' can't be opened (" + ::strerror(error) + "); logging to stderr");
       return;
     }
-    // Logging to a file opened twice is harmless; the earlier descriptor stays open for threads still using
-    // it.
-    current_logger.store(make_logger(descriptor), std::memory_order_release);
+    // Logging to a file opened twice is harmless; the earlier one stays open for threads still using it.
+    current_logger.store(make_logger(*file.release()), std::memory_order_release);
   } catch (...) {
     // Out of memory: the log stays where it was.
   }

@@ -147,6 +147,49 @@ TEST_CASE("a reader that went away does not kill the application") {
   CHECK(WEXITSTATUS(outcome.status) == 7);
 }
 
+TEST_CASE("standard error that the program closed is not written to, whatever has its number") {
+  const std::string path = "/tmp/refrain_log_theirs_" + std::to_string(::getpid());
+  for (const bool closed_before : {false, true}) {
+    const Outcome outcome = in_child([&] {
+      if (closed_before) ::close(STDERR_FILENO);
+      open_log(Settings());
+      log_info("early");
+      ::close(STDERR_FILENO);
+      if (::open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600) != STDERR_FILENO) ::_exit(1);
+      log_error("late");
+    });
+    CHECK(outcome.status == 0);
+    CHECK(outcome.error == (closed_before ? "" : "[refrain] info: early\n"));
+    CHECK(contents(path).empty());
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a log file that the program closed goes on; one that was moved away as well is replaced by stderr") {
+  const std::string path = "/tmp/refrain_log_closed_" + std::to_string(::getpid());
+  const Outcome outcome = in_child([&] {
+    const auto close_others = [] {
+      for (int number = 3; number < 5000; ++number) ::close(number);
+    };
+    Settings settings;
+    settings.log_file = path;
+    open_log(settings);
+    log_info("one");
+    close_others();
+    log_info("two");
+    std::filesystem::rename(path, path + ".moved");
+    close_others();
+    log_info("three");
+    log_info("four");
+  });
+  CHECK(outcome.status == 0);
+  CHECK(contents(path + ".moved") == "[refrain] info: one\n[refrain] info: two\n");
+  CHECK(outcome.error == "[refrain] warning: the log file '" + path +
+                             "' was closed by the program; logging to stderr\n[refrain] info: three\n"
+                             "[refrain] info: four\n");
+  std::filesystem::remove(path + ".moved");
+}
+
 TEST_CASE("messages at exit, after stderr's stream is closed, are written") {
   const Outcome outcome = in_child([] {
     std::atexit([] { log_info("bye"); });

@@ -11,17 +11,24 @@
 
 namespace refrain::env {
 
-/// What puts `library` (absolute path) in front of the list in `variable` ("LD_PRELOAD" or "LD_AUDIT"). Changes
-/// nothing if it is in there already. Throws std::runtime_error if the path has a character that separates
-/// entries.
-std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup);
+/// What puts `library` (absolute path) behind everything else in the list in `variable` ("LD_PRELOAD" or "LD_AUDIT"):
+/// what others preload for a purpose of theirs is called by the program, and finds us as the next library. Changes
+/// nothing if there is only what lies beside it behind it already. Throws std::runtime_error if the path has a
+/// character that separates entries. What is `in_front` comes to stand in front of it as well.
+std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup,
+                                       const std::vector<std::string>& in_front = {});
 
-/// What takes `library` out of the list again, and leaves everything else as it was.
-std::vector<Variable> remove_library(const char* variable, const std::string& library, const Lookup& lookup);
+/// What takes `libraries` out of the list again, and leaves everything else as it was.
+std::vector<Variable> remove_libraries(const char* variable, const std::vector<std::string>& libraries,
+                                       const Lookup& lookup);
 
-/// Called by a preloaded layer, once, when it starts: unless children are followed it takes itself, and what
-/// lies beside it as the audit module, out of the environment. Never throws.
-void restore_preload(const Settings& settings) noexcept;
+/// The entries of the list, in order.
+std::vector<std::string> list_entries(const char* variable, const std::string& list);
+
+/// Called by every layer, once, when it starts: unless children are followed it takes the library of
+/// layer/exit_hooks.cpp out of the environment, and, with the audit module, which lies beside it, what is `preloaded`
+/// and had the layer opened, if anything was. Never throws.
+void restore_preload(const Settings& settings, const std::string& preloaded = {}) noexcept;
 
 /// File name of the audit module, which lies beside the preloaded library.
 inline constexpr const char* kAuditFile = "librefrain_audit.so";

@@ -1,11 +1,11 @@
 #include "layer/elf_exports.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
 #include <algorithm>
-#include <cstdint>
+
+#include "layer/elf_symbols.h"
 
 namespace refrain::layer {
 namespace {
@@ -16,63 +16,14 @@ T* pointer(Elf64_Addr address) noexcept {
   return reinterpret_cast<T*>(address);
 }
 
-// How many symbols a GNU hash table covers: the last chain's end.
-std::size_t count_by_gnu_hash(const std::uint32_t* table) {
-  const std::uint32_t buckets = table[0];
-  const std::uint32_t first = table[1];
-  const std::uint32_t bloom_words = table[2];
-  const auto* bucket =
-      reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const std::uint64_t*>(table + 4) + bloom_words);
-  const std::uint32_t* chain = bucket + buckets;
-  std::uint32_t last = 0;
-  for (std::uint32_t index = 0; index < buckets; ++index) {
-    last = std::max(last, bucket[index]);
-  }
-  if (last < first) {
-    return first;
-  }
-  while ((chain[last - first] & 1U) == 0) {
-    ++last;
-  }
-  return last + 1;
-}
-
 }  // namespace
 
 std::vector<ExportedFunction> exported_functions(void* library) {
   std::vector<ExportedFunction> found;
-  link_map* map = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_ld == nullptr) {
-    return found;
-  }
-  const Elf64_Sym* symbols = nullptr;
-  const char* strings = nullptr;
-  std::size_t string_bytes = 0;
-  std::size_t count = 0;
-  // glibc has made addresses of what are offsets in the file.
-  for (const Elf64_Dyn* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    switch (entry->d_tag) {
-      case DT_SYMTAB: symbols = pointer<const Elf64_Sym>(entry->d_un.d_ptr); break;
-      case DT_STRTAB: strings = pointer<const char>(entry->d_un.d_ptr); break;
-      case DT_STRSZ: string_bytes = entry->d_un.d_val; break;
-      case DT_HASH: count = pointer<const std::uint32_t>(entry->d_un.d_ptr)[1]; break;
-      case DT_GNU_HASH:
-        if (count == 0) {
-          count = count_by_gnu_hash(pointer<const std::uint32_t>(entry->d_un.d_ptr));
-        }
-        break;
-      default: break;
-    }
-  }
-  if (symbols == nullptr || strings == nullptr) {
-    return found;
-  }
-  for (std::size_t index = 1; index < count; ++index) {
-    const Elf64_Sym& symbol = symbols[index];
-    const unsigned binding = ELF64_ST_BIND(symbol.st_info);
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
-        (binding == STB_GLOBAL || binding == STB_WEAK) && symbol.st_name < string_bytes) {
-      found.push_back({strings + symbol.st_name, pointer<void>(map->l_addr + symbol.st_value)});
+  const DynamicSymbols symbols(library);
+  for (std::size_t index = 1; index < symbols.count(); ++index) {
+    if (void* const function = symbols.function(index); function != nullptr) {
+      found.push_back({symbols.name(index), function});
     }
   }
   return found;

@@ -7,43 +7,22 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+
+#include "layer/starter/candidates.h"
 
 namespace refrain::layer {
 namespace {
 
 #if defined(__x86_64__)
 constexpr int kMachine = EM_X86_64;
-constexpr std::int32_t kCacheFlags = 0x0303;  // ELF, libc6, x86-64
 #else
 #error "Refrain knows x86-64 only here."
 #endif
 
 constexpr std::size_t kLongestNames = 4U << 20U;
-
-// The layout of the cache, from glibc's dl-cache.h ("glibc-ld.so.cache1.1").
-struct CacheHeader {
-  char magic[20];
-  std::uint32_t count;
-  std::uint32_t string_bytes;
-  std::uint8_t flags;
-  std::uint8_t padding[3];
-  std::uint32_t extensions;
-  std::uint32_t unused[3];
-};
-struct CacheEntry {
-  std::int32_t flags;
-  std::uint32_t key;    // offset of the name, from the header on
-  std::uint32_t value;  // offset of the path
-  std::uint32_t os_version;
-  std::uint64_t hardware;
-};
-static_assert(sizeof(CacheHeader) == 48 && sizeof(CacheEntry) == 24);
-constexpr std::string_view kCacheMagic = "glibc-ld.so.cache1.1";
 
 // The zero-terminated text at `offset`; empty if it doesn't end inside.
 std::string_view text_at(std::string_view data, std::size_t offset) {
@@ -54,58 +33,22 @@ std::string_view text_at(std::string_view data, std::size_t offset) {
   return end == std::string_view::npos ? std::string_view() : data.substr(offset, end - offset);
 }
 
-std::string read_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-std::vector<std::string> folders_of_variable() {
-  std::vector<std::string> folders;
-  const char* const variable = std::getenv("LD_LIBRARY_PATH");
-  if (variable == nullptr) {
-    return folders;
-  }
-  const std::string_view text(variable);
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of(":;", begin), text.size());
-    if (end != begin) {  // an empty one is the current directory: nobody has his driver there
-      folders.emplace_back(text.substr(begin, end - begin));
-    }
-    begin = end + 1;
-  }
-  return folders;
-}
-
 std::string absolute(const std::string& path) {
   std::error_code error;
   const std::filesystem::path result = std::filesystem::absolute(path, error);
   return error ? path : result.string();
 }
 
+bool add_path(const char* path, void* paths) {
+  static_cast<std::vector<std::string>*>(paths)->emplace_back(path);
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::string> search_linker_cache(std::string_view cache, std::string_view name) {
   std::vector<std::string> found;
-  // In front there may be a cache in the format of older linkers.
-  const std::size_t start = cache.find(kCacheMagic);
-  if (start == std::string_view::npos || cache.size() - start < sizeof(CacheHeader)) {
-    return found;
-  }
-  const std::string_view data = cache.substr(start);
-  CacheHeader header{};
-  std::memcpy(&header, data.data(), sizeof(header));
-  const std::size_t room = (data.size() - sizeof(header)) / sizeof(CacheEntry);
-  const std::size_t count = std::min<std::size_t>(header.count, room);
-  for (std::size_t index = 0; index < count; ++index) {
-    CacheEntry entry{};
-    std::memcpy(&entry, data.data() + sizeof(header) + index * sizeof(entry), sizeof(entry));
-    if ((entry.flags & 0xffff) != kCacheFlags || text_at(data, entry.key) != name) {
-      continue;
-    }
-    if (const std::string_view path = text_at(data, entry.value); path.starts_with('/')) {
-      found.emplace_back(path);
-    }
-  }
+  visit_linker_cache(cache.data(), cache.size(), std::string(name).c_str(), {&add_path, &found});
   return found;
 }
 
@@ -177,6 +120,26 @@ bool exports(const std::string& path, std::string_view symbol) {
   return file.content(names).find(between) != std::string::npos;
 }
 
+std::vector<std::string> exported_names(const std::string& path) {
+  std::vector<std::string> found;
+  SectionReader file(path);
+  Elf64_Shdr symbols{};
+  Elf64_Shdr names{};
+  if (!file.find(SHT_DYNSYM, &symbols) || !file.section(symbols.sh_link, &names)) {
+    return found;
+  }
+  const std::string entries = file.content(symbols);
+  const std::string text = file.content(names);
+  for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= entries.size(); at += sizeof(Elf64_Sym)) {
+    Elf64_Sym symbol{};
+    std::memcpy(&symbol, entries.data() + at, sizeof(symbol));
+    if (symbol.st_shndx != SHN_UNDEF) {
+      found.emplace_back(text_at(text, symbol.st_name));
+    }
+  }
+  return found;
+}
+
 std::vector<std::string> dynamic_names(const std::string& path, DynamicName kind) {
   std::vector<std::string> found;
   SectionReader file(path);
@@ -202,15 +165,7 @@ std::vector<std::string> find_libraries(const LibrarySearch& search) {
   if (!search.given.empty()) {
     candidates.push_back(search.given);
   } else {
-    for (const std::string& folder : folders_of_variable()) {
-      candidates.push_back(folder + "/" + search.file);
-    }
-    for (std::string& path : search_linker_cache(read_file("/etc/ld.so.cache"), search.file)) {
-      candidates.push_back(std::move(path));
-    }
-    for (const char* folder : search.folders) {
-      candidates.push_back(std::string(folder) + "/" + search.file);
-    }
+    visit_candidates(search.file.c_str(), search.folders.data(), search.folders.size(), {&add_path, &candidates});
   }
   std::vector<std::string> found;
   for (const std::string& candidate : candidates) {

@@ -27,6 +27,9 @@ bool is_library(const std::string& path);
 /// Whether the library at `path` has `symbol` among the names of its dynamic symbols.
 bool exports(const std::string& path, std::string_view symbol);
 
+/// The names of the dynamic symbols that the library at `path` defines; none if it is no library.
+std::vector<std::string> exported_names(const std::string& path);
+
 enum class DynamicName { kSoname, kNeeded };
 /// The names of this kind in the dynamic section of the program or library at `path`; none if it is neither.
 std::vector<std::string> dynamic_names(const std::string& path, DynamicName kind);

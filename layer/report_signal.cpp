@@ -1,24 +1,74 @@
 #include "layer/report_signal.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "layer/elf_symbols.h"
 
 namespace refrain::layer {
 namespace {
 
-std::atomic<bool> report_wanted{false};
+using Handler = void (*)(int);
+using Wake = void (*)() noexcept;
 
-void on_report_signal(int /*number*/) {
+std::atomic<bool> report_wanted{false};
+std::atomic<Wake> wake_for_report{nullptr};
+/// The driver's handler that ours took the place of.
+std::atomic<Handler> displaced{nullptr};
+
+void on_report_signal(int number) {
+  const int saved = errno;
   report_wanted.store(true, std::memory_order_relaxed);
+  if (const Wake wake = wake_for_report.load(); wake != nullptr) {
+    wake();
+  }
+  if (const Handler theirs = displaced.load(); theirs != nullptr) {
+    theirs(number);
+  }
+  errno = saved;
 }
 
-}  // namespace
-
-void install_report_handler() noexcept {
+bool has_report_handler() noexcept {
   struct sigaction now {};
-  if (sigaction(SIGUSR1, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) {
+  return sigaction(SIGUSR1, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+         now.sa_handler == &on_report_signal;
+}
+
+/// Whether a handler is an OpenCL driver's or LLVM's (whose compiler puts one there that prints what it is compiling),
+/// and not the application's.
+bool belongs_to_driver(Handler handler) noexcept {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(handler), &info) == 0 || info.dli_fname == nullptr) {
+    return false;
+  }
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  if (std::strncmp(slash != nullptr ? slash + 1 : info.dli_fname, "libLLVM", 7) == 0) {
+    return true;
+  }
+  void* library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) {
+    return false;
+  }
+  const bool driver = DynamicSymbols(library).find("clIcdGetPlatformIDsKHR") != nullptr;
+  dlclose(library);
+  return driver;
+}
+
+void install() noexcept {
+  struct sigaction now {};
+  if (sigaction(SIGUSR1, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler == SIG_IGN ||
+      now.sa_handler == &on_report_signal) {
     return;
+  }
+  if (now.sa_handler != SIG_DFL) {
+    if (!belongs_to_driver(now.sa_handler)) {
+      return;
+    }
+    displaced.store(now.sa_handler);
   }
   struct sigaction ours {};
   ours.sa_handler = &on_report_signal;
@@ -27,9 +77,26 @@ void install_report_handler() noexcept {
   sigaction(SIGUSR1, &ours, nullptr);
 }
 
+}  // namespace
+
+void install_report_handler(const env::Settings& settings, Wake wake) noexcept {
+  if (settings.report || !settings.report_file.empty()) {
+    wake_for_report.store(wake);
+    install();
+  }
+}
+
 void print_wanted_report(const replay::Engine& running) noexcept {
   if (report_wanted.load(std::memory_order_relaxed) && report_wanted.exchange(false)) [[unlikely]] {
     running.write_report();
+  }
+}
+
+ReportSignalKeeper::ReportSignalKeeper() noexcept : ours_(has_report_handler()) {}
+
+ReportSignalKeeper::~ReportSignalKeeper() {
+  if (ours_ && !has_report_handler()) {
+    install();
   }
 }
 

@@ -1,14 +1,30 @@
-// The report on SIGUSR1: printed at the next call of the program that waits or asks.
+// The report on SIGUSR1. A layer that has a thread of its own for it prints it at once; the others at the next call of
+// the program that waits or asks.
 #pragma once
 
+#include "env/settings.h"
 #include "replay/engine.h"
 
 namespace refrain::layer {
 
-/// Only if nobody else wants the signal.
-void install_report_handler() noexcept;
+/// If the settings want a report anywhere, and nobody but a driver wants the signal; a driver's handler is called, too.
+/// `wake`: called by the handler, and so must be safe there; null: nobody has to be woken.
+void install_report_handler(const env::Settings& settings, void (*wake)() noexcept = nullptr) noexcept;
 
-/// Prints the report if the signal came since the last time. Cheap if not.
+/// Writes the report, to the log and to the report file, if the signal came since the last time. Cheap if not.
 void print_wanted_report(const replay::Engine& running) noexcept;
+
+/// Around driver calls that run a compiler: LLVM puts a handler of its own in the place of the one for the
+/// report. Ours comes back and calls LLVM's.
+class ReportSignalKeeper {
+ public:
+  ReportSignalKeeper() noexcept;
+  ~ReportSignalKeeper();
+  ReportSignalKeeper(const ReportSignalKeeper&) = delete;
+  ReportSignalKeeper& operator=(const ReportSignalKeeper&) = delete;
+
+ private:
+  bool ours_;
+};
 
 }  // namespace refrain::layer

@@ -1,11 +1,8 @@
 #include "replay/engine.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "env/log.h"
 #include "replay/clock.h"
@@ -109,8 +106,9 @@ Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerH
                capture::Recorder* recorder)
     : settings_(settings),
       started_ns_(now_ns()),
-      shared_(std::make_unique<Shared>(settings_, backend, hooks, recorder,
-                                       [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); })) {
+      shared_(std::make_unique<Shared>(
+          settings_, backend, hooks, recorder, [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); },
+          changes_)) {
   shared_->idle_lanes.reserve(kMostIdleLanes);  // a thread that ends has nobody to tell of a lack of memory
 }
 
@@ -229,7 +227,11 @@ void Engine::settle_others() noexcept {
 }
 
 int Engine::flush_own(const EntryPoint& entry_point) noexcept {
-  return lane().host_call(entry_point);
+  if (active()) [[likely]] {
+    return lane().host_call(entry_point);
+  }
+  Lane* mine = Lane::current;  // who has none has nothing to be told
+  return mine != nullptr && &mine->engine_ == this ? mine->host_call(entry_point) : 0;
 }
 
 int Engine::flush_all(const EntryPoint& entry_point) noexcept {
@@ -241,6 +243,12 @@ int Engine::flush_all(const EntryPoint& entry_point) noexcept {
     }
   }
   return error;
+}
+
+void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
+  if (const int error = flush_all(entry_point); error != 0) {
+    Lane::current->tell_later(error);
+  }
 }
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
@@ -271,6 +279,14 @@ void Engine::object_gone(capture::ObjectId object) noexcept {
   shared_->store.object_gone(object);
 }
 
+void Engine::state_changed(bool changed) noexcept {
+  changes_.end();
+  if (changed) {
+    gone_.fetch_add(1, std::memory_order_seq_cst);
+    settle_others();  // held while the driver was at it, by what was true before
+  }
+}
+
 void Engine::wait_idle() {
   shared_->store.wait_idle();
 }
@@ -279,6 +295,12 @@ void Engine::fail(const char* what) noexcept {
   if (active_.exchange(false)) {
     env::log_error(what);
     env::log_error("an internal failure: from here on everything passes through");
+  }
+}
+
+void Engine::stand_aside(const char* why) noexcept {
+  if (active_.exchange(false)) {
+    env::log_warning(why);
   }
 }
 
@@ -341,19 +363,7 @@ void Engine::write_report() const noexcept {
       env::log_info(report());
     }
     if (!settings_.report_file.empty()) {
-      const std::string path = env::expand_file_name(settings_.report_file);
-      // Written beside and renamed, so that a reader never sees half of it.
-      const std::string draft = path + ".part";
-      std::FILE* file = std::fopen(draft.c_str(), "we");
-      if (file == nullptr) {
-        env::log_error("cannot write the report to " + path + " (setting report_file)");
-        return;
-      }
-      const std::string text = report_json();
-      const bool complete = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-      if (std::fclose(file) != 0 || !complete || std::rename(draft.c_str(), path.c_str()) != 0) {
-        env::log_error("cannot write the report to " + path + " (setting report_file)");
-      }
+      shared_->report_file.write(report_json());
     }
   } catch (const std::exception& error) {
     env::log_error(error.what());
@@ -383,6 +393,19 @@ void Engine::shut_down() noexcept {
   }
   shared_->watchdog.stop();
   shared_->store.stop();
+  tell_once();
+}
+
+void Engine::tell_end() noexcept {
+  if (!forked_.load(std::memory_order_relaxed)) {
+    tell_once();
+  }
+}
+
+void Engine::tell_once() noexcept {
+  if (told_.exchange(true)) {
+    return;
+  }
   if (shared_->recorder != nullptr) {
     shared_->recorder->flush();
   }

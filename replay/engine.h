@@ -12,6 +12,7 @@
 #include "capture/recorder.h"
 #include "env/settings.h"
 #include "replay/lane.h"
+#include "replay/state_changes.h"
 
 namespace refrain::replay {
 
@@ -29,6 +30,8 @@ class LayerHooks {
   /// may be used later by another thread. Returns false, retaining nothing, if one is already gone.
   virtual bool retain_objects(const capture::OperationView& operation) noexcept = 0;
   virtual void release_objects(const capture::OperationView& operation) noexcept = 0;
+  /// Whether what setters have set is what the record was made with (OperationHeader::state).
+  virtual bool is_current(const capture::OperationView& /*operation*/) noexcept { return true; }
   /// Native event (one reference for the caller) behind a WaitRef that is not an internal wait of the
   /// lane; 0 if it is already complete or unknown.
   virtual backends::Event acquire_event(capture::WaitRef wait) noexcept = 0;
@@ -72,11 +75,14 @@ class Engine {
   /// `sequence`, or, where that is not known, anything.
   void settle_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept;
   /// Flushes what the calling thread holds, and ends its stretch: for calls that observe only what the caller settles
-  /// besides. Returns the first error that belongs to the calling thread's own held work.
+  /// besides. To be called after a failure, too. Returns the first error that belongs to the calling thread's own held
+  /// work.
   int flush_own(const EntryPoint& entry_point) noexcept;
   /// Flushes every lane: for calls nobody classified, and those that observe more than a queue or an event. Returns the
   /// first error that belongs to the calling thread's own held work.
   int flush_all(const EntryPoint& entry_point) noexcept;
+  /// The same for a call that has no way to return an error: the thread's next one that has does.
+  void flush_all_silently(const EntryPoint& entry_point) noexcept;
 
   /// A queue was created (fills `slot.capabilities`, tells the recorder) or goes away.
   void adopt_queue(QueueSlot& slot) noexcept;
@@ -84,6 +90,13 @@ class Engine {
   /// The application dropped its last reference to a buffer, image or sampler: graphs that name it are
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;
+
+  /// Around the driver's call of a setter, everything held being flushed: nobody expects or builds anything of before.
+  /// `changed`: the driver accepted it, and the layer's tokens and is_current() tell of it. Whoever found a token
+  /// before, and held something by it since, sees that a change has begun, and flushes.
+  void state_changing() noexcept { changes_.begin(); }
+  void state_changed(bool changed) noexcept;
+  [[nodiscard]] const StateChanges& state_changes() const noexcept { return changes_; }
 
   /// Waits until every graph that was asked for is built (tests).
   void wait_idle();
@@ -98,13 +111,21 @@ class Engine {
   /// Flushes everything, stops the threads, writes the report. From then on every lane passes
   /// through. Safe to call twice. No driver call is made except submitting held work.
   void shut_down() noexcept;
+  /// Before the process ends without shut_down(): capture and report, by a thread that no driver waits for. Of work
+  /// that threads have not looked at yet, and of what is held, nothing is known.
+  void tell_end() noexcept;
   /// Ends the calling thread's lane (called when a thread ends).
   void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
   void disable_after_fork() noexcept;
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
-  /// An internal failure (out of memory, say): one log line, and from then on everything passes through.
+  /// An internal failure (out of memory, say): one log line, and from then on everything passes through. What is held
+  /// still is submitted, and its errors are told, as before: by the flushes above, by its thread's next submission, or
+  /// within the hold limit.
   void fail(const char* what) noexcept;
+
+  /// The same where nothing failed, but nothing may be held any more; `why` is the log line.
+  void stand_aside(const char* why) noexcept;
 
   struct Shared;  ///< what lanes and background thread share; replay/ only
   [[nodiscard]] Shared& shared() noexcept { return *shared_; }
@@ -116,16 +137,19 @@ class Engine {
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
   std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;
+  void tell_once() noexcept;
 
   // What every submission asks for, in one cache line.
   alignas(64) std::atomic<std::uint32_t> held_lanes_{0};
   std::atomic<std::uint32_t> held_defaults_{0};  ///< default queues for which any lane holds work
   std::atomic<bool> active_{true};
   std::atomic<std::uint64_t> gone_{
-      0};  ///< how often a queue or an object went away: nobody expects anything after that
+      0};  ///< how often a queue or an object went away, or another state came: nobody expects anything after that
+  StateChanges changes_;
 
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};
+  std::atomic<bool> told_{false};
   env::Settings settings_;
   std::uint64_t started_ns_ = 0;
   std::unique_ptr<Shared> shared_;

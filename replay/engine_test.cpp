@@ -154,7 +154,7 @@ TEST_CASE("graphs that name a freed object are gone when the release returns") {
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("the gate declines a graph that is slower, and says what was measured") {
+TEST_CASE("the gate declines a graph that is slower, and says what was measured", "[promise-6]") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;
   Rig rig(settings);

@@ -43,6 +43,8 @@ class ArithmeticBackend : public backends::Backend {
   std::atomic<int> fail_enqueues{0};  ///< this many command buffers refuse to run
   std::atomic<int> fail_issues{0};    ///< this many eager issues fail with code -5
   std::atomic<int> fail_records{0};
+  std::atomic<int> fail_updates{0};         ///< of command buffers, with code -59
+  std::atomic<int> spare{0};                ///< so many enqueues, issues and updates go well before those that fail
   std::atomic<bool> corrupt_replay{false};  ///< planted fault: a command buffer adds one to the scalar
   std::uint64_t enqueue_cost_ns = 0;        ///< busy time of an enqueue
   std::function<void()> in_enqueue;         ///< called inside an enqueue, as a driver may call the application
@@ -86,8 +88,7 @@ class ArithmeticBackend : public backends::Backend {
     }
     ~Buffer() override { --backend_.live_buffers; }
     backends::Status enqueue(std::span<const backends::Event>, backends::Event* done) noexcept override {
-      if (backend_.fail_enqueues > 0) {
-        --backend_.fail_enqueues;
+      if (backend_.fails(backend_.fail_enqueues)) {
         return {-36};
       }
       if (backend_.in_enqueue) {
@@ -105,7 +106,7 @@ class ArithmeticBackend : public backends::Backend {
       return {};
     }
     backends::Status update(std::span<const backends::NodeUpdate> updates) noexcept override {
-      if (!backend_.can_update || backend_.refuse_updates) {
+      if (!backend_.can_update || backend_.refuse_updates || backend_.fails(backend_.fail_updates)) {
         return {-59};
       }
       ++backend_.updates;
@@ -146,8 +147,7 @@ class ArithmeticBackend : public backends::Backend {
   }
   backends::Status issue(const OperationView& operation, std::span<const backends::Event>,
                          backends::Event* done) noexcept override {
-    if (fail_issues > 0) {
-      --fail_issues;
+    if (fails(fail_issues)) {
       return {-5};
     }
     run(operation, false);
@@ -178,6 +178,19 @@ class ArithmeticBackend : public backends::Backend {
   void forget_function(capture::FunctionId) noexcept override {}
   const char* error_name(int) const noexcept override { return "SOME_ERROR"; }
 
+  /// Whether one of a kind fails now, of which so many are to.
+  bool fails(std::atomic<int>& left) noexcept {
+    if (left == 0) {
+      return false;
+    }
+    if (spare > 0) {
+      --spare;
+      return false;
+    }
+    --left;
+    return true;
+  }
+
   backends::Event new_event() {
     ++live_events;
     return ++events_;
@@ -206,9 +219,11 @@ class TestHooks : public LayerHooks {
     return true;
   }
   void release_objects(const OperationView&) noexcept override { --retained; }
+  bool is_current(const OperationView&) noexcept override { return current; }
   backends::Event acquire_event(capture::WaitRef) noexcept override { return backend_.new_event(); }
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
 
+  bool current = true;
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;  ///< promise → status
   std::vector<std::uint64_t> order;   ///< promises as they were kept

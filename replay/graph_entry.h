@@ -89,11 +89,13 @@ class GraphEntry {
   GraphLaunch launch_expected(const SubmitContext& context, const Occurrence& expected,
                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
                               std::uint64_t since_ns);
-  /// The operations with the arguments that the next launch probably has; null if nobody knows.
-  [[nodiscard]] std::shared_ptr<const Occurrence> expected() noexcept {
+  /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
+  /// before a setter was called: who expects them compares no tokens.
+  [[nodiscard]] std::shared_ptr<const Occurrence> expected(const StateChanges& changes, LayerHooks& hooks) noexcept {
     const std::lock_guard guard(mutex_);
     const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
-    return likely == GraphVariants::kNone ? nullptr : variants_[likely].lend();
+    return likely != GraphVariants::kNone && variants_.is_current(likely, changes, hooks) ? variants_[likely].lend()
+                                                                                          : nullptr;
   }
   /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
   template <class Use>

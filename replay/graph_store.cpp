@@ -36,10 +36,12 @@ void become_background_thread() noexcept {
 
 }  // namespace
 
-GraphStore::GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks)
+GraphStore::GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks,
+                       const StateChanges& changes)
     : settings_(settings),
       backend_(backend),
       hooks_(hooks),
+      changes_(changes),
       started_ns_(now_ns()),
       build_share_(processors() >= 4 ? 16 : 1) {}
 
@@ -189,11 +191,27 @@ void GraphStore::build_oldest() noexcept {
   }
 }
 
+bool GraphStore::is_current(const Occurrence& occurrence) const noexcept {
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    if (!hooks_.is_current(occurrence.operation(i))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void GraphStore::build(Job& job) {
   const std::uint64_t start = now_ns();
   const auto began = std::chrono::steady_clock::now();  // in the log: other clocks of the machine know it
   std::string why;
   make_room(job.entry.get());
+  // What a driver takes into a graph is what is set when it is made: of operations from before a setter none is made,
+  // nor published if a setter was called meanwhile. Who still wants it asks again.
+  const std::uint64_t changes = changes_.count();
+  if (changes == StateChanges::kUnderWay || !is_current(job.occurrence)) {
+    job.entry->build_cancelled();
+    return;
+  }
   auto executable = Executable::build(job.occurrence, settings_, backend_, &why);
   if (env::log_enabled(env::LogLevel::kDebug)) {
     const auto took = std::chrono::steady_clock::now() - began;
@@ -208,6 +226,10 @@ void GraphStore::build(Job& job) {
   // With processors to spare, building only costs what others wait for the driver's locks meanwhile.
   // (On an H200 the median launch took 3.7 to 4.1 us while graphs were built without a pause, and 3.9 us without.)
   spend((now_ns() - start) / build_share_);
+  if (changes_.begun() != changes) {
+    job.entry->build_cancelled();
+    return;
+  }
   publish(job, std::move(executable), why);
 }
 

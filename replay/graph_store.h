@@ -21,7 +21,7 @@ namespace refrain::replay {
 /// Thread-safe. Never waits for the device.
 class GraphStore {
  public:
-  GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks);
+  GraphStore(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks, const StateChanges& changes);
   ~GraphStore();
   GraphStore(const GraphStore&) = delete;
   GraphStore& operator=(const GraphStore&) = delete;
@@ -78,6 +78,7 @@ class GraphStore {
   void run() noexcept;
   void take_oldest(std::unique_lock<std::mutex>& lock) noexcept;
   void build(Job& job);
+  [[nodiscard]] bool is_current(const Occurrence& occurrence) const noexcept;
   void publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why);
   void make_room(const GraphEntry* keep);
   void release(Job& job) noexcept;
@@ -85,6 +86,7 @@ class GraphStore {
   const env::Settings& settings_;
   backends::Backend& backend_;
   LayerHooks& hooks_;
+  const StateChanges& changes_;
   const std::uint64_t started_ns_;
   const std::uint64_t build_share_;  ///< building costs others one part in so many of its time
   // Of threads that try graphs; times since started_ns_.

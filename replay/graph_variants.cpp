@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "replay/engine.h"
+
 namespace refrain::replay {
 
 using capture::OperationView;
@@ -39,6 +41,18 @@ std::size_t GraphVariants::find(std::span<const OperationView> operations) {
 bool GraphVariants::known(std::uint64_t hash) const noexcept {
   return std::any_of(variants_.begin(), variants_.end(),
                      [hash](const Variant& variant) { return variant.hashes.whole() == hash; });
+}
+
+[[gnu::cold, gnu::noinline]] bool GraphVariants::looks_current(std::size_t index, std::uint64_t now,
+                                                               LayerHooks& hooks) noexcept {
+  const Executable& executable = *variants_[index].executable;
+  for (std::size_t i = 0; i < executable.size(); ++i) {
+    if (!hooks.is_current(executable.operation(i))) {
+      return false;
+    }
+  }
+  variants_[index].current_at = now;
+  return true;
 }
 
 bool GraphVariants::comes_back(const Variant& variant) const noexcept {

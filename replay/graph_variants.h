@@ -11,6 +11,7 @@
 
 #include "replay/argument_hashes.h"
 #include "replay/executable.h"
+#include "replay/state_changes.h"
 
 namespace refrain::replay {
 
@@ -28,6 +29,11 @@ class GraphVariants {
   /// The one that will be launched next if everything is as it was, or kNone.
   [[nodiscard]] std::size_t expected() const noexcept {
     return variants_.size() == 1 ? 0 : launched_ == kNone ? kNone : variants_[launched_].next;
+  }
+  /// Whether what setters have set is what this one was made with. Its operations are looked at once for each change.
+  [[nodiscard]] bool is_current(std::size_t index, const StateChanges& changes, LayerHooks& hooks) noexcept {
+    const std::uint64_t now = changes.count();
+    return now != StateChanges::kUnderWay && (variants_[index].current_at == now || looks_current(index, now, hooks));
   }
   /// The one to change for the arguments that find() did not find: rather one whose own do not come back, of those the
   /// one in which the least has to be changed, and of those the one that was used longest ago. kNone if all of them
@@ -62,7 +68,9 @@ class GraphVariants {
     std::uint64_t last_launch = 0;  ///< number
     std::uint64_t hits = 0;         ///< launches with exactly these arguments since it got them by an update
     std::size_t next = kNone;       ///< the one that was launched after it last time
+    std::uint64_t current_at = StateChanges::kUnderWay;
   };
+  [[nodiscard]] bool looks_current(std::size_t index, std::uint64_t now, LayerHooks& hooks) noexcept;
   [[nodiscard]] bool comes_back(const Variant& variant) const noexcept;
   template <class Predicate>
   std::size_t remove_if(Predicate predicate);

@@ -92,6 +92,7 @@ Lane::~Lane() {
   state.bypass = inside_lane || !engine_.active();
   state.verdict = Verdict::kIssue;
   if (state.bypass) {
+    flush(false);  // what is held after a failure comes first
     return Verdict::kIssue;
   }
   // While something is held, other threads may flush it: everything below is theirs as well then.
@@ -134,6 +135,9 @@ Lane::~Lane() {
   } catch (const std::exception& error) {
     engine_.fail(error.what());
     state.bypass = true;
+    if (state.locked_by_owner) {
+      issue_rest();
+    }
   }
   if (state.verdict != Verdict::kHold) {
     if (state.locked_by_owner) {
@@ -242,6 +246,7 @@ void Lane::abandon() noexcept {
       issue_all_held();
     } catch (const std::exception& failure) {
       engine_.fail(failure.what());
+      issue_rest();
     }
     state.has_pending = false;
     state.locked_by_owner = false;
@@ -288,7 +293,17 @@ void Lane::abandon() noexcept {
     }
     add_held(queue);
   }
+  make_room_for_one();
   return true;
+}
+
+/// So that nothing can go wrong once the operation was described.
+[[gnu::hot]] void Lane::make_room_for_one() {
+  std::vector<std::size_t>& offsets = state_->held_offsets;
+  if (offsets.size() == offsets.capacity()) [[unlikely]] {
+    constexpr std::size_t kFirst = 64;
+    offsets.reserve(std::max(2 * offsets.size(), kFirst));
+  }
 }
 
 [[gnu::hot]] capture::OperationWriter Lane::writer() noexcept {
@@ -303,7 +318,6 @@ void Lane::abandon() noexcept {
 
 [[gnu::hot, gnu::flatten]] int Lane::hold() noexcept {
   State& state = *state_;
-  int error = 0;
   try {
     stamp(state.held_bytes.data() + state.newest_offset);
     state.held_offsets.push_back(state.newest_offset);
@@ -320,10 +334,11 @@ void Lane::abandon() noexcept {
     if (state.submit_started_ns != 0) {
       note_hold_time(state.submit_started_ns);
     }
-    error = std::exchange(state.flush_error, 0);
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
+    issue_rest();
   }
+  const int error = std::exchange(state.flush_error, 0);
   if (state.expectation.possible) {
     expect();
   }
@@ -357,7 +372,7 @@ void Lane::abandon() noexcept {
     state.standstill->leave();
   }
   if (state.bypass) {
-    return status;
+    return status != 0 || inside_lane ? status : std::exchange(state.flush_error, 0);
   }
   try {
     if (status != 0) {
@@ -382,8 +397,14 @@ void Lane::abandon() noexcept {
 [[gnu::hot]] int Lane::host_call(const EntryPoint& entry_point) noexcept {
   State& state = *state_;
   look_at_unseen(true);
-  if (inside_lane || !engine_.active() || !state.stretch_open) {
+  if (inside_lane) {
     return 0;
+  }
+  if (!engine_.active()) [[unlikely]] {
+    return leave();
+  }
+  if (!state.stretch_open) {
+    return std::exchange(state.flush_error, 0);  // told later
   }
   state.stretch_open = false;
   state.stretch_ends(sequence_);
@@ -412,9 +433,23 @@ void Lane::abandon() noexcept {
     consider_sleep();
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
+    error = leave();
   }
   expect_first();
   return error;
+}
+
+/// A host call after a failure.
+int Lane::leave() noexcept {
+  if (engine_.forked_.load(std::memory_order_relaxed)) {
+    return 0;  // it is the parent's work
+  }
+  flush(false);
+  return std::exchange(state_->flush_error, 0);
+}
+
+void Lane::tell_later(int error) noexcept {
+  note_error(error);
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {

@@ -200,6 +200,9 @@ class alignas(64) Lane {
   /// the application releases while held work names them.
   void defer(void (*release)(capture::Handle), capture::Handle handle) noexcept;
 
+  /// An error of held work that this call of the lane's thread cannot return: its next one does.
+  void tell_later(int error) noexcept;
+
   /// Flushes from any thread, if the submission `sequence` is still held. `expired` only changes what is counted.
   void flush(bool expired, std::uint64_t sequence = kNewest) noexcept;
   static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< held whenever anything is
@@ -223,6 +226,9 @@ class alignas(64) Lane {
   int issued_now(int status, std::uint32_t host_ns) noexcept;
   bool hold_expected(int* error, const Change* change) noexcept;
   void issue_all_held();
+  void issue_rest() noexcept;
+  int leave() noexcept;
+  void make_room_for_one();
   void expect() noexcept;
   void expect_first() noexcept;
   void expect_nothing() noexcept;

@@ -71,6 +71,10 @@ Apart apart(std::span<QueueSlot* const> queues) noexcept {
     }
     *error = std::exchange(state_->flush_error, 0);
   }
+  if (held == 0 && engine_.gone_.load(std::memory_order_seq_cst) != state_->expectation.gone) [[unlikely]] {
+    // Something was changed while nobody could see yet that this lane holds something: what follows is looked at.
+    catch_up();
+  }
   if (attention) {
     attended(started);
   }
@@ -269,7 +273,7 @@ bool Lane::is_apart() const noexcept {
     return false;
   }
   const std::uint64_t gone = engine_.gone_.load(std::memory_order_relaxed);  // before the entry is asked
-  auto occurrence = state.entries[holding.chunk]->expected();
+  auto occurrence = state.entries[holding.chunk]->expected(engine_.changes_, engine_.shared().hooks);
   if (occurrence == nullptr || occurrence->size() != holding.length) {
     return false;
   }

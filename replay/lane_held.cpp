@@ -30,6 +30,20 @@ void Lane::issue_all_held() {
   publish();
 }
 
+/// After a failure, with the lock held: nobody asks any more what repeats.
+void Lane::issue_rest() noexcept {
+  try {
+    catch_up();
+    const std::size_t left = state_->held_offsets.size() - state_->held_head;
+    if (left != 0) {
+      note_error(apply({Action::Kind::kIssue, static_cast<std::uint32_t>(left), kNoChunk}));
+    }
+    publish();
+  } catch (const std::exception& failure) {
+    env::log_error(std::string("held work could not be submitted: ") + failure.what());
+  }
+}
+
 [[gnu::hot]] int Lane::apply(const Action& action) {
   State& state = *state_;
   const Inside guard;
@@ -47,10 +61,18 @@ void Lane::issue_all_held() {
   }
   if (!launched) {
     const Entered entered(engine_.shared().standstill.get(), state.held_queues);
-    for (const OperationView& operation : state.views) {
-      const Submitting submitting(*this);
-      const int status = issue_held(context, operation, queue_info(operation));
-      error = error != 0 ? error : status;
+    std::uint32_t issued = 0;
+    try {
+      for (const OperationView& operation : state.views) {
+        const Submitting submitting(*this);
+        const int status = issue_held(context, operation, queue_info(operation));
+        error = error != 0 ? error : status;
+        ++issued;
+      }
+    } catch (...) {
+      note_error(error);
+      popped(issued);  // the driver has these
+      throw;
     }
     state.counters.held_issued.add(action.count);
   }
@@ -263,15 +285,19 @@ void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexc
 
 void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   State& state = *state_;
-  if (inside_lane) {
+  if (inside_lane || engine_.forked_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const std::lock_guard guard(mutex_);
+  // Asked under the lock: what is just being submitted counts as held until the driver has it.
+  if (!is_held(sequence)) {
+    return;
+  }
+  if (!engine_.active()) [[unlikely]] {
+    issue_rest();
     return;
   }
   try {
-    const std::lock_guard guard(mutex_);
-    // Asked under the lock: what is just being submitted counts as held until the driver has it.
-    if (!is_held(sequence)) {
-      return;
-    }
     catch_up();
     if (expired) {
       state.counters.expired.add();
@@ -284,6 +310,7 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
     publish();
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
+    issue_rest();
   }
 }
 

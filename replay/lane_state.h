@@ -22,6 +22,7 @@
 #include "replay/matcher.h"
 #include "replay/owner_lock.h"
 #include "replay/report.h"
+#include "replay/report_file.h"
 #include "replay/span_gate.h"
 #include "replay/standstill.h"
 #include "replay/submit.h"
@@ -358,12 +359,14 @@ struct ClosedLanes {
 
 struct Engine::Shared {
   Shared(const env::Settings& settings, backends::Backend& its_backend, LayerHooks& its_hooks,
-         capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check)
+         capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check,
+         const StateChanges& changes)
       : backend(its_backend),
         hooks(its_hooks),
         recorder(its_recorder),
-        store(settings, its_backend, its_hooks),
-        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
+        store(settings, its_backend, its_hooks, changes),
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
+        report_file(settings.report_file) {
     if (settings.mode == env::Mode::kVerify) {
       standstill = std::make_unique<Standstill>();
     }
@@ -384,6 +387,8 @@ struct Engine::Shared {
   std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;
+
+  ReportFile report_file;
 };
 
 }  // namespace refrain::replay

@@ -32,7 +32,8 @@ struct CudaApi {
   static constexpr Status kCaptureWrongThread = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   static constexpr Status kCaptureUnmatched = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   static constexpr ContextHandle kNoContext = nullptr;
-  static constexpr bool kRows = true;  ///< copies and fills of rows can be nodes
+  static constexpr bool kStreamAttributes = true;  ///< a kernel node gets those of its stream
+  static constexpr bool kRows = true;              ///< copies and fills of rows can be nodes
 
   static std::uint64_t number_of(CUcontext context) noexcept { return reinterpret_cast<std::uint64_t>(context); }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backends/cuda/cuda_api.h"
 #include "backends/cuda/function_kind.h"
 #include "backends/shape.h"
 
@@ -51,6 +52,27 @@ bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1*
   return true;
 }
 
+/// A launch has the attributes of its stream; those of its own, which come later, count more.
+CUresult take_attributes(const CudaDriver& driver, CUgraphNode node, const CudaStream& stream) noexcept {
+  if (!stream.attributes.load(std::memory_order_relaxed)) {
+    return CUDA_SUCCESS;
+  }
+  if (driver.cuStreamGetAttribute == nullptr) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  for (const auto id : {CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+                        CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}) {
+    CUlaunchAttributeValue value{};
+    // What a stream of this device cannot have, it has not.
+    if (driver.cuStreamGetAttribute(stream.handle, id, &value) == CUDA_SUCCESS) {
+      if (const CUresult status = driver.cuGraphKernelNodeSetAttribute(node, id, &value); status != CUDA_SUCCESS) {
+        return status;
+      }
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before,
@@ -77,6 +99,9 @@ CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::spa
   kernel_.kernelParams = call.parameters.data();
   CUresult status = driver.cuGraphAddKernelNode_v2(&handle_, graph, before.data(), before.size(), &kernel_);
   kernel_.kernelParams = nullptr;
+  if (status == CUDA_SUCCESS) {
+    status = take_attributes(driver, handle_, Stream<CudaApi>::of(operation.header().queue_handle));
+  }
   for (const CUlaunchAttribute& attribute : call.attributes) {
     // A launch that may begin before the one in front of it ends waits for its end here: always right.
     if (status == CUDA_SUCCESS && attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {

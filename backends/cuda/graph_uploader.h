@@ -15,8 +15,8 @@ namespace refrain::backends {
 /// What it has is the context's, and goes with it. Not thread-safe.
 class GraphUploader {
  public:
-  /// Before the graph is made that is to be uploaded. `idle()`: see GraphPause; asked before whatever needs that.
-  /// False: it said no.
+  /// Before the graph is made that is to be uploaded. `at_idle(make)` calls `make()` at an
+  /// IdleMoment. False: none came.
   template <class AtIdle>
   [[nodiscard]] bool prepare(const CudaDriver& driver, RightOfWay& right_of_way, AtIdle&& at_idle) noexcept {
     return !wants_stand_in(driver, right_of_way) || at_idle([&] { instantiate_stand_in(driver, right_of_way); });

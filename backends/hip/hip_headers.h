@@ -17,6 +17,12 @@
 
 extern "C" {
 hipError_t hipExtGetLastError(void);
+// Their enumerations and structures are newer than the header, too.
+hipError_t hipDeviceSetLimit(int limit, std::size_t value);
+hipError_t hipKernelSetAttribute(int attribute, int value, void* kernel, hipDevice_t device);
+hipError_t hipPointerSetAttribute(const void* value, int attribute, void* pointer);
+hipError_t hipStreamSetAttribute(hipStream_t stream, int attribute, const void* value);
+hipError_t hipStreamCopyAttributes(hipStream_t to, hipStream_t from);
 hipError_t hipGraphUpload(hipGraphExec_t executable, hipStream_t stream);
 hipError_t hipGraphLaunch_spt(hipGraphExec_t executable, hipStream_t stream);
 hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream);

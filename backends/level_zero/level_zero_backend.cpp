@@ -14,6 +14,7 @@ Capabilities LevelZeroBackend::capabilities(const capture::QueueInfo& queue) noe
   result.native = true;
   result.out_of_order = true;
   result.update_arguments = ImmediateList::of(queue.handle).updates != nullptr;
+  result.keeps_order = true;
   return result;
 }
 

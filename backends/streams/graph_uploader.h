@@ -9,8 +9,8 @@ namespace refrain::backends {
 template <class Api>
 class StreamGraphUploader {
  public:
-  /// Before the graph is made that is to be uploaded. `idle()`: see GraphPause; asked before whatever needs that.
-  /// False: it said no.
+  /// Before the graph is made that is to be uploaded. `at_idle(make)` calls `make()` at an
+  /// IdleMoment. False: none came.
   template <class AtIdle>
   [[nodiscard]] bool prepare(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/,
                              AtIdle&& /*at_idle*/) noexcept {

@@ -40,6 +40,9 @@ struct Stream {
   int priority = 0;
   StreamKind kind = StreamKind::kNonBlocking;
   std::atomic<bool> watched{false};  ///< see IdleMoment
+  /// The layer's: what setters have set of it and around it (capture::OperationHeader::state).
+  std::atomic<std::uint64_t> state{0};
+  std::atomic<bool> attributes{false};  ///< it has some that are not those of a new stream
 
   [[nodiscard]] static Stream& of(capture::Handle handle) noexcept { return *reinterpret_cast<Stream*>(handle); }
 };

@@ -113,13 +113,16 @@ Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) n
 
 template <class Api>
 Recordable StreamBackend<Api>::can_record(const capture::OperationView& operation,
-                                          const capture::QueueInfo& /*queue*/) noexcept {
+                                          const capture::QueueInfo& queue) noexcept {
   using capture::OperationKind;
   if (too_old_ != nullptr) {
     return {false, too_old_};
   }
   switch (operation.kind()) {
     case OperationKind::kKernel:
+      return Api::kStreamAttributes || !Stream<Api>::of(queue.handle).attributes.load(std::memory_order_relaxed)
+                 ? Recordable{}
+                 : Recordable{false, "its stream has attributes"};
     case OperationKind::kPointerFill: return {};
     case OperationKind::kPointerFillRect: return Api::kRows ? Recordable{} : Recordable{false, kNoRows};
     case OperationKind::kPointerCopyRect:

@@ -22,11 +22,12 @@ expect() {  # WANTED COMMAND...
 }
 
 layer=$("$refrain" run -- sh -c 'echo "$OPENCL_LAYERS"')
+hooks=$("$refrain" run -- sh -c 'echo "${LD_PRELOAD-unset}"')  # sanitized builds have none
 show='echo "${OPENCL_LAYERS-unset} ${LD_PRELOAD-unset}"'
 # Followed: the whole list, though the loader cut it; also one generation further down.
-expect "$layer unset" "$refrain" run -- "$spawn" sh -c "$show"
-expect "/a.so:/b.so:$layer unset" env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- "$spawn" sh -c "$show"
-expect "/a.so:/b.so:$layer unset" env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- "$spawn" "$spawn" sh -c "$show"
+expect "$layer $hooks" "$refrain" run -- "$spawn" sh -c "$show"
+expect "/a.so:/b.so:$layer $hooks" env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- "$spawn" sh -c "$show"
+expect "/a.so:/b.so:$layer $hooks" env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- "$spawn" "$spawn" sh -c "$show"
 # Not followed: exactly what was there before.
 expect 'unset unset' "$refrain" run --no-follow-children -- "$spawn" sh -c "$show"
 expect '/a.so:/b.so unset' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run --no-follow-children -- "$spawn" sh -c "$show"

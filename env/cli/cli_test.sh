@@ -76,8 +76,13 @@ expect 0 '^OPENCL_LAYERS=/a.so:/b.so:/.*/librefrain_opencl.so$' env OPENCL_LAYER
 expect 0 '^REFRAIN_SAVED_OPENCL_LAYERS=/a.so:/b.so$' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- env
 refuse 'SAVED' "$refrain" run -- env
 refuse 'REFRAIN_(MODE|GATE|REPORT|CAPTURE|CONFIG|ROOT)' "$refrain" run -- env
+# What is preloaded into every program; sanitized builds have none.
+hooks=$(dirname "$layer")/beside-libasan.so/librefrain_exit.so
+[ -f "$hooks" ] || hooks=
 changed=$(diff <(env | sort) <("$refrain" run --gate off -- env | sort) | grep '^[<>]' | grep -vc '^. _=')
-[ "$changed" = 3 ] || { echo "FAILED: run changed $changed variables, not 3"; failures=$((failures + 1)); }
+wanted=3
+[ -n "$hooks" ] && wanted=4
+[ "$changed" = "$wanted" ] || { echo "FAILED: run changed $changed variables, not $wanted"; failures=$((failures + 1)); }
 expect 0 "^REFRAIN_CAPTURE_FILE=$work/x.rfn$" "$refrain" run -o x.rfn -- env
 expect 0 '^REFRAIN_MODE=capture$' "$refrain" run -o x.rfn -- env
 for mode in off observe capture replay verify; do
@@ -91,11 +96,28 @@ expect 0 '^REFRAIN_GATE=off$' "$refrain" run --gate off -- env
 expect 0 '^REFRAIN_LOG_FILE=$' env REFRAIN_LOG_FILE=x "$refrain" run --log-file '' -- env
 refuse 'OPENCL_LAYERS' "$refrain" run --opencl off -- env
 refuse 'OPENCL_LAYERS' env REFRAIN_OPENCL=off "$refrain" run -- env
-expect 0 '^LD_PRELOAD=$' env LD_PRELOAD= "$refrain" run -- env
+expect 0 "^LD_PRELOAD=$hooks$" env LD_PRELOAD= "$refrain" run -- env
+expect 0 '^LD_PRELOAD=$' env LD_PRELOAD= "$refrain" run --opencl off -- env
 expect 0 '^same$' "$refrain" run --no-follow-children -- sh -c '[ "$$" = "$REFRAIN_ROOT_PID" ] && echo same'
 expect 0 '^1$' "$refrain" run -- "$refrain" run -- sh -c 'echo "$OPENCL_LAYERS" | grep -o librefrain_opencl.so | wc -l'
 echo 'mode = verify' > conf
 expect 0 "^REFRAIN_CONFIG=$work/conf$" "$refrain" run --config conf -- env
+
+# What can't be written, or would take the place of something else, is wrong usage; an older capture is replaced.
+echo 'a,b' > table.csv
+expect 2 "can't write a capture to '.*table.csv' .--capture-file.: it is there already, and not a capture" \
+  "$refrain" run -o table.csv -- echo started
+expect 2 "can't write a report to '.*table.csv'" "$refrain" run --report-file table.csv -- echo started
+expect 2 "can't write a capture to '.*No such file" "$refrain" run -o missing/x.rfn -- echo started
+expect 2 "can't write a log to '.*No such file" "$refrain" run --log-file missing/x -- echo started
+expect 2 "can't write a capture to 'missing/x' .*No such file" \
+  env REFRAIN_MODE=capture REFRAIN_CAPTURE_FILE=missing/x "$refrain" run -- echo started
+expect 0 '^started$' "$refrain" run --log-file table.csv -- echo started
+expect 0 '^started$' "$refrain" run -o /dev/null -- echo started
+printf 'REFRFN\r\nmore' > old.rfn
+expect 0 '^REFRFN' env REFRAIN_MODE=capture REFRAIN_CAPTURE_FILE=old.rfn "$refrain" run -- cat old.rfn
+expect 1 'No such file' "$refrain" run -o old.rfn -- cat old.rfn
+expect 0 '^a,b$' cat table.csv
 
 # env prints the same for a shell, whatever the values are.
 eval "$(OPENCL_LAYERS="/it's \$HOME.so" "$refrain" env --capture --log-file "a'b")"
@@ -103,7 +125,7 @@ if [ "$OPENCL_LAYERS $REFRAIN_LOG_FILE $REFRAIN_MODE" != "/it's \$HOME.so:$layer
   echo "FAILED: env gave OPENCL_LAYERS=$OPENCL_LAYERS REFRAIN_LOG_FILE=$REFRAIN_LOG_FILE REFRAIN_MODE=$REFRAIN_MODE"
   failures=$((failures + 1))
 fi
-unset OPENCL_LAYERS "${!REFRAIN_@}"
+unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
 export REFRAIN_CUDA=off REFRAIN_HIP=off
 expect 0 '"OPENCL_LAYERS": "/.*librefrain_opencl.so"' "$refrain" env --json
 expect 0 '"REFRAIN_SAVED_OPENCL_LAYERS": null' "$refrain" env --json

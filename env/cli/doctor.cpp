@@ -1,6 +1,8 @@
 // `refrain doctor`: what is here, which route hooks it, and proof that it does.
 #include <iostream>
+#include <utility>
 
+#include "env/aside.h"
 #include "env/cli/commands.h"
 #include "env/cli/doctor_checks.h"
 #include "env/cli/options.h"
@@ -79,6 +81,11 @@ void print_preloaded(const json& cuda) {
   print("driver", driver.empty() ? "not found" : driver + (version.empty() ? "" : ", for " + name + " " + version));
   const std::string shim = text(cuda, "layer");
   print("route", text(cuda, "route") + ", " + (shim.empty() ? "no library" : shim));
+  for (const json& interposer : cuda["interposers"]) {
+    const json& functions = interposer["functions"];
+    const std::string more = functions.size() == 1 ? "" : " and " + std::to_string(functions.size() - 1) + " more";
+    print("in front", text(interposer, "file") + ", which has " + functions[0].get<std::string>() + more);
+  }
   print("hooked", cuda["hooked"].get<bool>() ? "yes: " + text(cuda, "proof") : "no: " + text(cuda, "why"));
   if (const std::string note = text(cuda, "note"); !note.empty()) print("replay", "no: " + note);
 }
@@ -90,6 +97,20 @@ void print_level_zero(const json& found) {
   const std::string layer = text(found, "layer");
   print("route", text(found, "route") + ", " + (layer.empty() ? "no library" : layer));
   print("hooked", found["hooked"].get<bool>() ? "yes: " + text(found, "proof") : "no: " + text(found, "why"));
+}
+
+/// Why nothing will be held of an API, as "aside" of its findings.
+void add_aside(json& findings, const Settings& settings) {
+  constexpr std::pair<const char*, Api> kApis[] = {
+      {"opencl", Api::kOpenCl}, {"cuda", Api::kCuda}, {"hip", Api::kHip}, {"level_zero", Api::kLevelZero}};
+  for (const auto& [name, api] : kApis) {
+    const std::string why = settings.stand_aside ? why_aside(api) : std::string();
+    findings[name]["aside"] = why.empty() ? why : why + kAsideConsequence;
+  }
+}
+
+void print_aside(const json& api) {
+  if (const std::string why = text(api, "aside"); !why.empty()) print("aside", why);
 }
 
 void print_command(const json& command) {
@@ -152,6 +173,7 @@ int doctor_command(const CommandArguments& arguments) {
   findings["cuda"] = check_cuda(settings, variables);
   findings["hip"] = check_hip(settings, program, variables);
   findings["level_zero"] = check_level_zero(settings, variables);
+  add_aside(findings, settings);
   bool hooked = findings["opencl"]["hooked"].get<bool>();
   for (const char* api : {"cuda", "hip", "level_zero"}) {
     hooked = hooked && (findings[api]["hooked"].get<bool>() || !findings[api]["tried"].get<bool>());
@@ -168,9 +190,13 @@ int doctor_command(const CommandArguments& arguments) {
     std::cout << "Refrain " REFRAIN_VERSION "\n";
     for (const json& problem : findings["settings_problems"]) print("setting", problem.get<std::string>());
     print_opencl(findings["opencl"]);
+    print_aside(findings["opencl"]);
     print_preloaded(findings["cuda"]);
+    print_aside(findings["cuda"]);
     print_preloaded(findings["hip"]);
+    print_aside(findings["hip"]);
     print_level_zero(findings["level_zero"]);
+    print_aside(findings["level_zero"]);
     if (findings.contains("command")) print_command(findings["command"]);
   }
   return hooked ? kSuccess : kFailure;

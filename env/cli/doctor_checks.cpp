@@ -95,7 +95,7 @@ json check_opencl(const std::string& layer, const std::string& missing, const st
   const ChildResult touched = in_child(
       [&proof, &activation] {
         apply(activation);
-        apply({{"REFRAIN_DOCTOR_FD", std::to_string(proof.number())}});
+        apply({{"REFRAIN_DOCTOR_FD", proof.name()}});
         return layer::touch_opencl();
       },
       kProbeSeconds);
@@ -116,13 +116,13 @@ json check_opencl(const std::string& layer, const std::string& missing, const st
 namespace {
 
 // Runs the command with the dynamic linker's account of it written into `folder`.
-int run_traced(const std::vector<std::string>& command, const std::vector<Variable>& activation, int proof,
-               const std::string& folder, bool keep_output_free) {
+int run_traced(const std::vector<std::string>& command, const std::vector<Variable>& activation,
+               const std::string& proof, const std::string& folder, bool keep_output_free) {
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error(std::string("fork: ") + ::strerror(errno));
   if (child == 0) {
     apply(activation);
-    apply({{"REFRAIN_DOCTOR_FD", std::to_string(proof)},
+    apply({{"REFRAIN_DOCTOR_FD", proof},
            {"REFRAIN_ROOT_PID", std::to_string(::getpid())},
            {"LD_DEBUG", "files"},
            {"LD_DEBUG_OUTPUT", folder + "/trace"}});
@@ -213,7 +213,7 @@ json check_command(const std::vector<std::string>& command, const std::string& l
   }
   const SharedDescriptor proof;
   const TemporaryFolder folder;
-  const int status = run_traced(command, activation, proof.number(), folder.path(), keep_output_free);
+  const int status = run_traced(command, activation, proof.name(), folder.path(), keep_output_free);
   result["status"] = describe_status(status);
   bool off = false;
   for (const std::string& line : proof.lines()) {

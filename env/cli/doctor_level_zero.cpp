@@ -35,12 +35,12 @@ std::string count_drivers(bool* good) {
 }
 
 // Starts this program anew, because the dynamic linker reads its search path at the start only.
-std::string touch_in_new_process(const std::vector<Variable>& activation, int proof) {
+std::string touch_in_new_process(const std::vector<Variable>& activation, const std::string& proof) {
   const pid_t child = ::fork();
   if (child < 0) return std::string("fork: ") + std::strerror(errno);
   if (child == 0) {
     apply(activation);
-    apply({{"REFRAIN_DOCTOR_FD", std::to_string(proof)}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
+    apply({{"REFRAIN_DOCTOR_FD", proof}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
     ::execl("/proc/self/exe", "refrain", "touch-level-zero", nullptr);
     ::_exit(kNotExecutable);
   }
@@ -95,7 +95,7 @@ json check_level_zero(const Settings& settings, const std::vector<Variable>& act
   }
   result["tried"] = true;
   const SharedDescriptor proof;
-  const ChildResult touched = in_child([&] { return touch_in_new_process(activation, proof.number()); }, kProbeSeconds);
+  const ChildResult touched = in_child([&] { return touch_in_new_process(activation, proof.name()); }, kProbeSeconds);
   for (const std::string& line : proof.lines()) {
     if (is_active(line)) {
       result["hooked"] = true;

@@ -11,8 +11,10 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/doctor_checks.h"
+#include "env/cli/interposers.h"
 #include "env/cli/options.h"
 #include "env/cli/process.h"
+#include "env/preload.h"
 
 namespace refrain::env {
 namespace {
@@ -28,14 +30,15 @@ constexpr int kOldestHip = 50530202;
 
 struct Api {
   const char* name;
+  const char* prefix;        // of its functions
   const char* touch;         // the command for a new process
   const char* version_call;  // of the driver
   std::string (*format)(int version);
 };
 
-const Api kCuda{"CUDA", "touch-cuda", "cuDriverGetVersion",
+const Api kCuda{"CUDA", "cu", "touch-cuda", "cuDriverGetVersion",
                 [](int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }};
-const Api kHip{"HIP", "touch-hip", "hipRuntimeGetVersion", [](int version) {
+const Api kHip{"HIP", "hip", "touch-hip", "hipRuntimeGetVersion", [](int version) {
                  return std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
                         std::to_string(version % 100000);
                }};
@@ -51,12 +54,12 @@ int driver_version(const Api& api, const std::string& library) {
 
 // Starts this program anew, because a library is preloaded at the start only, and has it make a call.
 std::string touch_in_new_process(const Api& api, const std::string& library, const std::vector<Variable>& activation,
-                                 int proof) {
+                                 const std::string& proof) {
   const pid_t child = ::fork();
   if (child < 0) return std::string("fork: ") + std::strerror(errno);
   if (child == 0) {
     apply(activation);
-    apply({{"REFRAIN_DOCTOR_FD", std::to_string(proof)}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
+    apply({{"REFRAIN_DOCTOR_FD", proof}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
     ::execl("/proc/self/exe", "refrain", api.touch, library.c_str(), nullptr);
     ::_exit(kNotExecutable);
   }
@@ -64,6 +67,19 @@ std::string touch_in_new_process(const Api& api, const std::string& library, con
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return status == 0 ? std::string() : describe_status(status);
+}
+
+// Libraries of others that the program will call in the driver's place, in their order; Refrain stands behind them.
+json interposers_in(const Api& api, const std::vector<Variable>& activation, const std::string& library) {
+  json result = json::array();
+  std::string list = process_variable("LD_PRELOAD").value_or("");
+  for (const Variable& variable : activation) {
+    if (variable.name == "LD_PRELOAD") list = variable.value.value_or("");
+  }
+  for (const Interposer& interposer : find_interposers(list_entries("LD_PRELOAD", list), api.prefix)) {
+    if (interposer.file != library) result.push_back({{"file", interposer.file}, {"functions", interposer.functions}});
+  }
+  return result;
 }
 
 // Fills in what is found out by asking the driver and by a call in a new process.
@@ -89,7 +105,7 @@ void try_out(const Api& api, bool wanted, const std::string& library, const std:
   result["tried"] = true;
   const SharedDescriptor proof;
   const ChildResult touched =
-      in_child([&] { return touch_in_new_process(api, library, activation, proof.number()); }, kProbeSeconds);
+      in_child([&] { return touch_in_new_process(api, library, activation, proof.name()); }, kProbeSeconds);
   for (const std::string& line : proof.lines()) {
     if (is_active(line)) {
       result["hooked"] = true;
@@ -108,8 +124,9 @@ void try_out(const Api& api, bool wanted, const std::string& library, const std:
 }
 
 json nothing_found(const Api& api, const std::string& layer) {
-  return {{"api", api.name}, {"route", "LD_PRELOAD"}, {"layer", layer},  {"driver", ""}, {"driver_version", ""},
-          {"version", 0},    {"tried", false},        {"hooked", false}, {"why", ""}};
+  return {
+      {"api", api.name}, {"route", "LD_PRELOAD"}, {"layer", layer},  {"driver", ""}, {"driver_version", ""},
+      {"version", 0},    {"tried", false},        {"hooked", false}, {"why", ""},    {"interposers", json::array()}};
 }
 
 }  // namespace
@@ -135,6 +152,7 @@ json check_cuda(const Settings& settings, const std::vector<Variable>& activatio
     result["why"] = "there is no CUDA driver (libcuda.so.1) to take the place of";
     return result;
   }
+  result["interposers"] = interposers_in(kCuda, activation, find_shim());
   try_out(kCuda, settings.cuda, "libcuda.so.1", activation, result);
   return result;
 }
@@ -153,6 +171,7 @@ json check_hip(const Settings& settings, const std::string& program, const std::
     result["why"] = "there is no HIP runtime (libamdhip64.so.5, .6 or .7) to take the place of";
     return result;
   }
+  result["interposers"] = interposers_in(kHip, activation, find_hip_shim(major));
   try_out(kHip, settings.hip, "libamdhip64.so." + std::to_string(major), activation, result);
   if (const int version = result["version"]; version != 0 && version < kOldestHip) {
     result["note"] = "older than ROCm 5.5.1, whose graphs can be changed: everything passes through";

@@ -37,6 +37,9 @@ import json, subprocess
 found = json.loads(subprocess.run(['$refrain', 'doctor', '--json', '--', '${program[0]}', 'true'], capture_output=True, check=True).stdout)
 print(found['opencl']['hooked'] and found['command']['hooked'] and len(found['opencl']['found']['platforms']) > 0)"
 
+# Where nothing would be held.
+expect 0 '^  aside +AMD_SERIALIZE_KERNEL=1 asks for work that is done when its call returns: nothing is held' env AMD_SERIALIZE_KERNEL=1 "$refrain" doctor
+
 # Beside other layers, also one that can't be loaded.
 expect 0 'hooked +yes: refrain layer active' env OPENCL_LAYERS=/nowhere.so "$refrain" doctor -- "${program[@]}"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "env/cli/interposers.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "env/preload.h"
@@ -20,7 +21,8 @@ namespace refrain::env {
 namespace {
 
 constexpr const char* kLayerFile = "librefrain_opencl.so";
-constexpr const char* kShimFile = "librefrain_cuda.so";
+constexpr const char* kShimFile = "beside-libasan.so/librefrain_cuda.so";
+constexpr const char* kExitFile = "beside-libasan.so/librefrain_exit.so";
 constexpr const char* kLevelZeroFile = "level_zero/libze_validation_layer.so.1";
 constexpr const char* kModeShortcuts[] = {"off", "observe", "capture", "replay", "verify"};
 
@@ -92,7 +94,9 @@ Arguments split_arguments(std::vector<std::string> arguments) {
 }
 
 SettingOptions::SettingOptions(CLI::App& app) {
-  app.add_option("-o,--output", output_, "Capture to this file; the same as --mode capture --capture-file FILE")
+  app.add_option("-o,--output", output_,
+                 "Capture to this file; the same as --mode capture --capture-file FILE. An older capture there "
+                 "is\nreplaced, any other file refused; further processes write NAME.PID.rfn")
       ->type_name("FILE");
   for (const char* mode : kModeShortcuts) {
     app.add_flag("--" + std::string(mode), shortcuts_[mode], "The same as --mode " + std::string(mode));
@@ -206,6 +210,17 @@ void append(std::vector<Variable>& to, std::vector<Variable> from) {
   for (Variable& variable : from) to.push_back(std::move(variable));
 }
 
+#if REFRAIN_HAVE_CUDA || REFRAIN_HAVE_HIP
+/// The dynamic linker would load them behind us, where the program does not call them.
+std::vector<std::string> interposers_everywhere(const std::string& prefix) {
+  std::vector<std::string> files;
+  for (const Interposer& interposer : find_interposers(preloaded_everywhere(), prefix)) {
+    if (interposer.file.find_first_of(" :") == std::string::npos) files.push_back(interposer.file);
+  }
+  return files;
+}
+#endif
+
 /// False, and said once, if LD_PRELOAD cannot name the file. The other APIs are none the worse for it.
 bool can_be_preloaded(const std::string& library, const char* api) {
   if (library.find_first_of(" :") == std::string::npos) return true;
@@ -236,7 +251,7 @@ std::string find_shim() {
 }
 
 std::string find_audit() {
-  return find_library(kAuditFile);
+  return find_library((std::string("beside-libasan.so/") + kAuditFile).c_str());
 }
 
 std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver) {
@@ -246,7 +261,7 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
   if (driver != nullptr) *driver = drivers.empty() ? "" : drivers.front();
   const std::string shim = find_shim();
   if (drivers.empty() || !settings.cuda || shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
-  append(result, activate_library("LD_PRELOAD", shim, process_variable));
+  append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("cu")));
   if (const std::string audit = find_audit(); settings.cuda_audit && !audit.empty()) {
     append(result, activate_library("LD_AUDIT", audit, process_variable));
   }
@@ -258,7 +273,7 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
 }
 
 std::string find_hip_shim(int major) {
-  return find_library(("librefrain_hip" + std::to_string(major) + ".so").c_str());
+  return find_library(("beside-libasan.so/librefrain_hip" + std::to_string(major) + ".so").c_str());
 }
 
 std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library,
@@ -270,7 +285,7 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   if (major != nullptr) *major = found.major;
   const std::string shim = find_hip_shim(found.major);
   if (found.major == 0 || !settings.hip || shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
-  append(result, activate_library("LD_PRELOAD", shim, process_variable));
+  append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("hip")));
 #else
   static_cast<void>(settings);
   static_cast<void>(program);
@@ -309,8 +324,14 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
     const std::vector<Variable> cuda = activate_cuda(settings);
     apply(cuda);
     append(result, cuda);
-    append(result, activate_hip(settings, program));
+    const std::vector<Variable> hip = activate_hip(settings, program);
+    apply(hip);
+    append(result, hip);
     append(result, activate_level_zero(settings));
+    const std::string hooks = find_library(kExitFile);
+    if (result.size() > given.size() && !hooks.empty() && can_be_preloaded(hooks, "the end of processes")) {
+      append(result, activate_library("LD_PRELOAD", hooks, process_variable));
+    }
   }
   return result;
 }

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "env/own_file.h"
+
 namespace refrain::env {
 namespace {
 
@@ -95,6 +97,11 @@ SharedDescriptor::SharedDescriptor() {
 
 SharedDescriptor::~SharedDescriptor() {
   ::close(number_);
+}
+
+std::string SharedDescriptor::name() const {
+  const std::optional<FileIdentity> file = FileIdentity::of(number_);
+  return std::to_string(number_) + (file ? ":" + file->text() : "");
 }
 
 std::vector<std::string> SharedDescriptor::lines() const {

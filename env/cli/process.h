@@ -25,7 +25,8 @@ class SharedDescriptor {
   SharedDescriptor(const SharedDescriptor&) = delete;
   SharedDescriptor& operator=(const SharedDescriptor&) = delete;
 
-  int number() const { return number_; }
+  /// For REFRAIN_DOCTOR_FD: the number, and which file it must be.
+  std::string name() const;
   /// The lines written so far.
   std::vector<std::string> lines() const;
 

@@ -135,8 +135,8 @@ TEST_CASE("a shared descriptor collects lines of several processes") {
   const SharedDescriptor shared;
   CHECK(shared.lines().empty());
   for (const char* line : {"one\n", "two\n"}) {
-    in_child([&shared, line] { return ::write(shared.number(), line, 4) == 4 ? std::string() : std::string("failed"); },
-             10);
+    const int number = std::stoi(shared.name());
+    in_child([=] { return ::write(number, line, 4) == 4 ? std::string() : std::string("failed"); }, 10);
   }
   CHECK(shared.lines() == std::vector<std::string>{"one", "two"});
 }

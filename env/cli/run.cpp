@@ -8,6 +8,7 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "env/cli/output_files.h"
 #include "env/cli/program_check.h"
 
 namespace refrain::env {
@@ -81,10 +82,14 @@ int run_command(const CommandArguments& arguments) {
 
   // What nothing can be preloaded into need not try: the dynamic linker would complain.
   const ProgramFile program = check_program(split.command.front());
-  const std::vector<Variable> variables = activation(options.variables(), program.path, program.obstacle.empty());
+  const std::vector<Variable> given = options.variables();
+  const std::vector<Variable> variables = activation(given, program.path, program.obstacle.empty());
   apply(variables);
   std::vector<SettingProblem> problems;
-  if (!load_settings(problems).follow_children) {
+  const Settings settings = load_settings(problems);
+  check_output_files(settings);
+  if (!program.path.empty()) make_room(settings, given);
+  if (!settings.follow_children) {
     apply({{"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
   }
   std::vector<char*> words;

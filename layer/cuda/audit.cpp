@@ -3,11 +3,12 @@
 // the rest. What it can't catch is an absolute path given to dlmopen(): glibc asks nobody about that. Runs inside the
 // dynamic linker, with a C library of its own: as little as possible happens here.
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <cstdint>
 #include <cstring>
+
+#include "layer/starter/c_library.h"
 
 namespace {
 
@@ -28,25 +29,24 @@ bool is_driver(const char* name) {
          std::strcmp(name, "libcuda.so.1") == 0;
 }
 
-void find_shim() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&find_shim), &info) == 0 || info.dli_fname == nullptr) {
-    return;
-  }
-  const char* slash = std::strrchr(info.dli_fname, '/');
+/// The shim lies beside this file.
+bool find_shim(const char* file) {
   constexpr char kShim[] = "librefrain_cuda.so";
-  const std::size_t folder = slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - info.dli_fname);
-  if (folder == 0 || folder + sizeof(kShim) > sizeof(shim)) {
-    return;
+  const char* slash = std::strrchr(file, '/');
+  const std::size_t folder = slash == nullptr ? 0 : static_cast<std::size_t>(slash + 1 - file);
+  if (folder != 0 && folder + sizeof(kShim) <= sizeof(shim)) {
+    std::memcpy(shim, file, folder);
+    std::memcpy(shim + folder, kShim, sizeof(kShim));
   }
-  std::memcpy(shim, info.dli_fname, folder);
-  std::memcpy(shim + folder, kShim, sizeof(kShim));
+  return true;
 }
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) unsigned int la_version(unsigned int version) {
-  find_shim();
+  refrain::layer::starter::visit_loaded([](const char* path, const refrain::layer::DynamicSymbols& symbols) {
+    return symbols.find("la_version") == reinterpret_cast<void*>(&la_version) && find_shim(path);
+  });
   return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 

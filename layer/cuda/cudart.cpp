@@ -12,6 +12,7 @@
 
 #include "env/log.h"
 #include "layer/cuda/cudart_launch.h"
+#include "layer/elf_symbols.h"
 
 namespace refrain::layer::cuda {
 
@@ -62,7 +63,7 @@ std::vector<std::string> loaded_runtimes() {
 
 void* find_in(const char* path, const RuntimeLibrary& library, const char* name) noexcept {
   void* opened = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);  // stays open: what was found in it is kept
-  return opened == nullptr ? nullptr : dlvsym(opened, name, library.name);
+  return DynamicSymbols(opened).find(name, library.name);
 }
 
 __attribute__((noinline, cold)) void* find(const RuntimeLibrary& library, const char* name) noexcept {

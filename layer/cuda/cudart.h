@@ -12,6 +12,8 @@
 // runtime, and those that look the functions up in the library, are not concerned.
 #pragma once
 
+#include <span>
+
 #include "backends/cuda/cuda_backend.h"
 #include "env/settings.h"
 
@@ -39,6 +41,9 @@ enum class RuntimeFunction : unsigned char { kGetDevice, kSetDevice, kLaunchKern
 
 /// cudaErrorInitializationError: what is reported where the runtime's own function is not there.
 inline constexpr int kInitializationError = 3;
+
+/// What is answered, in the order of runtime_stubs.def.
+[[nodiscard]] std::span<void* const> runtime_functions() noexcept;
 
 /// From now on questions are answered, and launches are held without the runtime. Both as the settings say. `driver`
 /// stays the caller's and has to live until the answers are off.

@@ -18,6 +18,7 @@
 #include "layer/cuda/missing_driver.h"
 #include "layer/cuda/stubs.h"
 #include "layer/elf_exports.h"
+#include "layer/elf_symbols.h"
 #include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
@@ -41,7 +42,7 @@ void* open_driver() {
   const bool audited = std::getenv("LD_AUDIT") != nullptr;
   for (const std::string& path : find_drivers(state().settings.cuda_driver)) {
     void* opened = dlopen((audited ? unredirected(path) : path).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened != nullptr && dlsym(opened, "cuInit") != nullptr) {
+    if (opened != nullptr && DynamicSymbols(opened).find("cuInit") != nullptr) {
       facts().path = path;
       return opened;
     }
@@ -98,9 +99,10 @@ void tell(const char* what) {
 std::vector<void*> resolve(void* opened) {
   const auto descriptions = entry_descriptions();
   std::vector<void*> targets(descriptions.size());
+  const DynamicSymbols symbols(opened);
   for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
     const EntryDescription& description = descriptions[index];
-    void* function = dlsym(opened, description.entry.name);
+    void* function = symbols.find(description.entry.name);
     if (function == nullptr) {
       set_driver_function(index, missing_function());
       targets[index] = missing_function();
@@ -111,7 +113,6 @@ std::vector<void*> resolve(void* opened) {
     address_map().add(function, index);
     targets[index] = interposing() && description.wrapper != nullptr ? description.wrapper : function;
   }
-  dlerror();
   note_unknown_exports(opened);
   return targets;
 }
@@ -180,7 +181,7 @@ bool driver_loaded() noexcept {
 
 void* real_function(const char* name) noexcept {
   void* opened = library.load(std::memory_order_acquire);
-  return opened == nullptr || name == nullptr ? nullptr : dlsym(opened, name);
+  return opened == nullptr || name == nullptr ? nullptr : DynamicSymbols(opened).find(name);
 }
 
 const DriverFacts& driver_facts() noexcept {

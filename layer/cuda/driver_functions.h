@@ -10,6 +10,7 @@ struct DriverFunctions {
 #define SUBMIT(f) ENTRY(f)
 #define TRACKED(f) ENTRY(f)
 #define TYPED(f) ENTRY(f)
+#define SETTER(f) ENTRY(f)
 #define RESOLVE(f) ENTRY(f)
 #define NEUTRAL(f) ENTRY(f)
 #define HOST(f) ENTRY(f)
@@ -18,6 +19,7 @@ struct DriverFunctions {
 #undef SUBMIT
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST

@@ -1,11 +1,11 @@
 #include "layer/cuda/driver_search.h"
 
+#include "layer/cuda/driver_folders.h"
+
 namespace refrain::layer::cuda {
 
 std::vector<std::string> find_drivers(const std::string& given) {
-  static constexpr const char* kFolders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib64",       "/usr/lib",
-                                             "/usr/local/nvidia/lib64",   "/usr/lib/wsl/lib", "/run/opengl-driver/lib"};
-  return find_libraries({given, kDriverFile, "refrain_cuda_shim", kFolders});
+  return find_libraries({given, kDriverFile, "refrain_cuda_shim", kDriverFolders});
 }
 
 std::string unredirected(const std::string& path) {

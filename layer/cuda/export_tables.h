@@ -12,6 +12,9 @@ namespace refrain::layer::cuda {
 /// Thread-safe.
 const void* watched_table(const void* table, const CUuuid& id) noexcept;
 
+/// Whether a table is asked for by CUPTI that somebody begins to use.
+bool is_profilers_table(const CUuuid& id) noexcept;
+
 /// "c693336e-1121-df11-a8c3-68f355d89593".
 std::string table_name(const CUuuid& id);
 

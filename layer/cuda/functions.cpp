@@ -1,7 +1,5 @@
 #include "layer/cuda/functions.h"
 
-#include <array>
-#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -10,7 +8,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
-#include "layer/cuda/wrappers.h"
+#include "layer/streams/setters.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -19,8 +17,6 @@ struct Tables {
   std::mutex mutex;
   std::unordered_map<capture::FunctionId, std::string> names;
   std::vector<FunctionState*> live;
-  /// Values that setters were given last: (function, attribute, device) → value.
-  std::unordered_map<std::uint64_t, int> attributes;
 };
 Tables& tables() noexcept {
   static Tables& all = *new Tables;
@@ -77,65 +73,6 @@ void describe(FunctionState& function, CUfunction handle) {
   function.name = name == nullptr ? "" : name;
 }
 
-/// Some of Tables::attributes, found without a lock: libraries set the same before each launch.
-class FrequentSettings {
- public:
-  [[nodiscard]] bool known(std::uint64_t key, int value) const noexcept {
-    return of(key).load(std::memory_order_relaxed) == word(key, value);
-  }
-  void keep(std::uint64_t key, int value) noexcept { of(key).store(word(key, value), std::memory_order_relaxed); }
-  /// Before it is set to something else.
-  void drop(std::uint64_t key) noexcept { of(key).store(0, std::memory_order_relaxed); }
-  void clear() noexcept {
-    for (auto& any : words_) {
-      any.store(0, std::memory_order_relaxed);
-    }
-  }
-
- private:
-  using Word = std::atomic<std::uint64_t>;
-  static std::uint64_t word(std::uint64_t key, int value) noexcept {
-    return capture::mix(key, static_cast<std::uint64_t>(value)) | 1U;
-  }
-  [[nodiscard]] Word& of(std::uint64_t key) noexcept { return words_[key % words_.size()]; }
-  [[nodiscard]] const Word& of(std::uint64_t key) const noexcept { return words_[key % words_.size()]; }
-
-  std::array<Word, 256> words_{};
-};
-constinit FrequentSettings frequent_settings;
-
-/// A setter that sets what is set already changes nothing for held work; any other is a host call.
-template <class Set>
-CUresult set(const replay::EntryPoint& entry_point, Handle function, std::uint64_t what, int value,
-             Set&& call) noexcept {
-  const std::uint64_t key = capture::mix(function, what);
-  if (frequent_settings.known(key, value)) [[likely]] {
-    return call();
-  }
-  {
-    const std::lock_guard guard(tables().mutex);
-    const auto known = tables().attributes.find(key);
-    if (known != tables().attributes.end() && known->second == value) {
-      frequent_settings.keep(key, value);
-      return call();
-    }
-  }
-  HostCall host_call(entry_point, false);
-  frequent_settings.drop(key);
-  const CUresult status = call();
-  if (status == CUDA_SUCCESS) {
-    try {
-      const std::lock_guard guard(tables().mutex);
-      tables().attributes[key] = value;
-    } catch (...) {
-      // The next call of it is a host call again.
-    }
-  }
-  return host_call.done(status, false);
-}
-
-constexpr std::uint64_t kCacheConfig = 1ULL << 32U;
-
 }  // namespace
 
 const FunctionState* adopt_function(CUfunction handle) noexcept {
@@ -156,10 +93,12 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
     }
     tables().names.emplace(made->id, made->name);
     tables().live.push_back(made);
+    streams::Setters<CudaLayer>::all().adopt(*made);
     if (objects.functions.insert(made, handle_of(handle))) {
       return made;
     }
     tables().live.pop_back();
+    streams::Setters<CudaLayer>::all().forget(*made);
   } catch (...) {
     // Reported by the caller as a kernel that is not known.
   }
@@ -177,10 +116,9 @@ void forget_functions() noexcept {
     runtime.backend->forget_function(function->id);
     // Not recycled: a thread that launches it right now, which is an error of the application, may read it.
     objects.functions.erase(function);
+    streams::Setters<CudaLayer>::all().forget(*function);
   }
   tables().live.clear();
-  tables().attributes.clear();
-  frequent_settings.clear();
 }
 
 std::string name_of_function(capture::FunctionId function) noexcept {
@@ -191,30 +129,6 @@ std::string name_of_function(capture::FunctionId function) noexcept {
   } catch (...) {
     return {};
   }
-}
-
-CUresult wrap::cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) noexcept {
-  return set(entry::cuFuncSetAttribute, handle_of(function), static_cast<std::uint64_t>(attribute), value,
-             [&] { return driver.cuFuncSetAttribute(function, attribute, value); });
-}
-
-CUresult wrap::cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) noexcept {
-  return set(entry::cuFuncSetCacheConfig, handle_of(function), kCacheConfig, static_cast<int>(config),
-             [&] { return driver.cuFuncSetCacheConfig(function, config); });
-}
-
-CUresult wrap::cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
-                                    CUdevice device) noexcept {
-  const std::uint64_t what =
-      capture::mix(static_cast<std::uint64_t>(attribute), static_cast<std::uint64_t>(device) + 1);
-  return set(entry::cuKernelSetAttribute, handle_of(kernel), what, value,
-             [&] { return driver.cuKernelSetAttribute(attribute, value, kernel, device); });
-}
-
-CUresult wrap::cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) noexcept {
-  return set(entry::cuKernelSetCacheConfig, handle_of(kernel),
-             capture::mix(kCacheConfig, static_cast<std::uint64_t>(device)), static_cast<int>(config),
-             [&] { return driver.cuKernelSetCacheConfig(kernel, config, device); });
 }
 
 }  // namespace refrain::layer::cuda

@@ -146,7 +146,8 @@ struct KeptLaunch {
                                         : streams::find_known_stream<CudaLayer>(kept.stream, DefaultStream::kLegacy);
   const streams::Launch launch{
       entry::cuLaunchKernel, handle, kept.grid, kept.block, kept.shared_bytes, nullptr, {}, nullptr, {}};
-  const Token token = streams::launch_token(launch, function);
+  const Token token = streams::launch_token(launch, function,
+                                            function == nullptr ? 0 : function->state.load(std::memory_order_relaxed));
   if (stream == nullptr) {
     return {mix(token, handle_of(kept.stream)), "the stream is not known"};
   }

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "env/aside.h"
 #include "env/log.h"
 #include "env/preload.h"
 #include "layer/cuda/driver.h"
 #include "layer/cuda/runtime.h"
+#include "layer/cuda/stubs.h"
 #include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
@@ -25,7 +27,7 @@ void start_layer() noexcept {
     for (const env::SettingProblem& problem : problems) {
       env::log_warning(problem.source + ": " + problem.message);
     }
-    env::restore_preload(state().settings);
+    env::restore_preload(state().settings, own_starter().file);
   } catch (...) {
     state().settings.mode = env::Mode::kOff;
     env::log_error("out of memory while the CUDA layer was loaded; everything passes through");
@@ -34,6 +36,7 @@ void start_layer() noexcept {
 
 void on_driver_loaded() noexcept {
   if (interposing()) {
+    env::stand_aside(state().settings, env::Api::kCuda);
     start_engine(state().settings, &real_function);
   }
 }

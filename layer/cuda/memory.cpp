@@ -18,7 +18,7 @@ std::uint64_t start_of(const void* host) noexcept {
 }
 
 template <class Free>
-CUresult free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) noexcept {
+CUresult free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
   if (runtime.recorder != nullptr) {
     watch_memory(entry_point);
   }
@@ -28,7 +28,7 @@ CUresult free_memory(const replay::EntryPoint& entry_point, std::uint64_t start,
 }  // namespace
 
 #define FREE(name, start, parameters, arguments)                                   \
-  CUresult wrap::name parameters noexcept {                                        \
+  CUresult wrap::name parameters noexcept(!may_wait(#name)) {                      \
     return free_memory(entry::name, start, [&] { return driver.name arguments; }); \
   }
 FREE(cuMemFree_v2, start_of(address), (CUdeviceptr address), (address))

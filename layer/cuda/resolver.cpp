@@ -1,10 +1,15 @@
 // cuGetProcAddress and cuGetExportTable: the driver answers, and gets our addresses put into its answer. Which
 // version of a function a program gets, and whether the one for per-thread default streams, is never decided here.
 
+#include <string>
+
+#include "env/aside.h"
 #include "layer/cuda/address_map.h"
+#include "layer/cuda/cudart.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/export_tables.h"
 #include "layer/cuda/layer.h"
+#include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 
 namespace refrain::layer::cuda::wrap {
@@ -16,6 +21,18 @@ void put_ours(CUresult status, const char* symbol, void** function) noexcept {
     return;
   }
   *function = address_map().map(*function, symbol, symbol);
+}
+
+/// From here on every call is the profiler's to see, by the name that the program called.
+void stand_aside_for_profiler() noexcept {
+  replay::Engine* running = engine();
+  if (running == nullptr || !env::replays(running->settings()) || !running->settings().stand_aside) {
+    return;
+  }
+  const std::string why = std::string("the program, or a library of it, begins to use CUPTI") + env::kAsideConsequence;
+  running->stand_aside(why.c_str());
+  running->flush_all_silently(entry::cuGetExportTable);
+  stop_answering_runtime();
 }
 
 }  // namespace
@@ -34,6 +51,9 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** function, int version, c
 }
 
 CUresult cuGetExportTable(const void** table, const CUuuid* id) noexcept {
+  if (id != nullptr && is_profilers_table(*id)) {
+    stand_aside_for_profiler();
+  }
   const CUresult status = driver.cuGetExportTable(table, id);
   if (status == CUDA_SUCCESS && table != nullptr && *table != nullptr && id != nullptr) {
     *table = watched_table(*table, *id);

@@ -10,6 +10,7 @@
 #include "layer/cuda/capture.h"
 #include "layer/cuda/cudart.h"
 #include "layer/cuda/stubs.h"
+#include "layer/ending.h"
 #include "layer/process.h"
 #include "layer/report_signal.h"
 #include "layer/streams/hooks.h"
@@ -28,9 +29,16 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
   streams::flush_for_stub<CudaLayer>(entry_point);
 }
 
+void before_end() {
+  if (replay::Engine* running = runtime.engine.load(std::memory_order_acquire); running != nullptr) {
+    running->tell_end();
+  }
+}
+
 void in_child() {
   // CUDA does not work in a child that was forked after its start; nothing of ours may touch it there.
   set_stubs_watching(false);
+  forget_end_in_child();
   stop_answering_runtime();
   if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
@@ -62,11 +70,11 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     if (runtime.replays) {
       answer_runtime(runtime.driver, settings);
     }
+    at_quick_exit(&shut_down);
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
-    if (settings.report) {
-      install_report_handler();
-    }
+    watch_for_end(&before_end);
+    install_report_handler(settings);
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
   }
@@ -80,6 +88,7 @@ void shut_down() noexcept {
   set_stubs_watching(false);
   stop_answering_runtime();
   running->shut_down();
+  stop_watching_for_end();
   streams::leave_stand_in<CudaLayer>();  // stubs do not look any more
 }
 

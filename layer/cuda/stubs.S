@@ -1,21 +1,6 @@
-// See stubs.h. x86-64, System V calling convention. One exported function per line of the entry point lists,
-// then the anonymous ones. The index of a stub is its place in refrain_cuda_stub_addresses.
+// Stubs for functions that nobody knew when this was built: as many as kAnonymousStubs in stubs.h. Those of known
+// functions belong to what is preloaded (exported_stubs.S).
 
-#if !defined(__x86_64__)
-#error "The CUDA layer has stubs for x86-64 only."
-#endif
-
-#define STUB(name) refrain_cuda_##name
-#include "layer/exported_stubs.inc"
-
-#define SUBMIT(f) jump_stub f
-#define TRACKED(f) jump_stub f
-#define TYPED(f) jump_stub f
-#define RESOLVE(f) jump_stub f
-#define NEUTRAL(f) jump_stub f
-#define HOST(f) host_stub f
-#include "layer/cuda/entry_points.def"
-#include "layer/cuda/extra_entry_points.def"
-
-// As many as kAnonymousStubs in stubs.h.
-        finish_stubs 4096
+#define STUB_COUNT 4096
+#define STUB_NAME(x) refrain_cuda_anonymous_##x
+#include "layer/host_stubs.inc"

@@ -1,5 +1,5 @@
-// One assembly stub per function of the driver. The stubs of entry_points.def and extra_entry_points.def are
-// what this library exports; those behind them are for functions nobody knew when it was built.
+// One assembly stub per function of the driver. The stubs of entry_points.def and extra_entry_points.def are what is
+// preloaded (layer/starter); besides there are anonymous ones for functions nobody knew when this was built.
 //
 // NEUTRAL and typed stubs are a jump to their target. HOST stubs first look at one flag, and while it is set
 // call a hook. Until the driver is loaded every target is code that loads it. The stubs know no signatures.
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "layer/starter/starter.h"
 #include "replay/lane.h"
 
 namespace refrain::layer::cuda {
@@ -24,6 +25,7 @@ struct EntryDescription {
 std::span<const EntryDescription> entry_descriptions() noexcept;
 
 /// Functions outside the lists that can be watched in one process.
+inline constexpr std::size_t kAnonymousStubBytes = 32;
 inline constexpr std::uint32_t kAnonymousStubs = 4096;
 
 /// Address of stub `index`: what the application may be given in place of the driver's function.
@@ -32,6 +34,9 @@ void* stub_address(std::uint32_t index) noexcept;
 /// What stub `index` jumps to from now on.
 void set_target(std::uint32_t index, void* target) noexcept;
 [[nodiscard]] void* target_of(std::uint32_t index) noexcept;
+
+/// What is preloaded, and had this library opened. The stubs of known functions are part of it.
+const Starter& own_starter() noexcept;
 
 /// Takes an anonymous stub for `function`, named `name` in explanations (copied). Returns its address, or null
 /// if there are no more. Call it once per function; thread-safe.

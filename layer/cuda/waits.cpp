@@ -27,7 +27,7 @@ CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, End
 }  // namespace
 
 #define WAIT(name, waits, parameters, arguments)                                                   \
-  CUresult wrap::name parameters noexcept {                                                        \
+  CUresult wrap::name parameters {                                                                 \
     return streams::observe<CudaLayer>(entry::name, waits, [&] { return driver.name arguments; }); \
   }
 WAIT(cuCtxSynchronize, true, (), ())
@@ -36,7 +36,7 @@ WAIT(cuMemcpyDtoH_v2, true, (void* to, CUdeviceptr from, size_t bytes), (to, fro
 #undef WAIT
 
 #define WAIT(name, by_default)                                                                               \
-  CUresult wrap::name(CUstream stream) noexcept {                                                            \
+  CUresult wrap::name(CUstream stream) {                                                                     \
     return streams::wait_for_stream<CudaLayer>(entry::name, stream, by_default,                              \
                                                [&] { return driver.name(waited_for(stream, by_default)); }); \
   }
@@ -44,12 +44,12 @@ WAIT(cuStreamSynchronize, DefaultStream::kLegacy)
 WAIT(cuStreamSynchronize_ptsz, DefaultStream::kPerThread)
 #undef WAIT
 
-CUresult wrap::cuEventSynchronize(CUevent event) noexcept {
+CUresult wrap::cuEventSynchronize(CUevent event) {
   return streams::wait_for_event<CudaLayer>(entry::cuEventSynchronize, event,
                                             [&] { return driver.cuEventSynchronize(event); });
 }
 
-CUresult wrap::cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t bytes) noexcept {
+CUresult wrap::cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t bytes) {
   return streams::observe<CudaLayer>(entry::cuMemcpyDtoH_v2_ptds, true, [&] {
     streams::leave_stand_in<CudaLayer>();
     return driver.cuMemcpyDtoH_v2_ptds(to, from, bytes);
@@ -70,7 +70,7 @@ CUresult wrap::cuEventQuery(CUevent event) noexcept {
 }
 
 #define COPY(name, parameters, arguments)                                                    \
-  CUresult wrap::name parameters noexcept {                                                  \
+  CUresult wrap::name parameters {                                                           \
     return streams::copy_now<CudaLayer>(entry::name, [&] { return driver.name arguments; }); \
   }
 COPY(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes), (to, from, bytes))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "layer/cuda/cuda_headers.h"
+#include "layer/waiting.h"
 #include "replay/lane.h"
 
 namespace refrain::layer::cuda {
@@ -12,6 +13,7 @@ namespace entry {
 #define SUBMIT(f) inline constexpr replay::EntryPoint f{#f};
 #define TRACKED(f) SUBMIT(f)
 #define TYPED(f) SUBMIT(f)
+#define SETTER(f) SUBMIT(f)
 #define RESOLVE(f) SUBMIT(f)
 #define NEUTRAL(f)
 #define HOST(f)
@@ -20,19 +22,16 @@ namespace entry {
 }  // namespace entry
 
 namespace wrap {
-template <class Pointer>
-struct Function;
-template <class Result, class... Parameters>
-struct Function<Result (*)(Parameters...)> {
-  using Type = Result(Parameters...) noexcept;
-};
-#define SUBMIT(f) Function<decltype(&::f)>::Type f;
+#undef SETTER
+#define SUBMIT(f) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
+#define SETTER(f)
 #include "layer/cuda/entry_points.def"
 #undef SUBMIT
 }  // namespace wrap
 
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST

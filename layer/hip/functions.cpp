@@ -10,6 +10,7 @@
 
 #include "backends/hip/code_object.h"
 #include "layer/hip/wrappers.h"
+#include "layer/streams/setters.h"
 
 namespace refrain::layer::hip {
 namespace {
@@ -97,6 +98,7 @@ void forget(FunctionState* function) noexcept {
     runtime.backend->forget_function(function->id);
   }
   objects.functions.erase(function);
+  streams::Setters<HipLayer>::all().forget(*function);
 }
 
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
@@ -173,6 +175,7 @@ const FunctionState* find_function(const void* handle) noexcept {
     describe(*made, handle);
     tables().names.emplace(made->id, made->name);
     tables().live.push_back(made);
+    streams::Setters<HipLayer>::all().adopt(*made);
     if (runtime.recorder != nullptr) {
       capture::FunctionInfo info;
       info.id = made->id;
@@ -183,6 +186,7 @@ const FunctionState* find_function(const void* handle) noexcept {
       return made;
     }
     tables().live.pop_back();
+    streams::Setters<HipLayer>::all().forget(*made);
   } catch (...) {
     // Reported by the caller as a kernel that is not known.
   }

@@ -7,6 +7,7 @@
 #include "env/log.h"
 #include "env/preload.h"
 #include "layer/hip/runtime.h"
+#include "layer/hip/stubs.h"
 #include "layer/immortal.h"
 
 namespace refrain::layer::hip {
@@ -24,7 +25,7 @@ void start_layer() noexcept {
     for (const env::SettingProblem& problem : problems) {
       env::log_warning(problem.source + ": " + problem.message);
     }
-    env::restore_preload(state().settings);
+    env::restore_preload(state().settings, own_starter().file);
   } catch (...) {
     state().settings.mode = env::Mode::kOff;
     env::log_error("out of memory while the HIP layer was loaded; everything passes through");

@@ -1,5 +1,7 @@
 #include "layer/hip/library_search.h"
 
+#include "layer/hip/library_folders.h"
+
 namespace refrain::layer::hip {
 namespace {
 
@@ -23,8 +25,7 @@ std::string soname_of(int major) {
 }
 
 std::vector<std::string> find_hip_libraries(const std::string& given, const std::string& soname) {
-  static constexpr const char* kFolders[] = {"/opt/rocm/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"};
-  return find_libraries({given, soname, kMarker, kFolders});
+  return find_libraries({given, soname, kMarker, kLibraryFolders});
 }
 
 int major_of_library(const std::string& path) {

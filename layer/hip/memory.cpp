@@ -7,7 +7,7 @@
 namespace refrain::layer::hip {
 
 #define FREE(name, start, parameters, arguments)                                                       \
-  hipError_t wrap::name parameters noexcept {                                                          \
+  hipError_t wrap::name parameters noexcept(!may_wait(#name)) {                                        \
     return streams::free_memory<HipLayer>(entry::name, start, [&] { return library.name arguments; }); \
   }
 FREE(hipFree, handle_of(memory), (void* memory), (memory))

@@ -11,6 +11,7 @@
 #include "env/doctor_channel.h"
 #include "env/log.h"
 #include "layer/elf_exports.h"
+#include "layer/elf_symbols.h"
 #include "layer/hip/layer.h"
 #include "layer/hip/library_search.h"
 #include "layer/hip/missing_library.h"
@@ -45,9 +46,9 @@ struct Counts {
 };
 
 void* open_library() {
-  for (const std::string& path : find_hip_libraries(state().settings.hip_library, kOwnSoname)) {
+  for (const std::string& path : find_hip_libraries(state().settings.hip_library, own_starter().soname)) {
     void* opened = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened != nullptr && dlsym(opened, "hipInit") != nullptr) {
+    if (opened != nullptr && DynamicSymbols(opened).find("hipInit") != nullptr) {
       env::log_debug("HIP: the runtime is " + path);
       return opened;
     }
@@ -91,9 +92,10 @@ std::vector<void*> resolve(void* opened, Counts* counts) {
   const auto descriptions = entry_descriptions();
   static_assert(sizeof(LibraryFunctions) % sizeof(void*) == 0);
   std::vector<void*> targets(descriptions.size());
+  const DynamicSymbols symbols(opened);
   for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
     const EntryDescription& description = descriptions[index];
-    void* function = dlsym(opened, description.entry.name);
+    void* function = symbols.find(description.entry.name);
     if (function == nullptr) {
       targets[index] = missing_function(description.entry.name);
       set_library_function(index, targets[index]);
@@ -106,11 +108,10 @@ std::vector<void*> resolve(void* opened, Counts* counts) {
     addresses().known.emplace(function, index);
     targets[index] = interposing() && description.wrapper != nullptr ? description.wrapper : function;
   }
-  dlerror();
   for (const ExportedFunction& function : exported_functions(opened)) {
     counts->unknown += addresses().known.contains(function.address) ? 0 : 1;
   }
-  if (void* initialise = dlsym(opened, "hipInit"); initialise != nullptr) {
+  if (void* initialise = symbols.find("hipInit"); initialise != nullptr) {
     set_inner_code(code_around(initialise), code_around(reinterpret_cast<const void*>(&load_library_for)));
   }
   return targets;
@@ -122,7 +123,7 @@ void load() noexcept {
     void* opened = open_library();
     std::vector<void*> targets;
     if (opened == nullptr) {
-      env::log_error(std::string("HIP: no real ") + kOwnSoname +
+      env::log_error(std::string("HIP: no real ") + own_starter().soname +
                      " was found (setting hip_library names it); calls report hipErrorNoDevice");
       for (const EntryDescription& description : entry_descriptions()) {
         set_library_function(targets.size(), no_library_function(description.entry.name));
@@ -167,7 +168,7 @@ void* load_library_for(std::uint32_t index) noexcept {
 
 void* real_function(const char* name) noexcept {
   void* opened = opened_library.load(std::memory_order_acquire);
-  return opened == nullptr || name == nullptr ? nullptr : dlsym(opened, name);
+  return opened == nullptr || name == nullptr ? nullptr : DynamicSymbols(opened).find(name);
 }
 
 void pass_everything() noexcept {

@@ -6,9 +6,6 @@
 
 namespace refrain::layer::hip {
 
-/// Which one this shim takes the place of, e.g. "libamdhip64.so.5". Each shim has its own (soname.cpp).
-extern const char* const kOwnSoname;
-
 /// Loads the library, once, whichever thread comes first, and publishes the targets of all stubs. Returns where
 /// the call that came through stub `index` goes on. Called by stubs only.
 void* load_library_for(std::uint32_t index) noexcept;

@@ -7,7 +7,9 @@
 #include <mutex>
 #include <string>
 
+#include "env/aside.h"
 #include "env/log.h"
+#include "layer/ending.h"
 #include "layer/hip/last_error.h"
 #include "layer/hip/layer.h"
 #include "layer/hip/real_library.h"
@@ -30,9 +32,16 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
   streams::flush_for_stub<HipLayer>(entry_point);
 }
 
+void before_end() {
+  if (replay::Engine* running = runtime.engine.load(std::memory_order_acquire); running != nullptr) {
+    running->tell_end();
+  }
+}
+
 void in_child() {
   // HIP does not work in a child that was forked after its start; nothing of ours may touch it there.
   set_stubs_watching(false);
+  forget_end_in_child();
   undecided.store(false);
   if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
@@ -75,6 +84,7 @@ replay::Engine* decide() noexcept {
       pass_everything();
       return nullptr;
     }
+    env::stand_aside(state().settings, env::Api::kHip);
     const env::Settings& settings = state().settings;
     static auto& hooks = *new streams::Hooks<HipLayer>;
     runtime.recorder = open_recorder(settings);
@@ -84,11 +94,11 @@ replay::Engine* decide() noexcept {
     runtime.engine.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
+    at_quick_exit(&shut_down);
     std::atexit(&shut_down);  // the library was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
-    if (settings.report) {
-      install_report_handler();
-    }
+    watch_for_end(&before_end);
+    install_report_handler(settings);
     return made;
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
@@ -123,6 +133,7 @@ void shut_down() noexcept {
   }
   set_stubs_watching(false);
   running->shut_down();
+  stop_watching_for_end();
   streams::leave_stand_in<HipLayer>();  // stubs do not look any more
 }
 

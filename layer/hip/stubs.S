@@ -1,21 +1,6 @@
-// See stubs.h. x86-64, System V calling convention. One exported function per line of the entry point list,
-// then the anonymous ones. The index of a stub is its place in refrain_hip_stub_addresses.
+// Stubs for functions that nobody knew when this was built: as many as kAnonymousStubs in stubs.h. Those of known
+// functions belong to what is preloaded (exported_stubs.S).
 
-#if !defined(__x86_64__)
-#error "The HIP layer has stubs for x86-64 only."
-#endif
-
-#define STUB(name) refrain_hip_##name
-#define STUB_GUARDED
-#include "layer/exported_stubs.inc"
-
-#define SUBMIT(f, version) guarded_stub f
-#define TRACKED(f, version) guarded_stub f
-#define TYPED(f, version) guarded_stub f
-#define RESOLVE(f, version) guarded_stub f
-#define NEUTRAL(f, version) jump_stub f
-#define HOST(f, version) host_stub f
-#include "layer/hip/entry_points.def"
-
-// As many as kAnonymousStubs in stubs.h.
-        finish_stubs 1024
+#define STUB_COUNT 1024
+#define STUB_NAME(x) refrain_hip_anonymous_##x
+#include "layer/host_stubs.inc"

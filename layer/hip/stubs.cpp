@@ -2,13 +2,16 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <mutex>
 #include <string>
 
 #include "layer/hip/real_library.h"
+#include "layer/hip/runtime.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
+#include "layer/streams/generic_setter.h"
 
 namespace refrain::layer::hip {
 namespace {
@@ -18,6 +21,10 @@ namespace {
 #define SUBMIT(f, version) TYPED_ENTRY(f, kSubmit)
 #define TRACKED(f, version) TYPED_ENTRY(f, kTracked)
 #define TYPED(f, version) TYPED_ENTRY(f, kTyped)
+#define SETTER(f, version) \
+  {{#f},                   \
+   EntryClass::kTyped,     \
+   reinterpret_cast<void*>(&streams::GenericSetter<HipLayer, library, &LibraryFunctions::f, entry::f>::call)},
 #define RESOLVE(f, version) TYPED_ENTRY(f, kResolve)
 #define NEUTRAL(f, version) PLAIN_ENTRY(f, kNeutral)
 #define HOST(f, version) PLAIN_ENTRY(f, kHost)
@@ -26,7 +33,9 @@ const EntryDescription descriptions[] = {
 };
 
 constexpr std::uint32_t kKnown = std::size(descriptions);
-constexpr std::uint32_t kStubs = kKnown + kAnonymousStubs;
+
+/// Whose stubs those of known functions are.
+const Starter* starter = nullptr;
 
 // An application's thread may be on its way through a stub while the process exits: never destroyed.
 std::string& anonymous_name(std::uint32_t number) {
@@ -41,50 +50,81 @@ std::atomic<HostCallHook> host_call_hook{nullptr};
 }  // namespace refrain::layer::hip
 
 extern "C" {
-// Defined in stubs.S.
-extern void* refrain_hip_targets[refrain::layer::hip::kStubs];
-extern void* const refrain_hip_stub_addresses[refrain::layer::hip::kStubs];
+// Defined in stubs.S: 32 bytes for each stub.
+extern const std::byte refrain_hip_anonymous_code[];
 // Used by stubs.S.
-std::uint32_t refrain_hip_watching = 0;
-std::uint64_t refrain_hip_inner_begin = 0;
-std::uint64_t refrain_hip_inner_bytes = 0;
-std::uint64_t refrain_hip_own_begin = 0;
-std::uint64_t refrain_hip_own_bytes = 0;
-void* refrain_hip_inner_targets[refrain::layer::hip::kStubs] = {};
-void* refrain_hip_host_call(std::uint32_t index, std::uint64_t caller) noexcept;
-void* refrain_hip_first_call(std::uint32_t index) noexcept;
-/// By this name another copy of this library is recognised.
-extern __attribute__((visibility("default"))) const char refrain_hip_shim[];
-const char refrain_hip_shim[] = REFRAIN_VERSION;
+std::uint32_t refrain_hip_anonymous_watching = 0;
+void* refrain_hip_anonymous_targets[refrain::layer::hip::kAnonymousStubs] = {};
+void* refrain_hip_anonymous_host_call(std::uint32_t number, std::uint64_t caller) noexcept;
+/// What the starter looks up.
+__attribute__((visibility("default"))) refrain::layer::FirstCall refrain_layer_open(
+    const refrain::layer::Starter& given) noexcept;
 }
 
 namespace refrain::layer::hip {
+namespace {
+
+void* call_hook(const replay::EntryPoint& entry_point, void* target) noexcept {
+  const int saved_errno = errno;
+  if (const HostCallHook hook = host_call_hook.load(std::memory_order_acquire); hook != nullptr) {
+    hook(entry_point);
+  }
+  errno = saved_errno;
+  return target;
+}
+
+bool from_inside(std::uint64_t caller) noexcept {
+  const InnerCode& code = *starter->inner_code;
+  return caller - code.real_begin < code.real_bytes || caller - code.own_begin < code.own_bytes;
+}
+
+void* host_call(std::uint32_t index, std::uint64_t caller) noexcept {
+  return from_inside(caller) ? starter->inner_targets[index] : call_hook(descriptions[index].entry, target_of(index));
+}
+
+void* first_call(std::uint32_t index) noexcept {
+  const int saved_errno = errno;
+  void* target = load_library_for(index);
+  errno = saved_errno;
+  return target;
+}
+
+void** place_of(std::uint32_t index) noexcept {
+  return starter->targets + index;
+}
+
+}  // namespace
+
+const Starter& own_starter() noexcept {
+  return *starter;
+}
 
 std::span<const EntryDescription> entry_descriptions() noexcept {
   return descriptions;
 }
 
 void* stub_address(std::uint32_t index) noexcept {
-  return refrain_hip_stub_addresses[index];
+  return stub_of(*starter, index);
 }
 
 void set_target(std::uint32_t index, void* target) noexcept {
-  __atomic_store_n(&refrain_hip_targets[index], target, __ATOMIC_RELEASE);
+  __atomic_store_n(place_of(index), target, __ATOMIC_RELEASE);
 }
 
 void* target_of(std::uint32_t index) noexcept {
-  return __atomic_load_n(&refrain_hip_targets[index], __ATOMIC_ACQUIRE);
+  return __atomic_load_n(place_of(index), __ATOMIC_ACQUIRE);
 }
 
 void set_inner_target(std::uint32_t index, void* target) noexcept {
-  refrain_hip_inner_targets[index] = target;
+  starter->inner_targets[index] = target;
 }
 
 void set_inner_code(std::span<const std::byte> real, std::span<const std::byte> own) noexcept {
-  refrain_hip_inner_begin = reinterpret_cast<std::uint64_t>(real.data());
-  refrain_hip_own_begin = reinterpret_cast<std::uint64_t>(own.data());
-  __atomic_store_n(&refrain_hip_inner_bytes, real.size(), __ATOMIC_RELEASE);
-  __atomic_store_n(&refrain_hip_own_bytes, own.size(), __ATOMIC_RELEASE);
+  InnerCode& code = *starter->inner_code;
+  code.real_begin = reinterpret_cast<std::uint64_t>(real.data());
+  code.own_begin = reinterpret_cast<std::uint64_t>(own.data());
+  __atomic_store_n(&code.real_bytes, real.size(), __ATOMIC_RELEASE);
+  __atomic_store_n(&code.own_bytes, own.size(), __ATOMIC_RELEASE);
 }
 
 void* take_anonymous_stub(void* function, const char* name) noexcept {
@@ -100,10 +140,9 @@ void* take_anonymous_stub(void* function, const char* name) noexcept {
   } catch (...) {
     anonymous_entries[number].name = "a function newer than Refrain";
   }
-  set_inner_target(kKnown + number, function);
-  set_target(kKnown + number, function);
+  __atomic_store_n(&refrain_hip_anonymous_targets[number], function, __ATOMIC_RELEASE);
   anonymous_used.store(number + 1, std::memory_order_release);
-  return stub_address(kKnown + number);
+  return const_cast<std::byte*>(refrain_hip_anonymous_code) + kAnonymousStubBytes * number;
 }
 
 void set_host_call_hook(HostCallHook hook) noexcept {
@@ -111,29 +150,24 @@ void set_host_call_hook(HostCallHook hook) noexcept {
 }
 
 void set_stubs_watching(bool watching) noexcept {
-  __atomic_store_n(&refrain_hip_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
+  __atomic_store_n(&refrain_hip_anonymous_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
+  __atomic_store_n(starter->watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
 }
 
 }  // namespace refrain::layer::hip
 
-void* refrain_hip_host_call(std::uint32_t index, std::uint64_t caller) noexcept {
+void* refrain_hip_anonymous_host_call(std::uint32_t number, std::uint64_t caller) noexcept {
   using namespace refrain::layer::hip;
-  if (caller - refrain_hip_inner_begin < refrain_hip_inner_bytes ||
-      caller - refrain_hip_own_begin < refrain_hip_own_bytes) {
-    return refrain_hip_inner_targets[index];
-  }
-  const int saved_errno = errno;
-  if (const HostCallHook hook = host_call_hook.load(std::memory_order_acquire); hook != nullptr) {
-    hook(index < kKnown ? descriptions[index].entry : anonymous_entries[index - kKnown]);
-  }
-  errno = saved_errno;
-  return target_of(index);
+  void* const target = refrain_hip_anonymous_targets[number];
+  return from_inside(caller) ? target : call_hook(anonymous_entries[number], target);
 }
 
-void* refrain_hip_first_call(std::uint32_t index) noexcept {
+refrain::layer::FirstCall refrain_layer_open(const refrain::layer::Starter& given) noexcept {
   using namespace refrain::layer::hip;
-  const int saved_errno = errno;
-  void* target = load_library_for(index);
-  errno = saved_errno;
-  return target;
+  if (std::strcmp(given.version, REFRAIN_VERSION) != 0 || given.stubs != kKnown) {
+    return nullptr;
+  }
+  starter = &given;
+  *given.host_call = &host_call;
+  return &first_call;
 }

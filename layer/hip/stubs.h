@@ -1,12 +1,13 @@
-// One assembly stub per function of libamdhip64.so; layer/exported_stubs.inc says how they work. The library calls
-// some of its own functions by their names, which lead here: such calls, known by where they come from, go straight to
-// the real function.
+// One assembly stub per function of libamdhip64.so; layer/exported_stubs.inc says how they work; they are part of what
+// is preloaded (layer/starter). The library calls some of its own functions by their names, which lead here: such
+// calls, known by where they come from, go straight to the real function.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "layer/starter/starter.h"
 #include "replay/lane.h"
 
 namespace refrain::layer::hip {
@@ -23,6 +24,7 @@ struct EntryDescription {
 std::span<const EntryDescription> entry_descriptions() noexcept;
 
 /// Functions outside the list that can be watched in one process.
+inline constexpr std::size_t kAnonymousStubBytes = 32;
 inline constexpr std::uint32_t kAnonymousStubs = 1024;
 
 /// Address of stub `index`: what the application may be given in place of the library's function.
@@ -36,6 +38,9 @@ void set_inner_target(std::uint32_t index, void* target) noexcept;
 
 /// The code of the real library and of this one: calls from there pass through.
 void set_inner_code(std::span<const std::byte> real, std::span<const std::byte> own) noexcept;
+
+/// What is preloaded, and had this library opened. The stubs of known functions are part of it.
+const Starter& own_starter() noexcept;
 
 /// Takes an anonymous stub for `function`, named `name` in explanations (copied). Returns its address, or null
 /// if there are no more. Call it once per function; thread-safe.

@@ -14,7 +14,7 @@ hipStream_t waited_for(hipStream_t stream, DefaultStream by_default) noexcept {
 }  // namespace
 
 #define WAIT(name, waits, parameters, arguments)                                                   \
-  hipError_t wrap::name parameters noexcept {                                                      \
+  hipError_t wrap::name parameters {                                                               \
     return streams::observe<HipLayer>(entry::name, waits, [&] { return library.name arguments; }); \
   }
 WAIT(hipDeviceSynchronize, true, (), ())
@@ -23,7 +23,7 @@ WAIT(hipMemcpyDtoH, true, (void* to, hipDeviceptr_t from, size_t bytes), (to, fr
 #undef WAIT
 
 #define WAIT(name, by_default)                                                                               \
-  hipError_t wrap::name(hipStream_t stream) noexcept {                                                       \
+  hipError_t wrap::name(hipStream_t stream) {                                                                \
     return streams::wait_for_stream<HipLayer>(entry::name, stream, by_default,                               \
                                               [&] { return library.name(waited_for(stream, by_default)); }); \
   }
@@ -31,7 +31,7 @@ WAIT(hipStreamSynchronize, DefaultStream::kLegacy)
 WAIT(hipStreamSynchronize_spt, DefaultStream::kPerThread)
 #undef WAIT
 
-hipError_t wrap::hipEventSynchronize(hipEvent_t event) noexcept {
+hipError_t wrap::hipEventSynchronize(hipEvent_t event) {
   return streams::wait_for_event<HipLayer>(entry::hipEventSynchronize, event,
                                            [&] { return library.hipEventSynchronize(event); });
 }
@@ -50,7 +50,7 @@ hipError_t wrap::hipEventQuery(hipEvent_t event) noexcept {
 }
 
 #define COPY(name, parameters, arguments)                                                    \
-  hipError_t wrap::name parameters noexcept {                                                \
+  hipError_t wrap::name parameters {                                                         \
     return streams::copy_now<HipLayer>(entry::name, [&] { return library.name arguments; }); \
   }
 COPY(hipMemcpy, (void* to, const void* from, size_t bytes, hipMemcpyKind kind), (to, from, bytes, kind))

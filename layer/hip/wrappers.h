@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/hip/hip_headers.h"
+#include "layer/waiting.h"
 #include "replay/lane.h"
 
 namespace refrain::layer::hip {
@@ -12,6 +13,7 @@ namespace entry {
 #define SUBMIT(f, version) inline constexpr replay::EntryPoint f{#f};
 #define TRACKED(f, version) SUBMIT(f, version)
 #define TYPED(f, version) SUBMIT(f, version)
+#define SETTER(f, version) SUBMIT(f, version)
 #define RESOLVE(f, version) SUBMIT(f, version)
 #define NEUTRAL(f, version)
 #define HOST(f, version)
@@ -20,19 +22,16 @@ namespace entry {
 }  // namespace entry
 
 namespace wrap {
-template <class Pointer>
-struct Function;
-template <class Result, class... Parameters>
-struct Function<Result (*)(Parameters...)> {
-  using Type = Result(Parameters...) noexcept;
-};
-#define SUBMIT(f, version) Function<decltype(&::f)>::Type f;
+#undef SETTER
+#define SUBMIT(f, version) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
+#define SETTER(f, version)
 #include "layer/hip/entry_points.def"
 #undef SUBMIT
 }  // namespace wrap
 
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST
@@ -44,6 +43,7 @@ struct LibraryFunctions {
 #define SUBMIT(f, version) decltype(&::f) f;
 #define TRACKED(f, version) SUBMIT(f, version)
 #define TYPED(f, version) SUBMIT(f, version)
+#define SETTER(f, version) SUBMIT(f, version)
 #define RESOLVE(f, version) SUBMIT(f, version)
 #define NEUTRAL(f, version) void* f;
 #define HOST(f, version) void* f;
@@ -51,6 +51,7 @@ struct LibraryFunctions {
 #undef SUBMIT
 #undef TRACKED
 #undef TYPED
+#undef SETTER
 #undef RESOLVE
 #undef NEUTRAL
 #undef HOST

@@ -94,7 +94,7 @@ auto observed(ze_event_handle_t event) noexcept {
 
 /// Asks the driver whether the event is set, or waits for it, and learns from the answer.
 template <class Question>
-ze_result_t ask(ze_event_handle_t event, Question&& question) noexcept {
+ze_result_t ask(ze_event_handle_t event, Question&& question) {
   EventState* known = find_event(event);
   const auto sight = known == nullptr ? EventMeaning::Sight{} : known->meaning.look();
   const ze_result_t status = question();
@@ -341,7 +341,7 @@ ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
   return host_call.done(status);
 }
 
-ze_result_t wrap::zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) noexcept {
+ze_result_t wrap::zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) {
   HostCall host_call(entry::zeEventHostSynchronize, observed(event));
   return host_call.done(ask(event, [&] { return next.zeEventHostSynchronize(event, timeout); }), true);
 }

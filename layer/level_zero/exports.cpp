@@ -12,6 +12,7 @@
 
 #include "env/level_zero_environment.h"
 #include "env/log.h"
+#include "layer/elf_symbols.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/tables.h"
 
@@ -38,7 +39,7 @@ void* open_real() noexcept {
     dl_iterate_phdr(&find_loader, &folder);
     // By its path: by the name alone the dynamic linker would find us.
     void* const opened = folder.empty() ? nullptr : dlopen((folder / kFile).c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (opened == nullptr || dlsym(opened, kMark) != nullptr) {
+    if (opened == nullptr || DynamicSymbols(opened).find(kMark) != nullptr) {
       env::log_warning(
           "Level Zero: the validation layer that ZE_ENABLE_VALIDATION_LAYER asks for was not found beside "
           "the loader; it is left out");
@@ -67,7 +68,7 @@ ze_result_t give(const char* function, const char* table, ze_api_version_t versi
     take_over(table, version, slots);
   }
   if (void* real = real_layer(); real != nullptr) {
-    if (const auto further = reinterpret_cast<Give>(dlsym(real, function)); further != nullptr) {
+    if (const auto further = reinterpret_cast<Give>(DynamicSymbols(real).find(function)); further != nullptr) {
       return further(version, slots);
     }
   }
@@ -90,7 +91,8 @@ extern "C" {
 VISIBLE ze_result_t ZE_APICALL zelLoaderGetVersion(void* version) {
   using namespace refrain::layer::level_zero;
   if (void* real = real_layer(); real != nullptr) {
-    if (auto* const further = reinterpret_cast<ze_result_t (*)(void*)>(dlsym(real, "zelLoaderGetVersion"));
+    if (auto* const further =
+            reinterpret_cast<ze_result_t (*)(void*)>(refrain::layer::DynamicSymbols(real).find("zelLoaderGetVersion"));
         further != nullptr) {
       return further(version);
     }

@@ -10,6 +10,10 @@ bool Hooks::retain_objects(const capture::OperationView& /*operation*/) noexcept
   return true;  // graphs let go of objects before they are destroyed (Engine::object_gone)
 }
 
+bool Hooks::is_current(const capture::OperationView& operation) noexcept {
+  return operation.header().state == set_around();
+}
+
 void Hooks::release_objects(const capture::OperationView& /*operation*/) noexcept {}
 
 backends::Event Hooks::acquire_event(capture::WaitRef /*wait*/) noexcept {

@@ -11,6 +11,7 @@ class Hooks final : public replay::LayerHooks {
  public:
   void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept override;
   bool retain_objects(const capture::OperationView& operation) noexcept override;
+  bool is_current(const capture::OperationView& operation) noexcept override;
   void release_objects(const capture::OperationView& operation) noexcept override;
   backends::Event acquire_event(capture::WaitRef wait) noexcept override;
   bool may_wait() noexcept override;

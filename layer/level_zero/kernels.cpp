@@ -171,7 +171,8 @@ ze_result_t launch(Call call, const Launch& what, Issue&& issue) noexcept {
                                  std::uint64_t{kernel->group[2]} << 32U | what.groups->groupCountZ),
                              mix(std::uint64_t{kernel->offset[0]} << 32U | kernel->offset[1],
                                  std::uint64_t{kernel->offset[2]} << 32U | (what.cooperative ? 1U : 0U)));
-    call.token = mix(first, second);
+    const backends::KernelSettings& settings = kernel->settings;
+    call.token = mix(mix(first, second), std::uint64_t{settings.indirect} << 32U | settings.cache);
   } else {
     call.token = mix(static_cast<Token>(OperationKind::kKernel), handle_of(what.kernel));
   }

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "env/aside.h"
 #include "env/doctor_channel.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
+#include "env/preload.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/level_zero/tables.h"
 
@@ -25,6 +27,7 @@ void load() noexcept {
       env::log_warning(problem.source + ": " + problem.message);
     }
     env::restore_level_zero(state().settings);
+    env::restore_preload(state().settings);
     const bool active = state().settings.mode != env::Mode::kOff && state().settings.level_zero;
     env::tell_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
                      " level_zero\n");
@@ -53,6 +56,7 @@ bool interposing() noexcept {
 
 void start() noexcept {
   std::call_once(once(1), [] {
+    env::stand_aside(state().settings, env::Api::kLevelZero);
     start_engine(state().settings, &next_function);
     if (const char* why = why_not.load(); why != nullptr) {
       give_up(why);

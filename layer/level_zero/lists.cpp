@@ -201,7 +201,7 @@ ze_result_t wrap::zeCommandListReset(ze_command_list_handle_t list) noexcept {
   return status;
 }
 
-ze_result_t wrap::zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout) noexcept {
+ze_result_t wrap::zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout) {
   HostCall host_call(entry::zeCommandListHostSynchronize);
   ListState* known = objects.lists.find(handle_of(list));
   // Not what other threads append during the wait.
@@ -214,7 +214,7 @@ ze_result_t wrap::zeCommandListHostSynchronize(ze_command_list_handle_t list, ui
 }
 
 ze_result_t wrap::zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t queue, uint32_t count,
-                                                    ze_command_list_handle_t* lists, ze_fence_handle_t fence) noexcept {
+                                                    ze_command_list_handle_t* lists, ze_fence_handle_t fence) {
   HostCall host_call(entry::zeCommandQueueExecuteCommandLists);
   const ze_result_t status = next.zeCommandQueueExecuteCommandLists(queue, count, lists, fence);
   if (status == ZE_RESULT_SUCCESS) {
@@ -223,12 +223,12 @@ ze_result_t wrap::zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t qu
   return host_call.done(status);
 }
 
-ze_result_t wrap::zeCommandQueueSynchronize(ze_command_queue_handle_t queue, uint64_t timeout) noexcept {
+ze_result_t wrap::zeCommandQueueSynchronize(ze_command_queue_handle_t queue, uint64_t timeout) {
   HostCall host_call(entry::zeCommandQueueSynchronize);
   return host_call.done(next.zeCommandQueueSynchronize(queue, timeout), true);
 }
 
-ze_result_t wrap::zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout) noexcept {
+ze_result_t wrap::zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout) {
   HostCall host_call(entry::zeFenceHostSynchronize);
   return host_call.done(next.zeFenceHostSynchronize(fence, timeout), true);
 }

@@ -136,6 +136,9 @@ extern Objects& objects;
 /// Something that nobody saw may have appended to any list.
 void forget_quiet_lists() noexcept;
 
+/// Changes whenever a setter that concerns all submissions was called (setters.cpp): part of their tokens.
+[[nodiscard]] std::uint64_t set_around() noexcept;
+
 // Memory (memory.cpp).
 struct Place {
   ObjectId id = 0;  ///< 0: nothing that the driver allocated

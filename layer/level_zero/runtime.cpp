@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "env/log.h"
+#include "layer/ending.h"
 #include "layer/level_zero/hooks.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/objects.h"
@@ -24,11 +25,15 @@ std::atomic<replay::Engine*> engine_pointer{nullptr};
 
 namespace {
 
-/// An error of held work that a stub flushed: the stub cannot report it, the next typed call does.
-thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
+void before_end() {
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
+    running->tell_end();
+  }
+}
 
 void in_child() {
   set_stubs_watching(false);
+  forget_end_in_child();
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
@@ -44,11 +49,8 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
     give_up("the program appends commands with a function whose events are not known here");
   }
   // One that gave up may still hold something.
-  replay::Engine* running = engine_pointer.load(std::memory_order_acquire);
-  if (running != nullptr && (running->active() || running->anything_held())) {
-    if (const int error = running->flush_all(entry_point); error != 0) {
-      pending_error = error;
-    }
+  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
+    running->flush_all_silently(entry_point);
     forget_quiet_lists();
     print_wanted_report(*running);
   }
@@ -72,11 +74,11 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
     engine_pointer.store(made, std::memory_order_release);
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
+    at_quick_exit(&shut_down);
     std::atexit(&shut_down);  // the driver was loaded before: ours runs first
     pthread_atfork(nullptr, nullptr, &in_child);
-    if (settings.report) {
-      install_report_handler();
-    }
+    watch_for_end(&before_end);
+    install_report_handler(settings);
   } catch (const std::exception& error) {
     env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
   }
@@ -89,16 +91,18 @@ void shut_down() noexcept {
   }
   set_stubs_watching(false);
   running->shut_down();
+  stop_watching_for_end();
 }
 
 template <class Flush>
 void HostCall::begin(Flush&& flush) noexcept {
   if (engine_ != nullptr) {
+    const NotCancelled during(engine_->anything_held());
     held_error_ = flush();
     print_wanted_report(*engine_);
-  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire);
-             failed != nullptr && failed->anything_held()) {
-    held_error_ = failed->flush_all(entry_point_);  // it gave up while something was held
+  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire); failed != nullptr) {
+    const NotCancelled during(failed->anything_held());
+    held_error_ = failed->flush_all(entry_point_);  // it may have given up while something was held
   }
 }
 
@@ -112,14 +116,17 @@ HostCall::HostCall(const replay::EntryPoint& entry_point, Own /*own*/) noexcept
   begin([this] { return engine_->flush_own(entry_point_); });
 }
 
-ze_result_t HostCall::done(ze_result_t status, bool waited) noexcept {
-  if (engine_ == nullptr) {
-    return status;
+HostCall::~HostCall() {
+  if (engine_ != nullptr) {
+    engine_->lane().host_call_done(entry_point_, false);
   }
-  engine_->lane().host_call_done(entry_point_, waited);
-  const int pending = std::exchange(pending_error, 0);
-  const int held = held_error_ != 0 ? held_error_ : pending;
-  return held != 0 ? static_cast<ze_result_t>(held) : status;
+}
+
+ze_result_t HostCall::done(ze_result_t status, bool waited) noexcept {
+  if (engine_ != nullptr) {
+    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
+  }
+  return held_error_ != 0 ? static_cast<ze_result_t>(held_error_) : status;
 }
 
 }  // namespace refrain::layer::level_zero

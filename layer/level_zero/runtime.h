@@ -8,6 +8,7 @@
 #include "backends/level_zero/level_zero_backend.h"
 #include "capture/recorder.h"
 #include "env/settings.h"
+#include "layer/waiting.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::level_zero {
@@ -43,9 +44,14 @@ class HostCall {
   template <std::invocable<replay::Engine&> Settle>
   HostCall(const replay::EntryPoint& entry_point, Settle&& settle) noexcept : HostCall(entry_point, Own{}) {
     if (engine_ != nullptr && engine_->anything_held()) {
+      const NotCancelled during(true);
       settle(*engine_);
     }
   }
+  /// Not done: the thread was cancelled while it waited.
+  ~HostCall();
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
   /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
   ze_result_t done(ze_result_t status, bool waited = false) noexcept;
 

@@ -84,7 +84,9 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
   replay::Lane& lane = running->lane();
   running->settle(list->slot);
   const char* unholdable = call.unholdable != nullptr ? call.unholdable : list->unholdable;
-  const Token token = mix(mix(call.token, event_token(call, *running, &unholdable)), list->token_seed);
+  const std::uint64_t changes = running->state_changes().begun();
+  const std::uint64_t around = set_around();
+  const Token token = mix(mix(call.token, event_token(call, *running, &unholdable)), list->token_seed + around);
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &list->slot, unholdable});
   const Signalling signalling(call);
@@ -108,6 +110,7 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
     describe(writer, token);
     write_events(call, writer);
     writer.finish();
+    writer.header().state = around;
   } catch (...) {
     lane.abandon();
     running->fail("out of memory while a submission was described");
@@ -118,7 +121,11 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
   }
   if (verdict == replay::Verdict::kHold) {
     note_events(call, *list, signalling, lane.number(), sequence, 0);
-    return static_cast<ze_result_t>(lane.hold());
+    const auto result = static_cast<ze_result_t>(lane.hold());
+    if (running->state_changes().begun() != changes) [[unlikely]] {
+      lane.flush(false);  // by what was set before, and the setter did not see it
+    }
+    return result;
   }
   return issue_it(lane.wants_time());
 }

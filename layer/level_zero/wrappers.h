@@ -3,6 +3,7 @@
 #pragma once
 
 #include "layer/level_zero/level_zero_headers.h"
+#include "layer/waiting.h"
 #include "replay/lane.h"
 
 #define TABLE(prefix, name)
@@ -21,13 +22,7 @@ namespace entry {
 }  // namespace entry
 
 namespace wrap {
-template <class Pointer>
-struct Function;
-template <class Result, class... Parameters>
-struct Function<Result (*)(Parameters...)> {
-  using Type = Result(Parameters...) noexcept;
-};
-#define SUBMIT(f, major, minor) Function<decltype(&::f)>::Type f;
+#define SUBMIT(f, major, minor) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
 #define TYPED(f, major, minor) SUBMIT(f, major, minor)
 #include "layer/level_zero/entry_points.def"
 #undef SUBMIT

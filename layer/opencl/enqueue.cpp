@@ -22,12 +22,15 @@ void ArgumentList::memory(cl_mem object) noexcept {
       sizeof(object));
 }
 
-const char* look_at_waits(replay::Engine& running, const replay::Lane& lane, cl_uint count, const cl_event* waits,
-                          Token* token) noexcept {
+const char* look_at_waits(replay::Engine& running, const replay::Lane& lane, const QueueState& queue, cl_uint count,
+                          const cl_event* waits, Token* token) noexcept {
   const char* unholdable = nullptr;
   Token mixed = *token;
   for (cl_uint i = 0; i < count; ++i) {
-    const EventState* event = objects.events.find(handle_of(waits[i]));
+    EventState* event = objects.events.find(handle_of(waits[i]));
+    if (event != nullptr && unholdable == nullptr) {
+      unholdable = doubt_wait(queue, *event);
+    }
     if (event == nullptr) {
       unholdable = kUnknownWait;
       mixed = mix(mixed, kOutside + 1);
@@ -92,19 +95,25 @@ void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_u
   }
 }
 
-cl_int finish_issued(const Call& call, replay::Lane& lane, std::uint64_t sequence, cl_int status, std::uint32_t host_ns,
-                     cl_event* event) noexcept {
+cl_int finish_issued(const Call& call, const QueueState& queue, replay::Lane& lane, std::uint64_t sequence,
+                     cl_int status, std::uint32_t host_ns, cl_event* event) noexcept {
   const cl_int result = lane.issued(status, host_ns);
   if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
+    withdraw_event(status, result, event);
     if (result == CL_SUCCESS) {
-      register_event(*event, lane.number(), sequence);
-    } else {
-      target.clReleaseEvent(*event);  // the application is told that the call failed
-      *event = nullptr;
+      register_event(*event, lane.number(), sequence, queue.slot.info.context);
     }
   }
   if ((call.flags & capture::kBlocking) != 0) {
     lane.host_call_done(call.entry_point, true);
+  }
+  return result;
+}
+
+cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept {
+  if (status == CL_SUCCESS && result != CL_SUCCESS && *event != nullptr) {
+    target.clReleaseEvent(*event);
+    *event = nullptr;
   }
   return result;
 }
@@ -117,6 +126,7 @@ EventState* make_bare_promise(const QueueState& queue, cl_command_type command) 
     promise->command = command;
     promise->queue = native<cl_command_queue>(queue.slot.info.handle);
     promise->context = queue.context;
+    promise->context_number.store(queue.slot.info.context, std::memory_order_relaxed);
     promise->outcome.store(1, std::memory_order_relaxed);
     promise->uses.store(2, std::memory_order_relaxed);
   }
@@ -142,7 +152,7 @@ cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* pro
     const Handle real = promise->native.load(std::memory_order_acquire);
     if (result == CL_SUCCESS && real != 0 && target.clRetainEvent(native<cl_event>(real)) == CL_SUCCESS) {
       *event = native<cl_event>(real);
-      register_event(*event, promise->lane, promise->sequence);
+      register_event(*event, promise->lane, promise->sequence, promise->context_number);
     } else if (result == CL_SUCCESS) {
       const int outcome = promise->outcome.load(std::memory_order_acquire);
       result = outcome < 0 ? outcome : CL_OUT_OF_HOST_MEMORY;

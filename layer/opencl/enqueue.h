@@ -5,9 +5,11 @@
 #include <array>
 #include <cstring>
 
+#include "layer/opencl/doubts.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
+#include "layer/waiting.h"
 #include "replay/clock.h"
 
 namespace refrain::layer {
@@ -57,8 +59,8 @@ class ArgumentList {
 
 /// Looks at a wait list before a submission: flushes what other lanes hold of it, adds the distances to
 /// `token`. Returns why the operation cannot be held for its waits, or null.
-const char* look_at_waits(replay::Engine& running, const replay::Lane& lane, cl_uint count, const cl_event* waits,
-                          Token* token) noexcept;
+const char* look_at_waits(replay::Engine& running, const replay::Lane& lane, const QueueState& queue, cl_uint count,
+                          const cl_event* waits, Token* token) noexcept;
 
 /// Completes a record after its arguments: waits, flags, promise.
 void finish_record(capture::OperationWriter& writer, const Call& call, const replay::Lane& lane, cl_uint count,
@@ -72,8 +74,12 @@ void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_u
                const cl_event* waits) noexcept;
 
 /// The end of an issued call: reports it, registers its event.
-cl_int finish_issued(const Call& call, replay::Lane& lane, std::uint64_t sequence, cl_int status, std::uint32_t host_ns,
-                     cl_event* event) noexcept;
+cl_int finish_issued(const Call& call, const QueueState& queue, replay::Lane& lane, std::uint64_t sequence,
+                     cl_int status, std::uint32_t host_ns, cl_event* event) noexcept;
+
+/// If the call succeeded, but the application is told of an earlier error (`result`), it gets no event. Returns
+/// `result`.
+cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept;
 
 /// The event of a held call for the application: the promise's, or the real one if there is none.
 cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* promise, int held_error,
@@ -91,7 +97,8 @@ cl_int pass_through(const Call& call, cl_uint count, const cl_event* waits, cl_e
   }
   DriverWaits driver_waits;
   const cl_int status = issue(driver_waits.translate(count, waits), event);
-  return host_call.done(status, (call.flags & capture::kBlocking) != 0);
+  const cl_int result = host_call.done(status, (call.flags & capture::kBlocking) != 0);
+  return event == nullptr ? result : withdraw_event(status, result, event);
 }
 
 /// The calling thread's lane if it sleeps and nothing is held anywhere: then a call without a wait list needs
@@ -110,16 +117,23 @@ cl_int enqueue_asleep(replay::Lane& lane, cl_event* event, Issue&& issue) noexce
   const std::uint64_t sequence = lane.doze();
   const cl_int status = issue(nullptr, event);
   if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
-    register_event(*event, lane.number(), sequence);
+    register_event(*event, lane.number(), sequence, 0);
   }
   return status;
 }
 
+/// For commands that the driver can only refuse for their queue and waits.
+inline const char* no_doubt(const QueueState& /*queue*/) noexcept {
+  return nullptr;
+}
+
 /// `describe(writer, token)` begins the record and adds words and arguments; it may throw.
-/// `issue(waits, event)` calls the driver.
-template <class Describe, class Issue>
+/// `issue(waits, event)` calls the driver. `doubt(queue)` tells why the driver may refuse the call, or null; see
+/// doubts.h.
+template <class Describe, class Issue, class Doubt>
 cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event,
-               Describe&& describe, Issue&& issue) noexcept {
+               Describe&& describe, Issue&& issue, Doubt&& doubt) noexcept {
+  const NotCancelled during((call.flags & capture::kBlocking) != 0);
   if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
     return enqueue_asleep(*lane, event, issue);
   }
@@ -139,8 +153,11 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
   if (unholdable == nullptr && event != nullptr && queue->slot.info.profiling) {
     unholdable = "its event is profiled";
   }
+  if (unholdable == nullptr) {
+    unholdable = doubt(static_cast<const QueueState&>(*queue));
+  }
   if (count != 0) {
-    const char* reason = look_at_waits(*running, lane, count, waits, &token);
+    const char* reason = look_at_waits(*running, lane, *queue, count, waits, &token);
     unholdable = unholdable != nullptr ? unholdable : reason;
   }
   const std::uint64_t sequence = lane.next_sequence();
@@ -149,7 +166,7 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
     signal_promises();  // what this call flushed; the driver's call may wait for a callback of it
     DriverWaits driver_waits;
     const cl_int status = issue(driver_waits.translate(count, waits), event);
-    return finish_issued(call, lane, sequence, status, 0, event);
+    return finish_issued(call, *queue, lane, sequence, status, 0, event);
   }
   const bool hold = verdict == replay::Verdict::kHold;
   EventState* promise = nullptr;
@@ -174,7 +191,7 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
       drop_use(*promise);
     }
     DriverWaits driver_waits;
-    return finish_issued(call, lane, sequence, issue(driver_waits.translate(count, waits), event), 0, event);
+    return finish_issued(call, *queue, lane, sequence, issue(driver_waits.translate(count, waits), event), 0, event);
   }
   const capture::OperationView record(reinterpret_cast<const std::byte*>(&writer.header()));
   if (hold) {
@@ -189,12 +206,13 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
   DriverWaits driver_waits;
   const cl_event* translated = driver_waits.translate(count, waits);
   if (!lane.wants_time()) {
-    return finish_issued(call, lane, sequence, issue(translated, event), 0, event);
+    return finish_issued(call, *queue, lane, sequence, issue(translated, event), 0, event);
   }
   const std::uint64_t before = replay::now_ns();
   const cl_int status = issue(translated, event);
   const std::uint64_t spent = replay::now_ns() - before;
-  return finish_issued(call, lane, sequence, status, static_cast<std::uint32_t>(spent < ~0U ? spent : ~0U), event);
+  return finish_issued(call, *queue, lane, sequence, status, static_cast<std::uint32_t>(spent < ~0U ? spent : ~0U),
+                       event);
 }
 
 }  // namespace refrain::layer

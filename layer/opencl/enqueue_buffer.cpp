@@ -74,7 +74,8 @@ cl_int wrap::clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool 
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -88,7 +89,8 @@ cl_int wrap::clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t* origin,
@@ -109,7 +111,8 @@ cl_int wrap::clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_b
         return target.clEnqueueReadBufferRect(queue, buffer, blocking, origin, host_origin, region, row_pitch,
                                               slice_pitch, host_row_pitch, host_slice_pitch, pointer, count,
                                               driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking, const size_t* origin,
@@ -131,7 +134,8 @@ cl_int wrap::clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_
         return target.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, host_origin, region, row_pitch,
                                                slice_pitch, host_row_pitch, host_slice_pitch, pointer, count,
                                                driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem destination, size_t source_offset,
@@ -151,6 +155,9 @@ cl_int wrap::clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem d
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyBuffer(queue, source, destination, source_offset, destination_offset, size, count,
                                           driver_waits, result);
+      },
+      [&](const QueueState& known) {
+        return doubt_copy(known, {source, source_offset}, {destination, destination_offset}, size);
       });
 }
 
@@ -178,6 +185,11 @@ cl_int wrap::clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_m
         return target.clEnqueueCopyBufferRect(queue, source, destination, source_origin, destination_origin, region,
                                               source_row_pitch, source_slice_pitch, destination_row_pitch,
                                               destination_slice_pitch, count, driver_waits, result);
+      },
+      [&](const QueueState& known) {
+        return doubt_copy_rectangle(known, {source, source_origin, source_row_pitch, source_slice_pitch},
+                                    {destination, destination_origin, destination_row_pitch, destination_slice_pitch},
+                                    region);
       });
 }
 
@@ -185,8 +197,7 @@ cl_int wrap::clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const vo
                                  size_t offset, size_t size, cl_uint count, const cl_event* waits,
                                  cl_event* event) noexcept {
   constexpr auto kKind = OperationKind::kFillBuffer;
-  const Call call{entry::clEnqueueFillBuffer, kKind, token_of(kKind, {size, pattern_size}), CL_COMMAND_FILL_BUFFER,
-                  pattern == nullptr || pattern_size > 128 ? "its pattern is not valid" : nullptr};
+  const Call call{entry::clEnqueueFillBuffer, kKind, token_of(kKind, {size, pattern_size}), CL_COMMAND_FILL_BUFFER};
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
@@ -200,6 +211,9 @@ cl_int wrap::clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const vo
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueFillBuffer(queue, buffer, pattern, pattern_size, offset, size, count, driver_waits,
                                           result);
+      },
+      [&](const QueueState& known) {
+        return doubt_fill(known, {buffer, offset}, pattern, pattern_size, size);
       });
 }
 
@@ -225,7 +239,8 @@ void* wrap::clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
         mapped = target.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, count, driver_waits, result,
                                            &driver_status);
         return driver_status;
-      });
+      },
+      &no_doubt);
   if (error != nullptr) {
     *error = status;
   }
@@ -242,7 +257,8 @@ cl_int wrap::clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void
       [&](OperationWriter& writer, Token token) { describe_host_copy(writer, kKind, token, memory, pointer, {}); },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueUnmapMemObject(queue, memory, pointer, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint objects_count, const cl_mem* memory,
@@ -264,7 +280,8 @@ cl_int wrap::clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint objects_
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueMigrateMemObjects(queue, objects_count, memory, flags, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 }  // namespace refrain::layer

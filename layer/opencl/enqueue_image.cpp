@@ -68,7 +68,8 @@ cl_int wrap::clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool bl
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueReadImage(queue, image, blocking, origin, region, row_pitch, slice_pitch, pointer, count,
                                          driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking, const size_t* origin,
@@ -84,7 +85,8 @@ cl_int wrap::clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool b
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueWriteImage(queue, image, blocking, origin, region, row_pitch, slice_pitch, pointer,
                                           count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem destination, const size_t* source_origin,
@@ -104,6 +106,9 @@ cl_int wrap::clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem de
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyImage(queue, source, destination, source_origin, destination_origin, region, count,
                                          driver_waits, result);
+      },
+      [&](const QueueState& known) {
+        return doubt_copy_image(known, {source, source_origin}, {destination, destination_origin}, region);
       });
 }
 
@@ -123,6 +128,9 @@ cl_int wrap::clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image, cl
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, count, driver_waits,
                                                  result);
+      },
+      [&](const QueueState& known) {
+        return doubt_copy_between(known, {image, origin}, {buffer, offset}, region);
       });
 }
 
@@ -142,6 +150,9 @@ cl_int wrap::clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer, c
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyBufferToImage(queue, buffer, image, offset, origin, region, count, driver_waits,
                                                  result);
+      },
+      [&](const QueueState& known) {
+        return doubt_copy_between(known, {image, origin}, {buffer, offset}, region);
       });
 }
 
@@ -152,9 +163,7 @@ cl_int wrap::clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void
   const MemoryState* known = objects.memory.find(handle_of(image));
   const bool depth = known != nullptr && !known->info.description.empty() &&
                      (known->info.description[0] == CL_DEPTH || known->info.description[0] == CL_DEPTH_STENCIL);
-  const Call call{
-      entry::clEnqueueFillImage, kKind, region_token(kKind, region), CL_COMMAND_FILL_IMAGE,
-      known == nullptr || colour == nullptr ? "the image was made in a way that Refrain does not know" : nullptr};
+  const Call call{entry::clEnqueueFillImage, kKind, region_token(kKind, region), CL_COMMAND_FILL_IMAGE};
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
@@ -173,6 +182,9 @@ cl_int wrap::clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueFillImage(queue, image, colour, origin, region, count, driver_waits, result);
+      },
+      [&](const QueueState& there) {
+        return doubt_fill_image(there, {image, origin}, colour, region);
       });
 }
 
@@ -203,7 +215,8 @@ void* wrap::clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool bloc
         mapped = target.clEnqueueMapImage(queue, image, blocking, flags, origin, region, row_pitch, slice_pitch, count,
                                           driver_waits, result, &driver_status);
         return driver_status;
-      });
+      },
+      &no_doubt);
   if (error != nullptr) {
     *error = status;
   }

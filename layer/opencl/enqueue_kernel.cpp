@@ -6,18 +6,11 @@
 namespace refrain::layer {
 namespace {
 
-struct ShapeArguments {
-  cl_uint dimensions;
-  const size_t* offset;
-  const size_t* global;
-  const size_t* local;
-};
-
 /// Launch shape as record words. Missing arrays mean what the API says they mean.
 struct Shape {
   std::array<std::uint64_t, capture::words::kKernelCount> words{};
 
-  explicit Shape(const ShapeArguments& told) noexcept {
+  explicit Shape(const LaunchShape& told) noexcept {
     const auto [dimensions, offset, global, local] = told;
     words[capture::words::kDimensions] = dimensions;
     for (cl_uint i = 0; i < 3; ++i) {
@@ -43,14 +36,15 @@ struct Shape {
 
 template <class Issue>
 cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
-              const ShapeArguments& arguments, cl_uint count, const cl_event* waits, cl_event* event,
+              const LaunchShape& arguments, cl_uint count, const cl_event* waits, cl_event* event,
               Issue&& issue) noexcept {
   if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
     return enqueue_asleep(*lane, event, issue);
   }
-  const KernelState* kernel = find_kernel(handle);
+  KernelState* kernel = find_kernel(handle);
   const Shape shape(arguments);
-  const Token seed = mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function);
+  const Token seed =
+      mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function + kernel->local_memory);
   const Call call{
       entry_point, OperationKind::kKernel, shape.mixed(seed), command,
       kernel == nullptr ? "the kernel was made in a way that Refrain does not know" : unholdable_kernel(*kernel)};
@@ -66,7 +60,8 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
         header.function = kernel != nullptr ? kernel->function : 0;
         header.function_handle = handle_of(handle);
       },
-      issue);
+      issue,
+      [&](const QueueState& known) { return kernel == nullptr ? nullptr : doubt_launch(known, *kernel, arguments); });
 }
 
 }  // namespace
@@ -108,7 +103,8 @@ cl_int wrap::clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK* fun
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueNativeKernel(queue, function, arguments, bytes, objects_count, memory, locations, count,
                                             driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 }  // namespace refrain::layer

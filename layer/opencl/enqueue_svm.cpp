@@ -49,14 +49,14 @@ cl_int wrap::clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* 
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMemcpy(queue, blocking, destination, source, size, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const void* pattern, size_t pattern_size,
                                  size_t size, cl_uint count, const cl_event* waits, cl_event* event) noexcept {
   constexpr auto kKind = OperationKind::kPointerFill;
-  const Call call{entry::clEnqueueSVMMemFill, kKind, token_of(kKind, {size, pattern_size}), CL_COMMAND_SVM_MEMFILL,
-                  pattern == nullptr || pattern_size > 128 ? "its pattern is not valid" : nullptr};
+  const Call call{entry::clEnqueueSVMMemFill, kKind, token_of(kKind, {size, pattern_size}), CL_COMMAND_SVM_MEMFILL};
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
@@ -69,7 +69,8 @@ cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const vo
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMemFill(queue, pointer, pattern, pattern_size, size, count, driver_waits, result);
-      });
+      },
+      [&](const QueueState& /*known*/) { return doubt_pointer_fill(pointer, pattern, pattern_size, size); });
 }
 
 cl_int wrap::clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void* pointer, size_t size,
@@ -88,7 +89,8 @@ cl_int wrap::clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_fl
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMap(queue, blocking, flags, pointer, size, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueSVMUnmap(cl_command_queue queue, void* pointer, cl_uint count, const cl_event* waits,
@@ -100,7 +102,8 @@ cl_int wrap::clEnqueueSVMUnmap(cl_command_queue queue, void* pointer, cl_uint co
       [&](OperationWriter& writer, Token token) { describe_pointers(writer, kKind, token, {}, {pointer}); },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMUnmap(queue, pointer, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueSVMFree(cl_command_queue queue, cl_uint pointer_count, void* pointers[],
@@ -118,7 +121,8 @@ cl_int wrap::clEnqueueSVMFree(cl_command_queue queue, cl_uint pointer_count, voi
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMFree(queue, pointer_count, pointers, function, user, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_count, const void** pointers,
@@ -140,7 +144,8 @@ cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_coun
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMigrateMem(queue, pointer_count, pointers, sizes, flags, count, driver_waits, result);
-      });
+      },
+      &no_doubt);
 }
 
 }  // namespace refrain::layer

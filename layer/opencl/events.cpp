@@ -79,7 +79,7 @@ cl_int release_event(Handle handle) noexcept {
 
 }  // namespace
 
-cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) noexcept {
+cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) {
   HostCall host_call(entry::clWaitForEvents);
   DriverWaits waits;
   if (events != nullptr) {
@@ -188,6 +188,7 @@ cl_event wrap::clCreateUserEvent(cl_context context, cl_int* error) noexcept {
   }
   record->begin();
   record->user = true;
+  record->context_number.store(context_id(context), std::memory_order_relaxed);
   if (!objects.events.insert(record, handle_of(event))) {
     objects.events.recycle(record);
     return event;

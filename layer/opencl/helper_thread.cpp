@@ -6,12 +6,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <string>
-#include <string_view>
 
 #include "env/log.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
+#include "layer/report_signal.h"
 
 namespace refrain::layer {
 namespace {
@@ -20,25 +19,6 @@ sem_t wake;
 pthread_t thread;
 std::atomic<bool> running{false};
 std::atomic<bool> stopping{false};
-std::atomic<bool> report_wanted{false};
-
-void print_report() noexcept {
-  const replay::Engine* active = engine();
-  if (active == nullptr) {
-    return;
-  }
-  try {
-    const std::string report = active->report();
-    std::string_view rest = report;
-    while (!rest.empty()) {
-      const std::size_t end = rest.find('\n');
-      env::log_info(rest.substr(0, end));
-      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    }
-  } catch (...) {
-    env::log_error("the report could not be made: out of memory");
-  }
-}
 
 void* work(void*) {
   pthread_setname_np(pthread_self(), "refrain-opencl");
@@ -46,8 +26,8 @@ void* work(void*) {
     while (sem_wait(&wake) != 0 && errno == EINTR) {
     }
     signal_handed_over();
-    if (report_wanted.exchange(false)) {
-      print_report();
+    if (const replay::Engine* known = engine_pointer.load(std::memory_order_acquire); known != nullptr) {
+      print_wanted_report(*known);
     }
   }
   return nullptr;
@@ -75,11 +55,6 @@ void wake_helper_thread() noexcept {
   if (running.load(std::memory_order_relaxed)) {
     sem_post(&wake);
   }
-}
-
-void request_report() noexcept {
-  report_wanted.store(true);
-  wake_helper_thread();
 }
 
 void stop_helper_thread() noexcept {

@@ -1,5 +1,5 @@
 // One thread of the layer, asleep nearly always: it signals promises that the engine's threads kept, and
-// prints the report that SIGUSR1 asked for.
+// writes the report that SIGUSR1 asked for.
 #pragma once
 
 namespace refrain::layer {
@@ -8,8 +8,6 @@ namespace refrain::layer {
 void start_helper_thread() noexcept;
 /// Async-signal-safe.
 void wake_helper_thread() noexcept;
-/// From a signal handler: print the report soon.
-void request_report() noexcept;
 /// Ends it and waits for it. Not after fork().
 void stop_helper_thread() noexcept;
 /// After fork() in the child: there is no such thread.

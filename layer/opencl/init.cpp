@@ -10,6 +10,7 @@
 #include "env/child_environment.h"
 #include "env/doctor_channel.h"
 #include "env/log.h"
+#include "env/preload.h"
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/lifecycle.h"
@@ -65,6 +66,7 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
     env::open_log(state.settings);
     report_problems(problems);
     env::restore_environment(state.settings);
+    env::restore_preload(state.settings);
     const bool active = state.settings.mode != env::Mode::kOff && state.settings.opencl;
     if (active) {
       below = target_dispatch;

@@ -1,9 +1,11 @@
 #include "layer/opencl/kernels.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "env/log.h"
+#include "layer/opencl/doubts.h"
 #include "layer/opencl/hooks.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/programs.h"
@@ -32,12 +34,18 @@ void repack(KernelState& kernel, std::size_t index, std::size_t stored) {
   }
 }
 
+capture::Token local_token(const ArgumentDescriptor& argument, std::size_t index) noexcept {
+  return argument.kind == ArgumentKind::kLocalMemory ? capture::mix(index + 1, argument.size) : 0;
+}
+
 void set_argument(KernelState& kernel, std::size_t index, const ArgumentDescriptor& wanted, const void* value) {
   ArgumentDescriptor& known = kernel.descriptors[index];
   const std::size_t stored = wanted.stored_bytes();
   if (stored != known.stored_bytes()) [[unlikely]] {
     repack(kernel, index, stored);
   }
+  // How much local memory there is decides whether a launch is accepted.
+  kernel.local_memory += local_token(wanted, index) - local_token(known, index);
   if (known.kind == ArgumentKind::kUnset) [[unlikely]] {
     --kernel.unset_count;
   }
@@ -49,9 +57,21 @@ void set_argument(KernelState& kernel, std::size_t index, const ArgumentDescript
   }
 }
 
-/// What an 8-byte value is: a handle if we know the object, else plain bytes. `told` becomes false if
-/// the recorder does not know the object yet.
-ArgumentDescriptor recognise(std::uint64_t value, bool* told) noexcept {
+/// Whether the driver may refuse the kernel for an argument. Bits are for the first ones alone; a doubt about one
+/// behind them stays.
+void note_doubt(KernelState& kernel, std::size_t index, bool doubtful) noexcept {
+  constexpr std::size_t kLast = 63;
+  const std::uint64_t bit = std::uint64_t{1} << std::min(index, kLast);
+  if (doubtful) {
+    kernel.doubtful_arguments |= bit;
+  } else if (index < kLast) {
+    kernel.doubtful_arguments &= ~bit;
+  }
+}
+
+/// What argument `index` with an 8-byte value is: a handle if we know the object, else plain bytes.
+ArgumentDescriptor recognise(KernelState& kernel, std::size_t index, std::uint64_t value) noexcept {
+  bool* const told = &kernel.arguments_told;
   ArgumentDescriptor descriptor;
   descriptor.size = sizeof(value);
   descriptor.kind = ArgumentKind::kValue;
@@ -59,10 +79,12 @@ ArgumentDescriptor recognise(std::uint64_t value, bool* told) noexcept {
     descriptor.kind = memory->kind;
     descriptor.object = memory->id;
     *told = *told && memory->told.load(std::memory_order_relaxed);
+    note_doubt(kernel, index, doubtful_argument(*memory, kernel.context));
   } else if (const SamplerState* sampler = objects.samplers.find(value); sampler != nullptr) {
     descriptor.kind = ArgumentKind::kSampler;
     descriptor.object = sampler->id;
     *told = *told && sampler->told.load(std::memory_order_relaxed);
+    note_doubt(kernel, index, sampler->info.context != kernel.context);
   }
   return descriptor;
 }
@@ -78,8 +100,11 @@ bool track_small_argument(KernelState& kernel, cl_uint index, std::size_t size, 
   std::uint64_t words[2] = {std::uint64_t{size} | static_cast<std::uint64_t>(ArgumentKind::kValue) << 32U, 0};
   if (size == sizeof(std::uint64_t)) {
     std::memcpy(&padded, value, sizeof(std::uint64_t));
+    if (kernel.doubtful_arguments != 0) [[unlikely]] {
+      note_doubt(kernel, index, false);
+    }
     if (objects.memory.may_contain(padded) || objects.samplers.may_contain(padded)) {
-      const ArgumentDescriptor found = recognise(padded, &kernel.arguments_told);
+      const ArgumentDescriptor found = recognise(kernel, index, padded);
       words[0] = std::uint64_t{size} | static_cast<std::uint64_t>(found.kind) << 32U;
       words[1] = found.object;
     }
@@ -101,10 +126,11 @@ void track_argument(KernelState& kernel, cl_uint index, std::size_t size, const 
     return;
   }
   ArgumentDescriptor descriptor;
+  note_doubt(kernel, index, false);
   if (size == sizeof(std::uint64_t) && value != nullptr) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, value, sizeof(bytes));
-    descriptor = recognise(bytes, &kernel.arguments_told);
+    descriptor = recognise(kernel, index, bytes);
   } else {
     descriptor.size = static_cast<std::uint32_t>(size);
     // Without a value: local memory, or a null buffer; the driver is told both in the same way.
@@ -121,6 +147,7 @@ void track_pointer(KernelState& kernel, cl_uint index, const void* pointer) noex
   if (index >= kernel.descriptors.size()) {
     return;
   }
+  note_doubt(kernel, index, false);
   ArgumentDescriptor descriptor;
   descriptor.size = sizeof(pointer);
   descriptor.kind = ArgumentKind::kPointer;
@@ -132,8 +159,7 @@ void track_pointer(KernelState& kernel, cl_uint index, const void* pointer) noex
 }
 
 /// Registers a kernel the driver has just made. `copy_of`: arguments to start with.
-void register_kernel(cl_kernel kernel, const ProgramState* program, const char* name,
-                     const KernelState* copy_of) noexcept {
+void register_kernel(cl_kernel kernel, ProgramState* program, const char* name, const KernelState* copy_of) noexcept {
   KernelState* record = objects.kernels.make();
   if (record == nullptr) {
     return;  // launches of an unknown kernel are never held
@@ -151,6 +177,10 @@ void register_kernel(cl_kernel kernel, const ProgramState* program, const char* 
       record->descriptors = copy_of->descriptors;
       record->offsets = copy_of->offsets;
       record->values = copy_of->values;
+      record->context = copy_of->context;
+      record->built = copy_of->built;
+      record->doubtful_arguments = copy_of->doubtful_arguments;
+      record->local_memory = copy_of->local_memory;
     } else {
       cl_uint count = 0;
       if (target.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, nullptr) != CL_SUCCESS) {
@@ -158,6 +188,8 @@ void register_kernel(cl_kernel kernel, const ProgramState* program, const char* 
         return;
       }
       record->name = name;
+      record->context = context_id(program->context);
+      record->built = built_for(*program);
       record->function = function_id(*program, record->name);
       record->code = program->code;
       record->program = program->id;
@@ -235,7 +267,7 @@ const char* unholdable_kernel(const KernelState& kernel) noexcept {
 
 cl_kernel wrap::clCreateKernel(cl_program program, const char* name, cl_int* error) noexcept {
   cl_kernel kernel = target.clCreateKernel(program, name, error);
-  if (const ProgramState* known = objects.programs.find(handle_of(program)); kernel != nullptr && known != nullptr) {
+  if (ProgramState* known = objects.programs.find(handle_of(program)); kernel != nullptr && known != nullptr) {
     register_kernel(kernel, known, name, nullptr);
   }
   return kernel;
@@ -248,7 +280,7 @@ cl_int wrap::clCreateKernelsInProgram(cl_program program, cl_uint count, cl_kern
   if (count_made != nullptr && status == CL_SUCCESS) {
     *count_made = made;
   }
-  const ProgramState* known = objects.programs.find(handle_of(program));
+  ProgramState* known = objects.programs.find(handle_of(program));
   if (status == CL_SUCCESS && kernels != nullptr && known != nullptr) {
     for (cl_uint i = 0; i < made && i < count; ++i) {
       try {

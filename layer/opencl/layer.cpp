@@ -1,10 +1,12 @@
 #include "layer/opencl/layer.h"
 
 #include <string>
+#include <utility>
 
 #include "env/log.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/stubs.h"
+#include "layer/waiting.h"
 
 namespace refrain::layer {
 
@@ -28,25 +30,28 @@ replay::Engine* engine_with_work() noexcept {
 HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
     : entry_point_(entry_point), engine_(layer::engine()) {
   if (engine_ != nullptr) {
+    const NotCancelled during(engine_->anything_held());
     held_error_ = engine_->lane().host_call(entry_point);
-  } else if (replay::Engine* failed = engine_with_work(); failed != nullptr) {
-    failed->flush_all(entry_point);  // it gave up while something was held
+  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire); failed != nullptr) {
+    const NotCancelled during(failed->anything_held());
+    held_error_ = failed->flush_all(entry_point);  // it may have given up while something was held
   }
   signal_promises();
 }
 
-cl_int HostCall::done(cl_int status, bool waited) noexcept {
-  if (engine_ == nullptr) {
-    return status;
+HostCall::~HostCall() {
+  if (engine_ != nullptr) {
+    engine_->lane().host_call_done(entry_point_, false);
   }
-  engine_->lane().host_call_done(entry_point_, waited);
+}
+
+cl_int HostCall::done(cl_int status, bool waited) noexcept {
+  if (engine_ != nullptr) {
+    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
+  }
   if (waited && state.sweeps.load(std::memory_order_relaxed) > 0) {
     state.sweeps.fetch_sub(1, std::memory_order_relaxed);
     state.backend->forget_function(0);  // no function has this number
-  }
-  const int pending = take_pending_error();
-  if (held_error_ == 0) {
-    held_error_ = pending;
   }
   return held_error_ != 0 ? held_error_ : status;
 }

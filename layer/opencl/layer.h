@@ -63,6 +63,10 @@ class EntryScope {
 class HostCall {
  public:
   explicit HostCall(const replay::EntryPoint& entry_point) noexcept;
+  /// Not done: the thread was cancelled while it waited.
+  ~HostCall();
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
   /// Ends the call. `status`: what the driver said; `waited`: it waited for the device.
   cl_int done(cl_int status, bool waited) noexcept;
   [[nodiscard]] replay::Engine* engine() const noexcept { return engine_; }

@@ -10,17 +10,4 @@ void watch_process() noexcept;
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;
 
-/// Around driver calls that run a compiler: LLVM puts a handler of its own in the place of the one for the
-/// report. Ours comes back and calls LLVM's.
-class ReportSignalKeeper {
- public:
-  ReportSignalKeeper() noexcept;
-  ~ReportSignalKeeper();
-  ReportSignalKeeper(const ReportSignalKeeper&) = delete;
-  ReportSignalKeeper& operator=(const ReportSignalKeeper&) = delete;
-
- private:
-  bool ours_;
-};
-
 }  // namespace refrain::layer

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "layer/opencl/doubts.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/wrappers.h"
 
@@ -11,11 +12,6 @@ namespace {
 using capture::ArgumentKind;
 
 constexpr int kSweeps = 4;
-
-ObjectId context_id(cl_context context) noexcept {
-  const ContextState* known = objects.contexts.find(handle_of(context));
-  return known != nullptr ? known->id : 0;
-}
 
 /// Registers `memory`; `describe(info)` may throw, then the object stays unknown.
 template <class Describe>
@@ -49,7 +45,11 @@ cl_mem register_memory(cl_mem memory, ArgumentKind kind, cl_context context, cl_
 
 cl_mem register_buffer(cl_mem memory, cl_context context, cl_mem_flags flags, std::size_t size) noexcept {
   return register_memory(memory, ArgumentKind::kBuffer, context, flags,
-                         [size](capture::BufferInfo& info, MemoryState&) { info.size = size; });
+                         [&](capture::BufferInfo& info, MemoryState& record) {
+                           info.size = size;
+                           const ContextState* owner = objects.contexts.find(handle_of(context));
+                           record.alignment = owner == nullptr ? 0 : owner->alignment;
+                         });
 }
 
 /// Description of an image for captures: channel order, channel type, type, width, height, depth, array
@@ -68,6 +68,10 @@ cl_mem register_image(cl_mem memory, cl_context context, cl_mem_flags flags, con
           info.parent = parent->id;
           record.parent = description.mem_object;
         }
+        const ContextState* owner = objects.contexts.find(handle_of(context));
+        record.device_dependent = owner == nullptr || owner->devices.size() != 1;
+        static_cast<void>(target.clGetImageInfo(memory, CL_IMAGE_ELEMENT_SIZE, sizeof(record.element_bytes),
+                                                &record.element_bytes, nullptr));
       });
 }
 
@@ -128,6 +132,8 @@ cl_mem wrap::clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_crea
                              const auto* region = static_cast<const cl_buffer_region*>(create_info);
                              info.offset = region->origin;
                              info.size = region->size;
+                             const std::size_t alignment = parent == nullptr ? 0 : parent->alignment;
+                             record.device_dependent = alignment == 0 || region->origin % alignment != 0;
                            }
                          });
 }

@@ -61,9 +61,22 @@ struct Object {
 struct ContextState : Object {
   ContextState* next_free = nullptr;
   std::vector<bool> roles;  ///< roles in use by the context's queues; under `queue_mutex`
+  std::vector<cl_device_id> devices;
+  std::size_t alignment = 0;  ///< of sub-buffers, in bytes, that suits all devices; 0: not known
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     roles.clear();
+    devices.clear();
+    alignment = 0;
+  }
+  /// The device's bit in sets of devices of this context; 0: it is none of them.
+  [[nodiscard]] std::uint64_t bit_of(cl_device_id device) const noexcept {
+    for (std::size_t i = 0; i < devices.size() && i < 64; ++i) {
+      if (devices[i] == device) {
+        return std::uint64_t{1} << i;
+      }
+    }
+    return 0;
   }
 };
 
@@ -72,6 +85,7 @@ struct QueueState : Object {
   replay::QueueSlot slot;
   capture::Token token_seed = 0;  ///< role and kind of the queue
   cl_context context = nullptr;
+  std::uint64_t device_bit = 0;      ///< see ContextState::bit_of()
   const char* unholdable = nullptr;  ///< nothing of this queue is ever held, and why
   /// Why operations of a kind are not held; null: they can be. Filled when the queue is made.
   std::array<const char*, capture::kOperationKindCount> cannot_record{};
@@ -82,6 +96,7 @@ struct QueueState : Object {
     slot.capabilities = {};
     slot.holder.store(nullptr, std::memory_order_relaxed);
     context = nullptr;
+    device_bit = 0;
     unholdable = nullptr;
     cannot_record.fill(nullptr);
     on_device = false;
@@ -93,11 +108,19 @@ struct MemoryState : Object {
   capture::ArgumentKind kind = capture::ArgumentKind::kBuffer;
   cl_mem parent = nullptr;
   capture::BufferInfo info;
+  std::size_t element_bytes = 0;  ///< images: of one pixel
+  std::size_t alignment = 0;      ///< buffers: of their parts; see ContextState
+  /// Whether it can be used depends on the device: a sub-buffer that is aligned for some only, an image of a context
+  /// with several devices.
+  bool device_dependent = false;
   std::atomic<bool> told{false};  ///< the recorder knows it
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     parent = nullptr;
     info = {};
+    element_bytes = 0;
+    alignment = 0;
+    device_dependent = false;
     told.store(false, std::memory_order_relaxed);
   }
 };
@@ -118,8 +141,14 @@ struct ProgramState : Object {
   capture::CodeId code = 0;     ///< hash of the content
   std::uint64_t constants = 0;  ///< hash of specialization constants
   std::string options;          ///< of the last build
+  cl_context context = nullptr;
+  std::uint64_t built = 0;   ///< for which devices of the context
+  bool built_known = false;  ///< asked since the last build
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
+    context = nullptr;
+    built = 0;
+    built_known = false;
     code = 0;
     constants = 0;
     options.clear();
@@ -141,7 +170,17 @@ struct KernelState : Object {
   std::vector<std::byte> values;
   std::uint32_t unset_count = 0;  ///< arguments the application has not set yet
   bool arguments_told = false;    ///< the recorder knows every object among the arguments
+  ObjectId context = 0;
+  std::uint64_t built = 0;                  ///< see ProgramState
+  std::uint64_t doubtful_arguments = 0;     ///< one bit each, the last one for all from the 64th on; see doubts.h
+  capture::Token local_memory = 0;          ///< of the sizes of local memory among the arguments
+  std::atomic<ObjectId> accepted_queue{0};  ///< that it can be launched in, whatever its arguments
   void reset() noexcept {
+    context = 0;
+    built = 0;
+    doubtful_arguments = 0;
+    local_memory = 0;
+    accepted_queue.store(0, std::memory_order_relaxed);
     handle.store(0, std::memory_order_relaxed);
     told.store(false, std::memory_order_relaxed);
     unholdable = nullptr;
@@ -162,9 +201,10 @@ struct EventState : Object {
   bool user = false;
   std::uint64_t lane = 0;  ///< of the operation; 0: none
   std::uint64_t sequence = 0;
-  cl_command_type command = 0;       ///< promises: what clGetEventInfo says
-  cl_command_queue queue = nullptr;  ///< promises
-  cl_context context = nullptr;      ///< promises
+  cl_command_type command = 0;              ///< promises: what clGetEventInfo says
+  cl_command_queue queue = nullptr;         ///< promises
+  cl_context context = nullptr;             ///< promises
+  std::atomic<ObjectId> context_number{0};  ///< of its context; 0: not known yet
   /// Promises: 1 until the operation was submitted, then 0, or the error it was refused with.
   std::atomic<int> outcome{1};
   std::atomic<Handle> native{0};     ///< promises: the event of the submission, one reference
@@ -178,6 +218,7 @@ struct EventState : Object {
     user = false;
     lane = 0;
     sequence = 0;
+    context_number.store(0, std::memory_order_relaxed);
     outcome.store(1, std::memory_order_relaxed);
     native.store(0, std::memory_order_relaxed);
     watched.store(false, std::memory_order_relaxed);

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -12,9 +13,9 @@
 #include <vector>
 
 #include "layer/opencl/layer.h"
-#include "layer/opencl/lifecycle.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
+#include "layer/report_signal.h"
 
 namespace refrain::layer {
 namespace {
@@ -113,13 +114,15 @@ std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept {
   return XXH3_64bits(bytes, size);
 }
 
-void register_program(cl_program program, capture::CodeId code, CodeKind kind, std::span<const std::byte> bytes) {
+void register_program(cl_program program, cl_context context, capture::CodeId code, CodeKind kind,
+                      std::span<const std::byte> bytes) {
   ProgramState* record = objects.programs.make();
   if (record == nullptr) {
     return;  // its kernels are unknown and pass through
   }
   record->begin();
   record->code = code != 0 ? code : 1;
+  record->context = context;
   if (!objects.programs.insert(record, handle_of(program))) {
     objects.programs.recycle(record);
     return;
@@ -158,6 +161,7 @@ std::vector<std::byte> binary_of(cl_program program) {
 void remember_options(cl_program program, const char* options) noexcept {
   if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
     guarded([&] { known->options = options == nullptr ? "" : options; });
+    known->built_known = false;
   }
 }
 
@@ -186,10 +190,30 @@ void kernel_gone(ObjectId program) noexcept {
   forget(functions);
 }
 
+std::uint64_t built_for(ProgramState& program) noexcept {
+  const ContextState* context = objects.contexts.find(handle_of(program.context));
+  if (!program.built_known && context != nullptr) {
+    program.built = 0;
+    for (cl_device_id device : context->devices) {
+      cl_build_status status = CL_BUILD_NONE;
+      const bool asked =
+          target.clGetProgramBuildInfo(native<cl_program>(program.handle.load()), device, CL_PROGRAM_BUILD_STATUS,
+                                       sizeof(status), &status, nullptr) == CL_SUCCESS;
+      program.built |= asked && status == CL_BUILD_SUCCESS ? context->bit_of(device) : 0;
+    }
+    program.built_known = true;
+  }
+  return program.built;
+}
+
 capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept {
   std::uint64_t id = mix(program.code, program.constants);
   id = mix(id, hash_of(program.options.data(), program.options.size()));
   id = mix(id, hash_of(name.data(), name.size()));
+  const ContextState* context = objects.contexts.find(handle_of(program.context));
+  if (context != nullptr && static_cast<std::size_t>(std::popcount(program.built)) < context->devices.size()) {
+    id = mix(id, program.built);  // kernels of the same source that run elsewhere are others
+  }
   return id != 0 ? id : 1;
 }
 
@@ -203,7 +227,7 @@ cl_program wrap::clCreateProgramWithSource(cl_context context, cl_uint count, co
         const bool terminated = lengths == nullptr || lengths[i] == 0;
         source.append(strings[i], terminated ? std::strlen(strings[i]) : lengths[i]);
       }
-      register_program(program, hash_of(source.data(), source.size()), CodeKind::kSource,
+      register_program(program, context, hash_of(source.data(), source.size()), CodeKind::kSource,
                        bytes_of(source.data(), source.size()));
     });
   }
@@ -221,7 +245,7 @@ cl_program wrap::clCreateProgramWithBinary(cl_context context, cl_uint count, co
       for (cl_uint i = 1; i < count; ++i) {
         code = mix(code, hash_of(binaries[i], lengths[i]));
       }
-      register_program(program, code, CodeKind::kBinary, bytes_of(binaries[0], lengths[0]));
+      register_program(program, context, code, CodeKind::kBinary, bytes_of(binaries[0], lengths[0]));
     });
   }
   return program;
@@ -232,7 +256,7 @@ cl_program wrap::clCreateProgramWithBuiltInKernels(cl_context context, cl_uint c
   cl_program program = target.clCreateProgramWithBuiltInKernels(context, count, devices, names, error);
   if (program != nullptr && names != nullptr) {
     guarded([&] {
-      register_program(program, hash_of(names, std::strlen(names)), CodeKind::kBuiltin,
+      register_program(program, context, hash_of(names, std::strlen(names)), CodeKind::kBuiltin,
                        bytes_of(names, std::strlen(names)));
     });
   }
@@ -242,7 +266,9 @@ cl_program wrap::clCreateProgramWithBuiltInKernels(cl_context context, cl_uint c
 cl_program wrap::clCreateProgramWithIL(cl_context context, const void* il, size_t length, cl_int* error) noexcept {
   cl_program program = target.clCreateProgramWithIL(context, il, length, error);
   if (program != nullptr) {
-    guarded([&] { register_program(program, hash_of(il, length), CodeKind::kIntermediate, bytes_of(il, length)); });
+    guarded([&] {
+      register_program(program, context, hash_of(il, length), CodeKind::kIntermediate, bytes_of(il, length));
+    });
   }
   return program;
 }
@@ -286,7 +312,7 @@ cl_program wrap::clLinkProgram(cl_context context, cl_uint count, const cl_devic
       // With a callback the link may still be under way: there is no binary to be had yet.
       const std::vector<std::byte> binary =
           state.recorder != nullptr && notify == nullptr ? binary_of(program) : std::vector<std::byte>();
-      register_program(program, code, CodeKind::kBinary, binary);
+      register_program(program, context, code, CodeKind::kBinary, binary);
       remember_options(program, options);
     });
   }

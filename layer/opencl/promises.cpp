@@ -77,6 +77,7 @@ EventState* make_promise(const QueueState& queue, cl_command_type command) noexc
   promise->command = command;
   promise->queue = native<cl_command_queue>(queue.slot.info.handle);
   promise->context = queue.context;
+  promise->context_number.store(queue.slot.info.context, std::memory_order_relaxed);
   promise->outcome.store(1, std::memory_order_relaxed);
   promise->uses.store(2, std::memory_order_relaxed);  // the application and the held operation
   if (!objects.events.insert(promise, handle_of(user_event))) {
@@ -148,7 +149,7 @@ void drop_use(EventState& promise) noexcept {
   }
 }
 
-void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence) noexcept {
+void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, ObjectId context) noexcept {
   EventState* record = objects.events.make();
   if (record == nullptr) {
     return;  // waits for it will be unknown: only less is replayed
@@ -156,6 +157,7 @@ void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence) 
   record->begin();
   record->lane = lane;
   record->sequence = sequence;
+  record->context_number.store(context, std::memory_order_relaxed);
   if (!objects.events.insert(record, handle_of(event))) {
     objects.events.recycle(record);
   }

@@ -1,5 +1,6 @@
 // Contexts and queues, and the host calls that name a queue.
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <string>
@@ -26,6 +27,28 @@ QueueTables& tables() noexcept {
   return all;
 }
 
+void learn_devices(cl_context context, ContextState& record) noexcept {
+  try {
+    cl_uint count = 0;
+    if (target.clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof(count), &count, nullptr) != CL_SUCCESS) {
+      return;
+    }
+    record.devices.resize(count);
+    if (target.clGetContextInfo(context, CL_CONTEXT_DEVICES, count * sizeof(cl_device_id),
+                                static_cast<void*>(record.devices.data()), nullptr) != CL_SUCCESS) {
+      record.devices.clear();
+    }
+    for (cl_device_id device : record.devices) {
+      cl_uint bits = 0;
+      if (target.clGetDeviceInfo(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, nullptr) == CL_SUCCESS) {
+        record.alignment = std::max<std::size_t>(record.alignment, bits / 8);
+      }
+    }
+  } catch (...) {
+    record.devices.clear();  // then nothing of the context is held
+  }
+}
+
 cl_context register_context(cl_context context) noexcept {
   if (context == nullptr) {
     return context;
@@ -34,6 +57,7 @@ cl_context register_context(cl_context context) noexcept {
   ContextState* record = objects.contexts.make();
   if (record != nullptr) {
     record->begin();
+    learn_devices(context, *record);
     if (!objects.contexts.insert(record, handle_of(context))) {
       objects.contexts.recycle(record);
     }
@@ -150,6 +174,7 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     info.profiling = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     const ContextState* owner = objects.contexts.find(handle_of(context));
     info.context = owner != nullptr ? owner->id : 0;
+    record->device_bit = owner != nullptr ? owner->bit_of(device) : 0;
     bool tell = false;
     {
       const std::lock_guard guard(tables().mutex);
@@ -279,10 +304,10 @@ cl_int wrap::clFlush(cl_command_queue queue) noexcept {
   return enqueue(
       call, queue, 0, nullptr, nullptr,
       [](capture::OperationWriter& writer, Token token) { writer.begin(OperationKind::kFlush, token); },
-      [&](const cl_event*, cl_event*) { return target.clFlush(queue); });
+      [&](const cl_event*, cl_event*) { return target.clFlush(queue); }, &no_doubt);
 }
 
-cl_int wrap::clFinish(cl_command_queue queue) noexcept {
+cl_int wrap::clFinish(cl_command_queue queue) {
   HostCall host_call(entry::clFinish);
   if (QueueState* known = objects.queues.find(handle_of(queue)); host_call.engine() != nullptr && known != nullptr) {
     host_call.engine()->settle(known->slot);

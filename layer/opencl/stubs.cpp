@@ -1,9 +1,9 @@
 #include "layer/opencl/stubs.h"
 
 #include <cerrno>
-#include <utility>
 
 #include "layer/opencl/layer.h"
+#include "layer/waiting.h"
 
 extern "C" {
 extern const char refrain_stub_code[];
@@ -19,7 +19,6 @@ namespace {
 constexpr std::size_t kStubBytes = 32;
 replay::EntryPoint names[kStubs];
 bool makes[kStubs];
-thread_local int pending_error __attribute__((tls_model("initial-exec"))) = 0;
 
 }  // namespace
 
@@ -37,10 +36,6 @@ void set_stubs_watching(bool watching) noexcept {
   __atomic_store_n(&refrain_stub_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
 }
 
-int take_pending_error() noexcept {
-  return std::exchange(pending_error, 0);
-}
-
 }  // namespace refrain::layer
 
 void* refrain_stub_host_call(std::uint32_t index) noexcept {
@@ -48,13 +43,13 @@ void* refrain_stub_host_call(std::uint32_t index) noexcept {
   const int saved_errno = errno;
   {
     const EntryScope scope;
-    if (refrain::replay::Engine* running = engine(); running != nullptr) {
+    // One that gave up may still hold something.
+    if (refrain::replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
+      const NotCancelled during(running->anything_held());
       if (makes[index]) {
         state.foreign_objects.store(true, std::memory_order_relaxed);
       }
-      if (const int error = running->flush_all(names[index]); error != 0) {
-        pending_error = error;
-      }
+      running->flush_all_silently(names[index]);
     }
   }
   errno = saved_errno;

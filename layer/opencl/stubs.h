@@ -20,8 +20,4 @@ void set_stub(std::uint32_t index, void* target, const char* name, bool makes_ob
 /// Whether stubs take the slow path at all. Off until the engine runs and after it was shut down.
 void set_stubs_watching(bool watching) noexcept;
 
-/// An error of held work that a stub flushed: it has no way to return it, so the next typed call of the
-/// thread does. Reading it clears it.
-int take_pending_error() noexcept;
-
 }  // namespace refrain::layer

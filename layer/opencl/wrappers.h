@@ -3,6 +3,7 @@
 #pragma once
 
 #include "layer/opencl/opencl_headers.h"
+#include "layer/waiting.h"
 #include "replay/lane.h"
 
 namespace refrain::layer {
@@ -21,13 +22,7 @@ namespace entry {
 }  // namespace entry
 
 namespace wrap {
-template <class Pointer>
-struct Function;
-template <class Result, class... Parameters>
-struct Function<Result (*)(Parameters...)> {
-  using Type = Result(Parameters...) noexcept;
-};
-#define SUBMIT(f) Function<decltype(cl_icd_dispatch::f)>::Type f;
+#define SUBMIT(f) WrapperType<decltype(cl_icd_dispatch::f), may_wait(#f)>::Type f;
 #include "layer/opencl/entry_points.def"
 #undef SUBMIT
 }  // namespace wrap

@@ -11,6 +11,7 @@
 namespace refrain::layer::streams {
 
 inline const char* const kUnknownEvent = "it uses an event that Refrain did not see made";
+inline const char* const kOtherContext = "its event may belong to another context";
 inline const char* const kFlags = "the event is recorded or waited for with flags";
 
 /// Waits further back than this share one token.
@@ -57,10 +58,14 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
   } else if (running != nullptr) {
     settle_event(*running, *event);
   }
+  auto* known = stream();
+  if (known != nullptr && event != nullptr && event->context != known->stream.context) {
+    unholdable = kOtherContext;  // the driver is to refuse it at once
+  }
   const Call call{entry_point, OperationKind::kEventRecord, static_cast<Token>(OperationKind::kEventRecord),
                   unholdable};
   return submit<L>(
-      call, stream(),
+      call, known,
       [&](capture::OperationWriter& writer, Token token, bool) {
         capture::OperationHeader& header = writer.begin(OperationKind::kEventRecord, token);
         header.function_handle = handle_of(handle);
@@ -121,6 +126,7 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
 template <class L>
 void watch_event(typename L::Api::EventHandle event) noexcept {
   if (auto* made = L::objects().events.make(); made != nullptr) {
+    made->context = L::current_context();
     L::objects().events.insert(made, handle_of(event));
   }
 }

@@ -24,6 +24,19 @@ class Hooks final : public replay::LayerHooks {
   /// While the program captures a stream, what is held may belong to that.
   bool may_hold() noexcept override { return L::runtime().captures.load(std::memory_order_relaxed) == 0; }
 
+  bool is_current(const capture::OperationView& operation) noexcept override {
+    const capture::OperationHeader& header = operation.header();
+    std::uint64_t state = backends::Stream<Api>::of(header.queue_handle).state.load(std::memory_order_acquire);
+    if (header.function != 0) {
+      const FunctionState* const function = L::objects().functions.find(header.function_handle);
+      if (function == nullptr || function->id != header.function) {
+        return false;
+      }
+      state ^= function->state.load(std::memory_order_acquire);
+    }
+    return state == header.state;
+  }
+
   /// Records name the events that they wait for.
   backends::Event acquire_event(capture::WaitRef /*wait*/) noexcept override { return backends::kNoEvent; }
 

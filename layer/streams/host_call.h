@@ -3,21 +3,15 @@
 
 #include <cerrno>
 #include <concepts>
-#include <cstring>
 #include <utility>
 
 #include "layer/report_signal.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stand_in.h"
+#include "layer/waiting.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
-
-/// An error of held work that a stub flushed: the stub cannot report it, the next typed call of the thread does.
-template <class L>
-struct PendingError {
-  static inline thread_local int value __attribute__((tls_model("initial-exec"))) = 0;
-};
 
 /// Flushes what the call may observe, and reports it to the calling thread's lane.
 template <class L>
@@ -39,19 +33,25 @@ class HostCall {
           return error;
         }) {}
 
+  /// Not done: the thread was cancelled while it waited.
+  ~HostCall() {
+    if (engine_ != nullptr) [[unlikely]] {
+      engine_->lane().host_call_done(entry_point_, false);
+    }
+  }
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+
   /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
   Status done(Status status, bool waited) noexcept {
-    if (engine_ == nullptr) {
-      return status;
+    if (engine_ != nullptr) {
+      std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
+      if (waited) {
+        StandIns<typename L::Api>::waited = true;
+      }
     }
-    engine_->lane().host_call_done(entry_point_, waited);
-    if (waited) {
-      StandIns<typename L::Api>::waited = true;
-    }
-    const int pending = std::exchange(PendingError<L>::value, 0);
-    const int held = held_error_ != 0 ? held_error_ : pending;
-    if (held != 0) {
-      status = static_cast<Status>(held);
+    if (held_error_ != 0) {
+      status = static_cast<Status>(held_error_);
       L::on_held_error(status);
     }
     return status;
@@ -62,10 +62,12 @@ class HostCall {
   HostCall(const replay::EntryPoint& entry_point, bool unknown, Flush&& flush) noexcept
       : entry_point_(entry_point), engine_(L::engine()) {
     if (engine_ != nullptr) {
+      const NotCancelled during(engine_->anything_held());
       held_error_ = flush(*engine_);
       print_wanted_report(*engine_);
-    } else if (replay::Engine* failed = L::any_engine(); failed != nullptr && failed->anything_held()) {
-      failed->flush_all(entry_point);  // it gave up while something was held
+    } else if (replay::Engine* failed = L::any_engine(); failed != nullptr) {
+      const NotCancelled during(failed->anything_held());
+      held_error_ = failed->flush_all(entry_point);  // it may have given up while something was held
     }
     if (unknown) {
       leave_stand_in<L>();
@@ -82,11 +84,9 @@ template <class L>
 void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
   const int saved_errno = errno;
   // One that gave up may still hold something.
-  replay::Engine* running = L::any_engine();
-  if (running != nullptr && (running->active() || running->anything_held())) {
-    if (const int error = running->flush_all(entry_point); error != 0) {
-      PendingError<L>::value = error;
-    }
+  if (replay::Engine* running = L::any_engine(); running != nullptr) {
+    const NotCancelled during(running->anything_held());
+    running->flush_all_silently(entry_point);
     print_wanted_report(*running);
   }
   leave_stand_in<L>();

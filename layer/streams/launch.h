@@ -292,12 +292,12 @@ template <class L, class More>
 }
 
 /// Of launches that can share a node, whatever their parameters are, but for `more`.
-[[nodiscard, gnu::always_inline]] inline Token launch_token(const Launch& launch,
-                                                            const FunctionState* function) noexcept {
+[[nodiscard, gnu::always_inline]] inline Token launch_token(const Launch& launch, const FunctionState* function,
+                                                            std::uint64_t state) noexcept {
   // As few steps as can be that wait for each other.
   constexpr Token kKernel = 0x8F2C1B7D5A3E6409ULL, kOdd = 0xA0761D6478BD642FULL;
-  const Token first =
-      mix(kKernel + (function == nullptr ? 0 : function->id), std::uint64_t{launch.grid.x} << 32U | launch.grid.y);
+  const Token first = mix(kKernel + (function == nullptr ? 0 : function->id) + state,
+                          std::uint64_t{launch.grid.x} << 32U | launch.grid.y);
   const Token second =
       mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
   return mix(first + launch.shared_bytes * kOdd, second);
@@ -307,10 +307,18 @@ template <class L, class More>
 template <class L, class Issue>
 StatusOf<L> launch_kernel(const Launch& launch, Token more_token, StreamState<typename L::Api>* stream,
                           const FunctionState* function, Issue&& issue) noexcept {
-  const Token token = launch_token(launch, function);
+  const replay::Engine* const running = L::any_engine();
+  const std::uint64_t changes = running == nullptr ? 0 : running->state_changes().begun();
+  const std::uint64_t state = function == nullptr ? 0 : function->state.load(std::memory_order_acquire);
+  const Token token = launch_token(launch, function, state);
   const char* why_not = reason_not_to_hold(launch, function);
-  const Call call{launch.entry_point, OperationKind::kKernel, launch.more.empty() ? token : mix(token, more_token),
-                  why_not};
+  const Call call{launch.entry_point,
+                  OperationKind::kKernel,
+                  launch.more.empty() ? token : mix(token, more_token),
+                  why_not,
+                  false,
+                  changes,
+                  state};
   return submit<L>(
       call, stream,
       [&](capture::OperationWriter& writer, Token whole, bool) {

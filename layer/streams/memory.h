@@ -87,7 +87,7 @@ Place filled_place(std::uint64_t address, std::size_t bytes) noexcept {
 
 /// The host call that takes the allocation at `start` away (NamedMemory::kAny: whichever).
 template <class L, class Free>
-StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) noexcept {
+StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
   HostCall<L> host_call(entry_point);
   if (L::engine() == nullptr) {  // in a child, say, where locks may be taken for ever
     return host_call.done(call(), false);

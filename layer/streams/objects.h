@@ -25,6 +25,7 @@
 #include "capture/operation.h"
 #include "capture/recorder.h"
 #include "layer/registry.h"
+#include "layer/set_state.h"
 #include "replay/lane.h"
 
 namespace refrain::layer {
@@ -76,11 +77,13 @@ struct ContextState {
 template <class Api>
 struct alignas(64) StreamState {
   std::atomic<std::uint64_t> handle{0};
-  Token token_seed = 0;
+  std::atomic<Token> token_seed{0};  ///< the same as stream.state: of its role, and of what setters have set
   const char* unholdable = nullptr;  ///< nothing of this stream is ever held, and why
   replay::QueueSlot slot;
   backends::Stream<Api> stream;
   ContextState<Api>* context = nullptr;
+  Token role_seed = 0;
+  SetState set;                      ///< of its attributes; guarded by Setters
   StandIn<Api>* stand_in = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   void reset() noexcept {}  // records of streams are never used again: see backends::Stream
@@ -90,6 +93,7 @@ template <class Api>
 struct EventState {
   std::atomic<std::uint64_t> handle{0};
   EventState* next_free = nullptr;
+  typename Api::ContextHandle context = Api::kNoContext;  ///< current when it was made
   /// Lane and number of the newest record and of the newest held wait that names what was recorded before.
   std::atomic<std::uint64_t> lane{0};
   std::atomic<std::uint64_t> sequence{0};
@@ -109,6 +113,7 @@ struct alignas(64) FunctionState {
   std::atomic<std::uint64_t> handle{0};
   capture::FunctionId id = 0;
   const char* unholdable = nullptr;
+  std::atomic<std::uint64_t> state{0};  ///< what setters have set of kernels of its name
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::uint32_t value_bytes = 0;
@@ -122,6 +127,7 @@ struct alignas(64) FunctionState {
     buffer_offsets.clear();
     value_bytes = 0;
     unholdable = nullptr;
+    state.store(0, std::memory_order_relaxed);
   }
   /// May throw std::bad_alloc.
   void add_parameter(std::uint32_t size, std::uint32_t buffer_offset);

@@ -103,6 +103,9 @@ template <class L>
   if (stand_in == nullptr) {
     return kThreadsOwn;
   }
+  if (stream.stream.attributes.load(std::memory_order_relaxed)) {
+    return "its stream is the thread's default stream, and has attributes, which what stands in for it has not";
+  }
   if (stand_in->owner != thread_number()) {
     // A thread that ended had it, and the same place in memory.
     if (stand_in->handle != typename Api::StreamHandle{} &&

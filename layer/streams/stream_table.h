@@ -77,9 +77,9 @@ template <class Api>
 }
 
 /// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
-/// handle is invalid), device_id(context, otherwise) (for the capture file) and forget_functions(); and for
-/// find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that handle
-/// is registered by, 0 if the thread has no context.
+/// handle is invalid), device_id(context, otherwise) (for the capture file), forget_functions() and forget_contexts();
+/// and for find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that
+/// handle is registered by, 0 if the thread has no context.
 template <class L>
 class StreamTable {
  public:
@@ -94,6 +94,28 @@ class StreamTable {
 
   /// Makes the record of a stream that was seen for the first time. Null if the handle is invalid.
   State* adopt(std::uint64_t key, typename Api::StreamHandle handle, backends::StreamKind kind) noexcept;
+
+  /// A setter of the stream was called; null: of one that could not be looked at.
+  void attributes_set(State* stream) noexcept {
+    const std::lock_guard guard(mutex_);
+    if (stream == nullptr) {
+      some_attributes_ = true;
+      for (State* state : live_) {
+        state->set.renew();
+        has_attributes(*state);
+      }
+      return;
+    }
+    has_attributes(*stream);
+  }
+  /// What setters have set that concerns all streams.
+  void set_around(std::uint64_t number) noexcept {
+    const std::lock_guard guard(mutex_);
+    around_ = number;
+    for (State* state : live_) {
+      seed(*state);
+    }
+  }
 
   /// Everything that is known of streams and kernels goes, and every graph: before `context` is destroyed
   /// (kNoContext: any may be).
@@ -133,6 +155,21 @@ class StreamTable {
  private:
   void forget(State* stream) noexcept;
 
+  // Under the lock.
+  void seed(State& state) const noexcept {
+    const std::uint64_t own = state.set.number();
+    Token seed = own == 0 ? state.role_seed : capture::mix(state.role_seed, own);
+    seed = around_ == 0 ? seed : capture::mix(seed ^ 1U, around_);
+    state.stream.state.store(seed, std::memory_order_release);
+    state.token_seed.store(seed, std::memory_order_release);
+  }
+  void has_attributes(State& state) const noexcept {
+    state.stream.attributes.store(true, std::memory_order_relaxed);
+    seed(state);
+  }
+
+  std::uint64_t around_ = 0;
+  bool some_attributes_ = false;  ///< of streams that nobody has seen
   std::mutex mutex_;
   std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_;
   std::vector<State*> live_;
@@ -167,8 +204,9 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     info.role = made->stream.kind == backends::StreamKind::kLegacy ? 0 : ++context->roles;
     info.default_order = order_of(made->stream.kind);
     made->stream.id.store(info.id, std::memory_order_release);
-    made->token_seed =
-        capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
+    made->role_seed = capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
+    made->stream.attributes.store(some_attributes_, std::memory_order_relaxed);
+    seed(*made);
     if (made->stream.kind == backends::StreamKind::kPerThread) {
       made->unholdable = kThreadsOwn;
       made->stand_in = new_stand_in<L>(made->stream.context);
@@ -205,6 +243,7 @@ void StreamTable<L>::forget(State* stream) noexcept {
 template <class L>
 void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
   L::forget_functions();
+  L::forget_contexts();
   std::vector<State*> gone;
   {
     const std::lock_guard guard(mutex_);

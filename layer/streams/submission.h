@@ -21,7 +21,9 @@ struct Call {
   OperationKind kind;
   Token token;  ///< of everything but the stream
   const char* unholdable = nullptr;
-  bool blocks = false;  ///< returns only when the work is done
+  bool blocks = false;        ///< returns only when the work is done
+  std::uint64_t changes = 0;  ///< of a kernel: StateChanges::begun() before `state` was found
+  std::uint64_t state = 0;    ///< what setters have set of its kernel: part of the token
 };
 
 /// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than doze().
@@ -84,6 +86,7 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   if (running == nullptr || stream == nullptr) [[unlikely]] {
     return pass_through<L>(call.entry_point, issue);
   }
+  const std::uint64_t changes = call.kind == OperationKind::kKernel ? call.changes : running->state_changes().begun();
   replay::Lane& lane = running->lane();
   const bool replays = L::runtime().replays;  // if not, nothing is ever held, or linked
   if (replays) {
@@ -95,7 +98,8 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     const char* const why_not = replays ? why_no_stand_in<L>(*stream) : nullptr;
     unholdable = call.unholdable != nullptr ? call.unholdable : why_not;
   }
-  const Token token = mix(call.token, stream->token_seed);
+  const Token seed = stream->token_seed.load(std::memory_order_relaxed);
+  const Token token = mix(call.token, seed);
   const std::uint64_t sequence = lane.next_sequence();
   const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
   const auto issued = [&](StatusOf<L> status, std::uint32_t host_ns) {
@@ -127,6 +131,7 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     leave_stand_in<L>();
     return issued(issue(), 0);
   }
+  writer.header().state = seed ^ call.state;
   if (L::runtime().recorder != nullptr) [[unlikely]] {  // nothing is held then
     L::tell_recorder(*stream, call.entry_point,
                      capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())));
@@ -137,6 +142,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     }
     after(sequence, true);
     const auto result = static_cast<StatusOf<L>>(lane.hold());
+    if (running->state_changes().begun() != changes) [[unlikely]] {
+      lane.flush(false);  // by what was set before, and the setter did not see it; what follows is another stretch
+    }
     L::on_hold(result);
     return result;
   }

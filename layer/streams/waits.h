@@ -41,7 +41,7 @@ void before_question() noexcept {
 /// A call that waits for a stream, and for nothing else.
 template <class L, class Wait>
 typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
-                                        DefaultStream by_default, Wait&& call) noexcept {
+                                        DefaultStream by_default, Wait&& call) {
   HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
     settle_stream(running, [&] { return find_known_stream<L>(handle, by_default); });
   });
@@ -51,14 +51,14 @@ typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, t
 /// The same for an event.
 template <class L, class Wait>
 typename L::Api::Status wait_for_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
-                                       Wait&& call) noexcept {
+                                       Wait&& call) {
   HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_event_observed<L>(running, handle); });
   return host_call.done(call(), true);
 }
 
 /// A call that may observe anything that was submitted, and submits nothing that could still run when it returns.
 template <class L, class Wait>
-typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool waits, Wait&& call) noexcept {
+typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool waits, Wait&& call) {
   HostCall<L> host_call(entry_point, false);
   return host_call.done(call(), waits);
 }
@@ -86,7 +86,7 @@ StatusOf<L> query_stream(const replay::EntryPoint& entry_point, typename L::Api:
 /// A call that may return before what it does is done (copies from device to device, or from host memory that was
 /// staged): work that nobody counted.
 template <class L, class Copy>
-typename L::Api::Status copy_now(const replay::EntryPoint& entry_point, Copy&& call) noexcept {
+typename L::Api::Status copy_now(const replay::EntryPoint& entry_point, Copy&& call) {
   HostCall<L> host_call(entry_point);
   return host_call.done(call(), true);
 }

@@ -5,6 +5,7 @@
 #include "test/cuda/contract.h"
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -291,11 +292,11 @@ TEST_CASE("memory freed and allocated again between stretches: the same address 
   same_everywhere({"new_memory"}, 500);
 }
 
-TEST_CASE("a thread whose work is not looked at for a while, beside one whose work is replayed") {
+TEST_CASE("a thread whose work is not looked at for a while, beside one whose work is replayed", "[promise-6]") {
   asleep_now_and_then("lonely");
 }
 
-TEST_CASE("a thread's own default stream, used again while its other work is not looked at") {
+TEST_CASE("a thread's own default stream, used again while its other work is not looked at", "[promise-6]") {
   asleep_now_and_then("per_thread_sleep", {{"SIM_WORKERS", "2"}});  // one of them for a host function that waits
 }
 
@@ -392,7 +393,12 @@ TEST_CASE("a report on request, besides the one at the end") {
   check_clean(asked);
   CHECK(asked.output == plain.output);
   CHECK(reports(asked) == 2);
-  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);
+  for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
+    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}});
+    CHECK(killed.exit_code == -SIGKILL);
+    CHECK(killed.reported);
+  }
 }
 
 TEST_CASE("virtual time and several workers: the same results") {
@@ -482,5 +488,20 @@ TEST_CASE("waits for events that were never recorded: allowed, told if asked for
     const bool own = run({program}, "plain", 1, strict).errors.find("violation") != std::string::npos;
     const Result result = run({program}, "replay", 1, strict);
     CHECK((result.errors.find("violation") != std::string::npos) == own);
+  }
+}
+
+TEST_CASE("promise 7, never in the way: threads that are cancelled while they wait") {
+  if (kSanitized) {
+    return;  // the sanitizers' run times do not like it
+  }
+  const Result plain = run({"cancelled"}, "plain");
+  CHECK(plain.exit_code == 0);
+  CHECK(plain.output.find("way 3: cancelled, left 4\n") != std::string::npos);
+  for (const char* mode : {"off", "observe", "replay", "gate"}) {
+    CAPTURE(mode);
+    const Result result = run({"cancelled"}, mode);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain.output);
   }
 }

@@ -19,7 +19,11 @@ constexpr const char* kInjected = "error 701 from ";  // CUDA_ERROR_LAUNCH_OUT_O
 long fail_everywhere(const std::string& program, const std::string& mode, int seed, long step,
                      const std::string& which = "SIM_FAIL_AT") {
   const std::string count_file = child::scratch("calls");
-  const Result good = run({program}, mode, seed, {{"SIM_COUNT", count_file}});
+  // Short, so that a program may outwait it.
+  const std::map<std::string, std::string> limit = {{"REFRAIN_HOLD_LIMIT_US", "1000"}};
+  auto variables = limit;
+  variables["SIM_COUNT"] = count_file;
+  const Result good = run({program}, mode, seed, variables);
   REQUIRE(good.exit_code == 0);
   long submissions = 0;
   long all = 0;
@@ -30,7 +34,9 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
   // Every call of the first part, where objects are made and graphs built, then in steps.
   const bool dense = !kSanitized && which == "SIM_FAIL_AT";
   for (long call = 1; call <= calls; call += call < 100 && dense ? 1 : 1 + calls / step) {
-    const Result result = run({program}, mode, seed, {{which, std::to_string(call)}});
+    variables = limit;
+    variables[which] = std::to_string(call);
+    const Result result = run({program}, mode, seed, variables);
     CAPTURE(program, mode, seed, call, calls);
     INFO("output: " << result.output);
     INFO("errors: " << result.errors.substr(0, 3000));
@@ -48,7 +54,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
 
 }  // namespace
 
-TEST_CASE("an error at each call in turn reaches the application or is passed through") {
+TEST_CASE("an error at each call in turn reaches the application or is passed through", "[promise-5]") {
   const long step = kSanitized ? 10 : 60;
   CHECK(fail_everywhere("short_mix", "plain", 0, step) > 0);
   CHECK(fail_everywhere("short_mix", "observe", 1, step) > 0);
@@ -57,4 +63,17 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   CHECK(fail_everywhere("short_events", "replay", 1, 2 * step) > 0);
   CHECK(fail_everywhere("short_mix", "replay", 1, step, "SIM_FAIL_CALL") > 0);
   CHECK(fail_everywhere("short_events", "replay", 2, step, "SIM_FAIL_CALL") > 0);
+}
+
+TEST_CASE("an error of work that another thread or nobody waited for reaches the application", "[promise-5]") {
+  const long step = kSanitized ? 10 : 80;
+  CHECK(fail_everywhere("short_handed", "plain", 0, step) > 0);
+  CHECK(fail_everywhere("short_handed", "replay", 1, step) > 0);
+  CHECK(fail_everywhere("short_handed", "replay", 2, step) > 0);
+}
+
+TEST_CASE("arguments that the driver refuses to change never leave a graph half changed", "[promise-5]") {
+  const long step = kSanitized ? 10 : 80;
+  CHECK(fail_everywhere("short_numbers", "replay", 1, step) > 0);
+  CHECK(fail_everywhere("short_numbers", "replay", 2, 2 * step, "SIM_FAIL_CALL") > 0);
 }

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,51 @@ TEST_CASE("the audit module catches what preloading misses") {
   CHECK(has(unseen, "cuCtxSynchronize in driver"));
 }
 
+TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the driver's names or not") {
+  SKIP_WITH_SANITIZERS();
+  struct Case {
+    const char* interposer;
+    Words command;
+  };
+  for (const Case& each : {Case{INTERPOSER, {LINKED_PROGRAM}}, Case{DLSYM_INTERPOSER, {LINKED_PROGRAM}},
+                           Case{DLSYM_INTERPOSER, {OPENING_PROGRAM, "open", "libcuda.so.1"}}}) {
+    CAPTURE(each.interposer, each.command);
+    const std::string interposed = std::string("LD_PRELOAD=") + each.interposer;
+    const Outcome plain = run(each.command, {interposed});
+    const Outcome hooked =
+        run(with({REFRAIN, "run", "--"}, each.command), {interposed, "REFRAIN_REPORT=off", "REFRAIN_DOCTOR_FD=1"});
+    CHECK(has(plain, "interposer: 3 calls"));
+    CHECK(hooked.status == 0);
+    CHECK(has(hooked, "work good"));
+    CHECK(has(hooked, "interposer: 3 calls"));
+    CHECK(has(hooked, kActive));
+    CHECK(programs_own(hooked.driver_calls) == plain.driver_calls);
+  }
+}
+
+#ifdef SANITIZED_PROGRAMS
+TEST_CASE("programs with a sanitizer, whose run time wants to be the first library") {
+  std::istringstream programs(SANITIZED_PROGRAMS);
+  int count = 0;
+  for (std::string program; std::getline(programs, program, ':'); ++count) {
+    CAPTURE(program);
+    // What a driver leaves behind is not what is looked at here.
+    const Words environment{"LSAN_OPTIONS=detect_leaks=0", "REFRAIN_DOCTOR_FD=1", "REFRAIN_REPORT=off"};
+    const Outcome plain = run({program}, environment);
+    REQUIRE(has(plain, "work good\n"));
+    for (const Words& command : {Words{program}, Words{"sh", "-c", program + "; exit $?"}}) {
+      const Outcome hooked = run(with({REFRAIN, "run", "--"}, command), environment);
+      CHECK(hooked.status == plain.status);
+      CHECK(has(hooked, "cuCtxSynchronize in shim\n"));
+      CHECK(has(hooked, "work good\n"));
+      CHECK(has(hooked, kActive));
+      CHECK(programs_own(hooked.driver_calls) == plain.driver_calls);
+    }
+  }
+  CHECK(count >= 3);
+}
+#endif
+
 TEST_CASE("look-ups of every kind") {
   SKIP_WITH_SANITIZERS();
   const Outcome plain = run({LINKED_PROGRAM, "lookup"});
@@ -223,23 +269,35 @@ TEST_CASE("children after fork and exec") {
 TEST_CASE("run preloads only where there is a driver and where it can") {
   SKIP_WITH_SANITIZERS();
   const Words show{"sh", "-c", "echo \"${LD_PRELOAD-unset} ${LD_AUDIT-unset}\""};
-  CHECK(run(with({REFRAIN, "run", "--"}, show)).output == SHIM " unset\n");
-  CHECK(run(with({REFRAIN, "run", "--cuda-audit", "--"}, show)).output == SHIM " " AUDIT "\n");
-  CHECK(run(with({REFRAIN, "run", "--cuda", "off", "--"}, show)).output == "unset unset\n");
-  CHECK(run(with({REFRAIN, "run", "--cuda-driver", "/nowhere", "--"}, show)).output == "unset unset\n");
-  CHECK(run(with({REFRAIN, "run", "--", REFRAIN, "run", "--"}, show)).output == SHIM " unset\n");
+  // Ours stand behind everything else, whatever they are preloaded for.
+  CHECK(run(with({REFRAIN, "run", "--"}, show)).output == PRELOADED ":" EXIT_HOOKS " unset\n");
+  CHECK(run(with({REFRAIN, "run", "--cuda-audit", "--"}, show)).output == PRELOADED ":" EXIT_HOOKS " " PRELOADED_AUDIT
+                                                                                    "\n");
+  CHECK_FALSE(has(run(with({REFRAIN, "run", "--cuda", "off", "--"}, show)), PRELOADED));
+  CHECK_FALSE(has(run(with({REFRAIN, "run", "--cuda-driver", "/nowhere", "--"}, show)), PRELOADED));
+  CHECK(run(with({REFRAIN, "run", "--", REFRAIN, "run", "--"}, show)).output == PRELOADED ":" EXIT_HOOKS " unset\n");
 }
 
 TEST_CASE("doctor shows driver, route and proof") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({REFRAIN, "doctor"});
   CHECK(has(outcome, "driver      " SIM_CUDA ", for CUDA 13.0\n"));
-  CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n"));
+  CHECK(has(outcome, "route       LD_PRELOAD, " PRELOADED "\n"));
   CHECK(has(outcome, "hooked      yes: refrain layer active "));
   CHECK(has(outcome, " cuda entries=672 neutral="));
   CHECK(has(run({REFRAIN, "doctor", "--cuda-driver", "/nowhere"}), "there is no CUDA driver"));
   CHECK(has(run({REFRAIN, "doctor", "--cuda", "off"}), "hooked      no: it is switched off (setting cuda)"));
   CHECK(has(run({REFRAIN, "doctor", "--json"}), "\"driver_version\": \"13.0\""));
+}
+
+TEST_CASE("doctor names whose functions the program calls first") {
+  SKIP_WITH_SANITIZERS();
+  const Outcome outcome = run({REFRAIN, "doctor"}, {"LD_PRELOAD=" PLUGIN " " DLSYM_INTERPOSER ":" INTERPOSER});
+  CHECK(has(outcome, "route       LD_PRELOAD, " PRELOADED "\n  in front    " DLSYM_INTERPOSER
+                     ", which has cuCtxSynchronize and 3 more\n  in front    " INTERPOSER
+                     ", which has cuCtxSynchronize and 2 more\n"));
+  CHECK_FALSE(has(outcome, "in front    " PLUGIN));
+  CHECK_FALSE(has(run({REFRAIN, "doctor"}), "in front"));
 }
 
 TEST_CASE("the library exports the driver's names and nothing else") {
@@ -251,6 +309,7 @@ TEST_CASE("the library exports the driver's names and nothing else") {
 #define SUBMIT(f) ENTRY(f)
 #define TRACKED(f) ENTRY(f)
 #define TYPED(f) ENTRY(f)
+#define SETTER(f) ENTRY(f)
 #define RESOLVE(f) ENTRY(f)
 #define NEUTRAL(f) ENTRY(f)
 #define HOST(f) ENTRY(f)

@@ -396,7 +396,8 @@ PROGRAM(left_behind) {
   return 0;
 }
 
-/// Asks itself for a report, if anybody handles the signal, and then calls something that waits.
+/// Asks itself for a report, if anybody handles the signal, and then calls something that waits. With an argument it is
+/// killed then.
 PROGRAM(report) {
   const Device gpu;
   CUstream stream = make_stream();
@@ -408,6 +409,9 @@ PROGRAM(report) {
   scale(stream, gpu.function("scale"), x, kCount, 3, 1);
   CHECK_CU(cuStreamSynchronize(stream));
   print("x", x, kCount);
+  if (argc > 1) {
+    raise(SIGKILL);
+  }
   return 0;
 }
 

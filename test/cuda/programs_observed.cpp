@@ -1,6 +1,7 @@
 // Launches that are counted, and recognised if they repeat and only then, whatever way the layer takes with each.
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "test/cuda/program.h"
@@ -113,3 +114,53 @@ PROGRAM(disordered) {
   std::printf("launches %ld\n", launches);
   return 0;
 }
+
+/// With blocking launches the host may look at once at what a kernel wrote.
+PROGRAM(blocking) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  Word* host = pinned(1);
+  CUdeviceptr seen_by_device = 0;
+  CHECK_CU(cuMemHostGetDevicePointer(&seen_by_device, host, 0));
+  CUfunction store = gpu.function("store");
+  int stale = 0;
+  for (int round = 0; round < 200; ++round) {
+    for (Word i = 1; i <= 5; ++i) {
+      launch_on(stream, store, 1, seen_by_device, i);
+      stale += *static_cast<volatile Word*>(host) != i ? 1 : 0;
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+    if (round % 20 == 0) {
+      pause_briefly();
+    }
+  }
+  std::printf("stale reads %s\n", stale == 0 ? "none" : "some");
+  return 0;
+}
+
+#ifndef PROGRAMS_ON_HIP
+/// Asks the driver for the table that CUPTI asks for when it is used: in the middle, or with an argument at first.
+PROGRAM(profiled) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  constexpr int kHalf = 150;
+  for (int round = 0; round < 2 * kHalf; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      if (round == (argc > 1 ? 0 : kHalf) && i == 3) {
+        constexpr unsigned char kTable[] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+                                            0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
+        CUuuid id{};
+        std::memcpy(id.bytes, kTable, sizeof(kTable));
+        const void* table = nullptr;
+        std::printf("table: %d\n", static_cast<int>(cuGetExportTable(&table, &id)));
+      }
+      scale(stream, kernel, x, kCount, 3, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+#endif

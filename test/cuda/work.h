@@ -17,7 +17,7 @@ inline const char* place_of(const void* address) {
   }
   const char* slash = std::strrchr(info.dli_fname, '/');
   const char* file = slash == nullptr ? info.dli_fname : slash + 1;
-  if (std::strcmp(file, "librefrain_cuda.so") == 0) {
+  if (std::strncmp(file, "librefrain_cuda", 15) == 0) {
     return "shim";
   }
   return std::strncmp(file, "libcuda.so", 10) == 0 ? "driver" : info.dli_fname;

@@ -15,7 +15,9 @@ APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
 # without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
 # allowed. Why is not known, so they are only run: they must end, and without an error.
-COMPARED = ["--without", str(1 << 14)]
+WITHOUT = 1 << 14
+COMPARED = ["--without", str(WITHOUT)]
+GATES = 1 << 27 | 1 << 28  # kernels that wait for the host, or for one that comes later
 CRASH_TRIES = 3
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}

@@ -45,6 +45,34 @@ __global__ inline void turn(Word* words, unsigned offset, unsigned count, Word v
   if (i < count) words[offset + i] = shared[(threadIdx.x + value) % blockDim.x] * 2246822519u + value;
 }
 
+/// Of gates: how often this one was closed and found too late, on the device.
+struct GateCounts {
+  Word closed, late;
+};
+
+/// Waits until `opened`, which is pinned, has come to the number of kernels like this that there were, but not for
+/// ever.
+__global__ inline void await_gate(volatile Word* opened, GateCounts* counts) {
+#ifdef __CUDA_ARCH__
+  constexpr unsigned long long kLimit = 2000000000;  // ns
+  const Word number = ++counts->closed;
+  unsigned long long start = 0, now = 0;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+  while (static_cast<int>(*opened - number) < 0) {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    if (now - start > (counts->late == 0 ? kLimit : kLimit / 1000)) {
+      ++counts->late;
+      return;
+    }
+  }
+#endif
+}
+
+__global__ inline void open_gate(volatile Word* opened) {
+  *opened = *opened + 1;
+  __threadfence_system();
+}
+
 /// Tells a host thread that spins on pinned memory.
 __global__ inline void signal(volatile Word* flag, Word value) {
   *flag = value;

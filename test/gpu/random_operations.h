@@ -37,6 +37,9 @@ enum class Kind {
   kRecapture,
   kDeviceWait,
   kSpin,
+  kHostGate,   ///< 27: a stream waits for the host
+  kQueueGate,  ///< 28: a stream waits for a kernel that another one gets later
+  kRefused,    ///< a launch with too many threads
   kRenewBuffer,
   kRenewStream,
   kCount
@@ -105,11 +108,11 @@ class Generator {
     Kind kind;
     unsigned weight;
   };
-  static constexpr Weight kCalm[] = {{Kind::kMix, 40},        {Kind::kTurn, 12},      {Kind::kPacket, 8},
-                                     {Kind::kLaunchEx, 10},   {Kind::kCopyDevice, 6}, {Kind::kCopy2D, 3},
-                                     {Kind::kCopyIn, 4},      {Kind::kCopyOut, 4},    {Kind::kMemset8, 3},
-                                     {Kind::kMemset16, 2},    {Kind::kMemset32, 3},   {Kind::kMemset2D, 3},
-                                     {Kind::kHostFunction, 1}};
+  static constexpr Weight kCalm[] = {
+      {Kind::kMix, 40},         {Kind::kTurn, 12},    {Kind::kPacket, 8},    {Kind::kLaunchEx, 10},
+      {Kind::kCopyDevice, 6},   {Kind::kCopy2D, 3},   {Kind::kCopyIn, 4},    {Kind::kCopyOut, 4},
+      {Kind::kMemset8, 3},      {Kind::kMemset16, 2}, {Kind::kMemset32, 3},  {Kind::kMemset2D, 3},
+      {Kind::kHostFunction, 1}, {Kind::kHostGate, 2}, {Kind::kQueueGate, 2}, {Kind::kRefused, 1}};
   static constexpr Weight kWild[] = {
       {Kind::kMix, 40},         {Kind::kTurn, 10},          {Kind::kPacket, 8},     {Kind::kLaunchEx, 10},
       {Kind::kCopyDevice, 6},   {Kind::kCopy2D, 3},         {Kind::kCopyIn, 5},     {Kind::kCopyOut, 5},
@@ -117,7 +120,8 @@ class Generator {
       {Kind::kHostFunction, 3}, {Kind::kGraph, 4},          {Kind::kPageableIn, 4}, {Kind::kPageableOut, 3},
       {Kind::kHostTouch, 3},    {Kind::kWait, 4},           {Kind::kSyncCopyIn, 2}, {Kind::kSyncCopyOut, 2},
       {Kind::kElapsed, 2},      {Kind::kAsyncTemporary, 5}, {Kind::kTemporary, 1},  {Kind::kSyncCopyDevice, 1},
-      {Kind::kRecapture, 1},    {Kind::kDeviceWait, 1},     {Kind::kSpin, 1}};
+      {Kind::kRecapture, 1},    {Kind::kDeviceWait, 1},     {Kind::kSpin, 1},       {Kind::kHostGate, 3},
+      {Kind::kQueueGate, 3},    {Kind::kRefused, 2}};
 
   template <std::size_t N>
   Kind draw(const Weight (&weights)[N]) {

@@ -24,6 +24,8 @@ constexpr const char* kUsage =
     "  --without M   leave out some kinds of operations: bit K of the mask is kind K (random_operations.h)\n"
     "  --settle M    wait for the device before and after operations of these kinds";
 
+constexpr unsigned kGatedThreads = 2;
+
 struct Shared {
   Word* words = nullptr;
   cudaEvent_t given = nullptr, taken = nullptr;
@@ -47,7 +49,7 @@ void run_program(std::uint64_t seed, unsigned threads, const Options& options) {
   std::vector<std::vector<std::vector<std::uint64_t>>> parts(threads);
   std::barrier meeting(static_cast<std::ptrdiff_t>(threads));
   const auto body = [&](unsigned number) {
-    Worker worker(seed, number, options.careful);
+    Worker worker(seed, number, options.careful, threads <= kGatedThreads);
     Shared& own = shared[number];
     Shared& neighbour = shared[(number + 1) % threads];
     for (unsigned step = 0; step < steps; ++step) {
@@ -105,6 +107,8 @@ int main(int argc, char** argv) {
     random_test::settled[kind] = (settle >> kind & 1) != 0;
   }
 
+  // Streams that share a connection wait for each other, which no gate may be in the way of.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   random_test::load_kernels();
   const auto start = std::chrono::steady_clock::now();
   const auto more = [&](unsigned done) {

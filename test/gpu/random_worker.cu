@@ -23,8 +23,8 @@ CUdeviceptr address(const Word* data) {
 
 }  // namespace
 
-Worker::Worker(std::uint64_t seed, unsigned thread, bool careful)
-    : random_(seed * 1000 + thread), careful_(careful), pageable_(kWords) {
+Worker::Worker(std::uint64_t seed, unsigned thread, bool careful, bool gates)
+    : random_(seed * 1000 + thread), careful_(careful), gated_(gates), pageable_(kWords) {
   int least = 0, greatest = 0;
   CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   created_.resize(4);
@@ -55,6 +55,7 @@ Worker::Worker(std::uint64_t seed, unsigned thread, bool careful)
   }
   CHECK_CUDA(cudaMallocHost(&flag_, sizeof *flag_));
   *flag_ = 0;
+  make_gates();
   CHECK_CUDA(cudaEventCreate(&before_));
   CHECK_CUDA(cudaEventCreate(&after_));
   CHECK_CUDA(cudaDeviceSynchronize());
@@ -70,6 +71,7 @@ Worker::~Worker() {
     for (Buffer& buffer : buffers_) CHECK_CUDA(cudaFree(buffer.data));
     for (Buffer& buffer : pinned_) CHECK_CUDA(cudaFreeHost(buffer.data));
     CHECK_CUDA(cudaFreeHost(flag_));
+    destroy_gates();
     for (cudaStream_t stream : created_) CHECK_CUDA(cudaStreamDestroy(stream));
     CHECK_CUDA(cudaStreamDestroy(capture_stream_));
     CHECK_CUDA(cudaEventDestroy(before_));
@@ -84,6 +86,8 @@ void load_kernels() {
   CHECK_CUDA(cudaFuncGetAttributes(&attributes, mix_packet));
   CHECK_CUDA(cudaFuncGetAttributes(&attributes, turn));
   CHECK_CUDA(cudaFuncGetAttributes(&attributes, signal));
+  CHECK_CUDA(cudaFuncGetAttributes(&attributes, await_gate));
+  CHECK_CUDA(cudaFuncGetAttributes(&attributes, open_gate));
 }
 
 void Worker::run_round() {
@@ -151,6 +155,9 @@ void Worker::execute(const Operation& operation, unsigned iteration) {
       break;
     }
     case Kind::kSpin: spin(operation, value); break;
+    case Kind::kHostGate:
+    case Kind::kQueueGate: use_gate(operation, *to, *from, value); break;
+    case Kind::kRefused: refuse(operation, *to, *from, value); break;
     case Kind::kRenewBuffer: renew_buffer(operation, buffers_[operation.to], value); break;
     case Kind::kRenewStream: renew_stream(operation); break;
     case Kind::kCount: break;
@@ -470,6 +477,7 @@ std::uint64_t Worker::checksum(std::vector<std::uint64_t>* parts) {
     alone.add(buffer.data, kBytes);
     parts->push_back(alone.value());
   }
+  parts->push_back(gates_checksum());
   for (const std::uint64_t part : *parts) checksum.add(&part, sizeof part);
   return checksum.value();
 }

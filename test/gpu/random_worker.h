@@ -33,6 +33,13 @@ struct Buffer {
   Resource uses;
 };
 
+/// Makes one stream wait until it is opened; see await_gate(). Each is opened in one way only: by the host, or by
+/// streams.
+struct Gate {
+  Word* opened = nullptr;  ///< pinned
+  GateCounts* counts = nullptr;
+};
+
 struct OwnGraph {
   cudaGraphExec_t executable = nullptr;
   unsigned to = 0, from = 0;
@@ -43,7 +50,9 @@ void load_kernels();
 
 class Worker {
  public:
-  Worker(std::uint64_t seed, unsigned thread, bool careful);
+  /// `gates`: whether streams may wait for the host and for one another. A device has so many connections to the host;
+  /// streams that share one wait for each other, so that this is for few threads.
+  Worker(std::uint64_t seed, unsigned thread, bool careful, bool gates);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -75,6 +84,11 @@ class Worker {
   void use_graph(const Operation& operation, Buffer& to, Buffer& from, Word value);
   void measure(const Operation& operation, Buffer& to, Buffer& from, Word value);
   void spin(const Operation& operation, Word value);
+  void make_gates();
+  void destroy_gates();
+  void use_gate(const Operation& operation, Buffer& to, Buffer& from, Word value);
+  void refuse(const Operation& operation, Buffer& to, Buffer& from, Word value);
+  std::uint64_t gates_checksum() const;
   void renew_buffer(const Operation& operation, Buffer& to, Word value);
   void renew_stream(const Operation& operation);
   cudaGraphExec_t capture(Word* to, Word* from, Word value);
@@ -89,7 +103,7 @@ class Worker {
   }
 
   Random random_;
-  bool careful_;
+  bool careful_, gated_;
   std::vector<cudaStream_t> created_;  ///< in the tracker they come after the two default streams
   cudaStream_t capture_stream_ = nullptr;
   std::unique_ptr<Tracker> tracker_;
@@ -99,6 +113,8 @@ class Worker {
   std::array<HostWork, kPinned> host_works_{};
   std::array<OwnGraph, kGraphs> graphs_;
   std::vector<Word> pageable_;
+  Gate host_gate_, queue_gate_;
+  cudaEvent_t passed_ = nullptr;  ///< recorded in front of a gate
   Word* flag_ = nullptr;
   Resource flag_uses_;
   cudaEvent_t before_ = nullptr, after_ = nullptr;  ///< with time stamps

@@ -100,6 +100,24 @@ TEST_CASE("programs that open the library get the one in between, also with RTLD
   CHECK(has(run({OPENING_PROGRAM, "libamdhip64.so.6"}, kPreload), "not opened"));
 }
 
+TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the runtime's names or not") {
+  SKIP_WITH_SANITIZERS();
+  for (const char* interposer : {INTERPOSER, DLSYM_INTERPOSER}) {
+    CAPTURE(interposer);
+    const std::string interposed = std::string("LD_PRELOAD=") + interposer;
+    const std::string plain = run({LINKED_PROGRAM}, {interposed}).output;
+    const Outcome hooked =
+        run({REFRAIN, "run", "--", LINKED_PROGRAM}, {interposed, "REFRAIN_REPORT=off", "REFRAIN_DOCTOR_FD=1"});
+    const auto count = plain.find("interposer: ");
+    REQUIRE(count != std::string::npos);
+    CHECK(plain.find("interposer: 0 ") == std::string::npos);
+    CHECK(hooked.status == 0);
+    CHECK(has(hooked, "work good"));
+    CHECK(has(hooked, plain.substr(count)));
+    CHECK(has(hooked, "refrain layer active "));
+  }
+}
+
 TEST_CASE("constructors of programs start no device") {
   SKIP_WITH_SANITIZERS();
   const std::string log = "/tmp/refrain-hip-" + std::to_string(getpid()) + ".log";
@@ -139,9 +157,11 @@ TEST_CASE("children after fork, and switched off") {
 TEST_CASE("run preloads the library that the program needs, where there is a runtime") {
   SKIP_WITH_SANITIZERS();
   const Words show{"sh", "-c", "echo \"${LD_PRELOAD-unset}\""};
-  CHECK(has(run(with({REFRAIN, "run", "--hip-library", SIM_HIP, "--"}, show)), SHIM "\n"));
-  CHECK(has(run(with({REFRAIN, "run", "--hip", "off", "--"}, show)), "unset\n"));
-  CHECK(has(run(with({REFRAIN, "run", "--hip-library", "/nowhere", "--"}, show)), "unset\n"));
+  CHECK(has(run(with({REFRAIN, "run", "--hip-library", SIM_HIP, "--"}, show)),
+            PRELOADED_FOLDER "librefrain_hip5.so:" PRELOADED_FOLDER "librefrain_exit.so\n"));
+  CHECK_FALSE(has(run(with({REFRAIN, "run", "--hip", "off", "--"}, show)), PRELOADED_FOLDER "librefrain_hip"));
+  CHECK_FALSE(
+      has(run(with({REFRAIN, "run", "--hip-library", "/nowhere", "--"}, show)), PRELOADED_FOLDER "librefrain_hip"));
   CHECK(has(run({REFRAIN, "run", "--", LINKED_PROGRAM}, {"REFRAIN_DOCTOR_FD=1"}), "refrain layer active "));
 }
 
@@ -149,7 +169,7 @@ TEST_CASE("doctor shows runtime, route and proof") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({REFRAIN, "doctor", "--hip-library", SIM_HIP});
   CHECK(has(outcome, "driver      " SIM_HIP ", for HIP 5.7.31921\n"));
-  CHECK(has(outcome, "route       LD_PRELOAD, " SHIM "\n"));
+  CHECK(has(outcome, "route       LD_PRELOAD, " PRELOADED_FOLDER "librefrain_hip5.so\n"));
   CHECK(has(outcome, "hooked      yes: refrain layer active "));
   CHECK(has(outcome, " hip entries="));
   CHECK(has(run({REFRAIN, "doctor", "--hip-library", "/nowhere"}), "there is no HIP runtime"));

@@ -3,6 +3,7 @@
 // no rule of the API; in replay mode something must really have been replayed.
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <string>
 
 #include "test/level_zero/compare.h"
@@ -122,6 +123,10 @@ TEST_CASE("errors of the program, and an end without a wait") {
   same_everywhere({"leave"}, 100);
 }
 
+TEST_CASE("promise 4, same data: every setter, in the middle of a loop that is replayed") {
+  same_everywhere({"every_setter"}, 1000);
+}
+
 TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
   const Result plain = run({"loop"}, "plain");
   const Result result = run({"loop"}, "off");
@@ -155,5 +160,33 @@ TEST_CASE("a report on request, besides the one at the end") {
   const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}});
   check_clean(asked);
   CHECK(reports(asked) == 2);
-  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);  // the signal is nobody's then
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);
+  for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
+    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}});
+    CHECK(killed.exit_code == -SIGKILL);
+    CHECK(killed.reported);
+  }
+}
+
+TEST_CASE("promise 3, bounded hold: nothing is held where the environment asks for that", "[promise-3]") {
+  const Result result = run({"loop"}, "replay", 1, {{"ZE_ENABLE_TRACING_LAYER", "1"}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.reported);
+  CHECK(result.replayed == 0);
+  CHECK(result.errors.find("ZE_ENABLE_TRACING_LAYER=1 ") != std::string::npos);
+}
+
+TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits") {
+  if (kSanitized) {
+    return;  // the sanitizers' run times do not like it
+  }
+  const Result plain = run({"cancelled"}, "plain");
+  CHECK(plain.exit_code == 0);
+  CHECK(plain.output.starts_with("cancelled\n"));
+  for (const char* mode : {"off", "observe", "replay", "gate"}) {
+    CAPTURE(mode);
+    const Result result = run({"cancelled"}, mode);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain.output);
+  }
 }

@@ -19,7 +19,12 @@ constexpr const char* kInjected = "error 70000003 from ";  // ZE_RESULT_ERROR_OU
 long fail_everywhere(const std::string& program, const std::string& mode, int seed, long step,
                      const std::string& extensions) {
   const std::string count_file = child::scratch("calls");
-  const Result good = run({program}, mode, seed, {{"SIM_COUNT", count_file}, {"SIM_ZE_EXTENSIONS", extensions}});
+  std::map<std::string, std::string> variables = {
+      {"SIM_COUNT", count_file},
+      {"SIM_ZE_EXTENSIONS", extensions},
+      {"REFRAIN_HOLD_LIMIT_US", "1000"},  // short, so that a program may outwait it
+  };
+  const Result good = run({program}, mode, seed, variables);
   REQUIRE(good.exit_code == 0);
   long calls = 0;
   std::ifstream(count_file) >> calls;
@@ -27,8 +32,8 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
   long told = 0;
   // Every call of the first part, where objects are made and graphs built, then in steps.
   for (long call = 1; call <= calls; call += call < 30 && !kSanitized ? 1 : 1 + calls / step) {
-    const Result result =
-        run({program}, mode, seed, {{"SIM_FAIL_AT", std::to_string(call)}, {"SIM_ZE_EXTENSIONS", extensions}});
+    variables["SIM_FAIL_AT"] = std::to_string(call);
+    const Result result = run({program}, mode, seed, variables);
     CAPTURE(program, mode, seed, call, calls);
     INFO("output: " << result.output);
     INFO("errors: " << result.errors.substr(0, 3000));
@@ -46,7 +51,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
 
 }  // namespace
 
-TEST_CASE("an error at each call in turn reaches the application or is passed through") {
+TEST_CASE("an error at each call in turn reaches the application or is passed through", "[promise-5]") {
   const long step = kSanitized ? 8 : 20;
   CHECK(fail_everywhere("short_mix", "plain", 0, step, "") > 0);
   CHECK(fail_everywhere("short_mix", "observe", 1, step, "") > 0);
@@ -56,4 +61,11 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   CHECK(fail_everywhere("short_updates", "replay", 2, 2 * step, "append,mutable") > 0);
   CHECK(fail_everywhere("short_events", "replay", 1, 2 * step, "") > 0);
   CHECK(fail_everywhere("short_events", "replay", 2, step, "append") > 0);
+}
+
+TEST_CASE("an error of work that another thread or nobody waited for reaches the application", "[promise-5]") {
+  const long step = kSanitized ? 8 : 60;
+  CHECK(fail_everywhere("short_handed", "plain", 0, step, "") > 0);
+  CHECK(fail_everywhere("short_handed", "replay", 1, step, "") > 0);
+  CHECK(fail_everywhere("short_handed", "replay", 2, step, "append") > 0);
 }

@@ -356,7 +356,7 @@ PROGRAM(short_mix) {
   return 0;
 }
 
-/// Asks for a report, as a user does from outside.
+/// Asks for a report, as a user does from outside. With an argument it is killed then.
 PROGRAM(report) {
   Device gpu;
   ze_command_list_handle_t list = gpu.list();
@@ -368,6 +368,9 @@ PROGRAM(report) {
   }
   launch(list, nothing);
   finish(list, done);
+  if (argc > 1) {
+    std::raise(SIGKILL);
+  }
   CHECK_ZE(zeEventDestroy(done));
   CHECK_ZE(zeKernelDestroy(nothing));
   CHECK_ZE(zeCommandListDestroy(list));

@@ -1,6 +1,9 @@
 // What several threads submit, hand over and observe.
 
+#include <pthread.h>
+
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -267,5 +270,75 @@ PROGRAM(watched) {
   CHECK_ZE(zeCommandListDestroy(list));
   gpu.free(x);
   gpu.free(y);
+  return 0;
+}
+
+namespace {
+
+struct Wait {
+  ze_command_queue_handle_t queue;
+  ze_event_handle_t event;
+  bool for_event;
+};
+
+void* wait_for_ever(void* given) {
+  const Wait& wait = *static_cast<Wait*>(given);
+  CHECK_ZE(wait.for_event ? zeEventHostSynchronize(wait.event, kForEver)
+                          : zeCommandQueueSynchronize(wait.queue, kForEver));
+  return nullptr;
+}
+
+}  // namespace
+
+/// A thread that is cancelled while it waits for what the host has not set yet.
+PROGRAM(cancelled) {
+  Device gpu;
+  const ze_command_queue_desc_t described{
+      ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC, nullptr, 0, 0, 0, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
+      ZE_COMMAND_QUEUE_PRIORITY_NORMAL};
+  const ze_command_list_desc_t plain{ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC, nullptr, 0, 0};
+  ze_command_queue_handle_t queue = nullptr;
+  ze_command_list_handle_t list = nullptr, own = gpu.list();
+  CHECK_ZE(zeCommandQueueCreate(gpu.context, gpu.device, &described, &queue));
+  CHECK_ZE(zeCommandListCreate(gpu.context, gpu.device, &plain, &list));
+  ze_kernel_handle_t kernel = gpu.kernel("scale");
+  ze_event_handle_t gate = gpu.event(), done = gpu.event();
+  Word* memory = gpu.filled(kCount, 1);
+  set(kernel, 0, memory);
+  set(kernel, 1, kCount);
+  set(kernel, 2, Word{3});
+  CHECK_ZE(zeCommandListAppendWaitOnEvents(list, 1, &gate));
+  CHECK_ZE(zeCommandListClose(list));
+  for (const bool for_event : {false, true}) {
+    CHECK_ZE(zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr));
+    Wait wait{queue, gate, for_event};
+    pthread_t thread{};
+    void* result = nullptr;
+    if (pthread_create(&thread, nullptr, &wait_for_ever, &wait) != 0) {
+      return 1;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    std::printf("%s\n", result == PTHREAD_CANCELED ? "cancelled" : "came to its end");
+    CHECK_ZE(zeEventHostSignal(gate));
+    CHECK_ZE(zeCommandQueueSynchronize(queue, kForEver));
+    CHECK_ZE(zeEventHostReset(gate));
+    for (Word i = 0; i < 400; ++i) {
+      set(kernel, 3, i % 8);
+      launch(own, kernel);
+      if (i % 8 == 7) {
+        finish(own, done);
+      }
+    }
+    print("memory", memory, kCount);
+  }
+  destroy({gate, done});
+  gpu.free(memory);
+  CHECK_ZE(zeKernelDestroy(kernel));
+  CHECK_ZE(zeCommandQueueDestroy(queue));
+  for (ze_command_list_handle_t each : {list, own}) {
+    CHECK_ZE(zeCommandListDestroy(each));
+  }
   return 0;
 }

@@ -2,6 +2,7 @@
 // plain and in every mode must print the same; in replay mode something must really have been replayed.
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <fstream>
 #include <string>
 
@@ -87,6 +88,10 @@ TEST_CASE("promise 4, same data: arguments changed right after the enqueue") {
 
 TEST_CASE("promise 4, same data: host memory reused after reads and writes") {
   same_everywhere({"commands"}, 1);
+}
+
+TEST_CASE("promise 5, same errors: what the driver refuses is refused in the middle of what repeats", "[promise-5]") {
+  same_everywhere({"refused_calls"}, 100);
 }
 
 TEST_CASE("promise 6, never slower: with the gate on, what does not pay is declined") {
@@ -201,6 +206,11 @@ TEST_CASE("SIGUSR1 prints the report, and only that") {
   const auto first = result.errors.find("report (");
   REQUIRE(first != std::string::npos);
   CHECK(result.errors.find("report (", first + 1) != std::string::npos);  // the other one is written at exit
+  for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
+    const Result killed = run_mode({"signalled", "killed"}, "replay", {{"REFRAIN_REPORT", log}});
+    CHECK(killed.exit_code == -SIGKILL);
+    CHECK(killed.reported);
+  }
 }
 
 TEST_CASE("stacking: above and below another layer, which may have a shorter table") {
@@ -236,4 +246,28 @@ TEST_CASE("stacking: above and below another layer, which may have a shorter tab
       }
     }
   }
+}
+
+TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits") {
+  if (kSanitized) {
+    return;  // the sanitizers' run times do not like it
+  }
+  for (const std::vector<std::string>& program : {std::vector<std::string>{"cancelled"}, {"cancelled", "event"}}) {
+    const Result plain = run_plain(program);
+    CHECK(plain.output == "cancelled\n");
+    for (const char* mode : {"off", "observe", "replay"}) {
+      CAPTURE(program, mode);
+      const Result result = run_mode(program, mode);
+      CHECK(result.exit_code == 0);
+      CHECK(result.output == plain.output);
+    }
+  }
+}
+
+TEST_CASE("promise 3, bounded hold: nothing is held where the environment asks for that", "[promise-3]") {
+  const Result result = run_mode({"loop"}, "replay", {{"CLI_FinishAfterEnqueue", "1"}});
+  CHECK(result.exit_code == 0);
+  CHECK(result.reported);
+  CHECK(result.replayed == 0);
+  CHECK(result.errors.find("CLI_FinishAfterEnqueue=1 ") != std::string::npos);
 }

@@ -10,7 +10,8 @@ using run_program::Result;
 
 namespace {
 
-Result run_failing(const std::string& program, const std::string& mode, long call, const std::string& count_file = "") {
+Result run_failing(const std::string& program, const std::string& mode, long call, const std::string& count_file = "",
+                   const std::string& only = "") {
   run_program::Options options;
   options.arguments = {program};
   // The last one named is outermost: the layer that fails is below Refrain.
@@ -19,10 +20,14 @@ Result run_failing(const std::string& program, const std::string& mode, long cal
   options.environment = {{"REFRAIN_GATE", "0"},
                          {"REFRAIN_MODE", mode == "plain" ? "off" : mode},
                          {"REFRAIN_CAPTURE_FILE", run_program::scratch("capture.rfn")},
+                         {"REFRAIN_HOLD_LIMIT_US", "1000"},  // short, so that a program may outwait it
                          {"ERROR_LAYER_TRACE", "1"},
                          {"ERROR_LAYER_CALL", std::to_string(call)}};
   if (!count_file.empty()) {
     options.environment["ERROR_LAYER_COUNT"] = count_file;
+  }
+  if (!only.empty()) {
+    options.environment["ERROR_LAYER_ONLY"] = only;
   }
   options.seconds = 60;
   return run_program::run(options);
@@ -42,7 +47,7 @@ void check_result(const Result& result, const std::string& good) {
 
 }  // namespace
 
-TEST_CASE("an error at each call in turn reaches the application or is passed through") {
+TEST_CASE("an error at each call in turn reaches the application or is passed through", "[promise-5]") {
   const std::string count_file = run_program::scratch("calls");
   for (const char* mode : {"replay", "observe"}) {
     INFO("mode " << mode);
@@ -63,7 +68,7 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   }
 }
 
-TEST_CASE("an error inside a command buffer retires the graph, and the work is done eagerly") {
+TEST_CASE("an error inside a command buffer retires the graph, and the work is done eagerly", "[promise-5]") {
   // Functions of the extension are not in the table; what a recorded kernel needs is.
   const Result good = run_failing("short_mix", "plain", 0);
   REQUIRE(good.exit_code == 0);
@@ -76,6 +81,28 @@ TEST_CASE("an error inside a command buffer retires the graph, and the work is d
       options.environment = {
           {"REFRAIN_GATE", "0"}, {"ERROR_LAYER_ONLY", function}, {"ERROR_LAYER_CALL", std::to_string(call * call)}};
       check_result(run_program::run(options), good.output);
+    }
+  }
+}
+
+TEST_CASE("a launch that is refused while it is submitted late is told, by a call and by its event", "[promise-5]") {
+  const std::string count_file = run_program::scratch("launches");
+  for (const char* program : {"short_handed", "short_refused"}) {
+    for (const char* mode : {"plain", "replay"}) {
+      CAPTURE(program, mode);
+      const Result good = run_failing(program, mode, 0, count_file, "clEnqueueNDRangeKernel");
+      REQUIRE(good.exit_code == 0);
+      long calls = 0;
+      std::ifstream(count_file) >> calls;
+      REQUIRE(calls > 50);
+      long told = 0;
+      for (long call = 1; call <= calls; call += 1 + calls / 80) {
+        CAPTURE(call, calls);
+        const Result result = run_failing(program, mode, call, "", "clEnqueueNDRangeKernel");
+        check_result(result, good.output);
+        told += result.exit_code != 0 ? 1 : 0;
+      }
+      CHECK(told > 10);
     }
   }
 }

@@ -249,7 +249,7 @@ PROGRAM(spin) {
   return 0;
 }
 
-/// Sends itself SIGUSR1, which ends a program that does not expect it.
+/// Sends itself SIGUSR1, which ends a program that does not expect it. With an argument it is killed then.
 PROGRAM(signalled) {
   const Loop loop;
   for (int round = 0; round < 50; ++round) {
@@ -260,6 +260,9 @@ PROGRAM(signalled) {
   raise(SIGUSR1);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::printf("survived\n");
+  if (argc > 1) {
+    raise(SIGKILL);
+  }
   return 0;
 }
 

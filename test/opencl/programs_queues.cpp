@@ -1,11 +1,13 @@
 // Several queues, several threads, out-of-order queues, random calls.
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <thread>
@@ -475,4 +477,41 @@ PROGRAM(random_calls) {
     std::printf("%016llx\n", static_cast<unsigned long long>(sum));
   }
   return 0;
+}
+
+namespace {
+
+struct Wait {
+  cl_command_queue queue;
+  cl_event event;
+  bool for_event;
+};
+
+void* wait_for_ever(void* given) {
+  const Wait& wait = *static_cast<Wait*>(given);
+  CHECK_CL(wait.for_event ? clWaitForEvents(1, &wait.event) : clFinish(wait.queue));
+  return nullptr;
+}
+
+}  // namespace
+
+/// Threads that are cancelled while they wait for what the host has not set yet. Nothing is done afterwards: a driver
+/// may have been left with a lock of its own.
+PROGRAM(cancelled) {
+  Device device;
+  cl_int error = CL_SUCCESS;
+  Wait wait{device.queue(), clCreateUserEvent(device.context, &error), argc > 1};
+  CHECK_CL(error);
+  CHECK_CL(clEnqueueMarkerWithWaitList(wait.queue, 1, &wait.event, nullptr));
+  pthread_t thread{};
+  void* result = nullptr;
+  if (pthread_create(&thread, nullptr, &wait_for_ever, &wait) != 0) {
+    return 1;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  pthread_cancel(thread);
+  pthread_join(thread, &result);
+  std::printf("%s\n", result == PTHREAD_CANCELED ? "cancelled" : "came to its end");
+  std::fflush(stdout);
+  _exit(0);
 }

@@ -88,6 +88,7 @@ struct Fixture {
       table.clGetMemObjectInfo = &::clGetMemObjectInfo;
       table.clGetImageInfo = &::clGetImageInfo;
       table.clGetProgramInfo = &::clGetProgramInfo;
+      table.clGetProgramBuildInfo = &::clGetProgramBuildInfo;
       cl_uint entries = 0;
       build_dispatch(&table, sizeof(table) / sizeof(void*), &entries);
       state.settings.mode = env::Mode::kObserve;

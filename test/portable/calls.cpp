@@ -55,6 +55,9 @@ const char* name_of(Feature feature) noexcept {
     case Feature::kWriteIsCopied: return "asynchronous copies of pageable memory";
     case Feature::kReleaseWaits: return "memory freed with work in flight";
     case Feature::kGraphInFlight: return "graphs of the program launched while they run";
+    case Feature::kGate: return "queues that wait for the host";
+    case Feature::kGateByQueue: return "queues that wait for a later kernel of another one";
+    case Feature::kSetter: return "kernels that see what was set for them";
     case Feature::kReleaseQueue: return "queues released with work in flight";
   }
   return "";

@@ -56,8 +56,11 @@ enum class Feature : std::uint8_t {
   kReleaseWaits,   ///< release(memory) waits for what uses it, or keeps the memory that long
   kReleaseQueue,   ///< release(queue) lets what is in it go on
   kGraphInFlight,  ///< a graph of one's own is launched again while it runs
+  kGate,           ///< close() and open(gate)
+  kGateByQueue,    ///< open(queue, gate)
+  kSetter,         ///< set() and launch_seen()
 };
-inline constexpr int kFeatures = 17;
+inline constexpr int kFeatures = 20;
 /// "kernel arguments that begin in the middle of memory".
 const char* name_of(Feature feature) noexcept;
 
@@ -72,6 +75,8 @@ struct Memory {
 struct Event {};
 struct Kernel {};
 struct Graph {};
+/// Makes a queue wait for something that comes later: for the host, or for another queue.
+struct Gate {};
 
 /// `offset` bytes into `memory`.
 struct Range {
@@ -167,6 +172,14 @@ class Device {
   virtual void synchronize() = 0;
   /// Milliseconds between two timed events that are complete.
   virtual float elapsed(Event* from, Event* to) = 0;
+  /// A call that the driver refuses, one of a few; perhaps with `memory`, which stays as it is. The code of the error.
+  virtual int refused(Queue* queue, Memory* memory, unsigned which) = 0;
+  /// Sets one of a few things that change how later launches of the kernel "seen" behave, or, without `all_queues`,
+  /// such launches in `queue`. All queues share the rest with other threads.
+  virtual void set(Queue* queue, bool all_queues, unsigned which, unsigned value) = 0;
+  /// Launches the kernel "seen", which mixes what was set into `x`, with so much dynamic shared memory. The code of the
+  /// error if the driver refuses that, 0 if not.
+  virtual int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order = {}) = 0;
   /// Something that programs ask all the time and that has nothing to do with work.
   virtual void ask_something() = 0;
 
@@ -175,6 +188,19 @@ class Device {
   virtual Graph* end_graph(Queue* queue) = 0;
   virtual void launch(Queue* queue, Graph* graph, const Order& order = {}) = 0;
   virtual void release(Graph* graph) = 0;
+
+  /// `by_queue`: queues open it, or the host; else only the host.
+  virtual Gate* make_gate(bool by_queue) = 0;
+  /// Later work of the queue, which is in order, waits until the gate has been opened as often as it was closed. It is
+  /// closed by one thread, and not again before it was opened.
+  virtual void close(Queue* queue, Gate* gate) = 0;
+  /// When the queue comes to it.
+  virtual void open(Queue* queue, Gate* gate) = 0;
+  /// At once, if it is closed. This and is_open(): any thread.
+  virtual void open(Gate* gate) = 0;
+  [[nodiscard]] virtual bool is_open(Gate* gate) = 0;
+  /// Nothing waits for it any more.
+  virtual void release(Gate* gate) = 0;
 };
 
 /// The one that this program is linked with.

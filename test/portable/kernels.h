@@ -6,6 +6,15 @@
 //   wide(values, x)       x[i] = x[i] * 5 + values[i]    for i < 64; a parameter of 256 bytes, by value
 //   store(x, value)       x[0] = value
 //   busy(x, us)           takes about so long, then x[0] = x[0] * 3 + 1
+//
+// Those of gates, where a queue opens them:
+//
+//   await(opened, closed)   counts closed[0], then waits until opened[0] has come to that number
+//   bump(opened)            counts opened[0]
+//
+// And, where the device has it, one that sees what the program has set:
+//
+//   seen(x)                 mixes it into x[i] for i < threads
 #pragma once
 
 #include "test/portable/device.h"

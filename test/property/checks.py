@@ -79,6 +79,7 @@ def kills(launcher: launch.Launcher, arguments: argparse.Namespace, seconds: flo
         file = pathlib.Path(launcher.file("killed.rfn"))
         settings = {"REFRAIN_MODE": "capture", "REFRAIN_CAPTURE_FILE": str(file),
                     "REFRAIN_PORTABLE": chance.choice(["0", "1"])}
+        file.unlink(missing_ok=True)
         whole = launcher.run(words, settings, 1, arguments.patience)
         if whole.problem():
             print(f"{launcher.api}: program {program}: {whole.problem()}")

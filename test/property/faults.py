@@ -1,4 +1,4 @@
-"""Five faults to plant, each a few words of the sources: name, what it breaks, and (file, old text, new text).
+"""Faults to plant, each a few words of the sources: name, what it breaks, and (file, old text, new text).
 
 As replacements and not as patches, so that they still fit when the lines around them change; `planted --list` checks
 that they do.
@@ -14,8 +14,10 @@ FAULTS = {
           "typename L::Api::EventHandle handle,\n                        Query&& call) noexcept {\n"
           "  if (handle != nullptr) { return call(); }\n"),
          ("layer/streams/waits.h",
-          "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {\n",
-          "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, Find&& stream, Query&& call) noexcept {\n"
+          "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,\n"
+          "                         DefaultStream by_default, Query&& call) noexcept {\n",
+          "StatusOf<L> query_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,\n"
+          "                         DefaultStream by_default, Query&& call) noexcept {\n"
           "  if (L::runtime().backend != nullptr) { return call(); }\n")]),
     "argument-copied-late": (
         "the arguments of a held kernel are read when what is held is submitted, not at the launch",
@@ -29,14 +31,37 @@ FAULTS = {
          ("layer/streams/launch.h", "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {",
           "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {\n"
           "  copied_late.push_back({to, from, size});")]),
-    "edge-dropped-in-a-graph": (
-        "edges between streams are left out of graphs",
-        [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h", "if (inside[predecessor]) {",
-          "if (inside[predecessor] && graph.queue_of(predecessor).id == graph.queue_of(index).id) {")]),
-    "join-of-a-second-stream-missing": (
-        "what comes next in the other streams of a graph does not wait for it",
-        [("backends/cuda/cuda_command_buffer.cpp|backends/streams/command_buffer.h",
-          "parts_.links.link(*main_.stream, tail, others_, before_);", "static_cast<void>(tail);")]),
+    "wait-dropped-between-graphs": (
+        "a stream that waits for an event between two graphs does not",
+        [("backends/streams/stream_backend.h", "return {Api::wait_event(driver_, stream.handle, event)};",
+          "return {Api::kSuccess};")]),
+    "false-wait-at-a-graphs-end": (
+        "the stream of the graph before waits for the end of a graph",
+        [("backends/streams/command_buffer.h", "  // The work is submitted: from here on a failure must not",
+          "  static std::atomic<Stream<Api>*> before{nullptr};\n"
+          "  Stream<Api>* const other = before.exchange(stream_);\n"
+          "  if (Event end = kNoEvent; other != nullptr && other != stream_ && other->context == stream_->context &&\n"
+          "                            other->id.load() != 0 && record_end(&end) == Api::kSuccess) {\n"
+          "    static_cast<void>(Api::wait_event(parts_.driver, other->handle, NativeEvent<Api>::of(end).handle));\n"
+          "    parts_.events.release(NativeEvent<Api>::of(end));\n"
+          "  }\n"
+          "  // The work is submitted: from here on a failure must not")]),
+    "false-wait-between-chunks": (
+        "each part of a graph waits for the one before, whatever their streams are",
+        [("replay/executable.cpp", "    result->plain_ = result->plain_ && part.buffer != nullptr",
+          "    for (std::size_t before = result->parts_.size(); before-- > 0;) {\n"
+          "      if (Part& other = result->parts_[before]; other.buffer != nullptr) {\n"
+          "        part.waits.push_back(static_cast<std::uint32_t>(before));\n"
+          "        other.signals = true;\n"
+          "        break;\n"
+          "      }\n"
+          "    }\n"
+          "    result->plain_ = result->plain_ && part.buffer != nullptr")]),
+    "setter-not-in-the-token": (
+        "what is set for a kernel is told to nobody: graphs of another state are used",
+        [("layer/streams/setters.h", "    const Setting setting{entry_point, capture::mix(function, what), value};\n",
+          "    if (function != 0) { return call(); }\n"
+          "    const Setting setting{entry_point, capture::mix(function, what), value};\n")]),
     "update-applied-in-flight": (
         "changed arguments are written into a graph when the launch that they are for is already in flight",
         [("replay/executable.cpp", "if (!parts_[index].buffer->update(updates_[index]).ok()) {", "if (index > parts_.size()) {"),

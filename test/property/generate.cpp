@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <numeric>
-#include <random>
 #include <string_view>
+#include <utility>
 
-#include "test/property/program.h"
+#include "test/property/blocks.h"
 
 namespace property {
 namespace {
@@ -12,32 +12,10 @@ using portable::Feature;
 using portable::Place;
 using portable::QueueKind;
 
-/// Step kinds and how often they come; host calls end what is held, so that most blocks have few of them.
-struct Weight {
-  Kind kind;
-  unsigned weight;
-};
-constexpr Weight kWeights[] = {
-    {Kind::kScale, 30},     {Kind::kMix, 60},         {Kind::kOdd, 14},           {Kind::kWide, 8},
-    {Kind::kStore, 8},      {Kind::kBusy, 3},         {Kind::kCopy, 24},          {Kind::kRectangle, 5},
-    {Kind::kFill, 20},      {Kind::kWrite, 6},        {Kind::kRead, 3},           {Kind::kHostFunction, 6},
-    {Kind::kPrefetch, 2},   {Kind::kGraph, 5},        {Kind::kMarker, 5},         {Kind::kBarrier, 3},
-    {Kind::kFlush, 3},      {Kind::kLook, 3},         {Kind::kScribble, 3},       {Kind::kAskEvent, 3},
-    {Kind::kAskQueue, 3},   {Kind::kPoll, 2},         {Kind::kWaitEvent, 3},      {Kind::kWaitQueue, 3},
-    {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 2},
-};
-/// For blocks that run once.
-constexpr Weight kRare[] = {
-    {Kind::kReplaceMemory, 4},
-    {Kind::kReplaceQueue, 3},
-    {Kind::kReplaceEvent, 2},
-    {Kind::kPause, 1},
-};
-
 class Generator {
  public:
-  Generator(std::uint64_t seed, const portable::Device& device)
-      : random_(seed * 0x9E3779B97F4A7C15ULL), device_(device) {
+  Generator(std::uint64_t seed, const portable::Device& device, bool all_kinds)
+      : dice_(seed), device_(device), all_kinds_(all_kinds), blocks_(dice_, program_, device, all_kinds) {
     program_.seed = seed;
   }
 
@@ -47,6 +25,7 @@ class Generator {
     program_.release_waits = can(Feature::kReleaseWaits);
     program_.release_queue = can(Feature::kReleaseQueue);
     program_.graph_in_flight = can(Feature::kGraphInFlight);
+    program_.write_is_copied = can(Feature::kWriteIsCopied);
     make_queues();
     make_memory();
     make_graphs();
@@ -59,20 +38,22 @@ class Generator {
   }
 
  private:
-  unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
-  bool chance(unsigned percent) { return below(100) < percent; }
+  unsigned below(unsigned limit) { return dice_.below(limit); }
+  bool chance(unsigned percent) { return dice_.chance(percent); }
   [[nodiscard]] bool can(Feature feature) const { return device_.cannot(feature) == nullptr; }
   template <class T>
   const T& one_of(const std::vector<T>& list) {
-    return list[below(static_cast<unsigned>(list.size()))];
+    return dice_.one_of(list);
   }
 
   void make_queues() {
-    const unsigned count = static_cast<unsigned>(program_.threads) + below(4);
+    // Threads that close gates must not wait for one another: nothing that all of them use.
+    const bool apart = all_kinds_ && program_.threads > 1;
+    const unsigned count = static_cast<unsigned>(program_.threads) * (all_kinds_ ? 2 : 1) + below(4);
     for (unsigned i = 0; i < count; ++i) {
       QueueKind kind = QueueKind::kInOrder;
-      if (can(Feature::kBlockingQueue) && chance(40)) {
-        kind = i == 0 && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
+      if (can(Feature::kBlockingQueue) && chance(all_kinds_ ? 20 : 40)) {
+        kind = i == 0 && !apart && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
         if (static_cast<int>(i) < program_.threads && kind == QueueKind::kBlocking && chance(50)) {
           kind = QueueKind::kThreadsOwn;
         }
@@ -83,14 +64,14 @@ class Generator {
     }
     program_.shared.assign(count, false);
     // A command list takes commands of one thread at a time.
-    if (program_.threads > 1 && std::string_view(device_.api()) != "level_zero" && chance(50)) {
+    if (program_.threads > 1 && !apart && std::string_view(device_.api()) != "level_zero" && chance(50)) {
       const unsigned chosen = below(count);
       program_.shared[chosen] =
           program_.queues[chosen] != QueueKind::kOutOfOrder && program_.queues[chosen] != QueueKind::kThreadsOwn;
     }
   }
   void make_memory() {
-    const unsigned count = 3 * static_cast<unsigned>(program_.threads) + below(3);
+    const unsigned count = (all_kinds_ ? 5 : 3) * static_cast<unsigned>(program_.threads) + below(3);
     for (unsigned i = 0; i < count; ++i) {
       program_.memory.push_back(chance(30) ? Place::kPinned : Place::kDevice);
       program_.in_order.push_back(program_.memory.back() == Place::kDevice && can(Feature::kFreeInOrder) && chance(15));
@@ -137,25 +118,12 @@ class Generator {
       program_.graphs.push_back(std::move(steps));
     }
   }
-  /// Used by a graph.
-  [[nodiscard]] bool fixed(int memory) const {
-    return std::ranges::any_of(program_.graphs, [memory](const auto& graph) {
-      return std::ranges::any_of(graph,
-                                 [memory](const GraphStep& each) { return each.to == memory || each.from == memory; });
-    });
-  }
-
-  struct Owned {
-    std::vector<int> queues, memory, readable;
-    std::vector<Word> graphs;
-  };
-
   void make_phase() {
     const auto threads = static_cast<unsigned>(program_.threads);
     std::vector<Owned> owned(threads);
     // Each thread has one of each, the rest is dealt.
     const auto deal = [&](std::vector<int> numbers, const std::vector<unsigned>& lacking, auto&& give) {
-      std::shuffle(numbers.begin(), numbers.end(), random_);
+      std::shuffle(numbers.begin(), numbers.end(), dice_.engine());
       for (std::size_t i = 0; i < numbers.size(); ++i) {
         const bool spare = i >= lacking.size();
         give(spare ? below(threads) : lacking[i], numbers[i], spare);
@@ -199,10 +167,7 @@ class Generator {
     });
     for (Word graph = 0; graph < program_.graphs.size(); ++graph) {
       for (Owned& each : owned) {
-        if (std::ranges::all_of(program_.graphs[graph], [&](const GraphStep& step) {
-              return std::ranges::find(each.memory, step.to) != each.memory.end() &&
-                     std::ranges::find(each.memory, step.from) != each.memory.end();
-            })) {
+        if (each.has(program_.graphs[graph])) {
           each.graphs.push_back(graph);
         }
       }
@@ -212,175 +177,29 @@ class Generator {
       std::vector<Block> blocks;
       const unsigned count = 1 + below(4);
       for (unsigned i = 0; i < count; ++i) {
+        if (all_kinds_ && can(Feature::kSetter) && chance(20)) {
+          // What is set between two loops of the same launches must not be missed.
+          blocks.push_back(blocks_.make_seeing(each));
+          for (unsigned left = 2 + below(5); left != 0; --left) {
+            blocks.push_back(blocks_.make_setting(each));
+            blocks.push_back(blocks_.again(blocks[blocks.size() - 2], each));
+          }
+        }
         blocks.push_back(!blocks.empty() && chance(35)
-                             ? again(blocks[below(static_cast<unsigned>(blocks.size()))], each)
-                             : make_block(each));
+                             ? blocks_.again(blocks[below(static_cast<unsigned>(blocks.size()))], each)
+                         : all_kinds_ && chance(70) ? blocks_.make_gated(each)
+                                                    : blocks_.make(each));
       }
       phase.threads.push_back(std::move(blocks));
     }
     program_.phases.push_back(std::move(phase));
   }
 
-  unsigned make_iterations() {
-    const unsigned dice = below(20);
-    return dice < 2 ? 1 : dice < 5 ? 2 + below(5) : dice < 17 ? 8 + below(40) : 60 + below(200);
-  }
-
-  Block make_block(const Owned& owned) {
-    Block block;
-    block.iterations = make_iterations();
-    const unsigned count = 1 + below(block.iterations > 50 ? 8 : 14);
-    const bool changing = chance(40);
-    if (chance(15)) {
-      block.iterations = 1;
-    }
-    for (unsigned i = 0; i < count; ++i) {
-      add_step(owned, changing, &block);
-    }
-    const unsigned dice = below(10);
-    if (dice < 6) {
-      Step wait;
-      wait.kind = dice < 3 ? Kind::kWaitQueue : dice < 5 ? Kind::kWaitDevice : Kind::kRead;
-      wait.queue = one_of(owned.queues);
-      wait.from = one_of(owned.readable);
-      wait.to = owned.memory.front();  // not used, but looked up
-      wait.id = next_id_++;
-      block.steps.push_back(wait);
-    }
-    // What is known of a queue by another one is asked right behind the wait, before anything else gets it done.
-    const unsigned questions = chance(40) ? 1 + below(5) : 0;
-    for (unsigned i = 0; i < questions; ++i) {
-      Step ask;
-      ask.kind = chance(50) ? Kind::kAskQueue : Kind::kAskEvent;
-      ask.queue = one_of(owned.queues);
-      ask.id = next_id_++;
-      if (fit(owned, block, &ask)) {
-        block.steps.push_back(ask);
-      }
-    }
-    return block;
-  }
-
-  /// The same steps as steps of their own, perhaps with one that differs.
-  Block again(const Block& old, const Owned& owned) {
-    Block block = old;
-    const int first = next_id_;
-    for (Step& step : block.steps) {
-      step.id = next_id_++;
-      if (step.other >= 0) {  // as far back as it was
-        const auto found = std::ranges::find_if(old.steps, [&](const Step& each) { return each.id == step.other; });
-        step.other = found == old.steps.end() ? -1 : first + static_cast<int>(found - old.steps.begin());
-      }
-    }
-    if (chance(30)) {
-      add_step(owned, false, &block);
-    }
-    block.iterations = block.iterations == 1 ? 1 : make_iterations();
-    return block;
-  }
-
-  Kind any_kind(const Block& block) {
-    const auto choose = [&](const auto& list) {
-      unsigned sum = 0;
-      for (const Weight& each : list) {
-        sum += each.weight;
-      }
-      unsigned dice = below(sum);
-      for (const Weight& each : list) {
-        if (dice < each.weight) {
-          return each.kind;
-        }
-        dice -= each.weight;
-      }
-      return Kind::kScale;
-    };
-    return block.iterations == 1 && chance(30) ? choose(kRare) : choose(kWeights);
-  }
-
-  void add_step(const Owned& owned, bool changing, Block* block) {
-    Step step;
-    step.kind = any_kind(*block);
-    step.queue = one_of(owned.queues);
-    step.to = one_of(owned.memory);
-    step.from = one_of(owned.readable);
-    step.value = below(100);
-    step.change = changing && chance(50) ? 1 + below(5) : 0;
-    step.by_list = chance(50);
-    if (!fit(owned, *block, &step)) {
-      step.kind = Kind::kScale;
-      step.pattern = 4;
-      step.other = -1;
-    }
-    const bool may_alternate = step.kind == Kind::kMix || step.kind == Kind::kCopy || step.kind == Kind::kScale;
-    const bool both = std::ranges::find(owned.memory, step.from) != owned.memory.end();
-    step.alternates = may_alternate && both && chance(15);
-    step.id = next_id_++;
-    block->steps.push_back(step);
-  }
-
-  /// Makes a step of this kind possible; false if it is not.
-  bool fit(const Owned& owned, const Block& block, Step* step) {
-    const auto place = [this](int memory) { return program_.memory[static_cast<std::size_t>(memory)]; };
-    switch (step->kind) {
-      case Kind::kCopy:
-        step->offset = below(3) * 8;
-        step->words = 1 + below(kWords - step->offset);
-        return step->to != step->from;
-      case Kind::kRectangle:
-        return can(Feature::kRectangle) && step->to != step->from && plain(step->to) && plain(step->from);
-      case Kind::kFill: {
-        static constexpr unsigned kPatterns[] = {1, 2, 4, 8, 16, 3, 12};
-        const bool odd = can(Feature::kOddPattern);
-        const bool wide = can(Feature::kWidePattern);
-        step->pattern = kPatterns[below(odd ? 7 : wide ? 5 : 3)];
-        step->offset = below(3) * 4;
-        step->words = 4 + below(40);
-        return true;
-      }
-      case Kind::kHostFunction: return can(Feature::kHostFunction) && place(step->to) == Place::kPinned;
-      case Kind::kLook:
-      case Kind::kScribble: return place(step->to) == Place::kPinned;
-      case Kind::kPrefetch: return can(Feature::kPrefetch) && plain(step->to);
-      case Kind::kGraph:
-        // A command buffer is for queues of one kind.
-        if (owned.graphs.empty() || program_.queues[static_cast<std::size_t>(step->queue)] == QueueKind::kOutOfOrder) {
-          return false;
-        }
-        step->value = one_of(owned.graphs);
-        return true;
-      case Kind::kAskEvent:
-      case Kind::kPoll:
-      case Kind::kWaitEvent:
-      case Kind::kReplaceEvent: {
-        std::vector<int> others;
-        for (const Step& each : block.steps) {
-          if (submits(each.kind) && each.kind != Kind::kRead) {  // whose event may come after its wait
-            others.push_back(each.id);
-          }
-        }
-        if (others.empty()) {
-          return false;
-        }
-        step->other = one_of(others);
-        return true;
-      }
-      case Kind::kAskQueue: return can(Feature::kQueryQueue);
-      case Kind::kReplaceMemory: return plain(step->to) && !fixed(step->to);
-      case Kind::kReplaceInOrder:
-        return program_.in_order[static_cast<std::size_t>(step->to)] &&
-               program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kOutOfOrder;
-      case Kind::kReplaceQueue:
-        return program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kDefault &&
-               program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kThreadsOwn &&
-               !program_.shared[static_cast<std::size_t>(step->queue)];
-      default: return true;
-    }
-  }
-
-  std::mt19937_64 random_;
+  Dice dice_;
   const portable::Device& device_;
+  bool all_kinds_;
   Program program_;
-  int next_id_ = 0;
+  BlockMaker blocks_;
 };
 
 }  // namespace
@@ -400,8 +219,12 @@ const char* name_of(Kind kind) noexcept {
                                                  "host function",
                                                  "prefetch",
                                                  "graph",
+                                                 "seen",
+                                                 "close",
+                                                 "post",
                                                  "marker",
                                                  "barrier",
+                                                 "open",
                                                  "flush",
                                                  "look",
                                                  "scribble",
@@ -412,6 +235,8 @@ const char* name_of(Kind kind) noexcept {
                                                  "wait for queue",
                                                  "wait for all",
                                                  "ask something",
+                                                 "set",
+                                                 "refused",
                                                  "replace memory",
                                                  "replace in order",
                                                  "replace queue",
@@ -420,8 +245,8 @@ const char* name_of(Kind kind) noexcept {
   return kNames[static_cast<int>(kind)];
 }
 
-Program generate(std::uint64_t seed, const portable::Device& device) {
-  return Generator(seed, device).make();
+Program generate(std::uint64_t seed, const portable::Device& device, bool all_kinds) {
+  return Generator(seed, device, all_kinds).make();
 }
 
 }  // namespace property

@@ -11,6 +11,7 @@ import tempfile
 SCHEDULE = ("SIM_SEED",)
 LAZY = "SIM_LAZY"
 LINGER = "SIM_LINGER"
+WORKERS = "SIM_WORKERS"
 FAIL_AT = ("SIM_FAIL_AT",)
 COUNT = ("SIM_COUNT",)
 VIOLATION = re.compile(r"violation|\[refrain\] error|Sanitizer|runtime error:|terminate called", re.IGNORECASE)
@@ -33,8 +34,11 @@ class Result:
         self.programs: list[tuple[int, str]] = []
         self.running: int | None = None
         self.calls = 0
+        self.late = False  # a gate stayed closed too long
         for line in output.splitlines():
             words = line.split(None, 2)
+            if line.startswith("program ") and not line.endswith(" late 0"):
+                self.late = True
             if line.startswith("begin "):
                 self.running = int(words[1])
             elif line.startswith("program "):
@@ -89,9 +93,11 @@ class Launcher:
     def file(self, name: str) -> str:
         return str(pathlib.Path(self.scratch.name) / name)
 
-    def variables(self, settings: dict[str, str] | None, schedule: int) -> dict[str, str]:
+    def variables(self, words: list[str], settings: dict[str, str] | None, schedule: int) -> dict[str, str]:
         """`settings` None: plain."""
         variables = dict(self.plain if settings is None else self.layer)
+        if "--all-kinds" in words:  # each queue may have a kernel that waits
+            variables[WORKERS] = "16"
         variables.update({name: str(schedule) for name in SCHEDULE})
         if schedule % 5 == 3:  # slow: one in five, of all orders (the seed modulo 3)
             variables[LAZY] = "1"
@@ -105,7 +111,7 @@ class Launcher:
 
     def command_text(self, words: list[str], settings: dict[str, str] | None, schedule: int) -> str:
         """For a shell."""
-        variables = self.variables(settings, schedule)
+        variables = self.variables(words, settings, schedule)
         shown = " ".join(f"{name}={value}" for name, value in variables.items()
                          if name not in ("REFRAIN_REPORT_FILE", "REFRAIN_CAPTURE_FILE"))
         return f"{shown} {self.program} {' '.join(words)}"
@@ -114,10 +120,11 @@ class Launcher:
             more: dict[str, str] | None = None) -> Result:
         report = pathlib.Path(self.file("report.json"))
         report.unlink(missing_ok=True)
+        pathlib.Path(self.file("capture.rfn")).unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("REFRAIN_", "FAKE_CUDA_", "SIM_"))
                        and name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "OPENCL_LAYERS")}
-        environment.update(self.variables(settings, schedule))
+        environment.update(self.variables(words, settings, schedule))
         environment.update(more or {})
         with open(self.file("output"), "w+", errors="replace") as output, open(self.file("errors"), "w+",
                                                                                errors="replace") as errors:

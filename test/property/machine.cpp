@@ -13,22 +13,15 @@
 
 #include "test/portable/calls.h"
 #include "test/portable/kernels.h"
+#include "test/property/gate_watch.h"
 #include "test/property/noise.h"
+#include "test/property/words.h"
 
 namespace property {
 namespace {
 
 using namespace portable;
-constexpr std::size_t kBytes = kWords * sizeof(Word);
-
-void mix_into(std::uint64_t* hash, std::span<const std::byte> bytes) {
-  for (const std::byte byte : bytes) {
-    *hash = (*hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001B3ULL;  // FNV-1a
-  }
-}
-void mix_into(std::uint64_t* hash, std::uint64_t value) {
-  *hash = (*hash ^ value) * 0x100000001B3ULL;
-}
+constexpr unsigned kMuchShared = 65536;  ///< dynamic shared memory, more than kernels get unless they ask for it
 
 /// What all threads of a program share; each object is one thread's at a time.
 struct Shared {
@@ -43,17 +36,9 @@ struct Shared {
   std::vector<std::uint8_t> recorded;
   std::mutex kernels_mutex;
   std::vector<Kernel*> kernels;  ///< that may only go when nothing runs
+  std::vector<Gate*> gates;
+  GateWatch* watch = nullptr;
 };
-
-/// The program's own pageable memory, which it changes as soon as it may.
-using Words = std::array<Word, kWords>;
-Words words_of(Word seed) {
-  Words words;
-  for (Word& word : words) {
-    word = seed++;
-  }
-  return words;
-}
 
 class Worker {
  public:
@@ -79,8 +64,10 @@ class Worker {
   void run(const Block& block) {
     for (unsigned i = 0; i < block.iterations; ++i) {
       for (const Step& step : block.steps) {
+        open(step.opens);
         run(step, i);
       }
+      open(block.opens);
     }
   }
   [[nodiscard]] std::uint64_t values() const { return values_; }
@@ -108,6 +95,12 @@ class Worker {
     return number >= 0 && shared_.recorded[static_cast<std::size_t>(number)] != 0;
   }
 
+  void open(const std::vector<int>& gates) const {
+    for (const int gate : gates) {
+      device_.open(shared_.gates[static_cast<std::size_t>(gate)]);
+    }
+  }
+
   void run(const Step& step, unsigned iteration) {
     if (submits(step.kind)) {
       submit(step, iteration);
@@ -120,6 +113,15 @@ class Worker {
       act(step, step.value + step.change * iteration);
     }
     ask(step, iteration);
+  }
+
+  /// To a question: it counts if there is only one right answer.
+  void answer(const Step& step, bool done, const char* what, int number) {
+    mix_into(&values_, step.certain || step.gated ? std::uint64_t{done} : 7);
+    if (step.gated && done) {  // for who reads it
+      std::fprintf(stderr, "program %" PRIu64 ", step %d: %s%d is said to be done, behind a closed gate\n",
+                   shared_.program.seed, step.id, what, number);
+    }
   }
 
   void ask(const Step& step, unsigned iteration) {
@@ -151,7 +153,8 @@ class Worker {
       }
     }
     const bool unordered = queue->kind == QueueKind::kOutOfOrder;
-    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier;
+    const bool marker = step.kind == Kind::kMarker || step.kind == Kind::kBarrier || step.kind == Kind::kClose ||
+                        step.kind == Kind::kPost;
     const bool by_list = (step.by_list || unordered || step.kind == Kind::kGraph) && !marker;
     Order order;
     if (by_list) {
@@ -232,6 +235,20 @@ class Worker {
         break;
       case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
+      case Kind::kSeen:
+        mix_into(&values_,
+                 static_cast<std::uint64_t>(device_.launch_seen(queue, value % 3 == 0 ? kMuchShared : 0, to, order)));
+        break;
+      case Kind::kClose:
+        if (!step.moot && shared_.watch->closes(step.value)) {
+          device_.close(queue, shared_.gates[step.value]);
+        }
+        break;
+      case Kind::kPost:
+        if (!step.moot) {
+          device_.open(queue, shared_.gates[step.value]);
+        }
+        break;
       case Kind::kBarrier: device_.barrier(queue); break;
       default: break;  // a marker
     }
@@ -262,15 +279,10 @@ class Worker {
       }
       case Kind::kAskEvent:
         if (has_other) {
-          const bool done = device_.done(other);
-          mix_into(&values_, step.certain ? std::uint64_t{done} : 7);
+          answer(step, device_.done(other), "e", step.other_event);
         }
         break;
-      case Kind::kAskQueue: {
-        const bool done = device_.done(queue);
-        mix_into(&values_, step.certain ? std::uint64_t{done} : 7);
-        break;
-      }
+      case Kind::kAskQueue: answer(step, device_.done(queue), "q", step.queue); break;
       case Kind::kPoll:
         while (has_other && !device_.done(other)) {
           discount_call();  // all of them count as one
@@ -284,6 +296,13 @@ class Worker {
       case Kind::kWaitQueue: device_.synchronize(queue); break;
       case Kind::kWaitDevice: device_.synchronize(); break;
       case Kind::kAskSomething: device_.ask_something(); break;
+      case Kind::kSet:
+        // What other threads share stays as it is.
+        device_.set(queue, shared_.program.threads == 1 && value % 4 != 0, step.value, value / 5);
+        break;
+      case Kind::kRefused:
+        mix_into(&values_, static_cast<std::uint64_t>(device_.refused(queue, to, step.value)));
+        break;
       case Kind::kReplaceMemory:
         device_.release(to);
         to = device_.allocate(Place::kDevice, kBytes);
@@ -361,6 +380,9 @@ void set_up(Shared& shared) {
     shared.events.push_back(device.make_event(device.cannot(Feature::kTimedEvent) == nullptr &&
                                               (program.seed + static_cast<std::uint64_t>(i)) % 7 == 0));
   }
+  for (const bool by_queue : program.gates) {
+    shared.gates.push_back(device.make_gate(by_queue));
+  }
   shared.recorded.assign(static_cast<std::size_t>(program.events), 0);
   device.synchronize(queue);
   if (!program.graphs.empty()) {
@@ -406,6 +428,9 @@ Result finish(Shared& shared) {
   for (Queue* each : shared.queues) {
     device.release(each);
   }
+  for (Gate* gate : shared.gates) {
+    device.release(gate);
+  }
   return result;
 }
 
@@ -421,9 +446,12 @@ bool may_block(const Program& program, const Device& device) {
 
 }  // namespace
 
-Result run(const Program& program, Device& device, std::uint64_t noise) {
-  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+Result run(const Program& program, Device& device, const Conditions& conditions) {
+  Shared shared{program, device, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   set_up(shared);
+  GateWatch watch(device, shared.gates, conditions.gate_limit);
+  shared.watch = &watch;
+  const std::uint64_t noise = conditions.noise;
   std::optional<Noise> beside;
   if (noise != 0 && bears_noise(program, device)) {
     beside.emplace(device, noise, may_block(program, device));
@@ -451,6 +479,7 @@ Result run(const Program& program, Device& device, std::uint64_t noise) {
   }
   beside.reset();
   Result result = finish(shared);
+  result.late = watch.late();
   result.values = 0xCBF29CE484222325ULL;
   for (const std::uint64_t each : values) {
     mix_into(&result.values, each);

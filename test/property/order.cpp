@@ -41,6 +41,7 @@ Program::Uses Program::uses_of(const Step& step, unsigned iteration) const {
     case Kind::kWide:
     case Kind::kStore:
     case Kind::kBusy:
+    case Kind::kSeen:
     case Kind::kFill:
     case Kind::kWrite:
     case Kind::kHostFunction:
@@ -101,6 +102,7 @@ void order(Program* program) {
     });
     again = follow(*program, own_events);
   }
+  place_gates(program);
   for_each_step(*program, [&](Step& step, Block&) {
     constexpr std::size_t kMost = 4;
     for (std::vector<int>* all : {&step.done_queues, &step.done_events}) {

@@ -4,6 +4,10 @@
 //
 // Threads meet between phases; what a thread may use in a phase belongs to it alone then, but for memory that nobody
 // writes in that phase, and for queues that all threads submit to whenever they like.
+//
+// Gates (portable::Gate) make a queue wait for the host, or for what another queue gets later. When they are opened is
+// computed, too (gates.cpp): no later than the program itself would wait for what is behind them, so that plain never
+// hangs. Under the layer nothing may make that later.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +40,13 @@ enum class Kind : std::uint8_t {
   kHostFunction,  ///< changes `to`, which is pinned
   kPrefetch,
   kGraph,   ///< one of the program's own, number `value`
+  kSeen,    ///< a kernel that sees what was set; in every third one with much shared memory, which may be refused
+  kClose,   ///< gate number `value`: the queue waits
+  kPost,    ///< opens gate number `value` when the queue comes to it
   kMarker,  ///< records an event, nothing else
   kBarrier,
   // What the host does itself.
+  kOpen,  ///< gate number `value`
   kFlush,
   kLook,      ///< reads `to`, which is pinned
   kScribble,  ///< changes `to`, which is pinned
@@ -49,6 +57,8 @@ enum class Kind : std::uint8_t {
   kWaitQueue,
   kWaitDevice,
   kAskSomething,
+  kSet,             ///< thing number `value`: what later kSeen see
+  kRefused,         ///< call number `value` that the driver refuses; with `to`, which is not used
   kReplaceMemory,   ///< freed and made anew; `value`: what it is filled with
   kReplaceInOrder,  ///< the same in the order of the queue
   kReplaceQueue,
@@ -83,6 +93,10 @@ struct Step {
   int event = -1;           ///< that it completes, or -1
   int other_event = -1;     ///< of `other`
   bool certain = false;     ///< what is asked has only one answer: done
+  // Found by gates.cpp:
+  std::vector<int> opens;  ///< gates that the host opens before it
+  bool moot = false;       ///< of a gate that is closed, or open, already: nothing
+  bool gated = false;      ///< what is asked has only one answer: not done
   /// After a wait, what else is known to be done then, whichever thread did it; a few of each, in half of the programs.
   /// They are asked, and there is only one answer.
   std::vector<int> done_queues, done_events;
@@ -91,6 +105,7 @@ struct Step {
 struct Block {
   unsigned iterations = 1;
   std::vector<Step> steps;
+  std::vector<int> opens;  ///< gates that the host opens after each iteration; see gates.cpp
 };
 
 struct Phase {
@@ -111,11 +126,12 @@ struct Program {
   std::vector<portable::Place> memory;
   std::vector<bool> in_order;                  ///< memory that is allocated and freed in the order of a queue
   std::vector<std::vector<GraphStep>> graphs;  ///< of the program's own; memory they use is never replaced
+  std::vector<bool> gates;                     ///< whether queues open it as well
   std::vector<Phase> phases;
   int events = 0;  ///< how many there are
 
   // What the API does; see portable::Feature.
-  bool release_waits = true, release_queue = true, graph_in_flight = true;
+  bool release_waits = true, release_queue = true, graph_in_flight = true, write_is_copied = true;
 
   /// What the step changes and reads, in this iteration. Graphs come after memory.
   struct Uses {
@@ -130,12 +146,15 @@ struct Edits {
   unsigned most_iterations = ~0U;
 };
 
-/// A program that `device` can express.
-Program generate(std::uint64_t seed, const portable::Device& device);
+/// A program that `device` can express. `all_kinds`: some of its queues wait for the host and for one another, and some
+/// of its calls are refused.
+Program generate(std::uint64_t seed, const portable::Device& device, bool all_kinds);
 /// Takes away, then orders anew.
 void apply(const Edits& edits, Program* program);
 /// Finds `waits`, `event` and `events`; what was there is forgotten.
 void order(Program* program);
+/// Finds when gates are opened, of a program that is ordered; order() does that.
+void place_gates(Program* program);
 
 /// The C++ of the API's own calls. `api` as in Device::api().
 std::string source_of(const Program& program, const std::string& api);

@@ -1,12 +1,12 @@
 // Runs random programs, and prints for each what it computed:
 //
 //   begin SEED
-//   program SEED memory HASH values HASH
+//   program SEED memory HASH values HASH late N
 //   …
 //   calls: N            of the API, all programs together
 //
 // Usage: property_API [--first SEED] [--count N] [--calls N] [--repeat N] [--drop ID,…] [--iterations N] [--source]
-//                     [--steps] [--kill-before CALL] [--noise SEED]
+//                     [--steps] [--kill-before CALL] [--noise SEED] [--all-kinds] [--gate-limit MILLISECONDS]
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -21,9 +21,10 @@ namespace {
 using namespace property;
 
 struct Options {
-  std::uint64_t first = 1, count = 1, calls = ~std::uint64_t{0}, repeat = 1, kill = 0, noise = 0;
+  std::uint64_t first = 1, count = 1, calls = ~std::uint64_t{0}, repeat = 1, kill = 0;
+  Conditions conditions;
   Edits edits;
-  bool source = false, steps = false;
+  bool source = false, steps = false, all_kinds = false;
 };
 
 bool parse(int argc, char** argv, Options* options) {
@@ -35,6 +36,10 @@ bool parse(int argc, char** argv, Options* options) {
     }
     if (name == "--steps") {
       options->steps = true;
+      continue;
+    }
+    if (name == "--all-kinds") {
+      options->all_kinds = true;
       continue;
     }
     if (++i == argc) {
@@ -53,7 +58,9 @@ bool parse(int argc, char** argv, Options* options) {
     } else if (name == "--kill-before") {
       options->kill = number;
     } else if (name == "--noise") {
-      options->noise = number;
+      options->conditions.noise = number;
+    } else if (name == "--gate-limit") {
+      options->conditions.gate_limit = std::chrono::milliseconds(number);
     } else if (name == "--iterations") {
       options->edits.most_iterations = static_cast<unsigned>(number);
     } else if (name == "--drop") {
@@ -85,7 +92,10 @@ void print_steps(const Program& program) {
           for (const Wait& wait : step.waits) {
             std::printf(" %d%s", wait.event, wait.carried ? "'" : "");
           }
-          std::printf("%s\n", step.certain ? "" : ", open");
+          for (const int gate : step.opens) {
+            std::printf(", the host opens gate %d before", gate);
+          }
+          std::printf("%s\n", step.moot ? ", moot" : step.gated ? ", behind a gate" : step.certain ? "" : ", open");
         }
       }
     }
@@ -96,8 +106,9 @@ void print_steps(const Program& program) {
 int run_all(const Options& options) {
   const auto device = portable::make_device();
   portable::kill_before_call(options.kill);
-  for (std::uint64_t i = 0; i < options.count && portable::calls_made() < options.calls; ++i) {
-    Program program = generate(options.first + i, *device);
+  bool late = false;  // one is enough: each takes as long as a gate may be closed
+  for (std::uint64_t i = 0; i < options.count && portable::calls_made() < options.calls && !late; ++i) {
+    Program program = generate(options.first + i, *device, options.all_kinds);
     if (!options.edits.dropped.empty() || options.edits.most_iterations != ~0U) {
       apply(options.edits, &program);
     }
@@ -105,12 +116,13 @@ int run_all(const Options& options) {
       options.steps ? print_steps(program) : static_cast<void>(std::puts(source_of(program, device->api()).c_str()));
       continue;
     }
-    for (std::uint64_t time = 0; time < options.repeat; ++time) {
+    for (std::uint64_t time = 0; time < options.repeat && !late; ++time) {
       std::printf("begin %" PRIu64 "\n", program.seed);
       std::fflush(stdout);
-      const Result result = run(program, *device, options.noise);
-      std::printf("program %" PRIu64 " memory %016" PRIx64 " values %016" PRIx64 "\n", program.seed, result.memory,
-                  result.values);
+      const Result result = run(program, *device, options.conditions);
+      std::printf("program %" PRIu64 " memory %016" PRIx64 " values %016" PRIx64 " late %u\n", program.seed,
+                  result.memory, result.values, result.late);
+      late = result.late != 0;
     }
   }
   std::printf("calls: %" PRIu64 "\n", portable::calls_made());
@@ -124,7 +136,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, &options)) {
     std::fprintf(stderr,
                  "usage: %s [--first SEED] [--count N] [--calls N] [--repeat N] [--drop ID,…] [--iterations N] "
-                 "[--source] [--steps] [--kill-before CALL] [--noise SEED]\n",
+                 "[--source] [--steps] [--kill-before CALL] [--noise SEED] [--all-kinds] [--gate-limit MILLISECONDS]\n",
                  argv[0]);
     return 2;
   }

@@ -1,6 +1,7 @@
 """Makes a failing program smaller: takes away steps and iterations as long as it still fails."""
 
 import time
+from collections.abc import Callable
 
 import launch
 
@@ -42,14 +43,14 @@ class Shrinker:
 
 
 def shrink(launcher: launch.Launcher, program: int, settings: dict[str, str], schedule: int, seconds: float,
-           patience: float, more: list[str]) -> None:
-    """Prints the smallest program found within `seconds`. `more`: of the command line."""
+           patience: float, more: list[str], say: Callable[[str], None]) -> None:
+    """Says the smallest program found within `seconds`. `more`: of the command line."""
     end = time.monotonic() + seconds
     this = Shrinker(launcher, program, settings, schedule, patience, more)
     ids, iterations = this.steps()
     problem = this.fails(set(), None, 10)
     if problem is None:
-        print("  it does not fail alone, in 10 processes: the programs before it in its batch matter")
+        say("  it does not fail alone, in 10 processes: the programs before it in its batch matter")
         return
     dropped: set[int] = set()
     # Delta debugging: pieces of half the program, a quarter, and so on.
@@ -75,6 +76,6 @@ def shrink(launcher: launch.Launcher, program: int, settings: dict[str, str], sc
             break
     words = this.words(dropped, most)
     source = launcher.run([*words[:4], *words[6:], "--source"], None, 0, patience)
-    print(f"  the smallest program found ({len(ids) - len(dropped)} of {len(ids)} steps): {problem}")
-    print("  " + launcher.command_text(words, settings, schedule))
-    print(source.output)
+    say(f"  the smallest program found ({len(ids) - len(dropped)} of {len(ids)} steps): {problem}")
+    say("  " + launcher.command_text(words, settings, schedule))
+    say(source.output)

@@ -80,11 +80,19 @@ class Writer {
       ++depth_;
     }
     for (const Step& step : block.steps) {
+      open(step.opens);
       write(step, loop);
     }
+    open(block.opens);
     if (loop) {
       --depth_;
       line("}");
+    }
+  }
+
+  void open(const std::vector<int>& gates) {
+    for (const int gate : gates) {
+      line(fmt::format("open(gate{});  // by the host", gate));
     }
   }
 
@@ -125,7 +133,11 @@ class Writer {
     if (step.other_event >= 0) {
       names.event = fmt::format("e{}", step.other_event);
     }
-    if (const std::string call = syntax_.call(step, names); !call.empty()) {
+    if (step.kind == Kind::kClose || step.kind == Kind::kPost) {
+      if (!step.moot) {
+        line(fmt::format("{}({}, gate{});", step.kind == Kind::kClose ? "wait_for" : "open", names.queue, step.value));
+      }
+    } else if (const std::string call = syntax_.call(step, names); !call.empty()) {
       line(call);
     }
     if (step.event >= 0 && !by_list) {

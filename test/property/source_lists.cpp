@@ -106,6 +106,9 @@ class ListSyntax : public Syntax {
       case Kind::kAskSomething:
         return opencl_ ? "clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, 4, &units, nullptr);"
                        : "zeDeviceGetProperties(device, &properties);";
+      case Kind::kSeen: return fmt::format("seen({}, {}, {});", n.queue, n.to, n.value);
+      case Kind::kSet: return fmt::format("set({}, {});", n.queue, n.value);
+      case Kind::kRefused: return fmt::format("refused({}, {}, {});", n.queue, n.to, step.value);
       case Kind::kReplaceMemory:
         return opencl_ ? fmt::format(
                              "clReleaseMemObject({0}); {0} = clCreateBuffer(context, 0, 256, nullptr, nullptr); "

@@ -90,6 +90,9 @@ class StreamSyntax : public Syntax {
       case Kind::kWaitQueue: return fmt::format("{}StreamSynchronize({});", p, n.queue);
       case Kind::kWaitDevice: return hip_ ? "hipDeviceSynchronize();" : "cuCtxSynchronize();";
       case Kind::kAskSomething: return hip_ ? "hipGetDevice(&device);" : "cuCtxGetDevice(&device);";
+      case Kind::kSeen: return fmt::format("seen({}, {}, {});", n.queue, n.to, n.value);
+      case Kind::kSet: return fmt::format("set({}, {});", n.queue, n.value);
+      case Kind::kRefused: return fmt::format("refused({}, {}, {});", n.queue, n.to, step.value);
       case Kind::kReplaceMemory:
         return fmt::format("{0}MemFree({1}); {0}MemAlloc(&{1}, 256); write_words({1}, {2});", p, n.to, n.value);
       case Kind::kReplaceInOrder:

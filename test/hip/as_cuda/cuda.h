@@ -69,7 +69,7 @@ inline CUresult cuInit(unsigned flags) noexcept {
 inline CUresult cuCtxGetDevice(CUdevice* device) noexcept {
   return hipGetDevice(device);
 }
-inline CUresult cuCtxSynchronize() noexcept {
+inline CUresult cuCtxSynchronize() {
   return hipDeviceSynchronize();
 }
 
@@ -97,7 +97,7 @@ inline CUresult cuStreamCreate(CUstream* stream, unsigned flags) noexcept {
 inline CUresult cuStreamDestroy(CUstream stream) noexcept {
   return hipStreamDestroy(stream);
 }
-inline CUresult cuStreamSynchronize(CUstream stream) noexcept {
+inline CUresult cuStreamSynchronize(CUstream stream) {
   return hipStreamSynchronize(stream);
 }
 inline CUresult cuStreamQuery(CUstream stream) noexcept {
@@ -134,7 +134,7 @@ inline CUresult cuEventRecord(CUevent event, CUstream stream) noexcept {
 inline CUresult cuEventQuery(CUevent event) noexcept {
   return hipEventQuery(event);
 }
-inline CUresult cuEventSynchronize(CUevent event) noexcept {
+inline CUresult cuEventSynchronize(CUevent event) {
   return hipEventSynchronize(event);
 }
 inline CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) noexcept {
@@ -189,7 +189,7 @@ inline CUresult cuMemHostGetDevicePointer(CUdeviceptr* address, void* memory, un
 inline CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, std::size_t bytes) noexcept {
   return hipMemcpyHtoD(in_hip(to), const_cast<void*>(from), bytes);
 }
-inline CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, std::size_t bytes) noexcept {
+inline CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, std::size_t bytes) {
   return hipMemcpyDtoH(to, in_hip(from), bytes);
 }
 inline CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) noexcept {
@@ -198,7 +198,7 @@ inline CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t byte
 inline CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) noexcept {
   return hipMemcpyHtoDAsync(in_hip(to), const_cast<void*>(from), bytes, stream);
 }
-inline CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) noexcept {
+inline CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   return hipMemcpyDtoHAsync(to, in_hip(from), bytes, stream);
 }
 inline CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) noexcept {

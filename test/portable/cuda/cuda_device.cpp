@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "test/portable/calls.h"
+#include "test/portable/counters.h"
 #include "test/portable/device.h"
 
 #define CALL_CU(call) PORTABLE_CALL(call)
@@ -24,6 +25,11 @@ struct CudaKernel : Kernel {
 };
 struct CudaGraph : Graph {
   CUgraphExec executable = nullptr;
+};
+/// Pinned memory: how often it was opened, and how often kernels found it closed.
+struct CudaGate : Gate {
+  Counters counters;
+  CUdeviceptr address = 0;
 };
 
 CUstream native(const Queue* queue) {
@@ -64,10 +70,19 @@ class CudaDevice final : public Device {
     CALL_CU(cuDevicePrimaryCtxRetain(&context_, 0));
     CALL_CU(cuCtxSetCurrent(context_));
     CALL_CU(cuModuleLoadData(&module_, "kernels"));
+    CALL_CU(cuModuleGetFunction(&await_, module_, "await"));
+    CALL_CU(cuModuleGetFunction(&bump_, module_, "bump"));
+    for (CUevent& each : untimed_) {
+      CALL_CU(cuEventCreate(&each, CU_EVENT_DISABLE_TIMING));
+      CALL_CU(cuEventRecord(each, nullptr));
+    }
     probe();
   }
   ~CudaDevice() override {
     CALL_CU(cuCtxSynchronize());
+    for (CUevent each : untimed_) {
+      CALL_CU(cuEventDestroy(each));
+    }
     CALL_CU(cuModuleUnload(module_));
     CALL_CU(cuDevicePrimaryCtxRelease(0));
   }
@@ -89,6 +104,7 @@ class CudaDevice final : public Device {
       case Feature::kOddPattern: return "fills take elements of 1, 2 and 4 bytes";
       case Feature::kWidePattern: return can_fill_rows_ ? nullptr : "this driver has no cuMemsetD2D32Async";
       case Feature::kRectangle: return can_copy_rows_ ? nullptr : "this driver has no cuMemcpy3DAsync";
+      case Feature::kSetter: return seen_ != nullptr ? nullptr : "no kernel of this driver sees what was set";
       case Feature::kPrefetch: return can_prefetch_ ? nullptr : "this driver has no cuMemPrefetchAsync";
       default: return nullptr;
     }
@@ -264,6 +280,61 @@ class CudaDevice final : public Device {
     CALL_CU(cuEventElapsedTime(&ms, native(from), native(to)));
     return ms;
   }
+  int refused(Queue* queue, Memory* memory, unsigned which) override {
+    count_call();
+    CUdeviceptr address = native(Range{memory, 0});
+    void* values[] = {&address};
+    CUfunction none = nullptr;
+    float ms = 0;
+    const auto launch_bump = [&](unsigned blocks, unsigned threads, void** extra) {
+      return cuLaunchKernel(bump_, blocks, 1, 1, threads, 1, 1, 0, native(queue), values, extra);
+    };
+    switch (which % kRefusals) {
+      case 0: return launch_bump(1, 2048, nullptr);
+      case 1: return launch_bump(0, 1, nullptr);
+      case 2: return cuModuleGetFunction(&none, module_, "no_such_kernel");
+      case 3: return cuEventElapsedTime(&ms, untimed_[0], untimed_[1]);
+      default: {
+        void* both[] = {CU_LAUNCH_PARAM_END};
+        return launch_bump(1, 1, both);
+      }
+    }
+  }
+#ifdef PROGRAMS_ON_HIP
+  void set(Queue*, bool, unsigned, unsigned) override {
+    fail(-1, "set");
+  }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&) override {
+    fail(-1, "launch_seen");
+  }
+#else
+  void set(Queue* queue, bool all_queues, unsigned which, unsigned value) override {
+    const auto few = static_cast<int>(value % 3);
+    if (!all_queues) {
+      CUstreamAttrValue attribute{};
+      attribute.memSyncDomain = value % 2 == 0 ? CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT : CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+      CALL_CU(cuStreamSetAttribute(native(queue), CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &attribute));
+      return;
+    }
+    switch (which % 5) {
+      case 0: CALL_CU(cuFuncSetAttribute(seen_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 10 * few)); break;
+      case 1:
+        CALL_CU(cuFuncSetAttribute(seen_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                   value % 2 == 0 ? kManyBytes : kFewBytes));
+        break;
+      case 2: CALL_CU(cuFuncSetCacheConfig(seen_, static_cast<CUfunc_cache>(few))); break;
+      case 3: CALL_CU(cuCtxSetCacheConfig(static_cast<CUfunc_cache>(few))); break;
+      default: CALL_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024U * (1 + value % 3))); break;
+    }
+  }
+  int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CUdeviceptr address = native(Range{x, 0});
+    void* values[] = {&address};
+    count_call();
+    return cuLaunchKernel(seen_, 1, 1, 1, 16, 1, 1, shared_bytes, native(queue), values, nullptr);
+  }
+#endif
   void ask_something() override {
     CUdevice device = 0;
     CALL_CU(cuCtxGetDevice(&device));
@@ -287,6 +358,36 @@ class CudaDevice final : public Device {
   void release(Graph* graph) override {
     CALL_CU(cuGraphExecDestroy(static_cast<CudaGraph*>(graph)->executable));
     delete static_cast<CudaGraph*>(graph);
+  }
+
+  Gate* make_gate(bool) override {
+    auto* made = new CudaGate;
+    void* words = nullptr;
+    CALL_CU(cuMemHostAlloc(&words, Counters::kBytes, 0));
+    CALL_CU(cuMemHostGetDevicePointer(&made->address, words, 0));
+    made->counters.start(words);
+    return made;
+  }
+  void close(Queue* queue, Gate* gate) override {
+    auto* own = static_cast<CudaGate*>(gate);
+    own->counters.close();
+    CUdeviceptr closed = own->address + Counters::kClosed;
+    void* values[] = {&own->address, &closed};
+    CALL_CU(cuLaunchKernel(await_, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
+  }
+  void open(Queue* queue, Gate* gate) override {
+    void* values[] = {&static_cast<CudaGate*>(gate)->address};
+    CALL_CU(cuLaunchKernel(bump_, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
+  }
+  void open(Gate* gate) override {
+    static_cast<CudaGate*>(gate)->counters.open();
+  }
+  [[nodiscard]] bool is_open(Gate* gate) override {
+    return static_cast<CudaGate*>(gate)->counters.is_open();
+  }
+  void release(Gate* gate) override {
+    CALL_CU(cuMemFreeHost(static_cast<CudaGate*>(gate)->counters.words()));
+    delete static_cast<CudaGate*>(gate);
   }
 
  private:
@@ -331,6 +432,11 @@ class CudaDevice final : public Device {
     can_fill_rows_ = supported(cuMemsetD2D32Async(address, 8, 1, 1, 2, stream), "cuMemsetD2D32Async");
     const auto rows = copy_of({memory, 0, 8, 0}, {memory, 32, 8, 0}, {4, 2, 1});
     can_copy_rows_ = supported(cuMemcpy3DAsync(rows.get(), stream), "cuMemcpy3DAsync");
+#ifndef PROGRAMS_ON_HIP
+    if (!supported(cuModuleGetFunction(&seen_, module_, "seen"), "cuModuleGetFunction")) {
+      seen_ = nullptr;
+    }
+#endif
     can_prefetch_ = supported(cuMemPrefetchAsync(address, 64, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, stream),
                               "cuMemPrefetchAsync");
     CALL_CU(cuStreamSynchronize(stream));
@@ -340,6 +446,14 @@ class CudaDevice final : public Device {
 
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
+  static constexpr int kManyBytes = 98304, kFewBytes = 49152;  ///< of dynamic shared memory
+  CUfunction await_ = nullptr, bump_ = nullptr, seen_ = nullptr;
+  CUevent untimed_[2] = {};
+#ifdef PROGRAMS_ON_HIP  // takes arguments in both forms
+  static constexpr unsigned kRefusals = 4;
+#else
+  static constexpr unsigned kRefusals = 5;
+#endif
   bool can_fill_rows_ = false, can_copy_rows_ = false, can_prefetch_ = false;
 };
 

@@ -1,173 +1,10 @@
 // Level Zero through the system's loader: immediate command lists are the queues, waits and events stand in the calls.
-#include <level_zero/ze_api.h>
-
-#include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
-#include <utility>
-
-#include "test/portable/calls.h"
-#include "test/portable/device.h"
-
-#define CALL_ZE(call) PORTABLE_CALL(call)
+#include "test/portable/level_zero/level_zero_device.h"
 
 namespace portable {
 namespace {
 
-constexpr std::uint64_t kForEver = ~std::uint64_t{0};
-/// ZE_COMMAND_QUEUE_FLAG_IN_ORDER, since 1.6.
-constexpr ze_command_queue_flags_t kInOrderFlag = 1U << 1U;
-constexpr std::uint32_t kEventsOfPool = 512;
-
-/// How often nothing at all was in flight: what was used before the last time is free again.
-struct Idle {
-  std::atomic<int> busy_queues{0};
-  std::atomic<std::uint64_t> times{1};
-};
-
-struct ZeQueue : Queue {
-  ze_command_list_handle_t list = nullptr;
-  std::mutex appending;  ///< a list takes commands of one thread at a time
-  std::atomic<bool> busy{false};
-  std::atomic<std::thread::id> user{};  ///< the thread that appended last
-};
-struct ZeMemory : Memory {
-  std::byte* address = nullptr;
-};
-struct ZeEvent : Event {
-  ze_event_handle_t event = nullptr;   ///< of the last record; null before the first
-  std::atomic<std::uint64_t> used{0};  ///< Idle::times when it was last recorded or waited for
-};
-struct ZeKernel : Kernel {
-  ze_kernel_handle_t kernel = nullptr;
-};
-
-ze_command_list_handle_t native(const Queue* queue) {
-  return static_cast<const ZeQueue*>(queue)->list;
-}
-std::byte* native(const Range& range) {
-  return static_cast<const ZeMemory*>(range.memory)->address + range.offset;
-}
-template <class Description>
-Description describe(ze_structure_type_t type) {
-  Description description{};
-  description.stype = type;
-  return description;
-}
-
-/// Native events are signalled once; they are reset and used again when nothing can still wait for them. Thread-safe.
-class Events {
- public:
-  Idle idle;
-
-  void open(ze_context_handle_t context, ze_device_handle_t device) {
-    context_ = context;
-    device_ = device;
-  }
-  void close() {
-    for (ze_event_handle_t each : all_) {
-      CALL_ZE(zeEventDestroy(each));
-    }
-    for (ze_event_pool_handle_t each : pools_) {
-      CALL_ZE(zeEventPoolDestroy(each));
-    }
-  }
-  ze_event_handle_t take() {
-    const std::lock_guard lock(mutex_);
-    if (!unused_.empty()) {
-      ze_event_handle_t event = unused_.back();
-      unused_.pop_back();
-      return event;
-    }
-    if (all_.size() % kEventsOfPool == 0) {
-      auto description = describe<ze_event_pool_desc_t>(ZE_STRUCTURE_TYPE_EVENT_POOL_DESC);
-      description.flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
-      description.count = kEventsOfPool;
-      ze_event_pool_handle_t pool = nullptr;
-      CALL_ZE(zeEventPoolCreate(context_, &description, 1, &device_, &pool));
-      pools_.push_back(pool);
-    }
-    auto description = describe<ze_event_desc_t>(ZE_STRUCTURE_TYPE_EVENT_DESC);
-    description.index = static_cast<std::uint32_t>(all_.size() % kEventsOfPool);
-    description.signal = description.wait = ZE_EVENT_SCOPE_FLAG_HOST;
-    ze_event_handle_t made = nullptr;
-    CALL_ZE(zeEventCreate(pools_.back(), &description, &made));
-    all_.push_back(made);
-    return made;
-  }
-  void replace(ze_event_handle_t old) {
-    if (old != nullptr) {
-      const std::lock_guard lock(mutex_);
-      replaced_.push_back(old);
-    }
-  }
-  /// It is done, and nothing waits for it.
-  void give_back(ze_event_handle_t event) {
-    CALL_ZE(zeEventHostReset(event));
-    const std::lock_guard lock(mutex_);
-    unused_.push_back(event);
-  }
-  [[nodiscard]] std::vector<ze_event_handle_t> take_replaced() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(replaced_, {});
-  }
-
- private:
-  std::mutex mutex_;
-  ze_context_handle_t context_ = nullptr;
-  ze_device_handle_t device_ = nullptr;
-  std::vector<ze_event_pool_handle_t> pools_;
-  std::vector<ze_event_handle_t> all_, unused_, replaced_;
-};
-
-/// The wait list and the event of a submission. While it lives, no other thread appends to the list.
-class Ordered {
- public:
-  Ordered(Events& events, Queue* queue, const Order& order)
-      : appending_(static_cast<ZeQueue*>(queue)->appending),
-        events_(events),
-        target_(static_cast<ZeEvent*>(order.event)) {
-    static_cast<ZeQueue*>(queue)->user.store(std::this_thread::get_id());
-    if (!static_cast<ZeQueue*>(queue)->busy.exchange(true)) {
-      events.idle.busy_queues.fetch_add(1);
-    }
-    const std::uint64_t now = events.idle.times.load();
-    for (Event* each : order.after) {
-      auto* own = static_cast<ZeEvent*>(each);
-      own->used.store(now);
-      if (own->event != nullptr) {
-        waits_.push_back(own->event);
-      }
-    }
-    if (target_ != nullptr) {
-      if (target_->event != nullptr && target_->used.load() < now) {
-        event_ = target_->event;  // everything is done that used it
-        CALL_ZE(zeEventHostReset(event_));
-      } else {
-        event_ = events_.take();
-      }
-      target_->used.store(now);
-    }
-  }
-  ~Ordered() {
-    if (target_ != nullptr && target_->event != event_) {
-      events_.replace(std::exchange(target_->event, event_));
-    }
-  }
-  Ordered(const Ordered&) = delete;
-  Ordered& operator=(const Ordered&) = delete;
-  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(waits_.size()); }
-  [[nodiscard]] ze_event_handle_t* list() { return waits_.empty() ? nullptr : waits_.data(); }
-  [[nodiscard]] ze_event_handle_t event() const { return event_; }
-
- private:
-  std::lock_guard<std::mutex> appending_;
-  Events& events_;
-  ZeEvent* target_;
-  std::vector<ze_event_handle_t> waits_;
-  ze_event_handle_t event_ = nullptr;
-};
+using namespace level_zero;
 
 class ZeDevice : public Device {
  public:
@@ -205,6 +42,7 @@ class ZeDevice : public Device {
       case Feature::kGraphFill:
       case Feature::kGraphInFlight:
         return "regular command lists are run by queues of their own: test/level_zero has them";
+      case Feature::kSetter: return "nothing that is set changes what a kernel does";
       case Feature::kOddPattern: return "the size of a pattern is a power of two";
       case Feature::kTimedEvent: return "taking times is a property of an event pool";
       case Feature::kQueryQueue: return "only events and fences can be asked";
@@ -265,9 +103,7 @@ class ZeDevice : public Device {
   }
   Kernel* find_kernel(const char* name) override {
     auto* made = new ZeKernel;
-    auto description = describe<ze_kernel_desc_t>(ZE_STRUCTURE_TYPE_KERNEL_DESC);
-    description.pKernelName = name;
-    CALL_ZE(zeKernelCreate(module_, &description, &made->kernel));
+    made->kernel = kernel_of(name);
     return made;
   }
   void release(Kernel* kernel) override {
@@ -383,6 +219,19 @@ class ZeDevice : public Device {
     }
   }
   float elapsed(Event*, Event*) override { fail(-1, "elapsed"); }
+  int refused(Queue* queue, Memory* memory, unsigned which) override {
+    Ordered o(events_, queue, {});
+    count_call();
+    void* address = native(Range{memory, 0});
+    const Word pattern = 1;
+    switch (which % 3) {
+      case 0: return zeCommandListAppendMemoryCopy(native(queue), nullptr, address, 64, nullptr, 0, nullptr);
+      case 1: return zeCommandListAppendMemoryFill(native(queue), address, &pattern, 3, 12, nullptr, 0, nullptr);
+      default: return zeCommandListAppendMemoryFill(native(queue), address, nullptr, 4, 64, nullptr, 0, nullptr);
+    }
+  }
+  void set(Queue*, bool, unsigned, unsigned) override { fail(-1, "set"); }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&) override { fail(-1, "launch_seen"); }
   void ask_something() override {
     auto properties = describe<ze_device_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES);
     CALL_ZE(zeDeviceGetProperties(device_, &properties));
@@ -393,7 +242,75 @@ class ZeDevice : public Device {
   void launch(Queue*, Graph*, const Order&) override { fail(-1, "launch(graph)"); }
   void release(Graph*) override {}
 
+  Gate* make_gate(bool by_queue) override {
+    auto* made = new ZeGate;
+    if (by_queue) {
+      const auto host = describe<ze_host_mem_alloc_desc_t>(ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC);
+      const auto device = describe<ze_device_mem_alloc_desc_t>(ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC);
+      void* words = nullptr;
+      CALL_ZE(zeMemAllocShared(context_, &device, &host, Counters::kBytes, 64, device_, &words));
+      made->counters.start(words);
+      auto* closed = static_cast<std::byte*>(words) + Counters::kClosed;
+      made->await = kernel_of("await");
+      made->bump = kernel_of("bump");
+      CALL_ZE(zeKernelSetArgumentValue(made->await, 0, sizeof(words), &words));
+      CALL_ZE(zeKernelSetArgumentValue(made->await, 1, sizeof(closed), &closed));
+      CALL_ZE(zeKernelSetArgumentValue(made->bump, 0, sizeof(words), &words));
+      CALL_ZE(zeKernelSetGroupSize(made->await, 1, 1, 1));
+      CALL_ZE(zeKernelSetGroupSize(made->bump, 1, 1, 1));
+    }
+    return made;
+  }
+  void close(Queue* queue, Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    Ordered o(events_, queue, {});
+    if (own->await != nullptr) {
+      own->counters.close();
+      const ze_group_count_t one{1, 1, 1};
+      CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), own->await, &one, nullptr, 0, nullptr));
+      return;
+    }
+    ze_event_handle_t event = events_.take();
+    own->event.store(event);
+    CALL_ZE(zeCommandListAppendWaitOnEvents(native(queue), 1, &event));
+  }
+  void open(Queue* queue, Gate* gate) override {
+    Ordered o(events_, queue, {});
+    const ze_group_count_t one{1, 1, 1};
+    CALL_ZE(
+        zeCommandListAppendLaunchKernel(native(queue), static_cast<ZeGate*>(gate)->bump, &one, nullptr, 0, nullptr));
+  }
+  void open(Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    if (own->await != nullptr) {
+      own->counters.open();
+    } else if (ze_event_handle_t event = own->event.exchange(nullptr); event != nullptr) {
+      CALL_ZE(zeEventHostSignal(event));
+      events_.replace(event);
+    }
+  }
+  [[nodiscard]] bool is_open(Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    return own->await != nullptr ? own->counters.is_open() : own->event.load() == nullptr;
+  }
+  void release(Gate* gate) override {
+    auto* own = static_cast<ZeGate*>(gate);
+    if (own->await != nullptr) {
+      CALL_ZE(zeKernelDestroy(own->await));
+      CALL_ZE(zeKernelDestroy(own->bump));
+      CALL_ZE(zeMemFree(context_, own->counters.words()));
+    }
+    delete own;
+  }
+
  private:
+  ze_kernel_handle_t kernel_of(const char* name) {
+    auto description = describe<ze_kernel_desc_t>(ZE_STRUCTURE_TYPE_KERNEL_DESC);
+    description.pKernelName = name;
+    ze_kernel_handle_t made = nullptr;
+    CALL_ZE(zeKernelCreate(module_, &description, &made));
+    return made;
+  }
   /// Everything in the list so far.
   void finish(ZeQueue* queue) {
     ze_event_handle_t event = events_.take();

@@ -21,8 +21,10 @@ class ClDevice : public Device {
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof(execution_), &execution_, nullptr));
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES, sizeof(queues_), &queues_, nullptr));
     buffers_ = std::make_unique<CommandBuffers>(platform_, device_);
+    MAKE_CL(own_, clCreateBuffer(context_, CL_MEM_READ_WRITE, kOwnBytes, nullptr, &status));
   }
   ~ClDevice() override {
+    CALL_CL(clReleaseMemObject(own_));
     CALL_CL(clReleaseProgram(program_));
     CALL_CL(clReleaseContext(context_));
   }
@@ -42,10 +44,12 @@ class ClDevice : public Device {
       case Feature::kOwnGraph:
       case Feature::kGraphFill: return buffers_->there() ? nullptr : "the device has no cl_khr_command_buffer";
       case Feature::kGraphInFlight: return "a command buffer that runs may not be enqueued";
+      case Feature::kSetter: return "nothing that is set changes what a kernel does";
       case Feature::kOddPattern: return "the size of a pattern is a power of two";
       case Feature::kTimedEvent: return "taking times is a property of a queue, not of an event";
       case Feature::kQueryQueue: return "only events can be asked";
       case Feature::kPointerOffset: return "a buffer is an argument as a whole";
+      case Feature::kGateByQueue: return "kernels may not wait for one another";
       case Feature::kWriteIsCopied: return "clEnqueueWriteBuffer reads host memory when it runs, or waits";
       default: return nullptr;
     }
@@ -286,6 +290,19 @@ class ClDevice : public Device {
     }
   }
   float elapsed(Event*, Event*) override { fail(-1, "elapsed"); }
+  int refused(Queue* queue, Memory*, unsigned which) override {
+    count_call();
+    cl_command_queue used = native(queue);
+    const Word pattern = 1;
+    switch (which % 4) {
+      case 0: return clEnqueueFillBuffer(used, own_, &pattern, 3, 0, 12, 0, nullptr, nullptr);
+      case 1: return clEnqueueFillBuffer(used, own_, &pattern, 4, kOwnBytes, 64, 0, nullptr, nullptr);
+      case 2: return clEnqueueReadBuffer(used, own_, CL_FALSE, 0, 64, nullptr, 0, nullptr, nullptr);
+      default: return clEnqueueCopyBuffer(used, own_, own_, 0, kOwnBytes, 64, 0, nullptr, nullptr);
+    }
+  }
+  void set(Queue*, bool, unsigned, unsigned) override { fail(-1, "set"); }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&) override { fail(-1, "launch_seen"); }
   void ask_something() override {
     cl_uint units = 0;
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, nullptr));
@@ -298,6 +315,23 @@ class ClDevice : public Device {
     buffers_->enqueue(queue, graph, ordered);
   }
   void release(Graph* graph) override { buffers_->release(graph); }
+
+  Gate* make_gate(bool) override { return new ClGate; }
+  void close(Queue* queue, Gate* gate) override {
+    cl_event event = nullptr;
+    MAKE_CL(event, clCreateUserEvent(context_, &status));
+    static_cast<ClGate*>(gate)->event.store(event);
+    CALL_CL(clEnqueueBarrierWithWaitList(native(queue), 1, &event, nullptr));
+  }
+  void open(Queue*, Gate*) override { fail(-1, "open(queue, gate)"); }
+  void open(Gate* gate) override {
+    if (cl_event event = static_cast<ClGate*>(gate)->event.exchange(nullptr); event != nullptr) {
+      CALL_CL(clSetUserEventStatus(event, CL_COMPLETE));
+      CALL_CL(clReleaseEvent(event));
+    }
+  }
+  [[nodiscard]] bool is_open(Gate* gate) override { return static_cast<ClGate*>(gate)->event.load() == nullptr; }
+  void release(Gate* gate) override { delete static_cast<ClGate*>(gate); }
 
  private:
   Memory* allocate_shared(std::size_t bytes) {
@@ -318,6 +352,8 @@ class ClDevice : public Device {
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
   cl_program program_ = nullptr;
+  static constexpr std::size_t kOwnBytes = 256;
+  cl_mem own_ = nullptr;  ///< for calls that are refused
   cl_device_svm_capabilities shared_ = 0;
   cl_device_exec_capabilities execution_ = 0;
   cl_command_queue_properties queues_ = 0;

@@ -5,6 +5,8 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
+#include <atomic>
+
 #include "test/portable/calls.h"
 #include "test/portable/device.h"
 
@@ -38,6 +40,9 @@ struct ClKernel : Kernel {
 };
 struct ClGraph : Graph {
   cl_command_buffer_khr buffer = nullptr;
+};
+struct ClGate : Gate {
+  std::atomic<cl_event> event{nullptr};  ///< the user's, while it is closed
 };
 
 inline cl_command_queue native(const Queue* queue) {

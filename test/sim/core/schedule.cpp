@@ -54,6 +54,15 @@ std::uint64_t next_random(Schedule& all) noexcept {
   return all.random;
 }
 
+/// One operation is ready. Any worker will do, but where some rest, or wait for something else.
+void wake_worker(Schedule& all) {
+  if (settings().lazy || all.workers != std::max(settings().workers, 1U)) {
+    all.work.notify_all();
+  } else {
+    all.work.notify_one();
+  }
+}
+
 /// All predecessors are done: it is ready, or waits for the first signal that is not set.
 void release_operation(Schedule& all, const OperationRef& operation) {
   for (const SignalRef& signal : operation->signals.waits) {
@@ -64,7 +73,7 @@ void release_operation(Schedule& all, const OperationRef& operation) {
     }
   }
   all.ready.push_back(operation);
-  all.work.notify_all();
+  wake_worker(all);
 }
 
 void set(Schedule& all, Signal& signal, const Past& past, double ns) {

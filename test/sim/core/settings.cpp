@@ -47,6 +47,10 @@ Settings read() {
   if (const char* patience = text_of("SIM_PATIENCE"); *patience != '\0') {
     read.patience_s = std::strtod(patience, nullptr);
   }
+  for (const char* variable : {"CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL"}) {
+    const std::string_view text = text_of(variable);
+    read.blocking = read.blocking || (!text.empty() && text != "0");
+  }
   return read;
 }
 

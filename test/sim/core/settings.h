@@ -25,6 +25,8 @@
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
 //                 waits for ever.
 //   SIM_COSTS     what things cost (clock.h)
+//   CUDA_LAUNCH_BLOCKING, HIP_LAUNCH_BLOCKING, AMD_SERIALIZE_KERNEL  as for the real ones: a launch of a kernel is done
+//                 when it returns
 //   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
 #pragma once
 
@@ -54,6 +56,7 @@ struct Settings {
   bool graph_memory = false;
   bool virtual_time = false;
   Costs costs;
+  bool blocking = false;  ///< CUDA_LAUNCH_BLOCKING, HIP_LAUNCH_BLOCKING or AMD_SERIALIZE_KERNEL
   double patience_s = 20;
 };
 

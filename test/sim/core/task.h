@@ -1,6 +1,7 @@
 // What one operation does when it runs: a value, so that graphs and command lists can keep it and launch it again.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Task {
   const Kernel* kernel = nullptr;
   std::vector<std::byte> arguments;  ///< kernel->bytes() of them
   Shape shape;
+  std::map<int, std::uint64_t> attributes;  ///< by their ids; part of shape.set
 
   // kCopy, kFill: depth × height rows of `bytes`
   Box to, from;

@@ -15,6 +15,7 @@ void log(const char* text) noexcept;
 #define HOST(f) DEFAULT(f)
 #define SUBMIT(f) DEFAULT(f)
 #define TYPED(f) DEFAULT(f)
+#define SETTER(f) DEFAULT(f)
 #define TRACKED(f) DEFAULT(f)
 #define RESOLVE(f) DEFAULT(f)
 #include "layer/cuda/entry_points.def"

@@ -65,6 +65,9 @@ TableName table_name(const CUuuid& id) noexcept;
 /// The arguments of a launch as one block, from one of the two forms.
 Status read_arguments(const Kernel& kernel, void** parameters, void** extra, std::vector<std::byte>* arguments);
 
+/// What a kernel sees of an attribute of its launch, its stream or its node; 0: nothing.
+std::uint64_t number_of(int id, const CUlaunchAttributeValue& value) noexcept;
+
 /// A kernel node's task. Under the lock.
 Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task);
 

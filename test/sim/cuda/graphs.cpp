@@ -21,9 +21,13 @@ Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task) {
   task->kind = Task::Kind::kKernel;
   task->kernel = function->kernel;
   task->shape = {{wanted.gridDimX, wanted.gridDimY, wanted.gridDimZ},
-                 {wanted.blockDimX, wanted.blockDimY, wanted.blockDimZ}};
+                 {wanted.blockDimX, wanted.blockDimY, wanted.blockDimZ},
+                 wanted.sharedMemBytes};
   if (task->shape.threads() == 0) {
     return Status::kInvalidValue;
+  }
+  if (const Status status = launched_with(*function, task); status != Status::kOk) {
+    return status;
   }
   return read_arguments(*function->kernel, wanted.kernelParams, wanted.extra, &task->arguments);
 }
@@ -199,16 +203,21 @@ FACE cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUg
   return sim::cuda::result(sim::add_edges(graph, reinterpret_cast<const void* const*>(from),
                                           reinterpret_cast<const void* const*>(to), count));
 }
-FACE cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue*) {
+FACE cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                                   const CUkernelNodeAttrValue* value) {
   ENTER_SUBMISSION(cuGraphKernelNodeSetAttribute);
   const Lock lock;
-  const Node* node = state().nodes.find(handle);
+  Node* node = state().nodes.find(handle);
   if (node == nullptr || node->task.kind != Task::Kind::kKernel) {
     sim::violation("an attribute of a node that is no kernel");
     return CUDA_ERROR_INVALID_HANDLE;
   }
   // As the header says of each.
-  return attribute == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  if (attribute == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  sim::give_attribute(&node->task, attribute, sim::cuda::number_of(attribute, *value));
+  return CUDA_SUCCESS;
 }
 FACE cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long) {
   ENTER_SUBMISSION(cuGraphInstantiateWithFlags);

@@ -52,7 +52,7 @@ CUresult set_attribute(const Handles<Function>& own, void* handle, int attribute
     violation("an attribute of a kernel that is none");
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  function->attributes[attribute] = value;
+  (*function->attributes)[attribute] = value;
   return CUDA_SUCCESS;
 }
 
@@ -103,6 +103,21 @@ FACE cuLibraryGetKernel(CUkernel* result, CUlibrary handle, const char* name) {
   *result = reinterpret_cast<CUkernel>(found);
   return library == nullptr ? CUDA_ERROR_INVALID_HANDLE : found == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
+/// Another handle of the same kernel, for the calling thread's context.
+FACE cuKernelGetFunction(CUfunction* result, CUkernel handle) {
+  ENTER(cuKernelGetFunction);
+  const Lock lock;
+  const sim::Function* kernel = state().kernels.find(handle);
+  sim::Context* context = nullptr;
+  if (kernel == nullptr || sim::current(&context) != sim::Status::kOk) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  sim::Function* made = state().functions.make();
+  *made = *kernel;
+  made->context = context;
+  *result = reinterpret_cast<CUfunction>(made);
+  return CUDA_SUCCESS;
+}
 FACE cuLibraryUnload(CUlibrary library) {
   ENTER(cuLibraryUnload);
   Lock lock;
@@ -136,6 +151,14 @@ FACE cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
   ENTER(cuFuncSetCacheConfig);
   return sim::cuda::set_attribute(state().functions, function, -1, config);
 }
+FACE cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice) {
+  ENTER(cuKernelSetCacheConfig);
+  return sim::cuda::set_attribute(state().kernels, kernel, -1, config);
+}
+FACE cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config) {
+  ENTER(cuFuncSetSharedMemConfig);
+  return sim::cuda::set_attribute(state().functions, function, -2, config);
+}
 FACE cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
   ENTER(cuFuncGetAttribute);
   const Lock lock;
@@ -143,7 +166,7 @@ FACE cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction h
   if (function == nullptr) {
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  const auto set = function->attributes.find(attribute);
-  *value = set == function->attributes.end() ? 0 : set->second;
+  const auto set = function->attributes->find(attribute);
+  *value = set == function->attributes->end() ? 0 : set->second;
   return CUDA_SUCCESS;
 }

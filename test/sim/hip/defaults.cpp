@@ -15,6 +15,7 @@ void log(const char* text) noexcept;
 #define HOST(f, version) DEFAULT(f)
 #define SUBMIT(f, version) DEFAULT(f)
 #define TYPED(f, version) DEFAULT(f)
+#define SETTER(f, version) DEFAULT(f)
 #define TRACKED(f, version) DEFAULT(f)
 #define RESOLVE(f, version) DEFAULT(f)
 #include "layer/hip/entry_points.def"

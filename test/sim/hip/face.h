@@ -29,8 +29,9 @@ inline hipError_t told(Status status) noexcept {
 /// for calls that submit work, or make something that submitting needs: one of them may be told to fail.
 Status begin(const char* name, bool submission) noexcept;
 
+// Not noexcept: a thread that waits may be cancelled.
 template <class Body>
-hipError_t call(const char* name, bool submission, Body&& body) noexcept {
+hipError_t call(const char* name, bool submission, Body&& body) {
   const Status status = begin(name, submission);
   return told(status == Status::kOk ? body() : status);
 }

@@ -41,9 +41,13 @@ Status kernel_task(const hipKernelNodeParams& wanted, Task* task) {
   task->kind = Task::Kind::kKernel;
   task->kernel = function->kernel;
   task->shape = {{wanted.gridDim.x, wanted.gridDim.y, wanted.gridDim.z},
-                 {wanted.blockDim.x, wanted.blockDim.y, wanted.blockDim.z}};
+                 {wanted.blockDim.x, wanted.blockDim.y, wanted.blockDim.z},
+                 wanted.sharedMemBytes};
   if (task->shape.threads() == 0) {
     return Status::kInvalidValue;
+  }
+  if (const Status status = launched_with(*function, task); status != Status::kOk) {
+    return status;
   }
   return read_arguments(*function->kernel, wanted.kernelParams, wanted.extra, &task->arguments);
 }

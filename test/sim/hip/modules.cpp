@@ -74,8 +74,8 @@ Status launch(const void* handle, const Shape& shape, hipStream_t stream, bool p
   return launch_kernel(function, shape, std::move(arguments), stream, per_thread);
 }
 
-Shape shape_of(const dim3& grid, const dim3& block) noexcept {
-  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}};
+Shape shape_of(const dim3& grid, const dim3& block, std::size_t shared_bytes) noexcept {
+  return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, static_cast<unsigned>(shared_bytes)};
 }
 
 /// Sizes in work-items; the last blocks may be smaller, which is not simulated.
@@ -204,19 +204,19 @@ FACE __hipPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_byte
 }
 
 SUBMITS_TWICE(hipLaunchKernel,
-              (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t, hipStream_t stream),
-              launch(function, shape_of(grid, block), stream, per_thread, parameters, nullptr))
+              (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t shared, hipStream_t stream),
+              launch(function, shape_of(grid, block, shared), stream, per_thread, parameters, nullptr))
 SUBMITS(hipExtLaunchKernel,
-        (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t, hipStream_t stream, hipEvent_t,
-         hipEvent_t, int),
-        launch(function, shape_of(grid, block), stream, false, parameters, nullptr))
+        (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t shared, hipStream_t stream,
+         hipEvent_t, hipEvent_t, int),
+        launch(function, shape_of(grid, block, shared), stream, false, parameters, nullptr))
 SUBMITS(hipLaunchCooperativeKernel,
-        (const void* function, dim3 grid, dim3 block, void** parameters, unsigned, hipStream_t stream),
-        launch(function, shape_of(grid, block), stream, false, parameters, nullptr))
+        (const void* function, dim3 grid, dim3 block, void** parameters, unsigned shared, hipStream_t stream),
+        launch(function, shape_of(grid, block, shared), stream, false, parameters, nullptr))
 SUBMITS(hipModuleLaunchKernel,
-        (hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned,
-         hipStream_t stream, void** parameters, void** extra),
-        launch(function, {{gx, gy, gz}, {bx, by, bz}}, stream, false, parameters, extra))
+        (hipFunction_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+         unsigned shared, hipStream_t stream, void** parameters, void** extra),
+        launch(function, {{gx, gy, gz}, {bx, by, bz}, shared}, stream, false, parameters, extra))
 #define EXT_LAUNCH _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
 FACE EXT_LAUNCH(hipFunction_t function, std::uint32_t gx, std::uint32_t gy, std::uint32_t gz, std::uint32_t lx,
                 std::uint32_t ly, std::uint32_t lz, std::size_t, hipStream_t stream, void** parameters, void** extra,

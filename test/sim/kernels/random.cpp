@@ -1,5 +1,7 @@
 // The kernels of test/gpu/random_kernels.cuh.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "test/sim/kernels/side.h"
@@ -88,10 +90,35 @@ void signal_accesses(const std::byte* arguments, const Shape&, Accesses& all) {
   writes(all, arguments, 0, 1);
 }
 
+// await_gate(volatile Word* opened, GateCounts* counts) and open_gate(volatile Word* opened): no order follows from
+// them
+constexpr Parameter kAwait[] = {pointer(0), pointer(8)};
+void await_gate(const std::byte* arguments, const Shape&) {
+  constexpr auto kLimit = std::chrono::seconds(6);
+  constexpr auto kPause = std::chrono::microseconds(20);
+  Word* counts = at<Word>(arguments, 8);  // closed, late
+  const Word number = ++counts[0];
+  const auto end = std::chrono::steady_clock::now() + (counts[1] == 0 ? kLimit : kLimit / 1000);
+  while (static_cast<int>(__atomic_load_n(at<Word>(arguments, 0), __ATOMIC_SEQ_CST) - number) < 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      ++counts[1];
+      return;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+constexpr Parameter kOpen[] = {pointer(0)};
+void open_gate(const std::byte* arguments, const Shape&) {
+  __atomic_fetch_add(at<Word>(arguments, 0), 1, __ATOMIC_SEQ_CST);
+}
+void undeclared(const std::byte*, const Shape&, Accesses&) {}
+
 const Kernel kKernels[] = {{"mix", kMix, &mix<7, 1664525U>, &mix_accesses},
                            {"mix_dependent", kMix, &mix<5, 22695477U>, &mix_accesses},
                            {"mix_packet", kPacket, &mix_packet, &mix_packet_accesses},
                            {"turn", kTurn, &turn, &turn_accesses},
+                           {"await_gate", kAwait, &await_gate, &undeclared},
+                           {"open_gate", kOpen, &open_gate, &undeclared},
                            {"signal", kSignal, &signal, &signal_accesses, true}};
 
 }  // namespace

@@ -208,7 +208,7 @@ ze_result_t append(const Call& call, Describe&& describe) {
   return !list->synchronous || wait_for(lock, last) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
 }
 
-ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_count_t* groups) {
+ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_count_t* groups, bool cooperative) {
   return append(call, [&](Command& command, const List& list) {
     KernelObject* kernel = find_or_complain(state().kernels, handle, call.name);
     if (kernel == nullptr) {
@@ -236,6 +236,13 @@ ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_c
     command.task.shape.grid[1] = groups->groupCountY;
     command.task.shape.grid[2] = groups->groupCountZ;
     std::copy_n(kernel->group, 3, command.task.shape.block);
+    // What was set, for kernels that tell it.
+    command.task.shape.set = 0;
+    for (const std::uint64_t each :
+         {std::uint64_t{kernel->offset[0]}, std::uint64_t{kernel->offset[1]}, std::uint64_t{kernel->offset[2]},
+          std::uint64_t{kernel->indirect}, std::uint64_t{kernel->cache}, std::uint64_t{cooperative}, state().set}) {
+      command.task.shape.set = (command.task.shape.set + each) * 0x9E3779B97F4A7C15ULL;
+    }
     command.kernel = kernel;
     command.kernel_serial = kernel->serial;
     return ZE_RESULT_SUCCESS;
@@ -255,17 +262,17 @@ void mark_pageable(Task& task) {
 ze_result_t zeCommandListAppendLaunchKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                             const ze_group_count_t* groups, ze_event_handle_t signal,
                                             std::uint32_t count, ze_event_handle_t* waits) {
-  return launch({"zeCommandListAppendLaunchKernel", list, signal, count, waits}, kernel, groups);
+  return launch({"zeCommandListAppendLaunchKernel", list, signal, count, waits}, kernel, groups, false);
 }
 ze_result_t zeCommandListAppendLaunchCooperativeKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                                        const ze_group_count_t* groups, ze_event_handle_t signal,
                                                        std::uint32_t count, ze_event_handle_t* waits) {
-  return launch({"zeCommandListAppendLaunchCooperativeKernel", list, signal, count, waits}, kernel, groups);
+  return launch({"zeCommandListAppendLaunchCooperativeKernel", list, signal, count, waits}, kernel, groups, true);
 }
 ze_result_t zeCommandListAppendLaunchKernelIndirect(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                                     const ze_group_count_t* groups, ze_event_handle_t signal,
                                                     std::uint32_t count, ze_event_handle_t* waits) {
-  return launch({"zeCommandListAppendLaunchKernelIndirect", list, signal, count, waits}, kernel, groups);
+  return launch({"zeCommandListAppendLaunchKernelIndirect", list, signal, count, waits}, kernel, groups, false);
 }
 
 ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to, const void* from, std::size_t bytes,

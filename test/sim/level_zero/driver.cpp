@@ -210,6 +210,13 @@ ze_result_t zeContextEvictMemory(ze_context_handle_t, ze_device_handle_t, void*,
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t zeDeviceSetCacheAdviceExt(ze_device_handle_t, void*, std::size_t, ze_cache_ext_region_t region) {
+  ENTER(zeDeviceSetCacheAdviceExt);
+  const Lock lock;
+  state().set = region;
+  return ZE_RESULT_SUCCESS;
+}
+
 }  // namespace
 
 namespace {
@@ -259,6 +266,7 @@ void fill(ze_driver_dditable_t& table) noexcept {
   fill_extensions(table);
 }
 void fill(ze_device_dditable_t& table) noexcept {
+  table.pfnSetCacheAdviceExt = zeDeviceSetCacheAdviceExt;
   table.pfnGet = zeDeviceGet;
   table.pfnGetSubDevices = zeDeviceGetSubDevices;
   table.pfnGetProperties = zeDeviceGetProperties;

@@ -98,7 +98,19 @@ ze_result_t zeMemGetAddressRange(ze_context_handle_t, const void* memory, void**
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t zeVirtualMemSetAccessAttribute(ze_context_handle_t, const void*, std::size_t,
+                                           ze_memory_access_attribute_t access) {
+  ENTER(zeVirtualMemSetAccessAttribute);
+  const Lock lock;
+  state().set = access;
+  return ZE_RESULT_SUCCESS;
+}
+
 }  // namespace
+
+void fill(ze_virtual_mem_dditable_t& table) noexcept {
+  table.pfnSetAccessAttribute = zeVirtualMemSetAccessAttribute;
+}
 
 void fill(ze_mem_dditable_t& table) noexcept {
   table.pfnAllocDevice = zeMemAllocDevice;

@@ -186,8 +186,14 @@ ze_result_t zeKernelGetIndirectAccess(ze_kernel_handle_t handle, ze_kernel_indir
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zeKernelSetCacheConfig(ze_kernel_handle_t, ze_cache_config_flags_t) {
+ze_result_t zeKernelSetCacheConfig(ze_kernel_handle_t handle, ze_cache_config_flags_t flags) {
   ENTER(zeKernelSetCacheConfig);
+  const Lock lock;
+  KernelObject* kernel = find_or_complain(state().kernels, handle, "zeKernelSetCacheConfig");
+  if (kernel == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  kernel->cache = flags;
   return ZE_RESULT_SUCCESS;
 }
 

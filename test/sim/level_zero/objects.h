@@ -29,6 +29,7 @@ struct KernelObject {
   unsigned group[3] = {0, 0, 0};
   unsigned offset[3] = {0, 0, 0};
   ze_kernel_indirect_access_flags_t indirect = 0;
+  ze_cache_config_flags_t cache = 0;
   OpenRef open;
   std::uint64_t serial = 0;  ///< never used again
 };
@@ -119,6 +120,7 @@ struct State {
   Handles<Fence> fences;
   Handles<List> lists;
   std::uint64_t last_serial = 0;
+  std::uint64_t set = 0;  ///< what was set for all launches
 };
 State& state() noexcept;
 

@@ -240,6 +240,9 @@ Status change_graph_node(const void* handle, Task task) {
     violation("a change of a node that is none, or of another kind");
     return Status::kInvalidHandle;
   }
+  for (const auto& [id, value] : node->task.attributes) {  // they stay
+    give_attribute(&task, id, value);
+  }
   node->task = std::move(task);
   node->task.bind();
   return Status::kOk;
@@ -254,6 +257,9 @@ Status change_node(Exec& exec, const void* handle, Task task) {
   }
   if (!same_places(found->task, task)) {
     return Status::kInvalidValue;
+  }
+  for (const auto& [id, value] : found->task.attributes) {  // they stay
+    give_attribute(&task, id, value);
   }
   found->task = std::move(task);
   found->task.bind();

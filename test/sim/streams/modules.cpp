@@ -68,7 +68,7 @@ Status read_argument_block(const Kernel& kernel, const void* block, std::size_t 
 }
 
 Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::byte> arguments,
-                     const void* stream_handle, bool per_thread) {
+                     const void* stream_handle, bool per_thread, const std::map<int, std::uint64_t>& attributes) {
   Lock lock;
   Stream* stream = nullptr;
   if (const Status status = find_stream(stream_handle, per_thread, &stream); status != Status::kOk) {
@@ -91,7 +91,17 @@ Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::by
   task.kernel = function->kernel;
   task.shape = shape;
   task.arguments = std::move(arguments);
-  return put(lock, *stream, std::move(task));
+  if (const Status status = launched_with(*function, &task); status != Status::kOk) {
+    return status;
+  }
+  for (const auto& [id, attribute] : stream->attributes) {
+    give_attribute(&task, id, attribute.number);
+  }
+  for (const auto& [id, value] : attributes) {
+    give_attribute(&task, id, value);
+  }
+  const Status status = put(lock, *stream, std::move(task));
+  return status == Status::kOk ? end_launch(lock, *stream) : status;
 }
 
 }  // namespace sim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -49,6 +50,11 @@ struct Stream {
   OperationRef tail;
   Capture* capture = nullptr;
   std::vector<Node*> captured_tail;
+  struct Attribute {
+    std::uint64_t number = 0;  ///< 0: as in a new stream
+    std::vector<std::byte> value;
+  };
+  std::map<int, Attribute> attributes;  ///< that its kernels have
 };
 
 struct Event {
@@ -63,7 +69,8 @@ struct Event {
 struct Function {
   const Kernel* kernel = nullptr;
   Context* context = nullptr;  ///< null: of a library, for all contexts
-  std::map<int, int> attributes;
+  /// One for all handles of a kernel.
+  std::shared_ptr<std::map<int, int>> attributes = std::make_shared<std::map<int, int>>();
 };
 struct Module {
   Context* context = nullptr;
@@ -71,7 +78,8 @@ struct Module {
 };
 
 struct State {
-  Context* primary = nullptr;  ///< HIP's; CUDA's faces have one for each device
+  std::map<std::uint64_t, std::uint64_t> set;  ///< what was set for all launches
+  Context* primary = nullptr;                  ///< HIP's; CUDA's faces have one for each device
   std::vector<Context*> contexts;
   /// Never freed: threads may have contexts on their stacks, and events name captures. Streams: default ones of
   /// contexts whose handle came again.
@@ -114,6 +122,8 @@ Status destroy_stream(Lock& lock, void* handle);
 Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> more = {});
 /// What the next work of the stream comes after.
 std::vector<OperationRef> before_next(const Stream& stream);
+/// Waits for the launch that was put last into the stream, if launches block.
+Status end_launch(Lock& lock, const Stream& stream);
 Status synchronize_stream(const void* handle, bool per_thread);
 Status query_stream(const void* handle, bool per_thread);
 Status wait_event(const void* handle, bool per_thread, const void* event);
@@ -209,7 +219,14 @@ Status read_arguments(const Kernel& kernel, const void* const* parameters, std::
 /// … or from a block of `bytes`.
 Status read_argument_block(const Kernel& kernel, const void* block, std::size_t bytes,
                            std::vector<std::byte>* arguments);
+/// `attributes`: of this launch, rather than its stream's.
 Status launch_kernel(const void* function, const Shape& shape, std::vector<std::byte> arguments, const void* stream,
-                     bool per_thread);
+                     bool per_thread, const std::map<int, std::uint64_t>& attributes = {});
+
+// What was set (setters.cpp).
+/// Completes the shape of a kernel; kInvalidValue if the function may not be launched like that.
+Status launched_with(const Function& function, Task* task);
+/// Instead of the one that it has.
+void give_attribute(Task* task, int id, std::uint64_t value);
 
 }  // namespace sim

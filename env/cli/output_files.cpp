@@ -1,0 +1,107 @@
+#include "env/cli/output_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "capture/format.h"
+#include "env/cli/options.h"
+
+namespace refrain::env {
+namespace {
+
+bool is_capture(const std::string& file) {
+  capture::format::FileHeader header;
+  header.magic = 0;
+  std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof(header.magic));
+  return header.magic == capture::format::FileHeader().magic;
+}
+
+bool is_report(const std::string& file) {
+  std::ifstream in(file);
+  const nlohmann::json content = nlohmann::json::parse(in, nullptr, false);
+  return content.is_object() && content.contains("share_replayed") && content.contains("gave_way_ms");
+}
+
+bool is_log(const std::string& /*file*/) {
+  return true;  // appended to
+}
+
+struct OutputFile {
+  const char* setting;
+  const std::string& pattern;
+  const char* kind;
+  bool (*is_one)(const std::string& file);
+};
+
+std::vector<OutputFile> output_files(const Settings& settings) {
+  std::vector<OutputFile> files;
+  if (settings.mode == Mode::kOff) return files;
+  if (settings.mode == Mode::kCapture)
+    files.push_back({"capture_file", settings.capture_file, "a capture", is_capture});
+  if (!settings.report_file.empty()) files.push_back({"report_file", settings.report_file, "a report", is_report});
+  if (!settings.log_file.empty()) files.push_back({"log_file", settings.log_file, "a log", is_log});
+  return files;
+}
+
+/// Why `file` can't be written; empty: it can.
+std::string obstacle(const OutputFile& output, const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) {
+    if (errno != ENOENT) return ::strerror(errno);
+    // Nothing tells it better than to do it.
+    const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made < 0) return ::strerror(errno);
+    ::close(made);
+    ::unlink(file.c_str());
+    return {};
+  }
+  if (S_ISDIR(status.st_mode)) return ::strerror(EISDIR);
+  if (::access(file.c_str(), W_OK) != 0) return ::strerror(errno);
+  if (S_ISREG(status.st_mode) && status.st_size != 0 && !output.is_one(file)) {
+    return std::string("it is there already, and not ") + output.kind + "; it stays as it is";
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_output_files(const Settings& settings) {
+  for (const OutputFile& output : output_files(settings)) {
+    const std::string file = expand_file_name(output.pattern);
+    if (const std::string why = obstacle(output, file); !why.empty()) {
+      throw UsageError("can't write " + std::string(output.kind) + " to '" + file + "' (" +
+                       option_name(output.setting) + "): " + why);
+    }
+  }
+}
+
+void make_room(const Settings& settings, const std::vector<Variable>& given) {
+  for (const OutputFile& output : output_files(settings)) {
+    const bool named = std::ranges::any_of(
+        given, [&](const Variable& variable) { return variable.name == environment_name(output.setting); });
+    if (!named || output.is_one == is_log || output.pattern.find('%') != std::string::npos) continue;
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::canonical(output.pattern, error);
+    if (error || !std::filesystem::is_regular_file(file, error)) continue;
+    const int opened = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    const bool busy = opened >= 0 && ::fcntl(opened, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN);
+    if (opened >= 0) ::close(opened);
+    if (busy) {
+      throw UsageError("another process is writing " + std::string(output.kind) + " to '" + file.string() + "'");
+    }
+    std::filesystem::remove(file, error);  // if it stays, another name is taken
+  }
+}
+
+}  // namespace refrain::env

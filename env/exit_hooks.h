@@ -1,0 +1,18 @@
+// What the preloaded library of layer/exit_hooks.cpp has for the layers, who look it up by name: it may not be there.
+#pragma once
+
+#define REFRAIN_HOOK __attribute__((visibility("default")))
+
+/// Standard error as it was when the process started.
+struct RefrainStderr {
+  int open;
+  unsigned long device, inode;
+};
+
+extern "C" {
+/// `callback` runs before this process ends by _exit() or a signal, once. It may be called in a signal handler, in any
+/// thread.
+void refrain_at_end(void (*callback)());
+void refrain_forget_end(void (*callback)());
+const RefrainStderr* refrain_stderr_at_start();
+}

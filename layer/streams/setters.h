@@ -1,0 +1,211 @@
+// Setters: calls that change how later submissions behave. What they set is part of the tokens of all that it concerns,
+// so that no graph of another state is used for them; see layer/set_state.h for the numbers, and replay/state_changes.h
+// for graphs that are being made. Which attributes a driver takes into a graph, and when, is not known: all are treated
+// alike.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layer/set_state.h"
+#include "layer/streams/stream_table.h"
+
+namespace refrain::layer::streams {
+
+/// L has, besides what objects.h lists, function_of(handle) (makes the record of a kernel).
+template <class L>
+class Setters {
+ public:
+  using Status = typename L::Api::Status;
+  using Stream = StreamState<typename L::Api>;
+
+  /// Of a stream: what is set for it is not one attribute.
+  static constexpr std::uint64_t kAllAttributes = ~std::uint64_t{0};
+
+  /// The one of the process; never destroyed.
+  static Setters& all() noexcept {
+    static Setters& setters = *new Setters;
+    return setters;
+  }
+
+  /// A setter of a kernel. `what`: which attribute. `call()` calls the driver.
+  template <class Call>
+  Status of_function(const replay::EntryPoint& entry_point, Handle function, std::uint64_t what, SetValue value,
+                     Call&& call) noexcept {
+    const Setting setting{entry_point, capture::mix(function, what), value};
+    const FunctionState* found = nullptr;
+    return set(
+        setting,
+        [&] {
+          const Status status = call();
+          found = status == L::Api::kSuccess ? L::function_of(function) : nullptr;
+          return status;
+        },
+        [&] {
+          const FunctionState* const known = L::objects().functions.find(function);
+          const auto group = known == nullptr ? groups_.end() : groups_.find(known->name);
+          // A kernel may have several handles, and nobody tells that they are one's: only the newest one's is known.
+          return group != groups_.end() && group->second.state.is_set(setting.key, *value) &&
+                 group->second.state.is_set(what, function);
+        },
+        [&](SetValue now) {
+          Group& group = groups_[found == nullptr ? std::string() : found->name];
+          group.state.set(setting.key, now);
+          group.state.set(what, function);
+          group.tell();
+        });
+  }
+
+  /// A setter of a stream. `stream` null: one that cannot be looked at now.
+  template <class Call>
+  Status of_stream(const replay::EntryPoint& entry_point, Stream* stream, std::uint64_t what, SetValue value,
+                   Call&& call) noexcept {
+    const Setting setting{entry_point, capture::mix(handle_of(stream), what), stream == nullptr ? SetValue() : value};
+    return set(
+        setting, call, [&] { return stream->set.is_set(what, *value); },
+        [&](SetValue now) {
+          if (stream != nullptr) {
+            if (what == kAllAttributes) {
+              stream->set.renew();
+              frequent_.clear();
+            }
+            stream->set.set(what, now);
+          }
+          StreamTable<L>::all().attributes_set(stream);
+        });
+  }
+
+  /// A setter of a context, of a device, of the process, of memory: it concerns all submissions. `what` may be set by
+  /// several functions, and be one thing for several objects.
+  template <class Call>
+  Status of_all(const replay::EntryPoint& entry_point, std::uint64_t what, std::uint64_t object, SetValue value,
+                Call&& call) noexcept {
+    const Setting setting{entry_point, capture::mix(what, object), value};
+    return set(
+        setting, call, [&] { return around_.is_set(setting.key, *value) && around_.is_set(what, object); },
+        [&](SetValue now) {
+          around_.set(setting.key, now);
+          around_.set(what, object);
+          StreamTable<L>::all().set_around(around_.number());
+        });
+  }
+
+  /// A kernel was seen for the first time. May throw std::bad_alloc.
+  void adopt(FunctionState& function) {
+    const std::lock_guard guard(mutex_);
+    Group& group = groups_[function.name];
+    group.functions.push_back(&function);
+    function.state.store(group.state.number(), std::memory_order_release);
+  }
+  /// It goes: its handle may be another one's soon.
+  void forget(FunctionState& function) noexcept {
+    const std::lock_guard guard(mutex_);
+    frequent_.clear();
+    const auto group = groups_.find(function.name);
+    if (group != groups_.end() && std::erase(group->second.functions, &function) != 0) {
+      group->second.state.renew();
+      group->second.tell();
+      if (group->second.functions.empty()) {
+        groups_.erase(group);
+      }
+    }
+  }
+  /// A context goes, and its handle may be another one's soon.
+  void forget_contexts() noexcept {
+    const std::lock_guard guard(mutex_);
+    frequent_.clear();
+    around_.renew();
+    StreamTable<L>::all().set_around(around_.number());
+  }
+
+ private:
+  /// Kernels of one name.
+  struct Group {
+    SetState state;
+    std::vector<FunctionState*> functions;
+    void tell() const noexcept {
+      for (FunctionState* function : functions) {
+        function->state.store(state.number(), std::memory_order_release);
+      }
+    }
+  };
+  struct Setting {
+    const replay::EntryPoint& entry_point;
+    std::uint64_t key;
+    SetValue value;
+  };
+  /// Setters that are at the driver: two of them may set one thing, by different handles.
+  struct UnderWay {
+    std::size_t count = 0;
+    bool several = false;  ///< which was the last one, nobody knows
+  };
+
+  template <class Known>
+  [[nodiscard]] bool is_set(const Setting& setting, Known&& known) noexcept {
+    if (!setting.value.has_value()) {
+      return false;
+    }
+    if (frequent_.known(setting.key, *setting.value)) [[likely]] {
+      return true;
+    }
+    const std::lock_guard guard(mutex_);
+    if (under_way_.count != 0 || !known()) {
+      return false;
+    }
+    frequent_.keep(setting.key, *setting.value);
+    return true;
+  }
+
+  /// `known()` and `note(value)`, both under the lock: whether it is set already, and that it is now.
+  template <class Call, class Known, class Note>
+  Status set(const Setting& setting, Call&& call, Known&& known, Note&& note) noexcept {
+    Status status = L::Api::kSuccess;
+    const bool same = is_set(setting, known);
+    if (same) [[likely]] {
+      status = call();
+      if (is_set(setting, known)) [[likely]] {
+        return status;  // nobody has set anything else meanwhile
+      }
+    }
+    HostCall<L> host_call(setting.entry_point, false);
+    replay::Engine* const running = L::engine();
+    if (running == nullptr) {
+      return host_call.done(same ? status : call(), false);
+    }
+    running->state_changing();
+    bool accepted = true;
+    try {
+      {
+        const std::lock_guard guard(mutex_);
+        frequent_.clear();
+        under_way_.several = ++under_way_.count > 1 || under_way_.several;
+      }
+      status = same ? status : call();
+      accepted = same || status == L::Api::kSuccess;
+      const std::lock_guard guard(mutex_);
+      frequent_.clear();
+      const bool alone = !same && !under_way_.several;
+      if (--under_way_.count == 0) {
+        under_way_.several = false;
+      }
+      if (accepted) {
+        note(alone ? setting.value : SetValue());
+      }
+    } catch (...) {
+      running->fail("out of memory while something was set");
+    }
+    running->state_changed(accepted);
+    return host_call.done(status, false);
+  }
+
+  std::mutex mutex_;
+  FrequentSettings frequent_;
+  std::map<std::string, Group> groups_;
+  SetState around_;
+  UnderWay under_way_;
+};
+
+}  // namespace refrain::layer::streams

@@ -1,0 +1,32 @@
+// Calls that change how later submissions behave: setters of attributes, limits and configurations. What they set is
+// part of the tokens of everything that it concerns (OperationHeader::state). A graph that is made meanwhile, of
+// operations from before, would get what is set now: so whoever looks at records beside the program asks whether
+// anything changes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace refrain::replay {
+
+/// Two counters and no lock: a setter may wait for the device, and nobody may wait for it.
+class StateChanges {
+ public:
+  /// Before the driver is called, and when everybody who asks is told what is set now.
+  void begin() noexcept { begun_.fetch_add(1, std::memory_order_seq_cst); }
+  void end() noexcept { ended_.fetch_add(1, std::memory_order_seq_cst); }
+
+  static constexpr std::uint64_t kUnderWay = ~std::uint64_t{0};
+  /// How often anything changed so far; kUnderWay while something does.
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    const std::uint64_t ended = ended_.load(std::memory_order_seq_cst);  // in this order
+    return begun() == ended ? ended : kUnderWay;
+  }
+  /// How many changes have begun.
+  [[nodiscard]] std::uint64_t begun() const noexcept { return begun_.load(std::memory_order_seq_cst); }
+
+ private:
+  std::atomic<std::uint64_t> begun_{0}, ended_{0};
+};
+
+}  // namespace refrain::replay

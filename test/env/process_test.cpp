@@ -1,0 +1,267 @@
+// Files, descriptors, limits, signals and the end of a process stay the program's own, and what Refrain writes is
+// whole.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "process_programs.h"
+#include "test/capture/capture_files.h"
+#include "test/support/child.h"
+
+extern char** environ;
+
+namespace {
+
+using child::Result;
+using Words = std::vector<std::string>;
+
+const nlohmann::json& apis() {
+  static const nlohmann::json all = nlohmann::json::parse(std::ifstream(PATHS_FILE));
+  return all;
+}
+
+const std::map<std::string, std::string> kPrograms{PROGRAMS};
+
+/// Of the API's own variables nothing but what the program needs to find its driver.
+Result run(const std::string& api, Words command, const Words& settings = {}) {
+  std::map<std::string, std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string text = *each;
+    const std::string name = text.substr(0, text.find('='));
+    if (name.rfind("REFRAIN_", 0) != 0 && name != "LD_PRELOAD" && name != "OPENCL_LAYERS") {
+      variables[name] = text.substr(std::min(text.size(), name.size() + 1));
+    }
+  }
+  for (const auto& [name, value] : apis().at(api).at("plain").items()) {
+    variables[name] = value.get<std::string>();
+  }
+  Words environment;
+  for (const auto& [name, value] : variables) {
+    environment.push_back(name + "=" + value);
+  }
+  environment.insert(environment.end(), settings.begin(), settings.end());
+  return child::run(std::move(command), environment, 120);
+}
+
+Result plain(const std::string& api, const Words& words) {
+  Words command{kPrograms.at(api)};
+  command.insert(command.end(), words.begin(), words.end());
+  return run(api, command);
+}
+
+Result refrain(const std::string& api, const Words& options, const Words& words) {
+  Words command{REFRAIN, "run"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.push_back("--");
+  command.push_back(kPrograms.at(api));
+  command.insert(command.end(), words.begin(), words.end());
+  return run(api, command);
+}
+
+class Folder {
+ public:
+  Folder() : path_(child::scratch("folder")) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directory(path_);
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] Words files(const std::string& ending) const {
+    Words found;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      if (entry.path().string().ends_with(ending)) {
+        found.push_back(entry.path().string());
+      }
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string contents(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::uint64_t captured(const std::string& file) {
+  const refrain::capture::Capture capture = refrain::capture::load(file);
+  CHECK(capture.cut_short.empty());
+  return refrain::capture::submissions(capture);
+}
+
+int count(const std::string& text, const std::string& part) {
+  int found = 0;
+  for (std::size_t place = text.find(part); place != std::string::npos; place = text.find(part, place + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+std::string any_api() {
+  static const Words names = [] {
+    Words list;
+    for (const auto& [name, program] : kPrograms) {
+      list.push_back(name);
+    }
+    return list;
+  }();
+  return GENERATE(from_range(names));
+}
+
+#define SHOW(result)                                   \
+  INFO("exit code " << (result).exit_code);            \
+  INFO("output: " << (result).output.substr(0, 2000)); \
+  INFO("errors: " << (result).errors.substr(0, 4000))
+
+TEST_CASE("files: a program that closes what it inherited has its own files for itself") {
+  const std::string api = any_api();
+  const Folder folder;
+  const Result result =
+      refrain(api, {"-o", folder.file("x.rfn"), "--log-file", folder.file("log")}, {"closer", folder.file("csv")});
+  CAPTURE(api);
+  SHOW(result);
+  CHECK(result.exit_code == 0);
+  CHECK(contents(folder.file("csv")) == "a,b\n1,2\n");
+  CHECK(result.output == "result 7200\n");
+  CHECK(result.errors.empty());
+  // The files were opened again.
+  CHECK(captured(folder.file("x.rfn")) >= 7200);
+  CHECK(count(contents(folder.file("log")), "report (") == 1);
+}
+
+TEST_CASE("files: with standard error closed nothing is written into what has its number") {
+  const std::string api = any_api();
+  const Folder folder;
+  for (const Words& options : {Words{"-o", folder.file("x.rfn")}, Words{"--log-level", "debug"}}) {
+    const Result result = refrain(api, options, {"no-stderr", folder.file("csv")});
+    CAPTURE(api);
+    SHOW(result);
+    CHECK(result.exit_code == 0);
+    CHECK(contents(folder.file("csv")) == "a\nb\n");
+    CHECK(result.output == "result 2400\n");
+  }
+  CHECK(captured(folder.file("x.rfn")) >= 2400);
+}
+
+TEST_CASE("files: a limit of their size ends the capture, and not the program") {
+  const std::string api = any_api();
+  const Folder folder;
+  const Result result = refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("json")}, {"limited"});
+  CAPTURE(api);
+  SHOW(result);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == plain(api, {"limited"}).output);
+  static_cast<void>(captured(folder.file("x.rfn")));
+}
+
+TEST_CASE("files: what is there and not Refrain's is refused before the program starts") {
+  const std::string api = any_api();
+  const Folder folder;
+  const std::string theirs = folder.file("theirs");
+  std::ofstream(theirs) << "a,b\n";
+  for (const Words& options : {Words{"-o", theirs}, Words{"--report-file", theirs}, Words{"-o", folder.file("no/x")},
+                               Words{"--report-file", folder.file("no/x")}, Words{"--log-file", folder.file("no/x")},
+                               Words{"-o", folder.file(".")}, Words{"-o", "/proc/x"}}) {
+    const Result result = refrain(api, options, {"ending", "exit"});
+    SHOW(result);
+    CHECK(result.exit_code == 2);
+    CHECK(result.output.empty());
+    CHECK(result.errors.find("can't write") != std::string::npos);
+  }
+  CHECK(contents(theirs) == "a,b\n");
+}
+
+TEST_CASE("files: a run replaces the capture and the report of an earlier one") {
+  const std::string api = any_api();
+  const Folder folder;
+  for (int i = 0; i < 2; ++i) {
+    const Result result =
+        refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json")}, {"ending", "exit"});
+    SHOW(result);
+    CHECK(result.exit_code == 5);
+  }
+  CHECK(folder.files("").size() == 2);
+  CHECK(captured(folder.file("x.rfn")) >= 2400);
+}
+
+TEST_CASE("ends: report and capture are whole however the process ends, and it ends as ever") {
+  const std::string api = any_api();
+  std::uint64_t whole = 0;
+  for (const char* way :
+       {"exit", "_exit", "_Exit", "quick_exit", "abort", "terminate", "interrupt", "hang-up", "handled", "thread"}) {
+    CAPTURE(api, way);
+    const Folder folder;
+    const Result bare = plain(api, {"ending", way});
+    for (const Words& options : {Words{"-o", folder.file("x.rfn")}, Words{}}) {
+      Words all{"--report-file", folder.file("x.json")};
+      all.insert(all.end(), options.begin(), options.end());
+      const Result result = refrain(api, all, {"ending", way});
+      SHOW(result);
+      CHECK(result.exit_code == bare.exit_code);
+      CHECK(result.output == bare.output);
+      CHECK(count(result.errors, "report (") == 1);
+      const nlohmann::json report = nlohmann::json::parse(contents(folder.file("x.json")), nullptr, false);
+      CHECK(report.is_object());
+    }
+    const std::uint64_t submissions = captured(folder.file("x.rfn"));
+    whole = whole == 0 ? submissions : whole;
+    CHECK(submissions == whole);
+  }
+}
+
+TEST_CASE("ends: each forked worker has a capture and a report of its own") {
+  const std::string api = any_api();
+  for (const char* way : {"_exit", "terminate"}) {
+    const Folder folder;
+    const Result result =
+        refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json")}, {"workers", way});
+    CAPTURE(api, way);
+    SHOW(result);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain(api, {"workers", way}).output);
+    CHECK(count(result.errors, "report (") == 3);
+    CHECK(folder.files(".json").size() == 3);
+    const Words captures = folder.files(".rfn");
+    CHECK(captures.size() == 3);
+    for (const std::string& file : captures) {
+      CHECK(captured(file) >= 2400);
+    }
+  }
+}
+
+TEST_CASE("ends: that of a child which was forked in the middle is not its parent's") {
+  const std::string api = any_api();
+  for (const char* way : {"_exit", "terminate", "abort"}) {
+    const Folder folder;
+    const Result result =
+        refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json")}, {"forked", way});
+    CAPTURE(api, way);
+    SHOW(result);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain(api, {"forked", way}).output);
+    CHECK(count(result.errors, "report (") == 1);
+    CHECK(folder.files("").size() == 2);
+    CHECK(captured(folder.file("x.rfn")) >= 4800);
+  }
+}
+
+TEST_CASE("signals: the program reads and sets what it would without Refrain") {
+  const std::string api = any_api();
+  const Result bare = plain(api, {"signals"});
+  const Result result = refrain(api, {"--observe"}, {"signals"});
+  CAPTURE(api);
+  SHOW(result);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == bare.output);
+  CHECK(count(result.errors, "report (") == 1);
+}
+
+}  // namespace

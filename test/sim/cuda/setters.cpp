@@ -1,0 +1,117 @@
+// What is set for contexts, devices, memory and streams: kernels see all of it (../streams/setters.cpp).
+#include <cstring>
+
+#include "test/sim/cuda/face.h"
+
+using sim::Lock;
+using sim::state;
+using sim::Status;
+using sim::Stream;
+
+namespace {
+
+/// One number for each thing that is set.
+enum What : std::uint64_t { kCache = 1, kShared, kFlags, kPeer, kAccess, kPool, kPointer, kTexture, kSurface, kLimit };
+
+CUresult set(What what, std::uint64_t value) {
+  const Lock lock;
+  state().set[what] = value;
+  return CUDA_SUCCESS;
+}
+
+template <class Use>
+Status use_stream(CUstream handle, bool per_thread, Use&& use) {
+  Stream* stream = nullptr;
+  const Status status = sim::find_stream(handle, per_thread, &stream);
+  return status == Status::kOk ? use(*stream) : status;
+}
+
+Status set_attribute(CUstream handle, bool per_thread, CUstreamAttrID id, const CUstreamAttrValue* value) {
+  const Lock lock;
+  return use_stream(handle, per_thread, [&](Stream& stream) {
+    if (value == nullptr) {
+      return Status::kInvalidValue;
+    }
+    const auto* bytes = reinterpret_cast<const std::byte*>(value);
+    stream.attributes[id] = {sim::cuda::number_of(id, *value), {bytes, bytes + sizeof(*value)}};
+    return Status::kOk;
+  });
+}
+
+Status get_attribute(CUstream handle, bool per_thread, CUstreamAttrID id, CUstreamAttrValue* value) {
+  const Lock lock;
+  return use_stream(handle, per_thread, [&](Stream& stream) {
+    *value = {};
+    if (const auto found = stream.attributes.find(id); found != stream.attributes.end()) {
+      std::memcpy(value, found->second.value.data(), sizeof(*value));
+    }
+    return Status::kOk;
+  });
+}
+
+Status copy_attributes(CUstream to, CUstream from, bool per_thread) {
+  const Lock lock;
+  return use_stream(from, per_thread, [&](Stream& source) {
+    return use_stream(to, per_thread, [&](Stream& stream) {
+      stream.attributes = source.attributes;
+      return Status::kOk;
+    });
+  });
+}
+
+}  // namespace
+
+TWICE(cuStreamSetAttribute, (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue* value),
+      set_attribute(stream, per_thread, id, value))
+TWICE(cuStreamGetAttribute, (CUstream stream, CUstreamAttrID id, CUstreamAttrValue* value),
+      get_attribute(stream, per_thread, id, value))
+TWICE(cuStreamCopyAttributes, (CUstream to, CUstream from), copy_attributes(to, from, per_thread))
+
+FACE cuCtxSetCacheConfig(CUfunc_cache config) {
+  ENTER(cuCtxSetCacheConfig);
+  return set(kCache, config);
+}
+FACE cuCtxSetSharedMemConfig(CUsharedconfig config) {
+  ENTER(cuCtxSetSharedMemConfig);
+  return set(kShared, config);
+}
+FACE cuCtxSetLimit(CUlimit limit, std::size_t value) {
+  ENTER(cuCtxSetLimit);
+  return set(static_cast<What>(kLimit + static_cast<std::uint64_t>(limit)), value);
+}
+FACE cuCtxSetFlags(unsigned flags) {
+  ENTER(cuCtxSetFlags);
+  return set(kFlags, flags);
+}
+FACE cuDevicePrimaryCtxSetFlags_v2(CUdevice, unsigned flags) {
+  ENTER(cuDevicePrimaryCtxSetFlags_v2);
+  return set(kFlags, flags);
+}
+FACE cuCtxEnablePeerAccess(CUcontext, unsigned) {
+  ENTER(cuCtxEnablePeerAccess);
+  return set(kPeer, 1);
+}
+FACE cuCtxDisablePeerAccess(CUcontext) {
+  ENTER(cuCtxDisablePeerAccess);
+  return set(kPeer, 0);
+}
+FACE cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* wanted, std::size_t) {
+  ENTER(cuMemSetAccess);
+  return set(kAccess, wanted->flags);
+}
+FACE cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc* wanted, std::size_t) {
+  ENTER(cuMemPoolSetAccess);
+  return set(kPool, wanted->flags);
+}
+FACE cuPointerSetAttribute(const void* value, CUpointer_attribute, CUdeviceptr) {
+  ENTER(cuPointerSetAttribute);
+  return set(kPointer, *static_cast<const unsigned*>(value));
+}
+FACE cuTexRefSetFlags(CUtexref, unsigned flags) {
+  ENTER(cuTexRefSetFlags);
+  return set(kTexture, flags);
+}
+FACE cuSurfRefSetArray(CUsurfref, CUarray, unsigned flags) {
+  ENTER(cuSurfRefSetArray);
+  return set(kSurface, flags);
+}

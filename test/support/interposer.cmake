@@ -1,0 +1,10 @@
+# Two libraries of a user's that interpose functions (interposer.cpp): NAME and NAME_dlsym, which answers dlsym() as well.
+function(refrain_interposer name library first second third)
+  foreach(suffix "" _dlsym)
+    add_library(${name}${suffix} MODULE ${PROJECT_SOURCE_DIR}/test/support/interposer.cpp)
+    set_target_properties(${name}${suffix} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=all" LINK_OPTIONS "-fno-sanitize=all")
+    target_compile_definitions(${name}${suffix} PRIVATE FIRST=${first} SECOND=${second} THIRD=${third})
+    target_link_libraries(${name}${suffix} PRIVATE refrain_options ${CMAKE_DL_LIBS})
+  endforeach()
+  target_compile_definitions(${name}_dlsym PRIVATE LIBRARY="${library}")
+endfunction()
