@@ -24,6 +24,7 @@ namespace refrain::backends {
 struct [[nodiscard]] Status {
   int code = 0;
   const char* why = nullptr;  ///< where the code alone would say little: for users, with static lifetime
+  bool later = false;         ///< of record(): it was no moment for it, and may be soon
   [[nodiscard]] bool ok() const noexcept { return code == 0; }
 };
 
@@ -95,7 +96,19 @@ class Backend {
   /// called on a background thread.
   virtual Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                         std::unique_ptr<CommandBuffer>* result) noexcept = 0;
+  /// The same for several command buffers of one graph: what is cheaper together is done together. On failure none of
+  /// `results` is of use.
+  virtual Status record_all(const capture::Graph& graph, std::span<const std::span<const capture::NodeIndex>> parts,
+                            std::span<std::unique_ptr<CommandBuffer>> results) noexcept {
+    Status status;
+    for (std::size_t i = 0; i < parts.size() && status.ok(); ++i) {
+      status = record(graph, parts[i], &results[i]);
+    }
+    return status;
+  }
 
+  /// In nanoseconds, what record() waited so far until the program gave it an occasion.
+  [[nodiscard]] virtual std::uint64_t record_waited_ns() noexcept { return 0; }
   /// False while command buffers had better not be enqueued, and operations be issued instead.
   [[nodiscard]] virtual bool may_replay() noexcept { return true; }
 

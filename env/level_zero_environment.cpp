@@ -23,7 +23,7 @@ std::string own_folder() {
 }  // namespace
 
 std::vector<Variable> activate_level_zero(const std::string& folder, const Lookup& lookup) {
-  std::vector<Variable> result = activate_library(kSearchPath, folder, lookup);
+  std::vector<Variable> result = activate_library(kSearchPath, folder, lookup, {}, Place::kFirst);
   if (lookup(kActive)) return result;  // a `refrain run` inside another one
   result.push_back({kSavedValidation, lookup(kValidationVariable)});
   result.push_back({kValidationVariable, "1"});

@@ -78,7 +78,7 @@ std::vector<std::string> list_entries(const char* variable, const std::string& l
 }
 
 std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup,
-                                       const std::vector<std::string>& in_front) {
+                                       const std::vector<std::string>& in_front, Place wanted) {
   if (library.find_first_of(separators(variable)) != std::string::npos) {
     throw std::runtime_error("the path " + library + " contains a character that separates files in " + variable +
                              "; install elsewhere");
@@ -90,7 +90,9 @@ std::vector<Variable> activate_library(const char* variable, const std::string& 
   const bool was_in = place != std::string::npos;
   if (was_in) {
     const std::vector<std::string> behind = list_entries(variable, others.substr(place + length));
-    if (std::all_of(behind.begin(), behind.end(), [&](const std::string& file) { return beside(file, library); })) {
+    const bool last =
+        std::all_of(behind.begin(), behind.end(), [&](const std::string& file) { return beside(file, library); });
+    if (wanted == Place::kFirst ? place == 0 : last) {
       return {};
     }
     others = without(others, place, length);
@@ -100,7 +102,8 @@ std::vector<Variable> activate_library(const char* variable, const std::string& 
       others += (others.empty() ? "" : ":") + file;
     }
   }
-  std::vector<Variable> changes{{variable, others.empty() ? library : others + ":" + library}};
+  const std::string whole = wanted == Place::kFirst ? library + ":" + others : others + ":" + library;
+  std::vector<Variable> changes{{variable, others.empty() ? library : whole}};
   if (!was_in) changes.push_back({saved(variable), list});
   return changes;
 }

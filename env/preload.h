@@ -11,12 +11,16 @@
 
 namespace refrain::env {
 
+/// Where in a list of files, or of folders in which they are looked for.
+enum class Place : bool { kLast, kFirst };
+
 /// What puts `library` (absolute path) behind everything else in the list in `variable` ("LD_PRELOAD" or "LD_AUDIT"):
 /// what others preload for a purpose of theirs is called by the program, and finds us as the next library. Changes
 /// nothing if there is only what lies beside it behind it already. Throws std::runtime_error if the path has a
-/// character that separates entries. What is `in_front` comes to stand in front of it as well.
+/// character that separates entries. What is `in_front` comes to stand in front of it as well. Of folders
+/// ("LD_LIBRARY_PATH") the first one counts: there it is to be put first.
 std::vector<Variable> activate_library(const char* variable, const std::string& library, const Lookup& lookup,
-                                       const std::vector<std::string>& in_front = {});
+                                       const std::vector<std::string>& in_front = {}, Place place = Place::kLast);
 
 /// What takes `libraries` out of the list again, and leaves everything else as it was.
 std::vector<Variable> remove_libraries(const char* variable, const std::vector<std::string>& libraries,

@@ -91,7 +91,7 @@ std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
 }  // namespace
 
 std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, const env::Settings& settings,
-                                              backends::Backend& backend, std::string* why) {
+                                              backends::Backend& backend, std::string* why, bool* later) {
   auto result = std::make_unique<Executable>();
   result->recorded_ = std::make_shared<Occurrence>(occurrence);
   const Occurrence& own = *result->recorded_;
@@ -134,11 +134,13 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
 
   const std::size_t shortest = settings.min_graph;
   result->can_update_ = settings.updates == env::UpdateChoice::kAuto;
+  std::vector<std::size_t> recorded;  // parts
   for (const replay::Part& planned : partitioning.parts) {
     Part part;
     part.nodes = ordered(result->graph_, planned.nodes, settings.order);
     part.queue = *find_queue(own.queues, own.operation(planned.nodes.front()).header().queue);
     std::size_t with_work = 0;
+    bool native = false;
     for (const NodeIndex node : part.nodes) {
       const bool flush = own.operation(node).kind() == OperationKind::kFlush;
       part.flushes = part.flushes || flush;
@@ -150,13 +152,8 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
       const auto capabilities = backend.capabilities(part.queue);
       part.simultaneous = capabilities.simultaneous_use;
       result->can_update_ = result->can_update_ && capabilities.update_arguments;
-      const auto status = backend.record(result->graph_, part.nodes, &part.buffer);
-      if (!status.ok() || part.buffer == nullptr) {
-        *why = status.why != nullptr ? status.why
-                                     : std::string("the driver refused to record it (") +
-                                           backend.error_name(status.code) + ", " + std::to_string(status.code) + ")";
-        return nullptr;
-      }
+      native = true;
+      recorded.push_back(result->parts_.size());
       result->native_nodes_ += part.nodes.size();
     }
     // Neighbouring parts of one in-order queue are in order already.
@@ -167,12 +164,30 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
         other.signals = true;
       }
     }
-    result->plain_ = result->plain_ && part.buffer != nullptr && part.waits.empty() && !part.flushes;
+    result->plain_ = result->plain_ && native && part.waits.empty() && !part.flushes;
     result->parts_.push_back(std::move(part));
   }
   if (result->native_nodes_ == 0) {
     *why = cannot;
     return nullptr;
+  }
+  std::vector<std::span<const NodeIndex>> nodes;
+  for (const std::size_t index : recorded) {
+    nodes.emplace_back(result->parts_[index].nodes);
+  }
+  std::vector<std::unique_ptr<backends::CommandBuffer>> buffers(recorded.size());
+  const auto status = backend.record_all(result->graph_, nodes, buffers);
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    if (!status.ok() || buffers[i] == nullptr) {
+      if (later != nullptr) {
+        *later = status.later;
+      }
+      *why = status.why != nullptr ? status.why
+                                   : std::string("the driver refused to record it (") +
+                                         backend.error_name(status.code) + ", " + std::to_string(status.code) + ")";
+      return nullptr;
+    }
+    result->parts_[recorded[i]].buffer = std::move(buffers[i]);
   }
   result->objects_ = named_objects(own);
   return result;

@@ -36,9 +36,10 @@ struct Occurrence {
 class Executable {
  public:
   /// Builds the graph, splits it and records its parts. Null if that makes no sense or fails; then
-  /// `why` says why, in the user's words. Slow: for the background thread.
+  /// `why` says why, in the user's words, and `later` whether it may be tried again soon. Slow: for the background
+  /// thread.
   static std::unique_ptr<Executable> build(const Occurrence& occurrence, const env::Settings& settings,
-                                           backends::Backend& backend, std::string* why);
+                                           backends::Backend& backend, std::string* why, bool* later = nullptr);
 
   /// True if these operations are exactly the recorded ones.
   [[nodiscard]] bool matches(std::span<const capture::OperationView> operations) const noexcept;

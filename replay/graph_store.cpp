@@ -212,7 +212,9 @@ void GraphStore::build(Job& job) {
     job.entry->build_cancelled();
     return;
   }
-  auto executable = Executable::build(job.occurrence, settings_, backend_, &why);
+  bool later = false;
+  const std::uint64_t waited = backend_.record_waited_ns();
+  auto executable = Executable::build(job.occurrence, settings_, backend_, &why, &later);
   if (env::log_enabled(env::LogLevel::kDebug)) {
     const auto took = std::chrono::steady_clock::now() - began;
     env::log_debug(
@@ -225,7 +227,11 @@ void GraphStore::build(Job& job) {
   }
   // With processors to spare, building only costs what others wait for the driver's locks meanwhile.
   // (On an H200 the median launch took 3.7 to 4.1 us while graphs were built without a pause, and 3.9 us without.)
-  spend((now_ns() - start) / build_share_);
+  spend((now_ns() - start - (backend_.record_waited_ns() - waited)) / build_share_);
+  if (later) {
+    job.entry->build_cancelled();  // who still wants it asks again
+    return;
+  }
   if (changes_.begun() != changes) {
     job.entry->build_cancelled();
     return;

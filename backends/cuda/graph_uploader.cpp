@@ -67,27 +67,37 @@ CUresult GraphUploader::make_stream(const CudaDriver& driver, RightOfWay& right_
   return status;
 }
 
-bool GraphUploader::wants_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
-  return stand_in_executable_ == nullptr && make_stream(driver, right_of_way) == CUDA_SUCCESS &&
-         make_stand_in(driver, right_of_way);
+void GraphUploader::prepare(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+  if (make_stream(driver, right_of_way) == CUDA_SUCCESS) {
+    static_cast<void>(make_stand_in(driver, right_of_way));
+  }
 }
 
-void GraphUploader::instantiate_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+/// A new one for each upload: it counts only before the first launch.
+void GraphUploader::instantiate(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   CUgraphExec& stand_in = stand_in_executable_;
+  if (stand_in != nullptr || stand_in_ == nullptr) {
+    return;
+  }
   if (let_in(right_of_way, [&] { return driver.cuGraphInstantiateWithFlags(&stand_in, stand_in_, 0); }) !=
       CUDA_SUCCESS) {
     stand_in = nullptr;
   }
 }
 
-CUresult GraphUploader::upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept {
+CUresult GraphUploader::upload(const CudaDriver& driver, std::span<const CUgraphExec> executables,
+                               RightOfWay& right_of_way) noexcept {
   if (const CUresult status = make_stream(driver, right_of_way); status != CUDA_SUCCESS) {
     return status;
   }
   CUgraphExec const stand_in = stand_in_executable_;
   const bool uploaded = stand_in != nullptr &&
                         let_in(right_of_way, [&] { return driver.cuGraphUpload(stand_in, stream_); }) == CUDA_SUCCESS;
-  const CUresult status = let_in(right_of_way, [&] { return driver.cuGraphUpload(executable, stream_); });
+  CUresult status = CUDA_SUCCESS;
+  for (CUgraphExec const executable : executables) {
+    const CUresult each = let_in(right_of_way, [&] { return driver.cuGraphUpload(executable, stream_); });
+    status = status != CUDA_SUCCESS ? status : each;
+  }
   if (uploaded) {
     static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphLaunch(stand_in, stream_); }));
   }

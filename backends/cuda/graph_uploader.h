@@ -1,6 +1,8 @@
 // Brings graphs to the device ahead of their first launch, without what that does to everything else that runs.
 #pragma once
 
+#include <span>
+
 #include "backends/cuda/driver_api.h"
 #include "backends/right_of_way.h"
 
@@ -10,19 +12,17 @@ namespace refrain::backends {
 /// each kernel takes about 0.17 us longer, in graphs and out of them, the program's own as well. Of several such graphs
 /// it is the one uploaded first that counts; when it is destroyed without a launch, the slowness stays for good
 /// (test/gpu/graph_uploads; docs/performance.md#beside). Whether our graphs are ever launched is not known when
-/// they are uploaded. So a graph that does nothing is uploaded in front of each of them, and launched behind it.
+/// they are uploaded. So a graph that does nothing is uploaded in front of them, and launched behind.
 ///
 /// What it has is the context's, and goes with it. Not thread-safe.
 class GraphUploader {
  public:
-  /// Before the graph is made that is to be uploaded. `at_idle(make)` calls `make()` at an
-  /// IdleMoment. False: none came.
-  template <class AtIdle>
-  [[nodiscard]] bool prepare(const CudaDriver& driver, RightOfWay& right_of_way, AtIdle&& at_idle) noexcept {
-    return !wants_stand_in(driver, right_of_way) || at_idle([&] { instantiate_stand_in(driver, right_of_way); });
-  }
-  /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
-  CUresult upload(const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) noexcept;
+  /// Before the graph is made that is to be uploaded; and what of it is to be done at an IdleMoment.
+  void prepare(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  void instantiate(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  /// Begins to upload; the context must be current. To be followed by wait(), whatever the result.
+  CUresult upload(const CudaDriver& driver, std::span<const CUgraphExec> executables,
+                  RightOfWay& right_of_way) noexcept;
   /// Until it is there. Waits for nothing if there was no stream to be had.
   CUresult wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
@@ -32,9 +32,6 @@ class GraphUploader {
   bool make_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
   CUresult make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
-  [[nodiscard]] bool wants_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
-  /// A new one for each upload: it counts only before the first launch.
-  void instantiate_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
   CUstream stream_ = nullptr;
   CUgraph stand_in_ = nullptr;

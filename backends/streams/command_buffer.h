@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -12,7 +13,6 @@
 
 #include "backends/backend.h"
 #include "backends/streams/event_pool.h"
-#include "backends/streams/idle_moment.h"
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
@@ -46,7 +46,6 @@ struct StreamParts {
   EventPool<Api>& events;
   LiveBuffers<Api>& live;
   NamedMemory& memory;
-  IdleMoment<Api>& idle_moment;
   RightOfWay& right_of_way;
 };
 
@@ -62,9 +61,14 @@ class StreamCommandBuffer final : public CommandBuffer {
   StreamCommandBuffer(const StreamCommandBuffer&) = delete;
   StreamCommandBuffer& operator=(const StreamCommandBuffer&) = delete;
 
-  /// Makes the graph; `uploader` is that of the same context, which must be current. May throw std::bad_alloc.
-  Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                typename Api::Uploader& uploader);
+  // In this order, while the stream's context is current. May throw std::bad_alloc.
+  /// Makes the graph.
+  Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  /// At an IdleMoment.
+  [[nodiscard]] DriverStatus instantiate() noexcept;
+  /// What is to be uploaded, until end_recording(); null if nothing in it has work of its own.
+  [[nodiscard]] typename Api::ExecHandle executable() const noexcept { return executable_; }
+  void end_recording() noexcept { named_.reset(); }
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
@@ -93,6 +97,7 @@ class StreamCommandBuffer final : public CommandBuffer {
   }
 
   StreamParts<Api> parts_;
+  std::optional<NamedMemory::Recording> named_;  ///< while it is being recorded
   Stream<Api>* stream_ = nullptr;
   capture::ObjectId stream_id_ = 0;
   std::vector<Node> nodes_;  ///< with work of their own, by index
@@ -142,50 +147,42 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 }
 
 template <class Api>
-Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                                        typename Api::Uploader& uploader) {
+Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes) {
   stream_ = &Stream<Api>::of(graph.queue_of(nodes.front()).handle);
   stream_id_ = graph.queue_of(nodes.front()).id;
   parts_.live.add(this);
   // A program that allocates for each round of a loop has the memory at the same place again soon.
   constexpr int kTries = 20;
   const auto find = [&](std::vector<Allocation>* all) { return find_memory(graph, nodes, all); };
-  NamedMemory::Recording named = parts_.memory.record(find);
-  for (int i = 1; i < kTries && !named.good() && !parts_.memory.awaited(); ++i) {
+  named_.emplace(parts_.memory.record(find));
+  for (int i = 1; i < kTries && !named_->good() && !parts_.memory.awaited(); ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
-    named = parts_.memory.record(find);
+    named_.emplace(parts_.memory.record(find));
   }
-  if (!named.good()) {
+  if (!named_->good()) {
     return {Api::kInvalidHandle, "memory that it copies or fills was freed before the graph was made"};
   }
   DriverStatus status = Api::create_graph(parts_.driver, &graph_);
   if (status == Api::kSuccess) {
     status = add_nodes(graph, nodes);
   }
-  if (status != Api::kSuccess || nodes_.empty()) {
-    return {status};
+  if (status == Api::kSuccess) {
+    let_others_in();
   }
-  let_others_in();
-  const auto at_idle = [&](auto&& make) {
-    return parts_.idle_moment.use(make, [&] { return parts_.memory.awaited(); });
-  };
-  const auto instantiate = [&] {
-    const RightOfWay::Claim claim(parts_.right_of_way);
-    status = Api::instantiate(parts_.driver, &executable_, graph_);
-  };
-  if (!uploader.prepare(parts_.driver, parts_.right_of_way, at_idle) || !at_idle(instantiate)) {
-    return {Api::kNotReady, "the device was never idle while it was to be made"};
+  return {status};
+}
+
+template <class Api>
+auto StreamCommandBuffer<Api>::instantiate() noexcept -> DriverStatus {
+  if (nodes_.empty()) {
+    return Api::kSuccess;
   }
+  const RightOfWay::Claim claim(parts_.right_of_way);
+  const DriverStatus status = Api::instantiate(parts_.driver, &executable_, graph_);
   if (status != Api::kSuccess) {
     executable_ = nullptr;
-    return {status};
   }
-  let_others_in();
-  // The first launch would have to wait for this.
-  status = uploader.upload(parts_.driver, executable_, parts_.right_of_way);
-  named.end();
-  const DriverStatus waited = uploader.wait(parts_.driver, parts_.right_of_way);
-  return {status != Api::kSuccess ? status : waited};
+  return status;
 }
 
 /// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a

@@ -1,6 +1,8 @@
 // How graphs are brought to the device ahead of their first launch, where nothing more than a call is needed.
 #pragma once
 
+#include <span>
+
 #include "backends/right_of_way.h"
 
 namespace refrain::backends {
@@ -9,15 +11,11 @@ namespace refrain::backends {
 template <class Api>
 class StreamGraphUploader {
  public:
-  /// Before the graph is made that is to be uploaded. `at_idle(make)` calls `make()` at an
-  /// IdleMoment. False: none came.
-  template <class AtIdle>
-  [[nodiscard]] bool prepare(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/,
-                             AtIdle&& /*at_idle*/) noexcept {
-    return true;
-  }
-  /// Begins to upload `executable`; the context must be current. To be followed by wait(), whatever the result.
-  typename Api::Status upload(const typename Api::Driver& driver, typename Api::ExecHandle executable,
+  /// Before the graph is made that is to be uploaded; and what of it is to be done at an IdleMoment.
+  void prepare(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/) noexcept {}
+  void instantiate(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/) noexcept {}
+  /// Begins to upload; the context must be current. To be followed by wait(), whatever the result.
+  typename Api::Status upload(const typename Api::Driver& driver, std::span<const typename Api::ExecHandle> executables,
                               RightOfWay& right_of_way) noexcept {
     const RightOfWay::Claim claim(right_of_way);
     if (stream_ == nullptr) {
@@ -27,7 +25,12 @@ class StreamGraphUploader {
         return status;
       }
     }
-    return Api::upload(driver, executable, stream_);
+    typename Api::Status status = Api::kSuccess;
+    for (const typename Api::ExecHandle executable : executables) {
+      const typename Api::Status each = Api::upload(driver, executable, stream_);
+      status = status != Api::kSuccess ? status : each;
+    }
+    return status;
   }
   /// Until it is there. Waits for nothing if there was no stream to be had: that would be the program's default stream.
   typename Api::Status wait(const typename Api::Driver& driver, RightOfWay& /*right_of_way*/) noexcept {

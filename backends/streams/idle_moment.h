@@ -41,6 +41,8 @@ class IdleMoment {
   /// True while somebody waits for such a moment: graphs would only keep the device busy.
   [[nodiscard]] bool wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
 
+  [[nodiscard]] std::uint64_t waited_ns() const noexcept { return waited_ns_.load(std::memory_order_relaxed); }
+
   /// Calls `make()` in such a moment; false if none came, or `hurry()`. For one thread at a time.
   template <class Make, class Hurry>
   [[nodiscard]] bool use(Make&& make, Hurry&& hurry);
@@ -58,14 +60,12 @@ class IdleMoment {
  private:
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] bool all_idle() noexcept;
-  [[nodiscard]] bool soon_idle() noexcept;
-
-  /// Kernels that are launched one by one take less. Submissions wait for that long in vain, now and then.
-  static constexpr std::chrono::microseconds kSoon{100};
+  [[nodiscard]] bool idle_within(std::chrono::microseconds patience) noexcept;
 
   const typename Api::Driver& driver_;
   SubmissionPause& submissions_;
   std::atomic<bool> wanted_{false};
+  std::atomic<std::uint64_t> waited_ns_{0};
   std::mutex mutex_;  ///< held while streams are asked
   std::uint32_t captures_ = 0;
   std::vector<Stream<Api>*> streams_;
@@ -74,38 +74,46 @@ class IdleMoment {
 template <class Api>
 template <class Make, class Hurry>
 bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
-  constexpr std::chrono::milliseconds kPatience{100}, kUnasked{2};
+  constexpr std::chrono::milliseconds kPatience{100};
+  // Kernels that are launched one by one take less. Submissions wait for that long in vain, now and then: each time for
+  // longer, and after a longer while.
+  std::chrono::microseconds soon{200};
+  constexpr std::chrono::microseconds kLongest{1600};
+  constexpr int kUnasked = 4;
   struct Open {
     SubmissionPause& submissions;
     ~Open() { submissions.open(); }
   };
-  struct Unwanted {
-    std::atomic<bool>& wanted;
-    ~Unwanted() { wanted.store(false, std::memory_order_relaxed); }
-  };
   wanted_.store(true, std::memory_order_relaxed);
-  const Unwanted unwanted{wanted_};
   const Clock::time_point start = Clock::now();
-  Clock::time_point next_try = start + kUnasked;
+  const auto over = [&] {
+    wanted_.store(false, std::memory_order_relaxed);
+    waited_ns_.fetch_add(static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count()),
+                         std::memory_order_relaxed);
+  };
+  Clock::time_point next_try = start + kUnasked * soon;
   while (!hurry() && Clock::now() < start + kPatience) {
     // A device that always has something to do is idle soon if it gets nothing more.
     const bool idle = all_idle();
     if (idle || Clock::now() > next_try) {
-      next_try = Clock::now() + kUnasked;
       const Open open{submissions_};
-      if (submissions_.close(kSoon) && soon_idle()) {
+      if (submissions_.close(soon) && idle_within(soon)) {
+        over();
         make();
         return true;
       }
+      soon = idle ? soon : std::min(2 * soon, kLongest);
+      next_try = Clock::now() + kUnasked * soon;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
+  over();
   return false;
 }
 
 template <class Api>
-bool IdleMoment<Api>::soon_idle() noexcept {
-  const Clock::time_point until = Clock::now() + kSoon;
+bool IdleMoment<Api>::idle_within(std::chrono::microseconds patience) noexcept {
+  const Clock::time_point until = Clock::now() + patience;
   while (!all_idle()) {
     if (Clock::now() > until) {
       return false;
@@ -118,7 +126,8 @@ template <class Api>
 bool IdleMoment<Api>::all_idle() noexcept {
   const std::lock_guard guard(mutex_);
   std::erase_if(streams_, [](const Stream<Api>* stream) { return stream->id.load(std::memory_order_acquire) == 0; });
-  return captures_ == 0 && std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
+  // While the application captures streams nobody may ask. (Nothing is held then, and no graph is running for long.)
+  return captures_ != 0 || std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
            const typename Api::Scope scope(driver_, stream->context);
            return Api::query_stream(driver_, stream->handle) != Api::kNotReady;
          });

@@ -85,8 +85,10 @@ void NamedMemory::Recording::end() noexcept {
   }
   NamedMemory& owner = *std::exchange(owner_, nullptr);
   const std::lock_guard guard(owner.mutex_);
-  owner.named_.clear();
-  owner.recorded_.notify_all();
+  if (--owner.recordings_ == 0) {
+    owner.named_.clear();
+    owner.recorded_.notify_all();
+  }
 }
 
 }  // namespace refrain::backends

@@ -88,8 +88,8 @@ class NamedMemory {
     explicit Recording(NamedMemory* owner) noexcept : owner_(owner) {}
     NamedMemory* owner_ = nullptr;
   };
-  /// `find(&allocations)` adds what the graph names, as the driver knows it at that moment, or returns false. One
-  /// recording at a time. May throw std::bad_alloc.
+  /// `find(&allocations)` adds what the graph names, as the driver knows it at that moment, or returns false. Several
+  /// recordings end together: with the last of them. May throw std::bad_alloc.
   template <class Find>
   Recording record(Find&& find) {
     const std::lock_guard guard(mutex_);
@@ -97,7 +97,8 @@ class NamedMemory {
     if (!find(&allocations) || is_gone(allocations)) {
       return {};
     }
-    named_ = std::move(allocations);
+    named_.insert(named_.end(), allocations.begin(), allocations.end());
+    ++recordings_;
     return Recording(this);
   }
 
@@ -111,7 +112,8 @@ class NamedMemory {
   std::atomic<std::uint32_t> awaited_{0};
   std::mutex mutex_;
   std::condition_variable recorded_;
-  std::vector<Allocation> named_;     ///< by the graph that is being recorded
+  std::vector<Allocation> named_;  ///< by the graphs that are being recorded
+  std::uint32_t recordings_ = 0;
   std::vector<std::uint64_t> going_;  ///< right now
   std::uint32_t going_any_ = 0;
   /// Start to id of what was freed in stream order: the newest, and those before.

@@ -10,9 +10,11 @@
 #include <thread>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "backends/backend.h"
 #include "backends/streams/command_buffer.h"
+#include "backends/streams/idle_moment.h"
 
 namespace refrain::backends {
 
@@ -28,7 +30,12 @@ class StreamBackend : public Backend {
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                std::unique_ptr<CommandBuffer>* result) noexcept override;
+                std::unique_ptr<CommandBuffer>* result) noexcept override {
+    return record_all(graph, {&nodes, 1}, {result, 1});
+  }
+  Status record_all(const capture::Graph& graph, std::span<const std::span<const capture::NodeIndex>> parts,
+                    std::span<std::unique_ptr<CommandBuffer>> results) noexcept override;
+  [[nodiscard]] std::uint64_t record_waited_ns() noexcept override { return idle_moment_.waited_ns(); }
   [[nodiscard]] bool may_replay() noexcept override { return !idle_moment_.wanted(); }
   Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   /// Streams start work by themselves.
@@ -83,6 +90,8 @@ class StreamBackend : public Backend {
   void context_gone(typename Api::ContextHandle context) noexcept;
 
  private:
+  Status finish_recording(std::span<StreamCommandBuffer<Api>* const> buffers, typename Api::Uploader& uploader);
+
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
 
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
@@ -145,33 +154,80 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
 }
 
 template <class Api>
-Status StreamBackend<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                                  std::unique_ptr<CommandBuffer>* result) noexcept {
+Status StreamBackend<Api>::record_all(const capture::Graph& graph,
+                                      std::span<const std::span<const capture::NodeIndex>> parts,
+                                      std::span<std::unique_ptr<CommandBuffer>> results) noexcept {
   try {
     const std::lock_guard guard(recording_);
-    for (const capture::NodeIndex node : nodes) {
-      const capture::QueueInfo& queue = graph.queue_of(node);
-      if (Stream<Api>::of(queue.handle).id.load(std::memory_order_acquire) != queue.id ||
-          gone_functions_.contains(graph.operation(node).header().function)) {
-        return {Api::kInvalidHandle, "a stream or kernel of it was destroyed before the graph was made"};
+    std::map<typename Api::ContextHandle, std::vector<StreamCommandBuffer<Api>*>> by_context;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      for (const capture::NodeIndex node : parts[i]) {
+        const capture::QueueInfo& queue = graph.queue_of(node);
+        if (Stream<Api>::of(queue.handle).id.load(std::memory_order_acquire) != queue.id ||
+            gone_functions_.contains(graph.operation(node).header().function)) {
+          return {Api::kInvalidHandle, "a stream or kernel of it was destroyed before the graph was made"};
+        }
       }
-    }
-    const Stream<Api>& stream = Stream<Api>::of(graph.queue_of(nodes.front()).handle);
-    const typename Api::Scope scope(driver_, stream.context);
-    if (scope.status() != Api::kSuccess) {
-      return {scope.status()};
+      auto made = std::make_unique<StreamCommandBuffer<Api>>(
+          StreamParts<Api>{driver_, events_, live_, memory_, right_of_way()});
+      by_context[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back(made.get());
+      results[i] = std::move(made);
     }
     const typename Api::RelaxedCapture relaxed(driver_);
-    auto made = std::make_unique<StreamCommandBuffer<Api>>(
-        StreamParts<Api>{driver_, events_, live_, memory_, idle_moment_, right_of_way()});
-    const Status status = made->record(graph, nodes, uploaders_[stream.context]);
-    if (status.ok()) {
-      *result = std::move(made);
+    for (const auto& [context, buffers] : by_context) {
+      const typename Api::Scope scope(driver_, context);
+      if (scope.status() != Api::kSuccess) {
+        return {scope.status()};
+      }
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (next < buffers.size() && results[i].get() == buffers[next]) {
+          if (const Status status = buffers[next++]->record(graph, parts[i]); !status.ok()) {
+            return status;
+          }
+        }
+      }
+      if (const Status status = finish_recording(buffers, uploaders_[context]); !status.ok()) {
+        return status;
+      }
     }
-    return status;
+    return {};
   } catch (...) {
     return {Api::kOutOfMemory};
   }
+}
+
+/// Has graphs that are made, all of one context, ready for their launches.
+template <class Api>
+Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* const> buffers,
+                                            typename Api::Uploader& uploader) {
+  typename Api::Status status = Api::kSuccess;
+  uploader.prepare(driver_, right_of_way());
+  const auto instantiate = [&] {
+    uploader.instantiate(driver_, right_of_way());
+    for (StreamCommandBuffer<Api>* const buffer : buffers) {
+      status = status == Api::kSuccess ? buffer->instantiate() : status;
+    }
+  };
+  if (!idle_moment_.use(instantiate, [this] { return memory_.awaited(); })) {
+    return {Api::kNotReady, "the device was never idle while it was to be made", true};
+  }
+  if (status != Api::kSuccess) {
+    return {status};
+  }
+  // The first launches would have to wait for this.
+  std::vector<typename Api::ExecHandle> executables;
+  for (StreamCommandBuffer<Api>* const buffer : buffers) {
+    if (buffer->executable() != nullptr) {
+      executables.push_back(buffer->executable());
+    }
+  }
+  status = uploader.upload(driver_, executables, right_of_way());
+  for (StreamCommandBuffer<Api>* const buffer : buffers) {
+    buffer->end_recording();
+  }
+  const typename Api::Status waited = uploader.wait(driver_, right_of_way());
+  return {status != Api::kSuccess ? status : waited};
 }
 
 template <class Api>
@@ -247,12 +303,21 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
   if (status != Api::kSuccess) {
     return {status};
   }
-  // None if the graph is run without the application that made it.
+  // None if the graph is run without the application that made it. The application was told that the call is done, and
+  // more is held behind it: should the driver refuse it now, its order is kept by waiting, which is slow and right.
   if (const auto event = reinterpret_cast<typename Api::EventHandle>(operation.header().function_handle);
       event != nullptr && operation.kind() == capture::OperationKind::kEventRecord) {
-    return {Api::record_event(driver_, event, stream.handle)};
+    status = Api::record_event(driver_, event, stream.handle);
+    if (status != Api::kSuccess) {
+      static_cast<void>(Api::synchronize(driver_, stream.handle));
+    }
+    return {status};
   } else if (event != nullptr && operation.kind() == capture::OperationKind::kEventWait) {
-    return {Api::wait_event(driver_, stream.handle, event)};
+    status = Api::wait_event(driver_, stream.handle, event);
+    while (status != Api::kSuccess && Api::query_event(driver_, event) == Api::kNotReady) {
+      std::this_thread::yield();
+    }
+    return {status};
   }
   status = Api::submit(driver_, operation, stream.handle);
   if (status == Api::kSuccess && done != nullptr) {

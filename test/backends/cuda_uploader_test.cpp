@@ -129,11 +129,9 @@ CudaDriver driver_of_device() {
 }
 
 CUresult upload(GraphUploader& uploader, const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) {
-  CHECK(uploader.prepare(driver, right_of_way, [](auto&& make) {
-    make();
-    return true;
-  }));
-  return uploader.upload(driver, executable, right_of_way);
+  uploader.prepare(driver, right_of_way);
+  uploader.instantiate(driver, right_of_way);
+  return uploader.upload(driver, {&executable, 1}, right_of_way);
 }
 
 }  // namespace
@@ -236,7 +234,8 @@ TEST_CASE("errors of the upload and of the wait are told, and nothing is left th
     device.fails = "create stream";
     CHECK(upload(uploader, driver, graph, right) == CUDA_ERROR_OUT_OF_MEMORY);
     CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
-    CHECK(device.calls == std::vector<std::string>{"create stream", "create stream"});  // and no default stream is waited for
+    CHECK(device.calls ==
+          std::vector<std::string>{"create stream", "create stream"});  // and no default stream is waited for
     device.fails.clear();
     CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
     CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);

@@ -169,6 +169,7 @@ TEST_CASE("CUDA capture: bench runs it without the program") {
 
 TEST_CASE("CUDA capture: random programs") {
   const Folder folder;
+  std::size_t replayed = 0;
   for (int number = 1; number <= 4; ++number) {
     const std::string seed = std::to_string(number);
     const std::vector<std::string> command{PROGRAMS_FILE, "random", seed, number % 2 == 0 ? "2" : "1", "2"};
@@ -181,16 +182,17 @@ TEST_CASE("CUDA capture: random programs") {
     const Outcome bench = run({REFRAIN, "bench", "--json", "--quiet", "--repetitions", "1", "--warm-up", "0", file},
                               {"SIM_SEED=" + std::to_string(number + 1)});
     CAPTURE(bench.output);  // violations would stand there as well
-    REQUIRE(bench.status == 0);
     const auto json = nlohmann::json::parse(bench.output);
+    REQUIRE(bench.status == (json["results"].empty() ? 3 : 0));
     CHECK(json["failed"].empty());
-    CHECK(!json["results"].empty());
+    replayed += json["results"].size();
     for (const auto& skipped : json["skipped"]) {
       CHECK_THAT(
           skipped["reason"].get<std::string>(),
           Catch::Contains("(host function)") || Catch::Contains("events are recorded and waited for between graphs"));
     }
   }
+  CHECK(replayed > 0);
 }
 
 TEST_CASE("CUDA capture: dump") {
