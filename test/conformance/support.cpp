@@ -125,6 +125,7 @@ Run run_plain(const std::string& program, int seed) {
 
 Run run_layer(const std::string& program, const Settings& settings, int seed) {
   Settings all{{"REFRAIN_GATE", "0"},
+               {"REFRAIN_MIN_GRAPH", "1"},
                {"REFRAIN_MODE", "replay"},
                {"REFRAIN_TRIAL_BUDGET_PERMILLE", "1000"},
                {"REFRAIN_CAPTURE_FILE", child::scratch("capture.rfn")}};
