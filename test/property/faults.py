@@ -33,8 +33,8 @@ FAULTS = {
           "  copied_late.push_back({to, from, size});")]),
     "wait-dropped-between-graphs": (
         "a stream that waits for an event between two graphs does not",
-        [("backends/streams/stream_backend.h", "return {Api::wait_event(driver_, stream.handle, event)};",
-          "return {Api::kSuccess};")]),
+        [("backends/streams/stream_backend.h", "    status = Api::wait_event(driver_, stream.handle, event);\n    while",
+          "    status = Api::kSuccess;\n    while")]),
     "false-wait-at-a-graphs-end": (
         "the stream of the graph before waits for the end of a graph",
         [("backends/streams/command_buffer.h", "  // The work is submitted: from here on a failure must not",
@@ -48,15 +48,15 @@ FAULTS = {
           "  // The work is submitted: from here on a failure must not")]),
     "false-wait-between-chunks": (
         "each part of a graph waits for the one before, whatever their streams are",
-        [("replay/executable.cpp", "    result->plain_ = result->plain_ && part.buffer != nullptr",
+        [("replay/executable.cpp", "    result->plain_ = result->plain_ && native",
           "    for (std::size_t before = result->parts_.size(); before-- > 0;) {\n"
-          "      if (Part& other = result->parts_[before]; other.buffer != nullptr) {\n"
+          "      if (Part& other = result->parts_[before]; std::find(recorded.begin(), recorded.end(), before) != recorded.end()) {\n"
           "        part.waits.push_back(static_cast<std::uint32_t>(before));\n"
           "        other.signals = true;\n"
           "        break;\n"
           "      }\n"
           "    }\n"
-          "    result->plain_ = result->plain_ && part.buffer != nullptr")]),
+          "    result->plain_ = result->plain_ && native")]),
     "setter-not-in-the-token": (
         "what is set for a kernel is told to nobody: graphs of another state are used",
         [("layer/streams/setters.h", "    const Setting setting{entry_point, capture::mix(function, what), value};\n",
