@@ -295,28 +295,28 @@ Status StreamBackend<Api>::issue(const capture::OperationView& operation, std::s
   Stream<Api>& stream = Stream<Api>::of(operation.header().queue_handle);
   const typename Api::Scope scope(driver_, stream.context);
   typename Api::Status status = scope.status();
+  // None if the graph is run without the application that made it. The application was told that the call is done, and
+  // more is held behind it: should the driver refuse it now, its order is kept by waiting, which is slow and right.
+  if (const auto event = reinterpret_cast<typename Api::EventHandle>(operation.header().function_handle);
+      event != nullptr && operation.kind() == capture::OperationKind::kEventRecord) {
+    status = status == Api::kSuccess ? Api::record_event(driver_, event, stream.handle) : status;
+    if (status != Api::kSuccess) {
+      static_cast<void>(Api::synchronize(driver_, stream.handle));
+    }
+    return {status};
+  } else if (event != nullptr && operation.kind() == capture::OperationKind::kEventWait) {
+    status = status == Api::kSuccess ? Api::wait_event(driver_, stream.handle, event) : status;
+    while (status != Api::kSuccess && Api::query_event(driver_, event) == Api::kNotReady) {
+      std::this_thread::yield();
+    }
+    return {status};
+  }
   for (const Event wait : waits) {
     if (status == Api::kSuccess) {
       status = Api::wait_event(driver_, stream.handle, NativeEvent<Api>::of(wait).handle);
     }
   }
   if (status != Api::kSuccess) {
-    return {status};
-  }
-  // None if the graph is run without the application that made it. The application was told that the call is done, and
-  // more is held behind it: should the driver refuse it now, its order is kept by waiting, which is slow and right.
-  if (const auto event = reinterpret_cast<typename Api::EventHandle>(operation.header().function_handle);
-      event != nullptr && operation.kind() == capture::OperationKind::kEventRecord) {
-    status = Api::record_event(driver_, event, stream.handle);
-    if (status != Api::kSuccess) {
-      static_cast<void>(Api::synchronize(driver_, stream.handle));
-    }
-    return {status};
-  } else if (event != nullptr && operation.kind() == capture::OperationKind::kEventWait) {
-    status = Api::wait_event(driver_, stream.handle, event);
-    while (status != Api::kSuccess && Api::query_event(driver_, event) == Api::kNotReady) {
-      std::this_thread::yield();
-    }
     return {status};
   }
   status = Api::submit(driver_, operation, stream.handle);

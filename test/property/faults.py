@@ -33,7 +33,7 @@ FAULTS = {
           "  copied_late.push_back({to, from, size});")]),
     "wait-dropped-between-graphs": (
         "a stream that waits for an event between two graphs does not",
-        [("backends/streams/stream_backend.h", "    status = Api::wait_event(driver_, stream.handle, event);\n    while",
+        [("backends/streams/stream_backend.h", "    status = status == Api::kSuccess ? Api::wait_event(driver_, stream.handle, event) : status;\n    while",
           "    status = Api::kSuccess;\n    while")]),
     "false-wait-at-a-graphs-end": (
         "the stream of the graph before waits for the end of a graph",
