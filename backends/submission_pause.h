@@ -27,7 +27,7 @@ class SubmissionPause {
       wait(place);
     }
   }
-  /// After it. Not to be called twice is no duty: leaving again does nothing.
+  /// After it. Leaving twice does nothing.
   static void leave(Place& place) noexcept { place.inside.store(false, std::memory_order_release); }
 
   /// Nobody begins to submit until open(). True once nobody is inside; false if somebody still is after `patience`. For

@@ -37,7 +37,6 @@ std::uint64_t Lane::doze() noexcept {
   if (--asleep_ == 0) {
     wake_up();
   }
-  give_way();
   Submitting{*this};  // waits where nobody may submit; the call itself is not known to end
   return sequence_;
 }

@@ -22,7 +22,6 @@ bool can_replay(const CudaDriver& driver, const char** missing) noexcept {
       NEEDED(cuStreamDestroy_v2),
       NEEDED(cuStreamGetCtx),
       NEEDED(cuStreamGetFlags),
-      NEEDED(cuStreamGetPriority),
       NEEDED(cuStreamQuery),
       NEEDED(cuStreamSynchronize),
       NEEDED(cuStreamWaitEvent),

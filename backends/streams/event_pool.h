@@ -1,5 +1,4 @@
-// Native events behind backends::Event: Refrain's own, which are used again, and the application's, which
-// are only named.
+// Native events behind backends::Event: Refrain's own, which are used again.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,6 @@ template <class Api>
 struct NativeEvent {
   typename Api::EventHandle handle = {};
   typename Api::ContextHandle context = Api::kNoContext;
-  bool owned = false;       ///< by the pool
   std::uint64_t epoch = 0;  ///< of the pool, when it was made
   std::atomic<std::uint32_t> references{1};
 
@@ -39,8 +37,6 @@ class EventPool {
   /// An event without timing in `context`, which must be current. One reference. Null and `error` if the
   /// driver has none left.
   NativeEvent<Api>* take(typename Api::ContextHandle context, typename Api::Status* error) noexcept;
-  /// Names an event of the application. One reference. Null if there is no memory.
-  static NativeEvent<Api>* borrow(typename Api::EventHandle handle) noexcept;
   void release(NativeEvent<Api>& event) noexcept;
   /// A context goes away, and its events with it (kNoContext: all).
   void context_gone(typename Api::ContextHandle context) noexcept;
@@ -89,18 +85,8 @@ NativeEvent<Api>* EventPool<Api>::take(typename Api::ContextHandle context, type
     return nullptr;
   }
   event->context = context;
-  event->owned = true;
   const std::lock_guard guard(mutex_);
   event->epoch = epoch_;
-  return event;
-}
-
-template <class Api>
-NativeEvent<Api>* EventPool<Api>::borrow(typename Api::EventHandle handle) noexcept {
-  auto* event = new (std::nothrow) NativeEvent<Api>;
-  if (event != nullptr) {
-    event->handle = handle;
-  }
   return event;
 }
 
@@ -109,7 +95,7 @@ void EventPool<Api>::release(NativeEvent<Api>& event) noexcept {
   if (event.references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return;
   }
-  if (event.owned && event.context != Api::kNoContext) {
+  if (event.context != Api::kNoContext) {
     try {
       const std::lock_guard guard(mutex_);
       if (event.epoch == epoch_) {

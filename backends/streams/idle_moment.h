@@ -22,6 +22,8 @@ namespace refrain::backends {
 /// Thread-safe.
 template <class Api>
 class IdleMoment {
+  using Clock = std::chrono::steady_clock;
+
  public:
   IdleMoment(const typename Api::Driver& driver, SubmissionPause& submissions) noexcept
       : driver_(driver), submissions_(submissions) {}
@@ -43,7 +45,10 @@ class IdleMoment {
 
   [[nodiscard]] std::uint64_t waited_ns() const noexcept { return waited_ns_.load(std::memory_order_relaxed); }
 
-  /// Calls `make()` in such a moment; false if none came, or `hurry()`. For one thread at a time.
+  /// True for a while after no such moment came, each time for longer: then none is waited for.
+  [[nodiscard]] bool resting() const noexcept { return Clock::now() < rests_until_; }
+  /// Calls `make()` in such a moment; false if none came, if it rests, or `hurry()`. Like resting(), for one thread at
+  /// a time.
   template <class Make, class Hurry>
   [[nodiscard]] bool use(Make&& make, Hurry&& hurry);
 
@@ -58,10 +63,13 @@ class IdleMoment {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   [[nodiscard]] bool all_idle() noexcept;
   [[nodiscard]] bool idle_within(std::chrono::microseconds patience) noexcept;
 
+  static constexpr std::chrono::milliseconds kFirstRest{1000}, kLongestRest{60'000};
+
+  Clock::time_point rests_until_{};
+  std::chrono::milliseconds rest_ = kFirstRest;
   const typename Api::Driver& driver_;
   SubmissionPause& submissions_;
   std::atomic<bool> wanted_{false};
@@ -74,6 +82,9 @@ class IdleMoment {
 template <class Api>
 template <class Make, class Hurry>
 bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
+  if (resting()) {
+    return false;
+  }
   constexpr std::chrono::milliseconds kPatience{100};
   // Kernels that are launched one by one take less. Submissions wait for that long in vain, now and then: each time for
   // longer, and after a longer while.
@@ -92,13 +103,15 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
                          std::memory_order_relaxed);
   };
   Clock::time_point next_try = start + kUnasked * soon;
-  while (!hurry() && Clock::now() < start + kPatience) {
+  bool hurried = false;
+  while (!(hurried = hurry()) && Clock::now() < start + kPatience) {
     // A device that always has something to do is idle soon if it gets nothing more.
     const bool idle = all_idle();
     if (idle || Clock::now() > next_try) {
       const Open open{submissions_};
       if (submissions_.close(soon) && idle_within(soon)) {
         over();
+        rest_ = kFirstRest;
         make();
         return true;
       }
@@ -108,6 +121,11 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   over();
+  // Graphs are not launched while a moment is waited for, and submissions were kept waiting: that must not go on.
+  if (!hurried) {
+    rests_until_ = Clock::now() + rest_;
+    rest_ = std::min(2 * rest_, kLongestRest);
+  }
   return false;
 }
 
@@ -126,7 +144,7 @@ template <class Api>
 bool IdleMoment<Api>::all_idle() noexcept {
   const std::lock_guard guard(mutex_);
   std::erase_if(streams_, [](const Stream<Api>* stream) { return stream->id.load(std::memory_order_acquire) == 0; });
-  // While the application captures streams nobody may ask. (Nothing is held then, and no graph is running for long.)
+  // While the application captures streams nobody may ask, and the driver may have to wait.
   return captures_ != 0 || std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
            const typename Api::Scope scope(driver_, stream->context);
            return Api::query_stream(driver_, stream->handle) != Api::kNotReady;

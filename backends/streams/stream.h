@@ -37,7 +37,6 @@ struct Stream {
   /// for it, once anything of it is held.
   typename Api::StreamHandle handle = {};
   typename Api::ContextHandle context = Api::kNoContext;
-  int priority = 0;
   StreamKind kind = StreamKind::kNonBlocking;
   std::atomic<bool> watched{false};  ///< see IdleMoment
   /// The layer's: what setters have set of it and around it (capture::OperationHeader::state).

@@ -92,6 +92,7 @@ class StreamBackend : public Backend {
  private:
   Status finish_recording(std::span<StreamCommandBuffer<Api>* const> buffers, typename Api::Uploader& uploader);
 
+  static constexpr const char* kNeverIdle = "the device was never idle while it was to be made";
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
 
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
@@ -159,6 +160,9 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
                                       std::span<std::unique_ptr<CommandBuffer>> results) noexcept {
   try {
     const std::lock_guard guard(recording_);
+    if (idle_moment_.resting()) {
+      return {Api::kNotReady, kNeverIdle, true};
+    }
     std::map<typename Api::ContextHandle, std::vector<StreamCommandBuffer<Api>*>> by_context;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       for (const capture::NodeIndex node : parts[i]) {
@@ -210,7 +214,7 @@ Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* 
     }
   };
   if (!idle_moment_.use(instantiate, [this] { return memory_.awaited(); })) {
-    return {Api::kNotReady, "the device was never idle while it was to be made", true};
+    return {Api::kNotReady, kNeverIdle, true};
   }
   if (status != Api::kSuccess) {
     return {status};

@@ -62,8 +62,7 @@ bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backe
     return stream.context >= 0;
   }
   unsigned flags = 0;
-  if (backends::quiet(driver, driver.hipStreamGetFlags(handle, &flags)) != hipSuccess ||
-      backends::quiet(driver, driver.hipStreamGetPriority(handle, &stream.priority)) != hipSuccess) {
+  if (backends::quiet(driver, driver.hipStreamGetFlags(handle, &flags)) != hipSuccess) {
     return false;
   }
   stream.context = driver.hipGetStreamDeviceId(handle);
