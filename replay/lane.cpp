@@ -232,31 +232,6 @@ void Lane::enter_standstill() noexcept {
   return follow();
 }
 
-void Lane::abandon() noexcept {
-  State& state = *state_;
-  if (state.verdict == Verdict::kHold) {
-    try {
-      // Half a record may lie behind the last complete one.
-      const std::size_t complete =
-          state.held_offsets.empty()
-              ? 0
-              : state.held_offsets.back() +
-                    OperationView(state.held_bytes.data() + state.held_offsets.back()).header().size;
-      state.held_bytes.resize(complete);
-      issue_all_held();
-    } catch (const std::exception& failure) {
-      engine_.fail(failure.what());
-      issue_rest();
-    }
-    state.has_pending = false;
-    state.locked_by_owner = false;
-    mutex_.unlock();
-    begin_submitting();
-    enter_standstill();
-  }
-  state.verdict = Verdict::kIssue;
-}
-
 [[gnu::hot]] Verdict Lane::follow() {
   State& state = *state_;
   wants_time_ = state.first_of_stretch || (sequence_ & 7U) == 0;
