@@ -270,7 +270,7 @@ bool StreamBackend<Api>::close(Handover* handover) noexcept {
   // Both are directly behind the application's own work: if that is done, they are within microseconds, unless the
   // machine is so busy that the driver's own threads are late.
   constexpr int kQuestions = 200;
-  constexpr auto kPatience = std::chrono::milliseconds(1);
+  constexpr auto kPatience = std::chrono::milliseconds(5);
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (const Event event : {handover->end, handover->behind}) {
     for (int asked = 0; event != kNoEvent && !complete(event); ++asked) {
