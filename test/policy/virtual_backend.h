@@ -28,8 +28,13 @@ class VirtualBackend : public backends::Backend {
   [[nodiscard]] backends::ChunkSizes chunk_sizes() const noexcept override { return costs_.chunks; }
   [[nodiscard]] std::string_view name() const noexcept override { return "virtual"; }
   backends::Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
-  backends::Recordable can_record(const capture::OperationView&, const capture::QueueInfo&) noexcept override {
-    return {};
+  /// Events are recorded and waited for between graphs, as with CUDA.
+  backends::Recordable can_record(const capture::OperationView& operation,
+                                  const capture::QueueInfo& /*queue*/) noexcept override {
+    const bool event = operation.kind() == capture::OperationKind::kEventRecord ||
+                       operation.kind() == capture::OperationKind::kEventWait;
+    return event ? backends::Recordable{false, "events are recorded and waited for between graphs"}
+                 : backends::Recordable{};
   }
   backends::Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                           std::unique_ptr<backends::CommandBuffer>* result) noexcept override;
