@@ -48,14 +48,14 @@ void on_end() {
 }
 
 template <class Function>
-Function* hook(Function& /*declared*/, const char* name) noexcept {
+Function* hook(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
 }  // namespace
 
 void watch_for_end(void (*tell)()) noexcept {
-  auto* at_end = hook(refrain_at_end, "refrain_at_end");
+  auto* at_end = hook<decltype(refrain_at_end)>("refrain_at_end");
   if (at_end == nullptr || watching.load() || sem_init(&wake, 0, 0) != 0) {
     return;
   }
@@ -75,7 +75,7 @@ void stop_watching_for_end() noexcept {
   if (!watching.exchange(false)) {
     return;
   }
-  if (auto* forget = hook(refrain_forget_end, "refrain_forget_end"); forget != nullptr) {
+  if (auto* forget = hook<decltype(refrain_forget_end)>("refrain_forget_end"); forget != nullptr) {
     forget(&on_end);
   }
   sem_post(&wake);

@@ -38,7 +38,9 @@ NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
   going_any_ += start == kAny ? 1 : 0;
   if (is_named(start)) {
     const Waiting waiting(*this);
-    recorded_.wait_for(lock, kPatience, [&] { return !is_named(start); });
+    if (!recorded_.wait_for(lock, kPatience, [&] { return !is_named(start); })) {
+      gone_meanwhile_.store(true, std::memory_order_release);
+    }
   }
   return {this, start};
 }
@@ -87,6 +89,7 @@ void NamedMemory::Recording::end() noexcept {
   const std::lock_guard guard(owner.mutex_);
   if (--owner.recordings_ == 0) {
     owner.named_.clear();
+    owner.gone_meanwhile_.store(false, std::memory_order_relaxed);
     owner.recorded_.notify_all();
   }
 }

@@ -67,6 +67,9 @@ class NamedMemory {
     NamedMemory& owner_;
   };
   [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed) != 0; }
+  /// True if a free of named memory went on without waiting for the end of the recording: no graph may be made then.
+  /// Until the last recording ends.
+  [[nodiscard]] bool gone_meanwhile() const noexcept { return gone_meanwhile_.load(std::memory_order_acquire); }
 
   /// The recording thread's: what it names does not go until the end of this.
   class [[nodiscard]] Recording {
@@ -110,6 +113,7 @@ class NamedMemory {
 
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint32_t> awaited_{0};
+  std::atomic<bool> gone_meanwhile_{false};
   std::mutex mutex_;
   std::condition_variable recorded_;
   std::vector<Allocation> named_;  ///< by the graphs that are being recorded

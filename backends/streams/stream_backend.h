@@ -207,7 +207,12 @@ Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* 
                                             typename Api::Uploader& uploader) {
   typename Api::Status status = Api::kSuccess;
   uploader.prepare(driver_, right_of_way());
+  bool gone = false;
   const auto instantiate = [&] {
+    gone = memory_.gone_meanwhile();
+    if (gone) {
+      return;
+    }
     uploader.instantiate(driver_, right_of_way());
     for (StreamCommandBuffer<Api>* const buffer : buffers) {
       status = status == Api::kSuccess ? buffer->instantiate() : status;
@@ -215,6 +220,9 @@ Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* 
   };
   if (!idle_moment_.use(instantiate, [this] { return memory_.awaited(); })) {
     return {Api::kNotReady, kNeverIdle, true};
+  }
+  if (gone) {
+    return {Api::kInvalidHandle, "memory that it copies or fills was freed while the graph was made", true};
   }
   if (status != Api::kSuccess) {
     return {status};
