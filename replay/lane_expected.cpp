@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "replay/lane.h"
@@ -172,6 +173,7 @@ std::uint64_t Lane::next_attention() const noexcept {
 }
 
 [[gnu::hot]] void Lane::surprised() noexcept {
+  const std::lock_guard guard(mutex_);
   Expectation& expectation = state_->expectation;
   if (!expectation.met && noted_ == 0) {
     expectation.disappointments = std::min(expectation.disappointments + 1, kMostDisappointments);

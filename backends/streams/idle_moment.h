@@ -40,6 +40,12 @@ class IdleMoment {
     }
   }
 
+  /// The stream is asked by another handle from now on. (A thread's own default stream: by what stands in for it.)
+  void change_handle(Stream<Api>& stream, typename Api::StreamHandle handle) noexcept {
+    const std::lock_guard guard(mutex_);
+    stream.handle = handle;
+  }
+
   /// True while somebody waits for such a moment: graphs would only keep the device busy.
   [[nodiscard]] bool wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
 
@@ -146,8 +152,10 @@ bool IdleMoment<Api>::all_idle() noexcept {
   std::erase_if(streams_, [](const Stream<Api>* stream) { return stream->id.load(std::memory_order_acquire) == 0; });
   // While the application captures streams nobody may ask, and the driver may have to wait.
   return captures_ != 0 || std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
+           // Only its own thread can ask a thread's own default stream.
+           const bool threads_own = stream->kind == StreamKind::kPerThread && stream->handle == Api::per_thread_stream();
            const typename Api::Scope scope(driver_, stream->context);
-           return Api::query_stream(driver_, stream->handle) != Api::kNotReady;
+           return threads_own || Api::query_stream(driver_, stream->handle) != Api::kNotReady;
          });
 }
 

@@ -16,6 +16,8 @@ struct TestApi {
   using ContextHandle = void*;
   static constexpr Status kNotReady = 1;
   static constexpr ContextHandle kNoContext = nullptr;
+  static inline int threads_own = 0;
+  static StreamHandle per_thread_stream() { return &threads_own; }
   struct Scope {
     Scope(const Driver& /*driver*/, ContextHandle /*context*/) {}
   };
@@ -52,6 +54,17 @@ TEST_CASE_METHOD(Moment, "a graph is made once all streams are idle") {
   CHECK(made == 1);
   CHECK(driver.asked > 3);
   CHECK_FALSE(moment.wanted());
+}
+
+TEST_CASE_METHOD(Moment, "a thread's own default stream is asked once something stands in for it") {
+  driver.idle_after = -1;
+  stream.kind = StreamKind::kPerThread;
+  stream.handle = TestApi::per_thread_stream();
+  CHECK(use());
+  CHECK(driver.asked == 0);
+  moment.change_handle(stream, nullptr);
+  CHECK_FALSE(use());
+  CHECK(driver.asked > 0);
 }
 
 TEST_CASE_METHOD(Moment, "a device that is never idle is left alone for a while") {

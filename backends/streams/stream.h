@@ -34,7 +34,7 @@ template <class Api>
 struct Stream {
   std::atomic<capture::ObjectId> id{0};  ///< 0: the application destroyed it
   /// For the functions that take default streams of no thread. Of a thread's own default stream it is what stands in
-  /// for it, once anything of it is held.
+  /// for it, once anything of it is held (see IdleMoment::change_handle()).
   typename Api::StreamHandle handle = {};
   typename Api::ContextHandle context = Api::kNoContext;
   StreamKind kind = StreamKind::kNonBlocking;

@@ -125,7 +125,7 @@ template <class L>
       stream.stand_in = nullptr;  // it is not tried again
       return kThreadsOwn;
     }
-    stream.stream.handle = stand_in->handle;
+    L::runtime().backend->idle_moment().change_handle(stream.stream, stand_in->handle);
   }
   return nullptr;
 }

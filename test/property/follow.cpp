@@ -194,7 +194,8 @@ class Follower {
     instances_.push_back({&step, place, phase_, &block, {}});
     const bool submission = submits(step.kind) || step.kind == Kind::kReplaceInOrder;
     const Program::Uses uses = program_.uses_of(step, iteration);
-    Set after = submission ? before(step, read_at_once(step, uses)) : state_.host;
+    const bool perhaps_nothing = step.kind == Kind::kClose || step.kind == Kind::kPost;  // moot, see gates.cpp
+    Set after = submission ? before(step, perhaps_nothing || read_at_once(step, uses)) : state_.host;
     for (const Wait& wait : step.waits) {
       if (const auto& recorded = state_.events[wait.event].recorded) {
         after.add(instances_[*recorded].after);
