@@ -90,6 +90,9 @@ class Engine {
   /// The application dropped its last reference to a buffer, image or sampler: graphs that name it are
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;
+  /// Before the driver destroys something that no record may exist of, but what a lane kept may name
+  /// (Lane::nothing_gone()).
+  void something_gone() noexcept { gone_.fetch_add(1, std::memory_order_seq_cst); }
 
   /// Around the driver's call of a setter, everything held being flushed: nobody expects or builds anything of before.
   /// `changed`: the driver accepted it, and the layer's tokens and is_current() tell of it. Whoever found a token

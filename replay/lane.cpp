@@ -42,6 +42,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
     state_->stream = &engine.shared().recorder->open_stream(number);
   } else if (settings.mode == env::Mode::kObserve) {
     unseen_ = std::make_unique<Unseen[]>(kUnseen);
+    unseen_gone_ = engine.gone_.load(std::memory_order_relaxed);
   }
 }
 
@@ -57,12 +58,17 @@ Lane::~Lane() {
   }
 }
 
+bool Lane::nothing_gone() const noexcept {
+  return engine_.gone_.load(std::memory_order_seq_cst) == unseen_gone_;
+}
+
 [[gnu::hot]] void Lane::look_at_unseen(bool may_ask) noexcept {
   State& state = *state_;
   const std::uint32_t count = std::exchange(unseen_count_, 0);
   if (count == 0 || !engine_.active()) {
     return;
   }
+  const std::uint64_t gone = engine_.gone_.load(std::memory_order_relaxed);  // what is kept next names nothing of it
   state.counters.submissions.add(count);
   state.stretch_open = true;
   try {
@@ -77,6 +83,7 @@ Lane::~Lane() {
   } catch (const std::exception& error) {
     engine_.fail(error.what());
   }
+  unseen_gone_ = gone;
 }
 
 [[gnu::hot, gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {

@@ -188,6 +188,9 @@ class alignas(64) Lane {
   int issued(int status, std::uint32_t host_ns = 0) noexcept {
     return unseen_ != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
   }
+  /// True if nothing was destroyed since the oldest of what is kept: the handles that it names may be given to the
+  /// driver, if nothing can be destroyed meanwhile.
+  [[nodiscard]] bool nothing_gone() const noexcept;
   /// What was only kept so far is looked at: by the lane's own thread. `may_ask`: see LookAtKept.
   void look_at_unseen(bool may_ask) noexcept;
 
@@ -314,6 +317,7 @@ class alignas(64) Lane {
   // layer/cuda/kernels.cpp looks here, too: 64 bytes behind the first member.
   alignas(64) std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
   std::uint32_t unseen_count_ = 0;
+  std::uint64_t unseen_gone_ = 0;  ///< Engine::gone_ when nothing was kept last
   bool wants_time_ = false;
   std::uint64_t number_;
   std::atomic<std::uint64_t> first_held_{0};

@@ -173,6 +173,9 @@ std::uint64_t Lane::next_attention() const noexcept {
 }
 
 [[gnu::hot]] void Lane::surprised() noexcept {
+  if (inside_lane) {
+    return;  // the driver calls the application: the lock is held
+  }
   const std::lock_guard guard(mutex_);
   Expectation& expectation = state_->expectation;
   if (!expectation.met && noted_ == 0) {

@@ -140,10 +140,16 @@ struct KeptLaunch {
   std::memcpy(&kept, bytes, sizeof(kept));
   const Handle handle = handle_of(kept.function);
   may_ask = may_ask && runtime.captures.load(std::memory_order_relaxed) == 0;
-  const FunctionState* const function = may_ask ? find_function(kept.function) : objects.functions.find(handle);
-  const StreamState* const stream = may_ask
-                                        ? find_stream(kept.stream, DefaultStream::kLegacy)
-                                        : streams::find_known_stream<CudaLayer>(kept.stream, DefaultStream::kLegacy);
+  const FunctionState* function = objects.functions.find(handle);
+  const StreamState* stream = streams::find_known_stream<CudaLayer>(kept.stream, DefaultStream::kLegacy);
+  if (may_ask && (function == nullptr || stream == nullptr)) {
+    // Since the launch another thread may have destroyed what it names; now it would have to wait.
+    const auto recording = runtime.backend->no_recording();
+    if (replay::Lane::current->nothing_gone()) {
+      function = find_function(kept.function);
+      stream = find_stream(kept.stream, DefaultStream::kLegacy);
+    }
+  }
   const streams::Launch launch{
       entry::cuLaunchKernel, handle, kept.grid, kept.block, kept.shared_bytes, nullptr, {}, nullptr, {}};
   const Token token = streams::launch_token(launch, function,

@@ -128,16 +128,21 @@ class StreamTable {
     HostCall<L> host_call(entry_point, false);
     State* stream = L::objects().streams.find(handle_of(handle));
     replay::Engine* running = L::engine();
-    if (stream == nullptr || running == nullptr) {
+    if (running == nullptr) {
       return host_call.done(destroy(), false);
     }
-    {
-      const std::lock_guard guard(mutex_);
-      std::erase(live_, stream);
+    running->something_gone();
+    if (stream != nullptr) {
+      {
+        const std::lock_guard guard(mutex_);
+        std::erase(live_, stream);
+      }
+      running->queue_gone(stream->slot);
     }
-    running->queue_gone(stream->slot);
     const auto recording = L::runtime().backend->no_recording();
-    forget(stream);
+    if (stream != nullptr) {
+      forget(stream);
+    }
     return host_call.done(destroy(), false);
   }
 
@@ -250,8 +255,9 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
     gone.swap(live_);
   }
   replay::Engine* running = L::engine();
-  for (State* stream : gone) {
-    if (running != nullptr) {
+  if (running != nullptr) {
+    running->something_gone();
+    for (State* stream : gone) {
       running->queue_gone(stream->slot);
     }
   }
@@ -269,6 +275,7 @@ typename L::Api::Status unload(const replay::EntryPoint& entry_point, Unload&& c
   if (L::engine() == nullptr) {
     return host_call.done(call(), false);
   }
+  L::engine()->something_gone();
   L::forget_functions();
   const auto recording = L::runtime().backend->no_recording();
   L::runtime().backend->memory().changed();  // its variables go with it

@@ -247,6 +247,10 @@ TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
   CHECK(result.errors.find("refrain") == std::string::npos);
 }
 
+TEST_CASE("nothing is asked about what another thread destroyed since it was used") {
+  same_everywhere({"gone_since"}, 0);
+}
+
 TEST_CASE("what is only observed is counted and recognised as what is looked at") {
   same_everywhere({"counted"}, 100);
   const Result observed = run({"counted"}, "observe");

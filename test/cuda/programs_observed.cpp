@@ -1,7 +1,9 @@
 // Launches that are counted, and recognised if they repeat and only then, whatever way the layer takes with each.
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "test/cuda/program.h"
@@ -112,6 +114,56 @@ PROGRAM(disordered) {
   CHECK_CU(cuCtxSynchronize());
   print("x", x, kCount);
   std::printf("launches %ld\n", launches);
+  return 0;
+}
+
+/// A thread launches, and once another one has destroyed the stream and unloaded the kernel it launches something else.
+PROGRAM(gone_since) {
+  const Device gpu;
+  CUstream kept = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  std::atomic<int> step{0};
+  const auto reach = [&](int value) {
+    step = value;
+    while (step == value) {
+      std::this_thread::yield();
+    }
+  };
+  CUstream stream = nullptr;
+  CUmodule module = nullptr;
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    CUfunction kernel = gpu.function("scale");
+    for (int round = 0; round < kRounds; ++round) {
+      while (step != 1) {
+        std::this_thread::yield();
+      }
+      CUfunction short_lived = nullptr;
+      CHECK_CU(cuModuleGetFunction(&short_lived, module, "scale"));
+      scale(stream, short_lived, x, kCount, 3, 1);
+      step = 2;
+      while (step != 3) {
+        std::this_thread::yield();
+      }
+      for (Word i = 0; i < 3; ++i) {
+        scale(kept, kernel, x, kCount, 3, i);
+      }
+      step = 4;
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    stream = make_stream();
+    CHECK_CU(cuModuleLoadData(&module, "kernels"));
+    reach(1);
+    CHECK_CU(cuStreamSynchronize(stream));
+    CHECK_CU(cuStreamDestroy(stream));
+    CHECK_CU(cuModuleUnload(module));
+    reach(3);
+    CHECK_CU(cuStreamSynchronize(kept));
+    step = 0;
+  }
+  other.join();
+  print("x", x, kCount);
   return 0;
 }
 

@@ -189,7 +189,7 @@ Step BlockMaker::queue_step(Kind kind, const Owned& owned, Word value) {
   Step step;
   step.kind = kind;
   step.queue = one_of(owned.queues);
-  step.to = owned.memory.front();  // not used, but looked up
+  step.to = step.from = owned.memory.front();  // not used, but looked up
   step.value = value;
   step.id = next_id_++;
   return step;

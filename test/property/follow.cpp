@@ -79,6 +79,7 @@ struct State {
   std::vector<MemoryState> memory;
   std::map<int, EventState> events;
   Set host;  ///< what the host knows to be done
+  Set left;  ///< what destroyed queues left unfinished: the default queue waits for it, others do not
 };
 
 class Follower {
@@ -117,6 +118,7 @@ class Follower {
   void merge(std::vector<State>& states, State* now) const {
     for (State& state : states) {
       now->host.add(state.host);
+      now->left.add(state.left);
     }
     for (State& state : states) {
       for (std::size_t i = 0; i < now->queues.size(); ++i) {
@@ -168,6 +170,9 @@ class Follower {
       return set;
     }
     const QueueKind kind = program_.queues[index];
+    if (kind == QueueKind::kDefault) {
+      set.add(state_.left);
+    }
     for (std::size_t other = 0; other < program_.queues.size(); ++other) {
       if ((kind == QueueKind::kDefault && blocks(program_.queues[other])) ||
           (blocks(kind) && program_.queues[other] == QueueKind::kDefault)) {
@@ -291,12 +296,7 @@ class Follower {
         if (!program_.release_queue) {
           know(state_.queues[index].all);
         } else if (program_.queues[index] == QueueKind::kBlocking) {
-          // What it leaves unfinished, the default queue still waits for.
-          for (std::size_t each = 0; each < program_.queues.size(); ++each) {
-            if (program_.queues[each] == QueueKind::kDefault) {
-              state_.queues[each].all.add(state_.queues[index].all);
-            }
-          }
+          state_.left.add(state_.queues[index].all);
         }
         state_.queues[index] = {};
         state_.queues[index].touched = true;
@@ -318,7 +318,7 @@ class Follower {
       return true;
     }
     // The default queue is done when those that wait for it are, other threads' included.
-    if (program_.threads != 1) {
+    if (program_.threads != 1 || !state_.host.holds(state_.left)) {
       return false;
     }
     for (std::size_t each = 0; each < program_.queues.size(); ++each) {

@@ -118,6 +118,10 @@ class Worker {
   /// To a question: it counts if there is only one right answer.
   void answer(const Step& step, bool done, const char* what, int number) {
     mix_into(&values_, step.certain || step.gated ? std::uint64_t{done} : 7);
+    if (step.certain && !done) {  // for who reads it
+      std::fprintf(stderr, "program %" PRIu64 ", step %d: %s%d is said not to be done\n", shared_.program.seed, step.id,
+                   what, number);
+    }
     if (step.gated && done) {  // for who reads it
       std::fprintf(stderr, "program %" PRIu64 ", step %d: %s%d is said to be done, behind a closed gate\n",
                    shared_.program.seed, step.id, what, number);
@@ -322,7 +326,8 @@ class Worker {
         if (has_other) {
           device_.synchronize(other);
           for (std::size_t i = 0; i < shared_.graphs.size(); ++i) {
-            shared_.graph_done[i] = shared_.graph_done[i] == other ? shared_.graph_events[i] : shared_.graph_done[i];
+            Event* expected = other;
+            std::atomic_ref<Event*>(shared_.graph_done[i]).compare_exchange_strong(expected, shared_.graph_events[i]);
           }
           device_.release(other);
           shared_.events[static_cast<std::size_t>(step.other_event)] = device_.make_event();

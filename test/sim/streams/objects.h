@@ -21,6 +21,7 @@ struct Context {
   OpenRef open = std::make_shared<OpenWork>();
   Stream* legacy = nullptr;
   std::map<std::thread::id, Stream*> per_thread;
+  std::vector<OperationRef> left;  ///< last ones of destroyed streams: the legacy stream waits for them
   bool alive = true;
   std::uint64_t number = 0;  ///< no two contexts of a process have the same one
   int device = 0;            ///< all of them are the same memory

@@ -72,8 +72,7 @@ Status destroy_stream(Lock& lock, void* handle) {
   // The legacy stream's next work comes after this one's, too. If that is done, the race detector (core/races.h) has to
   // be told: it knows only what somebody asked for.
   if (blocking(*stream) && stream->tail != nullptr && !is_done(lock, stream->tail)) {
-    const std::array<OperationRef, 2> both = {stream->tail, stream->context->legacy->tail};
-    stream->context->legacy->tail = schedule(lock, stream->context->open, {}, both);
+    stream->context->left.push_back(stream->tail);
   }
   state().streams.destroy(stream);
   return Status::kOk;
@@ -183,6 +182,7 @@ std::vector<OperationRef> before_next(const Stream& stream) {
     for (const auto& [thread, other] : stream.context->per_thread) {
       before.push_back(other->tail);
     }
+    before.insert(before.end(), stream.context->left.begin(), stream.context->left.end());
   } else if (blocking(stream)) {
     before.push_back(stream.context->legacy->tail);
   }
@@ -210,6 +210,9 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
   std::vector<OperationRef> before = before_next(stream);
   before.insert(before.end(), more.begin(), more.end());
   stream.tail = schedule(lock, stream.context->open, std::move(task), before, {}, &stream);
+  if (stream.legacy) {
+    stream.context->left.clear();
+  }
   return Status::kOk;
 }
 
