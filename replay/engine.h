@@ -91,8 +91,11 @@ class Engine {
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;
   /// Before the driver destroys something that no record may exist of, but what a lane kept may name
-  /// (Lane::nothing_gone()).
-  void something_gone() noexcept { gone_.fetch_add(1, std::memory_order_seq_cst); }
+  /// (Lane::nothing_gone()). Waits for who asks the driver about that; must not be called with a lock held.
+  void something_gone() noexcept {
+    const std::lock_guard guard(asking_);
+    gone_.fetch_add(1, std::memory_order_seq_cst);
+  }
 
   /// Around the driver's call of a setter, everything held being flushed: nobody expects or builds anything of before.
   /// `changed`: the driver accepted it, and the layer's tokens and is_current() tell of it. Whoever found a token
@@ -150,6 +153,7 @@ class Engine {
       0};  ///< how often a queue or an object went away, or another state came: nobody expects anything after that
   StateChanges changes_;
 
+  std::mutex asking_;  ///< while the driver is asked about what a lane kept
   std::atomic<bool> shut_{false};
   std::atomic<bool> forked_{false};
   std::atomic<bool> told_{false};

@@ -58,8 +58,12 @@ Lane::~Lane() {
   }
 }
 
-bool Lane::nothing_gone() const noexcept {
-  return engine_.gone_.load(std::memory_order_seq_cst) == unseen_gone_;
+std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
+  std::unique_lock lock(engine_.asking_);
+  if (engine_.gone_.load(std::memory_order_seq_cst) != unseen_gone_) {
+    lock.unlock();
+  }
+  return lock;
 }
 
 [[gnu::hot]] void Lane::look_at_unseen(bool may_ask) noexcept {

@@ -188,9 +188,9 @@ class alignas(64) Lane {
   int issued(int status, std::uint32_t host_ns = 0) noexcept {
     return unseen_ != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
   }
-  /// True if nothing was destroyed since the oldest of what is kept: the handles that it names may be given to the
-  /// driver, if nothing can be destroyed meanwhile.
-  [[nodiscard]] bool nothing_gone() const noexcept;
+  /// Owned if nothing was destroyed since the oldest of what is kept, nor is while it is owned: the handles that it
+  /// names may be given to the driver.
+  [[nodiscard]] std::unique_lock<std::mutex> nothing_gone() const noexcept;
   /// What was only kept so far is looked at: by the lane's own thread. `may_ask`: see LookAtKept.
   void look_at_unseen(bool may_ask) noexcept;
 

@@ -143,9 +143,8 @@ struct KeptLaunch {
   const FunctionState* function = objects.functions.find(handle);
   const StreamState* stream = streams::find_known_stream<CudaLayer>(kept.stream, DefaultStream::kLegacy);
   if (may_ask && (function == nullptr || stream == nullptr)) {
-    // Since the launch another thread may have destroyed what it names; now it would have to wait.
-    const auto recording = runtime.backend->no_recording();
-    if (replay::Lane::current->nothing_gone()) {
+    // Since the launch another thread may have destroyed what it names.
+    if (const auto alive = replay::Lane::current->nothing_gone(); alive.owns_lock()) {
       function = find_function(kept.function);
       stream = find_stream(kept.stream, DefaultStream::kLegacy);
     }
