@@ -92,11 +92,10 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
     return false;
   }
   constexpr std::chrono::milliseconds kPatience{100};
-  // Kernels that are launched one by one take less. Submissions wait for that long in vain, now and then: each time for
-  // longer, and after a longer while.
+  // Kernels that are launched one by one take less. Submissions may wait for that long in vain: each time for longer, and
+  // half of the time at most.
   std::chrono::microseconds soon{200};
   constexpr std::chrono::microseconds kLongest{1600};
-  constexpr int kUnasked = 4;
   struct Open {
     SubmissionPause& submissions;
     ~Open() { submissions.open(); }
@@ -108,7 +107,7 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
     waited_ns_.fetch_add(static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count()),
                          std::memory_order_relaxed);
   };
-  Clock::time_point next_try = start + kUnasked * soon;
+  Clock::time_point next_try = start;  // at once: no graph is launched until then
   bool hurried = false;
   while (!(hurried = hurry()) && Clock::now() < start + kPatience) {
     // A device that always has something to do is idle soon if it gets nothing more.
@@ -122,7 +121,7 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
         return true;
       }
       soon = idle ? soon : std::min(2 * soon, kLongest);
-      next_try = Clock::now() + kUnasked * soon;
+      next_try = Clock::now() + soon;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
