@@ -16,19 +16,32 @@ void SubmissionPause::remove(Place& place) noexcept {
 }
 
 void SubmissionPause::wait(Place& place) noexcept {
-  const auto until = std::chrono::steady_clock::now() + kLongest;
+  std::uint32_t closing = 0;
+  std::chrono::steady_clock::time_point until;
+  const auto keeps_waiting = [&] {
+    const std::uint32_t turn = turn_.load(std::memory_order_seq_cst);
+    if (!closed(turn)) {
+      return false;
+    }
+    // Each closing anew: this thread may have had no processor since an earlier one.
+    if (turn != closing) {
+      closing = turn;
+      until = std::chrono::steady_clock::now() + kLongest;
+    }
+    return std::chrono::steady_clock::now() < until;
+  };
   do {
     leave(place);
-    while (closed_.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < until) {
+    while (keeps_waiting()) {
       std::this_thread::yield();
     }
     place.inside.store(true, std::memory_order_seq_cst);
-  } while (closed_.load(std::memory_order_seq_cst) && std::chrono::steady_clock::now() < until);
+  } while (keeps_waiting());
 }
 
 bool SubmissionPause::close(std::chrono::microseconds patience) noexcept {
   const auto until = std::chrono::steady_clock::now() + patience;
-  closed_.store(true, std::memory_order_seq_cst);
+  turn_.fetch_add(1, std::memory_order_seq_cst);
   while (anybody_inside()) {
     if (std::chrono::steady_clock::now() > until) {
       return false;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -20,27 +21,29 @@ class SubmissionPause {
   void add(Place& place);
   void remove(Place& place) noexcept;
 
-  /// Before the driver is called. Waits while nobody may submit, at most for kLongest.
+  /// Before the driver is called. Waits while nobody may submit, at most for kLongest each time.
   void enter(Place& place) noexcept {
     place.inside.store(true, std::memory_order_seq_cst);
-    if (closed_.load(std::memory_order_seq_cst)) [[unlikely]] {
+    if (closed(turn_.load(std::memory_order_seq_cst))) [[unlikely]] {
       wait(place);
     }
   }
   /// After it. Leaving twice does nothing.
   static void leave(Place& place) noexcept { place.inside.store(false, std::memory_order_release); }
 
-  /// Nobody begins to submit until open(). True once nobody is inside; false if somebody still is after `patience`. For
-  /// one thread at a time.
+  /// Nobody begins to submit until open(). True once nobody is inside; false if somebody still is after `patience`. One
+  /// thread at a time closes, and opens again.
   [[nodiscard]] bool close(std::chrono::microseconds patience) noexcept;
-  void open() noexcept { closed_.store(false, std::memory_order_release); }
+  void open() noexcept { turn_.fetch_add(1, std::memory_order_release); }
 
  private:
   static constexpr std::chrono::milliseconds kLongest{20};
   void wait(Place& place) noexcept;
   [[nodiscard]] bool anybody_inside() noexcept;
 
-  std::atomic<bool> closed_{false};
+  [[nodiscard]] static bool closed(std::uint32_t turn) noexcept { return turn % 2 != 0; }
+
+  std::atomic<std::uint32_t> turn_{0};  ///< counts closing and opening
   std::mutex mutex_;
   std::vector<Place*> places_;
 };

@@ -63,4 +63,30 @@ TEST_CASE("who is inside keeps it open, and who waits for too long goes on") {
   pause.remove(other);
 }
 
+TEST_CASE("who waits does so anew for each closing") {
+  SubmissionPause pause;
+  SubmissionPause::Place place;
+  pause.add(place);
+  std::atomic<bool> entered{false};
+  REQUIRE(pause.close(milliseconds(10)));
+  std::thread submitting([&] {
+    pause.enter(place);
+    entered = true;
+    SubmissionPause::leave(place);
+  });
+  for (int i = 0; i < 60; ++i) {
+    pause.open();
+    const bool closed = pause.close(milliseconds(10));
+    if (!closed || entered) {
+      break;  // while it was open
+    }
+    std::this_thread::sleep_for(milliseconds(1));
+    CHECK_FALSE(entered);
+  }
+  pause.open();
+  submitting.join();
+  CHECK(entered);
+  pause.remove(place);
+}
+
 }  // namespace refrain::backends

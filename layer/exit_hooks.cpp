@@ -7,7 +7,6 @@
 // would have.
 #include "env/exit_hooks.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,13 +16,12 @@
 
 #include <atomic>
 
+#include "layer/starter/c_library.h"
+
 // Not every C library has them.
+#pragma weak dl_iterate_phdr
 extern "C" {
 int __sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept __attribute__((weak));
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wredundant-decls"
-void* dlsym(void* handle, const char* name) noexcept __attribute__((weak));
-#pragma GCC diagnostic pop
 }
 
 namespace {
@@ -63,9 +61,24 @@ struct Next {
 };
 Next next;
 
+/// Not by dlsym(RTLD_NEXT, …): a library in front of us may answer that itself, and then what is behind it is us.
 template <class Function>
 void find(Function*& function, const char* name) noexcept {
-  function = &dlsym != nullptr ? reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name)) : nullptr;
+  function = nullptr;
+  if (&dl_iterate_phdr == nullptr) {
+    return;
+  }
+  void* found = nullptr;
+  bool behind = false;
+  refrain::layer::starter::visit_loaded([&](const char*, const refrain::layer::DynamicSymbols& symbols) {
+    if (behind) {
+      found = symbols.find(name);
+    } else {
+      behind = symbols.find("refrain_at_end") == reinterpret_cast<void*>(&refrain_at_end);
+    }
+    return found != nullptr;
+  });
+  function = reinterpret_cast<Function*>(found);
 }
 
 __attribute__((constructor)) void look_around() {
