@@ -51,8 +51,12 @@ class IdleMoment {
 
   [[nodiscard]] std::uint64_t waited_ns() const noexcept { return waited_ns_.load(std::memory_order_relaxed); }
 
-  /// True for a while after no such moment came, each time for longer: then none is waited for.
-  [[nodiscard]] bool resting() const noexcept { return Clock::now() < rests_until_; }
+  /// True for a while after no such moment came, each time for longer, and while the application captures: then none is
+  /// waited for.
+  [[nodiscard]] bool resting() noexcept {
+    const std::lock_guard guard(mutex_);
+    return captures_ != 0 || Clock::now() < rests_until_;
+  }
   /// Calls `make()` in such a moment; false if none came, if it rests, or `hurry()`. Like resting(), for one thread at
   /// a time.
   template <class Make, class Hurry>
@@ -92,8 +96,8 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
     return false;
   }
   constexpr std::chrono::milliseconds kPatience{100};
-  // Kernels that are launched one by one take less. Submissions may wait for that long in vain: each time for longer, and
-  // half of the time at most.
+  // Kernels that are launched one by one take less. Submissions may wait for that long in vain: each time for longer,
+  // and half of the time at most.
   std::chrono::microseconds soon{200};
   constexpr std::chrono::microseconds kLongest{1600};
   struct Open {
@@ -149,10 +153,10 @@ template <class Api>
 bool IdleMoment<Api>::all_idle() noexcept {
   const std::lock_guard guard(mutex_);
   std::erase_if(streams_, [](const Stream<Api>* stream) { return stream->id.load(std::memory_order_acquire) == 0; });
-  // While the application captures streams nobody may ask, and the driver may have to wait.
-  return captures_ != 0 || std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
+  return captures_ == 0 && std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
            // Only its own thread can ask a thread's own default stream.
-           const bool threads_own = stream->kind == StreamKind::kPerThread && stream->handle == Api::per_thread_stream();
+           const bool threads_own =
+               stream->kind == StreamKind::kPerThread && stream->handle == Api::per_thread_stream();
            const typename Api::Scope scope(driver_, stream->context);
            return threads_own || Api::query_stream(driver_, stream->handle) != Api::kNotReady;
          });

@@ -92,17 +92,23 @@ TEST_CASE_METHOD(Moment, "who is in a hurry is not waited for, and that says not
   CHECK_FALSE(moment.resting());
 }
 
-TEST_CASE_METHOD(Moment, "a stream that was destroyed, and streams while the application captures, are not asked") {
-  SECTION("destroyed") {
-    stream.id = 0;
-  }
-  SECTION("captures") {
-    moment.begin_capture();
-  }
+TEST_CASE_METHOD(Moment, "a stream that was destroyed is not asked") {
+  stream.id = 0;
   driver.idle_after = -1;
   CHECK(use());
   CHECK(made == 1);
   CHECK(driver.asked == 0);
+}
+
+TEST_CASE_METHOD(Moment, "while the application captures no stream is asked, and nothing is made") {
+  moment.begin_capture();
+  CHECK(moment.resting());
+  CHECK_FALSE(use());
+  CHECK(made == 0);
+  CHECK(driver.asked == 0);
+  moment.end_capture();
+  CHECK(use());
+  CHECK(made == 1);
 }
 
 }  // namespace refrain::backends

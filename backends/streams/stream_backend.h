@@ -90,7 +90,11 @@ class StreamBackend : public Backend {
   void context_gone(typename Api::ContextHandle context) noexcept;
 
  private:
-  Status finish_recording(std::span<StreamCommandBuffer<Api>* const> buffers, typename Api::Uploader& uploader);
+  struct Part {
+    StreamCommandBuffer<Api>* buffer;
+    std::span<const capture::NodeIndex> nodes;
+  };
+  Status finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader);
 
   static constexpr const char* kNeverIdle = "the device was never idle while it was to be made";
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
@@ -163,7 +167,7 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
     if (idle_moment_.resting()) {
       return {Api::kNotReady, kNeverIdle, true};
     }
-    std::map<typename Api::ContextHandle, std::vector<StreamCommandBuffer<Api>*>> by_context;
+    std::map<typename Api::ContextHandle, std::vector<Part>> by_context;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       for (const capture::NodeIndex node : parts[i]) {
         const capture::QueueInfo& queue = graph.queue_of(node);
@@ -174,24 +178,21 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
       }
       auto made = std::make_unique<StreamCommandBuffer<Api>>(
           StreamParts<Api>{driver_, events_, live_, memory_, right_of_way()});
-      by_context[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back(made.get());
+      by_context[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back({made.get(), parts[i]});
       results[i] = std::move(made);
     }
     const typename Api::RelaxedCapture relaxed(driver_);
-    for (const auto& [context, buffers] : by_context) {
+    for (const auto& [context, own_parts] : by_context) {
       const typename Api::Scope scope(driver_, context);
       if (scope.status() != Api::kSuccess) {
         return {scope.status()};
       }
-      std::size_t next = 0;
-      for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (next < buffers.size() && results[i].get() == buffers[next]) {
-          if (const Status status = buffers[next++]->record(graph, parts[i]); !status.ok()) {
-            return status;
-          }
+      for (const Part& part : own_parts) {
+        if (const Status status = part.buffer->record(graph, part.nodes); !status.ok()) {
+          return status;
         }
       }
-      if (const Status status = finish_recording(buffers, uploaders_[context]); !status.ok()) {
+      if (const Status status = finish_recording(own_parts, uploaders_[context]); !status.ok()) {
         return status;
       }
     }
@@ -203,8 +204,7 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
 
 /// Has graphs that are made, all of one context, ready for their launches.
 template <class Api>
-Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* const> buffers,
-                                            typename Api::Uploader& uploader) {
+Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader) {
   typename Api::Status status = Api::kSuccess;
   uploader.prepare(driver_, right_of_way());
   bool gone = false;
@@ -214,8 +214,8 @@ Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* 
       return;
     }
     uploader.instantiate(driver_, right_of_way());
-    for (StreamCommandBuffer<Api>* const buffer : buffers) {
-      status = status == Api::kSuccess ? buffer->instantiate() : status;
+    for (const Part& part : parts) {
+      status = status == Api::kSuccess ? part.buffer->instantiate() : status;
     }
   };
   if (!idle_moment_.use(instantiate, [this] { return memory_.awaited(); })) {
@@ -229,14 +229,14 @@ Status StreamBackend<Api>::finish_recording(std::span<StreamCommandBuffer<Api>* 
   }
   // The first launches would have to wait for this.
   std::vector<typename Api::ExecHandle> executables;
-  for (StreamCommandBuffer<Api>* const buffer : buffers) {
-    if (buffer->executable() != nullptr) {
-      executables.push_back(buffer->executable());
+  for (const Part& part : parts) {
+    if (part.buffer->executable() != nullptr) {
+      executables.push_back(part.buffer->executable());
     }
   }
   status = uploader.upload(driver_, executables, right_of_way());
-  for (StreamCommandBuffer<Api>* const buffer : buffers) {
-    buffer->end_recording();
+  for (const Part& part : parts) {
+    part.buffer->end_recording();
   }
   const typename Api::Status waited = uploader.wait(driver_, right_of_way());
   return {status != Api::kSuccess ? status : waited};
