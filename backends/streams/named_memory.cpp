@@ -5,7 +5,8 @@
 
 namespace refrain::backends {
 namespace {
-constexpr std::chrono::milliseconds kPatience{20};
+// The recording thread has the lowest priority, on a machine that may have no processor for it for long.
+constexpr std::chrono::milliseconds kPatience{500};
 }  // namespace
 
 bool NamedMemory::is_gone(const std::vector<Allocation>& allocations) const noexcept {

@@ -43,7 +43,7 @@ class NamedMemory {
     std::uint64_t start_;
   };
   /// Before the program's call that frees the allocation at `start`, or kAny. Waits while a graph that names it is
-  /// being recorded (as long as adding and instantiating its nodes takes), but not for ever (20 ms): a driver may let
+  /// being recorded (as long as adding and instantiating its nodes takes), but not for ever (0.5 s): a driver may let
   /// that wait for work that only ends when this thread goes on.
   Going goes(std::uint64_t start) noexcept;
   /// While it is going: it is freed in stream order. The driver may know it still, but no graph may name it, until it
