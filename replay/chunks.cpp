@@ -23,6 +23,21 @@ std::atomic<std::uint32_t>* ChunkTable::word(ChunkId id) const noexcept {
   return block == nullptr ? nullptr : &(*block)[id & kBlockMask];
 }
 
+ChunkId ChunkTable::new_id() {
+  if (!free_ids_.empty()) {
+    const ChunkId id = free_ids_.back();
+    free_ids_.pop_back();
+    return id;
+  }
+  if (next_id_ > kMaxId) {
+    return kNoChunk;
+  }
+  if (word(next_id_) == nullptr) {
+    words_[next_id_ >> kBlockBits].store(new Words{}, std::memory_order_release);
+  }
+  return next_id_++;
+}
+
 std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length) {
   std::uint32_t& bucket = buckets_[(hash ^ (hash >> 32U) ^ length) & bucket_mask_];
   std::uint32_t found = bucket - 1;
@@ -35,14 +50,10 @@ std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std:
     found = chunk.next_in_bucket;
   }
   if (found == kNone) {
-    if (next_id_ > kMaxId) {
+    const ChunkId id = new_id();
+    if (id == kNoChunk) {
       return kNone;
     }
-    const ChunkId id = next_id_;
-    if (word(id) == nullptr) {
-      words_[id >> kBlockBits].store(new Words{}, std::memory_order_release);
-    }
-    ++next_id_;
     found = chunks_.take();
     chunks_[found] = {hash, id, length, kNone, bucket - 1};
     bucket = found + 1;
@@ -123,13 +134,14 @@ std::vector<Token> ChunkTable::tokens_of(ChunkId id) const {
 }
 
 std::vector<ChunkId> ChunkTable::take_evicted() {
+  free_ids_.insert(free_ids_.end(), evicted_.begin(), evicted_.end());
   return std::exchange(evicted_, {});
 }
 
 std::size_t ChunkTable::bytes() const noexcept {
   return buckets_.bytes() + chunks_.bytes() + slots_.bytes() + sizeof(*this) +
          (next_id_ + std::size_t{kBlockMask}) / (kBlockMask + 1) * sizeof(Words) +
-         evicted_.capacity() * sizeof(ChunkId);
+         (evicted_.capacity() + free_ids_.capacity()) * sizeof(ChunkId);
 }
 
 }  // namespace refrain::replay

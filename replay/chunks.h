@@ -96,6 +96,7 @@ class ChunkTable {
   [[nodiscard]] ChunkMode mode(ChunkId id) const noexcept;  // any thread
   [[nodiscard]] std::vector<Token> tokens_of(ChunkId id) const;
   std::vector<ChunkId> take_evicted();
+  [[nodiscard]] std::size_t evicted() const noexcept { return evicted_.size(); }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -108,15 +109,16 @@ class ChunkTable {
     std::uint32_t first_slot = kNone;
     std::uint32_t next_in_bucket = kNone;
   };
-  // Ids are given in sequence, so that they can be indices, and never again. Other threads read and write
-  // modes: there is one word per id with its mode and the number of its record. Blocks of words never
-  // move or go away: four bytes for each chunk that ever was.
+  // Ids are small, so that they can be indices: one is given again once it was taken by take_evicted(). Other threads
+  // read and write modes: there is one word per id with its mode and the number of its record. Blocks of words never
+  // move or go away.
   static constexpr std::uint32_t kIdBits = 26, kMaxId = (1U << kIdBits) - 1;
   static constexpr std::uint32_t kBlockBits = 12, kBlockMask = (1U << kBlockBits) - 1;
   static constexpr std::uint32_t kModeMask = 3, kLive = 4, kRecordShift = 3;
   using Words = std::array<std::atomic<std::uint32_t>, kBlockMask + 1>;
 
   [[nodiscard]] std::atomic<std::uint32_t>* word(ChunkId id) const noexcept;
+  [[nodiscard]] ChunkId new_id();
 
   ChunkMode initial_mode_ = ChunkMode::kTrack;
   std::uint32_t bucket_mask_;
@@ -124,6 +126,7 @@ class ChunkTable {
   Pool<Chunk> chunks_;
   Pool<Slot> slots_;
   ChunkId next_id_ = 0;
+  std::vector<ChunkId> free_ids_;
   std::uint64_t count_ = 0;
   LazyArray<std::atomic<Words*>> words_;
   std::vector<ChunkId> evicted_;

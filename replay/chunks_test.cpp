@@ -65,7 +65,7 @@ TEST_CASE("sequences that the hash cannot tell apart are told apart") {
   CHECK(table.tokens_of(table.slot(b).id) == complement);
 }
 
-TEST_CASE("ids are given in sequence and never again") {
+TEST_CASE("ids are given in sequence, and again once they were taken") {
   ChunkTable table(64);
   std::set<ChunkId> seen;
   std::vector<std::vector<Token>> contents(3000, std::vector<Token>(4));
@@ -79,8 +79,19 @@ TEST_CASE("ids are given in sequence and never again") {
     }
   }
   CHECK(table.count() == 1000);
+  CHECK(table.evicted() == 2000);
   CHECK(table.take_evicted().size() == 2000);
+  CHECK(table.evicted() == 0);
   CHECK(table.tokens_of(2999 - 2999 % 3) == contents[2999 - 2999 % 3]);
+  std::vector<std::vector<Token>> others(2000, std::vector<Token>(4));
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    others[i] = {i, i + 2, 7, 8};
+    const ChunkId id = table.slot(add(table, others[i])).id;
+    CHECK(id < contents.size());
+    CHECK(id % 3 != 0);  // nobody has it
+    CHECK(table.tokens_of(id) == others[i]);
+  }
+  CHECK(table.count() == 3000);
 }
 
 TEST_CASE("modes are set by other threads, and only of chunks that are there") {

@@ -279,6 +279,10 @@ void Engine::object_gone(capture::ObjectId object) noexcept {
   shared_->store.object_gone(object);
 }
 
+void Engine::identity_gone(capture::ObjectId identity) noexcept {
+  shared_->store.identity_gone(identity);
+}
+
 void Engine::state_changed(bool changed) noexcept {
   changes_.end();
   if (changed) {
@@ -344,6 +348,7 @@ ReportData Engine::report_data() const {
     add_times(&data.times, *lane);
   }
   data.graphs = shared_->store.summaries();
+  data.graphs_gone = shared_->store.gone();
   data.trial_ms = static_cast<double>(shared_->store.spent_ns()) / 1e6;
   data.gave_way_ms = static_cast<double>(shared_->backend.right_of_way().given_ns()) / 1e6;
   return data;

@@ -80,6 +80,7 @@ void GraphEntry::pass(Decline why, std::string text) {
   decline_ = why;
   reason_ = std::move(text);
   passed_in_round_ = 0;
+  previous_ = {};  // a program may have thousands of such stretches
   change_state(State::kPassing);
 }
 
@@ -454,6 +455,22 @@ std::size_t GraphEntry::drop_all() {
     change_state(State::kTracking);
   }
   return bytes;
+}
+
+void GraphEntry::leave() noexcept {
+  const std::lock_guard guard(mutex_);
+  retired_ = true;
+  variants_.clear();
+  previous_ = {};
+  changes_.clear();
+  gone_.store(true, std::memory_order_release);
+  change_state(State::kTracking);  // the next occurrence is looked at, and finds out
+}
+
+GraphEntry::Use GraphEntry::use() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return {totals_.tracked + totals_.passed + totals_.launched + totals_.mismatched, totals_.launched, totals_.saved_ns,
+          sizeof(*this) + tokens_.size() * sizeof(capture::Token) + previous_.storage.size() + variants_.memory()};
 }
 
 GraphEntry::Summary GraphEntry::summary() const {

@@ -115,6 +115,19 @@ class GraphEntry {
   std::size_t drop_object(capture::ObjectId object);
   /// Drops all executables; returns the memory they took.
   std::size_t drop_all();
+  /// The store has given it up: nothing is built for it or launched any more. Who comes to it forgets it, and asks the
+  /// store for another one.
+  void leave() noexcept;
+  [[nodiscard]] bool gone() const noexcept { return gone_.load(std::memory_order_acquire); }
+  /// False the first time: GraphStore::name() is to be told.
+  [[nodiscard]] bool named() noexcept { return named_.exchange(true, std::memory_order_relaxed); }
+  /// What tells whether it is worth its place.
+  struct Use {
+    std::uint64_t seen = 0;  ///< occurrences so far
+    std::uint64_t launched = 0, saved_ns = 0;
+    std::size_t bytes = 0;  ///< all that it takes
+  };
+  [[nodiscard]] Use use() const noexcept;
 
   struct Summary {
     capture::Fingerprint fingerprint = 0;
@@ -202,6 +215,7 @@ class GraphEntry {
   /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
   /// nothing can be changed.
   std::uint32_t failed_updates_ = 0;
+  std::atomic<bool> gone_{false}, named_{false};
 };
 
 }  // namespace refrain::replay

@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
 
 #include "env/log.h"
 #include "replay/clock.h"
@@ -19,6 +22,12 @@ namespace {
 
 // What trying graphs may always cost, however short the program is: 2 ms.
 constexpr std::uint64_t kFreeTrialNs = 2'000'000;
+
+// The table is swept once for so many stretches (a share of max_graphs) that it does not know, and an entry may go once
+// it has not come for so many sweeps: after twice as many other stretches as the table has places. (With the oldest one
+// going at once, a program with a few more stretches than places would never find one again.)
+constexpr std::size_t kSweepsPerTable = 8;
+constexpr std::uint32_t kSweepsUnseen = 16;
 
 capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) noexcept {
   std::uint64_t hash = tokens.size();
@@ -55,9 +64,14 @@ std::shared_ptr<GraphEntry> GraphStore::entry_for(std::vector<capture::Token> to
   const auto found = entries_.find(fingerprint);
   if (found != entries_.end()) {
     // A hash is no proof: a stretch that only collides is not given somebody else's graph.
-    return found->second->tokens() == tokens ? found->second : nullptr;
+    return found->second.entry->tokens() == tokens ? found->second.entry : nullptr;
   }
-  if (entries_.size() >= static_cast<std::size_t>(settings_.max_graphs)) {
+  const auto most = static_cast<std::size_t>(settings_.max_graphs);
+  if (++unknown_ > most / kSweepsPerTable && entries_.size() > most / 2) {
+    unknown_ = 0;
+    ask_for_sweep();
+  }
+  if (entries_.size() >= most) {
     return nullptr;
   }
   GraphEntry::Limits limits;
@@ -66,8 +80,112 @@ std::shared_ptr<GraphEntry> GraphStore::entry_for(std::vector<capture::Token> to
   limits.variants = static_cast<std::size_t>(settings_.variants);
   limits.can_update = can_update && settings_.updates == env::UpdateChoice::kAuto;
   auto entry = std::make_shared<GraphEntry>(fingerprint, std::move(tokens), limits);
-  entries_.emplace(fingerprint, entry);
+  entries_.emplace(fingerprint, Kept{entry});
   return entry;
+}
+
+void GraphStore::name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
+  const std::lock_guard guard(mutex_);
+  const auto add = [&](capture::ObjectId identity) {
+    auto& entries = by_identity_[identity];
+    if (entries.empty() || entries.back() != entry) {  // all of one entry's come in a row
+      entries.push_back(entry);
+    }
+  };
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    const capture::OperationHeader& header = occurrence.operation(i).header();
+    add(header.queue);
+    if (header.function != 0) {
+      add(header.function);
+    }
+  }
+}
+
+/// The entries that have not come for long, those of least use first: what they have saved for each byte that they
+/// take, half as much for each sweep. So many go that there is room for a while.
+void GraphStore::sweep() {
+  struct Candidate {
+    std::shared_ptr<GraphEntry> entry;
+    double worth = 0;
+  };
+  std::vector<std::shared_ptr<GraphEntry>> leaving;
+  {
+    const std::lock_guard guard(mutex_);
+    std::vector<Candidate> candidates;
+    for (auto& [fingerprint, kept] : entries_) {
+      const GraphEntry::Use use = kept.entry->use();
+      kept.unseen = use.seen == std::exchange(kept.seen, use.seen) ? kept.unseen + 1 : 0;
+      if (kept.unseen >= kSweepsUnseen) {
+        const double worth = std::ldexp(static_cast<double>(use.saved_ns + 1), -static_cast<int>(kept.unseen));
+        candidates.push_back({kept.entry, worth / static_cast<double>(use.bytes)});
+      }
+    }
+    const auto most = static_cast<std::size_t>(settings_.max_graphs);
+    const std::size_t wanted = std::min(most - most / 4, most - 1);
+    const std::size_t count = std::min(candidates.size(), entries_.size() - std::min(entries_.size(), wanted));
+    std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(count), {},
+                              &Candidate::worth);
+    for (std::size_t i = 0; i < count; ++i) {
+      leaving.push_back(std::move(candidates[i].entry));
+    }
+  }
+  leave(leaving);
+}
+
+void GraphStore::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept {
+  if (entries.empty()) {
+    return;
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& entry : entries) {
+      const auto found = entries_.find(entry->fingerprint());
+      if (found == entries_.end() || found->second.entry != entry) {
+        continue;  // another thread was faster
+      }
+      const GraphEntry::Use use = entry->use();
+      ++left_.entries;
+      left_.launched += use.launched;
+      left_.saved_ns += use.saved_ns;
+      entries_.erase(found);
+    }
+  }
+  for (const auto& entry : entries) {
+    entry->leave();
+  }
+  entries_gone_.fetch_add(entries.size(), std::memory_order_relaxed);
+  // All of them are looked at for that: not each time.
+  constexpr std::size_t kMany = 64;
+  const std::lock_guard guard(mutex_);
+  if ((gone_but_named_ += entries.size()) < kMany + entries_.size() / kSweepsPerTable) {
+    return;
+  }
+  gone_but_named_ = 0;
+  for (ByObject* const table : {&by_object_, &by_identity_}) {
+    for (auto& [object, named] : *table) {
+      std::erase_if(named, [](const auto& entry) { return entry->gone(); });
+    }
+    std::erase_if(*table, [](const auto& object) { return object.second.empty(); });
+  }
+}
+
+void GraphStore::identity_gone(capture::ObjectId identity) noexcept {
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = by_identity_.find(identity);
+    if (found == by_identity_.end()) {
+      return;
+    }
+    entries = std::move(found->second);
+    by_identity_.erase(found);
+  }
+  leave(entries);
+}
+
+GraphStore::Gone GraphStore::gone() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return left_;
 }
 
 bool GraphStore::budget_allows() const noexcept {
@@ -126,22 +244,36 @@ void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occ
     const std::lock_guard guard(jobs_mutex_);
     if (!stopping_) {
       live_graphs_.fetch_add(1, std::memory_order_relaxed);
-      if (!thread_.joinable() && starts_threads()) {
-        // The application's signals are for its own threads.
-        sigset_t all;
-        sigset_t before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        thread_ = std::thread([this] { run(); });
-        unbind(thread_);
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      }
+      start_thread();
       jobs_.push_back(std::move(job));
       jobs_changed_.notify_all();
       return;
     }
   }
   release(job);
+}
+
+/// With the jobs' lock held.
+void GraphStore::start_thread() {
+  if (!thread_.joinable() && starts_threads()) {
+    // The application's signals are for its own threads.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    unbind(thread_);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+}
+
+void GraphStore::ask_for_sweep() {
+  const std::lock_guard guard(jobs_mutex_);
+  if (!stopping_) {
+    start_thread();
+    sweep_wanted_ = true;
+    jobs_changed_.notify_all();
+  }
 }
 
 void GraphStore::release(Job& job) noexcept {
@@ -154,7 +286,7 @@ void GraphStore::run() noexcept {
   become_background_thread();
   std::unique_lock lock(jobs_mutex_);
   while (!stopping_) {
-    if (jobs_.empty()) {
+    if (jobs_.empty() && !sweep_wanted_) {
       jobs_changed_.wait(lock);
       continue;
     }
@@ -162,18 +294,30 @@ void GraphStore::run() noexcept {
   }
 }
 
+/// Sweeps first, if that is wanted.
 void GraphStore::take_oldest(std::unique_lock<std::mutex>& lock) noexcept {
-  Job job = std::move(jobs_.front());
-  jobs_.pop_front();
+  const bool sweeps = std::exchange(sweep_wanted_, false);
+  std::optional<Job> job;
+  if (!jobs_.empty()) {
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+  }
   ++running_jobs_;
   lock.unlock();
   try {
-    build(job);
+    if (sweeps) {
+      sweep();
+    }
+    if (job.has_value()) {
+      build(*job);
+    }
   } catch (const std::exception& error) {
     env::log_warning(std::string("building a graph failed: ") + error.what());
   }
-  release(job);
-  job = Job{};
+  if (job.has_value()) {
+    release(*job);
+    job.reset();
+  }
   lock.lock();
   --running_jobs_;
   jobs_changed_.notify_all();
@@ -238,8 +382,8 @@ void GraphStore::build(Job& job) {
 void GraphStore::publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why) {
   std::unique_ptr<Executable> evicted;  // destroyed outside the lock
   const std::lock_guard guard(mutex_);
-  if (executable == nullptr) {
-    evicted = job.entry->built(nullptr, why);
+  if (executable == nullptr || job.entry->gone()) {
+    evicted = job.entry->built(std::move(executable), why);
     return;
   }
   const bool stale = std::any_of(executable->objects().begin(), executable->objects().end(),
@@ -267,8 +411,8 @@ void GraphStore::make_room(const GraphEntry* keep) {
   std::vector<std::shared_ptr<GraphEntry>> entries;
   {
     const std::lock_guard guard(mutex_);
-    for (const auto& [fingerprint, entry] : entries_) {
-      entries.push_back(entry);
+    for (const auto& [fingerprint, kept] : entries_) {
+      entries.push_back(kept.entry);
     }
   }
   std::size_t used = 0;
@@ -326,7 +470,7 @@ void GraphStore::object_gone(capture::ObjectId object) noexcept {
 
 void GraphStore::wait_idle() {
   std::unique_lock lock(jobs_mutex_);
-  jobs_changed_.wait(lock, [this] { return (jobs_.empty() && running_jobs_ == 0) || stopping_; });
+  jobs_changed_.wait(lock, [this] { return (jobs_.empty() && !sweep_wanted_ && running_jobs_ == 0) || stopping_; });
 }
 
 void GraphStore::stop() noexcept {
@@ -356,8 +500,8 @@ std::vector<GraphEntry::Summary> GraphStore::summaries() const {
   const std::lock_guard guard(mutex_);
   std::vector<GraphEntry::Summary> result;
   result.reserve(entries_.size());
-  for (const auto& [fingerprint, entry] : entries_) {
-    result.push_back(entry->summary());
+  for (const auto& [fingerprint, kept] : entries_) {
+    result.push_back(kept.entry->summary());
   }
   return result;
 }

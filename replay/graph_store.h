@@ -26,8 +26,11 @@ class GraphStore {
   GraphStore(const GraphStore&) = delete;
   GraphStore& operator=(const GraphStore&) = delete;
 
-  /// The entry for this sequence of tokens; made if there is none. Null if there are too many.
+  /// The entry for this sequence of tokens; made if there is none. Null if there are too many, until those that are of
+  /// least use have gone (see sweep()).
   std::shared_ptr<GraphEntry> entry_for(std::vector<capture::Token> tokens, bool can_update);
+  /// Which queues and kernels the entry's tokens stand for (see identity_gone()). Once for each entry.
+  void name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
 
   /// Hands an occurrence to the background thread, which builds an executable for `entry` and publishes
   /// it. The objects named must have been retained with LayerHooks::retain_objects; they are released.
@@ -53,6 +56,10 @@ class GraphStore {
 
   /// Drops every executable that names the object, before it returns.
   void object_gone(capture::ObjectId object) noexcept;
+  /// No token will ever stand for this queue or kernel again: the entries that it names are of no use any more.
+  void identity_gone(capture::ObjectId identity) noexcept;
+  /// How many entries have gone so far. One relaxed load.
+  [[nodiscard]] std::uint64_t entries_gone() const noexcept { return entries_gone_.load(std::memory_order_relaxed); }
 
   /// Waits until every requested build is done (tests, orderly exit).
   void wait_idle();
@@ -62,6 +69,11 @@ class GraphStore {
   void abandon_thread() noexcept;
 
   [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
+  /// Of the entries that have gone.
+  struct Gone {
+    std::uint64_t entries = 0, launched = 0, saved_ns = 0;
+  };
+  [[nodiscard]] Gone gone() const noexcept;
 
   /// Where no thread runs (see machine.h): number of operations of the oldest request, 0 if there is none; and
   /// what the background thread would do with it.
@@ -73,6 +85,15 @@ class GraphStore {
     std::shared_ptr<GraphEntry> entry;
     Occurrence occurrence;
   };
+  struct Kept {
+    std::shared_ptr<GraphEntry> entry;
+    std::uint64_t seen = 0;    ///< GraphEntry::Use::seen at the last sweep
+    std::uint32_t unseen = 0;  ///< sweeps since it last came
+  };
+  void start_thread();
+  void ask_for_sweep();
+  void sweep();
+  void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept;
   [[nodiscard]] bool within_budget(std::uint64_t spent) const noexcept;
   [[nodiscard]] std::uint64_t tried_for() const noexcept;
   void run() noexcept;
@@ -98,15 +119,23 @@ class GraphStore {
   std::atomic<std::uint64_t> lost_ns_{0};
   std::atomic<std::size_t> live_graphs_{0};  ///< executables published or being built; 0: object_gone is free
 
-  mutable std::mutex mutex_;  ///< entries_, by_object_, gone_
-  std::unordered_map<capture::Fingerprint, std::shared_ptr<GraphEntry>> entries_;
-  std::unordered_map<capture::ObjectId, std::vector<std::shared_ptr<GraphEntry>>> by_object_;
+  std::atomic<std::uint64_t> entries_gone_{0};
+
+  using ByObject = std::unordered_map<capture::ObjectId, std::vector<std::shared_ptr<GraphEntry>>>;
+  mutable std::mutex mutex_;  ///< what follows
+  std::unordered_map<capture::Fingerprint, Kept> entries_;
+  ByObject by_object_;                          ///< whose executables name it
+  ByObject by_identity_;                        ///< whose tokens stand for it
   std::unordered_set<capture::ObjectId> gone_;  ///< freed while builds were under way
+  std::size_t unknown_ = 0;                     ///< stretches that were asked for and not known, since the last sweep
+  std::size_t gone_but_named_ = 0;              ///< entries that have gone, in by_object_ and by_identity_ still
+  Gone left_;
 
   mutable std::mutex jobs_mutex_;
   std::condition_variable jobs_changed_;
   std::deque<Job> jobs_;
   std::size_t running_jobs_ = 0;
+  bool sweep_wanted_ = false;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -41,6 +41,7 @@ class Graphs {
   std::shared_ptr<GraphEntry> build(capture::FunctionId first) {
     auto result = entry(first);
     const Occurrence work = occurrence(first);
+    store.name(result, work);
     for (int i = 0; i < 20 && result->state() == GraphEntry::State::kTracking; ++i) {
       if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
         store.request_build(result, work);
@@ -143,6 +144,68 @@ TEST_CASE("the graphs not used for longest make room, however often they were us
   CHECK(graphs.entry(3000)->memory() == size);
   CHECK(graphs.entry(1000 * (room + 1))->memory() == size);
   CHECK(graphs.launch(2000) == Launched::kIssue);
+}
+
+TEST_CASE("a table that is full of stretches that have gone by gives their places to others") {
+  env::Settings settings;
+  settings.gate = false;
+  settings.max_graphs = 16;
+  Graphs graphs(settings);
+  graphs.build(1000);
+  for (std::size_t i = 2; i <= 16; ++i) {
+    REQUIRE(graphs.entry(1000 * i) != nullptr);
+  }
+  const auto gone = graphs.entry(2000);
+  CHECK(graphs.entry(17'000) == nullptr);
+  // One of them still comes, and so do others, for which there is no room yet.
+  std::size_t asked = 0;
+  for (; graphs.entry(17'000 + asked % 3 * 1000) == nullptr && asked < 1000; ++asked) {
+    REQUIRE(graphs.launch(1000) == Launched::kDone);
+    graphs.store.wait_idle();
+  }
+  CHECK(asked >= 2 * 16);
+  CHECK(asked < 4 * 16);
+  CHECK(graphs.launch(1000) == Launched::kDone);
+  CHECK(gone->gone());
+  CHECK(graphs.entry(2000) != gone);  // it may come again
+  CHECK(graphs.store.gone().entries >= 4);
+  CHECK(graphs.store.summaries().size() <= 16);
+}
+
+TEST_CASE("a few more stretches than places: those that have one keep it") {
+  env::Settings settings;
+  settings.gate = false;
+  settings.max_graphs = 16;
+  Graphs graphs(settings);
+  for (int round = 0; round < 100; ++round) {
+    for (std::size_t i = 1; i <= 20; ++i) {
+      if (const auto entry = graphs.entry(1000 * i); entry != nullptr) {
+        entry->passed();
+      }
+      graphs.store.wait_idle();
+      REQUIRE((graphs.entry(1000 * i) != nullptr) == (i <= 16));
+    }
+  }
+  CHECK(graphs.store.gone().entries == 0);
+}
+
+TEST_CASE("what is known of a kernel or a queue goes with it") {
+  env::Settings settings;
+  settings.gate = false;
+  Graphs graphs(settings);
+  const auto first = graphs.build(1000);
+  const auto second = graphs.build(2000);
+  graphs.store.identity_gone(1005);
+  CHECK(first->gone());
+  CHECK(first->memory() == 0);
+  CHECK_FALSE(second->gone());
+  CHECK(graphs.store.summaries().size() == 1);
+  CHECK(graphs.launch(2000) == Launched::kDone);
+  graphs.store.identity_gone(1);  // the queue of all
+  CHECK(second->gone());
+  CHECK(graphs.store.summaries().empty());
+  CHECK(graphs.store.gone().entries == 2);
+  CHECK(graphs.store.gone().launched == 1);
 }
 
 TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {

@@ -417,6 +417,9 @@ void Lane::enter_standstill() noexcept {
       state.stream->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
+    if (constexpr std::size_t kMany = 256; state.matcher.evicted() > kMany) [[unlikely]] {
+      forget_entries();
+    }
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
     error = leave();

@@ -265,6 +265,8 @@ class alignas(64) Lane {
   void request_build(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
   void request_variant(const std::shared_ptr<GraphEntry>& entry);
   const std::shared_ptr<GraphEntry>& entry_of(std::uint32_t chunk);
+  void forget_entry(std::uint32_t chunk) noexcept;
+  void forget_entries();
   int apply(const Action& action);
   int launch(const SubmitContext& context, const Action& action, bool* launched);
   void count_replayed(std::size_t operations, std::size_t native);

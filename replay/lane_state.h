@@ -215,6 +215,7 @@ struct Lane::State {
   std::uint64_t left_ns = 0;                         ///< when the layer was left after a sampled submission; 0: not now
   std::uint64_t next_timed = 0;                      ///< number of the next submission that is timed
   std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
+  std::uint64_t entries_gone = 0;                    ///< GraphStore::entries_gone() when those were last looked for
   std::vector<capture::OperationView> views;         ///< reused
   Expectation expectation;
   LaneCounters counters;

@@ -49,6 +49,9 @@ void Lane::occurrence_complete(ChunkId chunk) {
     return;
   }
   GraphStore& store = engine_.shared().store;
+  if (!entry->named()) {
+    store.name(entry, state.tracking);
+  }
   if (!state.tries_since_ns.has_value()) {
     state.tries_since_ns = store.join_trials();
   }
@@ -101,7 +104,11 @@ const std::shared_ptr<GraphEntry>& Lane::entry_of(ChunkId chunk) {
     state.entries.resize(std::size_t{chunk} + 1);
   }
   auto& entry = state.entries[chunk];
+  if (entry != nullptr && entry->gone()) {
+    forget_entry(chunk);
+  }
   if (entry == nullptr) {
+    forget_entries();
     auto tokens = state.matcher.tokens_of(chunk);
     if (!tokens.empty()) {
       entry = engine_.shared().store.entry_for(std::move(tokens), state.queue->capabilities.update_arguments);
@@ -109,14 +116,35 @@ const std::shared_ptr<GraphEntry>& Lane::entry_of(ChunkId chunk) {
         entry->subscribe(state.matcher, chunk);
       }
     }
-    for (const ChunkId evicted : state.matcher.take_evicted()) {
-      if (evicted < state.entries.size() && state.entries[evicted] != nullptr && evicted != chunk) {
-        state.entries[evicted]->unsubscribe(state.matcher, evicted);
-        state.entries[evicted] = nullptr;
+  }
+  return entry;
+}
+
+void Lane::forget_entry(ChunkId chunk) noexcept {
+  auto& entry = state_->entries[chunk];
+  entry->unsubscribe(state_->matcher, chunk);
+  entry = nullptr;
+}
+
+/// Of chunks that the matcher has forgotten, whose ids may be others' from now on; and those that have gone from the
+/// store, now and then.
+void Lane::forget_entries() {
+  State& state = *state_;
+  for (const ChunkId evicted : state.matcher.take_evicted()) {
+    if (evicted < state.entries.size() && state.entries[evicted] != nullptr) {
+      forget_entry(evicted);
+    }
+    state.tracked_chunk = state.tracked_chunk == evicted ? kNoChunk : state.tracked_chunk;
+  }
+  const std::uint64_t gone = engine_.shared().store.entries_gone();
+  if (gone - state.entries_gone > state.entries.size() / 8) {
+    state.entries_gone = gone;
+    for (ChunkId chunk = 0; chunk < state.entries.size(); ++chunk) {
+      if (state.entries[chunk] != nullptr && state.entries[chunk]->gone()) {
+        forget_entry(chunk);
       }
     }
   }
-  return entry;
 }
 
 }  // namespace refrain::replay

@@ -58,6 +58,10 @@ ChunkMode Matcher::mode(ChunkId chunk) const noexcept {
 std::vector<Token> Matcher::tokens_of(ChunkId chunk) const {
   return impl_->follower.chunks().tokens_of(chunk);
 }
+std::size_t Matcher::evicted() const noexcept {
+  return impl_->follower.chunks().evicted();
+}
+
 std::vector<ChunkId> Matcher::take_evicted() {
   return impl_->follower.chunks().take_evicted();
 }

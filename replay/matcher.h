@@ -133,9 +133,12 @@ class Matcher {
   [[nodiscard]] ChunkMode mode(ChunkId chunk) const noexcept;
   /// The tokens of a chunk; empty if it was evicted. Only on the lane's thread.
   [[nodiscard]] std::vector<Token> tokens_of(ChunkId chunk) const;
-  /// Chunks evicted since the last call (their ids are never used again). Only on the lane's thread. A
-  /// chunk named by an action is evicted in the next call to feed() or cut() at the earliest.
+  /// Chunks evicted since the last call, whose ids are other chunks' from the next call to feed() or cut() on: who
+  /// called set_mode() for them must not do so any more. Only on the lane's thread. A chunk named by an action is
+  /// evicted in the next call to feed() or cut() at the earliest. May throw std::bad_alloc.
   std::vector<ChunkId> take_evicted();
+  /// How many that would be.
+  [[nodiscard]] std::size_t evicted() const noexcept;
 
   /// Says what way `way` of dividing stretches is; chunk_cap as it was given stays the bound. If it is the way that is
   /// used, or may be used again, what is known is divided anew where it comes again. Only on the lane's thread.

@@ -471,6 +471,30 @@ TEST_CASE("with detection off nothing new is learnt, and what is known is still 
   CHECK(lane.matcher.stats().nodes > before.nodes);
 }
 
+TEST_CASE("sequences that are over do not fill all the room") {
+  MatcherOptions options;
+  options.history = 1024;
+  TestLane lane(options);
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 400; ++round) {
+    const auto period = body(static_cast<std::uint32_t>(50 + random() % 300), random());
+    for (int i = 0; i < 6; ++i) {
+      lane.feed_all(period);
+    }
+  }
+  CHECK(lane.matcher.stats().nodes < 8000);
+  // One that goes on is known all the time.
+  const auto last = body(60, 1);
+  for (int i = 0; i < 10; ++i) {
+    lane.feed_all(last);
+  }
+  const MatcherStats before = lane.matcher.stats();
+  for (int i = 0; i < 400; ++i) {
+    lane.feed_all(last);
+  }
+  CHECK(lane.matcher.stats().launched_operations - before.launched_operations > 400 * 60 * 95 / 100);
+}
+
 TEST_CASE("memory stays bounded when everything changes all the time") {
   MatcherOptions options;
   options.max_nodes = 5000;

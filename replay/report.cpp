@@ -91,7 +91,7 @@ std::string report_text(const ReportData& data) {
   fmt::format_to(out, "report ({}, {}, {:.2f} s)\n", data.mode, data.backend, data.seconds);
   fmt::format_to(out, "  submissions {}, replayed {} ({:.1f} %) in {} launches", data.submissions, data.replayed,
                  share(data.replayed, data.submissions), data.launches);
-  std::uint64_t saved = 0;
+  std::uint64_t saved = data.graphs_gone.saved_ns;
   for (const auto& graph : data.graphs) {
     saved += graph.saved_ns;
   }
@@ -113,6 +113,12 @@ std::string report_text(const ReportData& data) {
                                       [](const auto& graph) { return graph.state == GraphEntry::State::kPassing; });
   fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(),
                  used, declined);
+  if (data.graphs_gone.entries != 0) {
+    fmt::format_to(out,
+                   "    … and {} before them, launched {} times, that were given up: their kernels or queues are gone, "
+                   "or they had not come for long\n",
+                   data.graphs_gone.entries, data.graphs_gone.launched);
+  }
   std::size_t lines = 0;
   for (const auto& graph : graphs) {
     if (lines++ == kMostLines) {
@@ -224,6 +230,9 @@ std::string report_json(const ReportData& data) {
     }
     spans.push_back(std::move(entry));
   }
+  root["graphs_gone"] = {{"count", data.graphs_gone.entries},
+                         {"launched", data.graphs_gone.launched},
+                         {"saved_us", us(data.graphs_gone.saved_ns)}};
   auto& graphs = root["graphs"] = nlohmann::json::array();
   for (const auto& graph : data.graphs) {
     nlohmann::json entry;

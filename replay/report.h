@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "replay/graph_entry.h"
+#include "replay/graph_store.h"
 #include "replay/span_gate.h"
 
 namespace refrain::replay {
@@ -30,6 +31,7 @@ struct ReportData {
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
   std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
   std::vector<GraphEntry::Summary> graphs;
+  GraphStore::Gone graphs_gone;  ///< what is not among them any more
   std::vector<SpanSummary> spans;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs

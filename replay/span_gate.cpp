@@ -91,10 +91,13 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   previous_ = hash_;
   // Spans are only remembered once graphs ran in them.
   auto found = known_.find(hash_);
-  if (found == known_.end() && in_graphs_ != 0 && known_.size() < kMostSpans) {
+  ++spans_;
+  if (found == known_.end() && in_graphs_ != 0) {
+    make_room();
     found = known_.try_emplace(hash_).first;
   }
   if (found != known_.end()) {
+    found->second.last_seen = spans_;
     if (turn.trial && !turn.outside) {
       costs.busy = costs.whole - std::min(usual_outside(found->second), costs.whole);
     }
@@ -148,12 +151,28 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   return lost;
 }
 
+/// With the lock held: those that were not seen for longest go, a few at once.
+void SpanGate::make_room() {
+  if (known_.size() < kMostSpans) {
+    return;
+  }
+  std::vector<std::uint64_t> seen;
+  seen.reserve(known_.size());
+  for (const auto& [hash, span] : known_) {
+    seen.push_back(span.last_seen);
+  }
+  const auto last = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 8);
+  std::ranges::nth_element(seen, last);
+  std::erase_if(known_, [&](const auto& span) { return span.second.last_seen <= *last; });
+}
+
 /// With the lock held, when a span is looked at: it was there so many times before.
 void SpanGate::count_passed() noexcept {
   const Steady before = std::exchange(steady_, {});
   if (const auto found = known_.find(before.hash); before.passed != 0 && found != known_.end()) {
     Known& span = found->second;
     span.seen += before.passed;
+    span.last_seen = spans_;
     span.replays += before.passed;
     span.whole[span.way].add(before.newest_ns);  // or those that are looked at would be the slow ones
   }

@@ -168,6 +168,7 @@ class SpanGate {
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
     std::uint64_t submissions = 0, seen = 0;
+    std::uint64_t last_seen = 0;                      ///< spans_ then
     std::vector<std::shared_ptr<GraphEntry>> graphs;  ///< launched while it was not settled
   };
   struct Successor {
@@ -203,6 +204,7 @@ class SpanGate {
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
   void count_passed() noexcept;
+  void make_room();
   [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
@@ -221,6 +223,7 @@ class SpanGate {
   std::vector<std::shared_ptr<GraphEntry>> launched_;
   mutable std::mutex mutex_;  ///< guards known_ and declined_, which reports look at, for other threads
   std::unordered_map<std::uint64_t, Known> known_;
+  std::uint64_t spans_ = 0;  ///< that were looked at
   std::vector<SpanSummary> declined_;
   std::array<Successor, 64> successors_;  ///< what followed last time
 };

@@ -24,6 +24,19 @@ TEST_CASE("graphs of a span that is faster with them stay, and eager turns becom
   CHECK(spans.replayed >= 1990);
 }
 
+TEST_CASE("spans that do not come any more make room for others") {
+  Spans spans(1);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 20'000 : 10'000; };
+  for (capture::Token other = 11; other < 3011; ++other) {
+    spans.submissions = other;
+    spans.run(cost, true);
+  }
+  spans.submissions = 10;
+  spans.run_fairly(cost, 60);
+  CHECK(spans.gate.proven());
+  CHECK(spans.gate.summaries().size() <= 1024);
+}
+
 TEST_CASE("the fastest way of dividing a span stays") {
   for (std::uint32_t best = 0; best < kChunkWays; ++best) {
     Spans spans(kChunkWays);

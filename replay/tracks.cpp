@@ -67,6 +67,7 @@ void TrackStore::touch(Track& track) noexcept {
     newest_->newer = &track;
   }
   newest_ = &track;
+  track.touched = history_.size();
   if (oldest_ == nullptr) {
     oldest_ = &track;
   }
@@ -81,13 +82,21 @@ void TrackStore::evict(Track& track) {
   free_.push_back(number);
 }
 
+/// What has not been in use for so many histories is hardly ever in use again: programs that run for long would fill
+/// all the room there is.
+bool TrackStore::is_forgotten(const Track& track) const noexcept {
+  constexpr std::uint64_t kHistories = 4;
+  return track.newer != nullptr && track.newer->touched + kHistories * history_.capacity() < history_.size();
+}
+
 bool TrackStore::make_room(std::uint32_t nodes, const Track* keep) {
   if (nodes > options_.max_nodes) {
     return false;
   }
   // A bounded number per call: what asked for room asks again if it matters.
   for (int evictions = 0; evictions < 64; ++evictions) {
-    if (nodes_ + nodes <= options_.max_nodes && (!free_.empty() || tracks_.size() < kMaxTracks)) {
+    const bool forgotten = oldest_ != nullptr && oldest_ != keep && is_forgotten(*oldest_);
+    if (!forgotten && nodes_ + nodes <= options_.max_nodes && (!free_.empty() || tracks_.size() < kMaxTracks)) {
       return true;
     }
     Track* victim = oldest_ != keep || oldest_ == nullptr ? oldest_ : oldest_->newer;

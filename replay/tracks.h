@@ -89,6 +89,7 @@ struct Track {
   std::uint32_t slots = kNone;
   Track* newer = nullptr;
   Track* older = nullptr;
+  std::uint64_t touched = 0;  ///< position of the history then; in use until the next newer one was
 };
 
 struct Place {
@@ -176,6 +177,7 @@ class TrackStore {
   static constexpr std::uint32_t kUsesToDivide = 4;
 
   [[nodiscard]] std::uint32_t* slot_link(Track& track, Range range) noexcept;
+  [[nodiscard]] bool is_forgotten(const Track& track) const noexcept;
   bool make_room(std::uint32_t nodes, const Track* keep);
   void evict(Track& track);
   void build(Track& track, std::uint32_t count);

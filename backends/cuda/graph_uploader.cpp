@@ -104,6 +104,12 @@ CUresult GraphUploader::upload(const CudaDriver& driver, std::span<const CUgraph
   return status;
 }
 
+void GraphUploader::context_gone(const CudaDriver& driver) noexcept {
+  if (stand_in_ != nullptr) {
+    static_cast<void>(driver.cuGraphDestroy(std::exchange(stand_in_, nullptr)));
+  }
+}
+
 CUresult GraphUploader::wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   if (stream_ == nullptr) {  // would be the program's default stream
     return CUDA_SUCCESS;

@@ -25,6 +25,8 @@ class GraphUploader {
                   RightOfWay& right_of_way) noexcept;
   /// Until it is there. Waits for nothing if there was no stream to be had.
   CUresult wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  /// Before the context is destroyed: stream and memory go with it, but not the graph.
+  void context_gone(const CudaDriver& driver) noexcept;
 
  private:
   /// The graph that does nothing: copies of four bytes of ours. (One copy, fills or copies of host memory do not

@@ -100,7 +100,8 @@ class StreamCommandBuffer final : public CommandBuffer {
   std::optional<NamedMemory::Recording> named_;  ///< while it is being recorded
   Stream<Api>* stream_ = nullptr;
   capture::ObjectId stream_id_ = 0;
-  std::vector<Node> nodes_;  ///< with work of their own, by index
+  typename Api::ContextHandle context_ = Api::kNoContext;  ///< the stream's, which may be another stream's record later
+  std::vector<Node> nodes_;                                ///< with work of their own, by index
   typename Api::GraphHandle graph_ = {};
   typename Api::ExecHandle executable_ = {};  ///< null if nothing in it has work of its own
   bool broken_ = false;                       ///< an update failed halfway, or the context is gone
@@ -123,7 +124,7 @@ template <class Api>
 void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
   const std::lock_guard guard(mutex_);
   for (StreamCommandBuffer<Api>* buffer : all_) {
-    if (context == Api::kNoContext || buffer->stream_->context == context) {
+    if (context == Api::kNoContext || buffer->context_ == context) {
       buffer->destroy();
       buffer->broken_ = true;
     }
@@ -136,7 +137,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
   if (executable_ == nullptr && graph_ == nullptr) {
     return;
   }
-  const typename Api::Scope scope(parts_.driver, stream_->context);
+  const typename Api::Scope scope(parts_.driver, context_);
   if (executable_ != nullptr) {
     const RightOfWay::Claim claim(parts_.right_of_way);
     static_cast<void>(Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr)));
@@ -149,6 +150,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
 template <class Api>
 Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes) {
   stream_ = &Stream<Api>::of(graph.queue_of(nodes.front()).handle);
+  context_ = stream_->context;
   stream_id_ = graph.queue_of(nodes.front()).id;
   parts_.live.add(this);
   // A program that allocates for each round of a loop has the memory at the same place again soon.
@@ -228,7 +230,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     const capture::OperationView operation = graph.operation(index);
     Node node;
     node.index = index;
-    const DriverStatus status = node.node.add(parts_.driver, graph_, before, stream_->context, operation);
+    const DriverStatus status = node.node.add(parts_.driver, graph_, before, context_, operation);
     if (status != Api::kSuccess) {
       return status;
     }
@@ -244,7 +246,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
 template <class Api>
 auto StreamCommandBuffer<Api>::record_end(Event* done) -> DriverStatus {
   DriverStatus status = Api::kSuccess;
-  NativeEvent<Api>* event = parts_.events.take(stream_->context, &status);
+  NativeEvent<Api>* event = parts_.events.take(context_, &status);
   if (event == nullptr) {
     return status;
   }
@@ -262,7 +264,7 @@ template <class Api>
   if (!is_there()) {
     return {Api::kInvalidHandle};
   }
-  const typename Api::Scope scope(parts_.driver, stream_->context);
+  const typename Api::Scope scope(parts_.driver, context_);
   if (scope.status() != Api::kSuccess) {
     return {scope.status()};
   }
@@ -290,7 +292,7 @@ Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noe
   if (executable_ == nullptr || !is_there()) {
     return {Api::kInvalidHandle};
   }
-  const typename Api::Scope scope(parts_.driver, stream_->context);
+  const typename Api::Scope scope(parts_.driver, context_);
   bool changed = false;
   auto node = nodes_.begin();
   for (const NodeUpdate& wanted : updates) {
@@ -302,7 +304,7 @@ Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noe
     DriverStatus status = Api::kSuccess;  // no node: an operation without work
     if (node != nodes_.end()) {
       try {
-        status = node->node.change(parts_.driver, executable_, stream_->context, wanted.operation);
+        status = node->node.change(parts_.driver, executable_, context_, wanted.operation);
       } catch (...) {
         status = Api::kOutOfMemory;
       }

@@ -37,6 +37,9 @@ class StreamGraphUploader {
     return stream_ == nullptr ? Api::kSuccess : Api::synchronize(driver, stream_);
   }
 
+  /// Before the context is destroyed, with what is the context's.
+  void context_gone(const typename Api::Driver& /*driver*/) noexcept {}
+
  private:
   typename Api::StreamHandle stream_ = nullptr;
 };

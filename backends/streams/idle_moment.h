@@ -40,6 +40,12 @@ class IdleMoment {
     }
   }
 
+  /// It does not count any more: its record may be another one's.
+  void forget(Stream<Api>& stream) noexcept {
+    const std::lock_guard guard(mutex_);
+    std::erase(streams_, &stream);
+  }
+
   /// The stream is asked by another handle from now on. (A thread's own default stream: by what stands in for it.)
   void change_handle(Stream<Api>& stream, typename Api::StreamHandle handle) noexcept {
     const std::lock_guard guard(mutex_);

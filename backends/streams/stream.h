@@ -28,7 +28,7 @@ enum class StreamKind : std::uint8_t {
   kPerThread,  ///< a thread's own default stream: only that thread can name it (layer/streams/stand_in.h)
 };
 
-/// Never freed, so that a graph that outlives its stream finds `id` changed, not freed memory.
+/// Never freed, only used for another stream: a graph that outlives its stream finds `id` changed, not freed memory.
 /// capture::QueueInfo::handle and OperationHeader::queue_handle are its address.
 template <class Api>
 struct Stream {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -111,6 +112,7 @@ class StreamBackend : public Backend {
   std::mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
   std::unordered_set<capture::FunctionId> gone_functions_;                   ///< under recording_
+  std::deque<capture::FunctionId> gone_in_order_;                            ///< the same, oldest first
 };
 
 template <class Api>
@@ -386,8 +388,16 @@ Status StreamBackend<Api>::write(const capture::QueueInfo& queue, capture::Argum
 template <class Api>
 void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept {
   try {
+    // An operation that was looked at before, by another thread, may still be recorded; but not one of long ago.
+    constexpr std::size_t kRemembered = 1024;
     const std::lock_guard guard(recording_);
-    gone_functions_.insert(function);
+    if (gone_functions_.insert(function).second) {
+      gone_in_order_.push_back(function);
+    }
+    if (gone_in_order_.size() > kRemembered) {
+      gone_functions_.erase(gone_in_order_.front());
+      gone_in_order_.pop_front();
+    }
   } catch (...) {
     // Out of memory: recording a graph with it fails in the driver instead.
   }
@@ -398,8 +408,14 @@ void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexc
   memory_.changed();
   live_.context_gone(context);
   events_.context_gone(context);
-  std::erase_if(uploaders_,
-                [context](const auto& entry) { return context == Api::kNoContext || entry.first == context; });
+  for (auto entry = uploaders_.begin(); entry != uploaders_.end();) {
+    if (context != Api::kNoContext && entry->first != context) {
+      ++entry;
+      continue;
+    }
+    entry->second.context_gone(driver_);
+    entry = uploaders_.erase(entry);
+  }
 }
 
 }  // namespace refrain::backends

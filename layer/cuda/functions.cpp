@@ -1,6 +1,8 @@
 #include "layer/cuda/functions.h"
 
+#include <algorithm>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -41,6 +43,18 @@ CUresult read_layout(FunctionState& function, Get&& get) {
   return status;
 }
 
+/// As long as a library is loaded no module of it can be unloaded.
+std::uint64_t module_of(const backends::CudaDriver& driver, CUfunction handle) noexcept {
+  constexpr std::uint64_t kLibrary = 1;  // no handle is this
+  if (backends::kind_of(driver, handle) == backends::FunctionKind::kKernel) {
+    return kLibrary;
+  }
+  CUmodule module = nullptr;
+  return driver.cuFuncGetModule != nullptr && driver.cuFuncGetModule(&module, handle) == CUDA_SUCCESS
+             ? handle_of(module)
+             : 0;
+}
+
 /// The driver answers the parameter after the last one with "invalid value".
 void describe(FunctionState& function, CUfunction handle) {
   const backends::CudaDriver& driver = runtime.driver;
@@ -71,6 +85,7 @@ void describe(FunctionState& function, CUfunction handle) {
   }
   function.end_parameters();
   function.name = name == nullptr ? "" : name;
+  function.module = module_of(driver, handle);
 }
 
 }  // namespace
@@ -106,19 +121,24 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
   return nullptr;
 }
 
-void forget_functions() noexcept {
+void forget_functions(std::uint64_t module) noexcept {
   replay::Engine* running = engine();
   const std::lock_guard guard(tables().mutex);
-  for (FunctionState* function : tables().live) {
+  std::vector<FunctionState*>& live = tables().live;
+  const auto gone = std::partition(live.begin(), live.end(),
+                                   [module](const FunctionState* function) { return !function->may_be_of(module); });
+  for (FunctionState* const function : std::span(gone, live.end())) {
     if (running != nullptr) {
       running->object_gone(function->id);
+      running->identity_gone(function->id);
     }
     runtime.backend->forget_function(function->id);
-    // Not recycled: a thread that launches it right now, which is an error of the application, may read it.
     objects.functions.erase(function);
     streams::Setters<CudaLayer>::all().forget(*function);
+    tables().names.erase(function->id);
+    objects.functions.retire(function);
   }
-  tables().live.clear();
+  live.erase(gone, live.end());
 }
 
 std::string name_of_function(capture::FunctionId function) noexcept {

@@ -17,9 +17,9 @@ namespace refrain::layer::cuda {
   return known != nullptr ? known : adopt_function(handle);
 }
 
-/// Modules are about to be unloaded: no record is kept, and graphs that name their kernels are dropped. (Which
-/// kernels are concerned is not known; unloading is rare.)
-void forget_functions() noexcept;
+/// A module is about to be unloaded (streams::kAnyModule: several, or a library): no record of its kernels is kept, nor
+/// of those of which nobody knows where they are from, and graphs that name them are dropped.
+void forget_functions(std::uint64_t module) noexcept;
 
 /// For reports; empty if unknown.
 [[nodiscard]] std::string name_of_function(capture::FunctionId function) noexcept;

@@ -55,7 +55,7 @@ struct CudaLayer {
   static CUcontext current_context() noexcept;
   static std::uint64_t context_number(CUcontext context) noexcept;
   static ObjectId device_id(CUcontext context, ObjectId otherwise);
-  static void forget_functions() noexcept;
+  static void forget_functions(std::uint64_t module) noexcept;
   static void forget_contexts() noexcept;
   static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
   static std::string name_of_function(capture::FunctionId function) noexcept;

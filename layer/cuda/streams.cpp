@@ -25,8 +25,8 @@ ObjectId CudaLayer::device_id(CUcontext context, ObjectId otherwise) {
   return cuda::runtime.recorder != nullptr ? tell_device(context) : otherwise;
 }
 
-void CudaLayer::forget_functions() noexcept {
-  cuda::forget_functions();
+void CudaLayer::forget_functions(std::uint64_t module) noexcept {
+  cuda::forget_functions(module);
 }
 
 const FunctionState* CudaLayer::function_of(capture::Handle handle) noexcept {
@@ -120,11 +120,6 @@ CUcontext primary_of(CUdevice device) noexcept {
   return context;
 }
 
-template <class Unload>
-CUresult unload(const replay::EntryPoint& entry_point, Unload&& call) noexcept {
-  return streams::unload<CudaLayer>(entry_point, call);
-}
-
 }  // namespace
 
 StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexcept {
@@ -150,11 +145,13 @@ CUresult wrap::cuStreamDestroy_v2(CUstream stream) noexcept {
 
 CUresult wrap::cuModuleUnload(CUmodule module) noexcept {
   forget_image(module);
-  return unload(entry::cuModuleUnload, [&] { return driver.cuModuleUnload(module); });
+  return streams::unload<CudaLayer>(entry::cuModuleUnload, handle_of(module),
+                                    [&] { return driver.cuModuleUnload(module); });
 }
 CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
   forget_image(library);
-  return unload(entry::cuLibraryUnload, [&] { return driver.cuLibraryUnload(library); });
+  return streams::unload<CudaLayer>(entry::cuLibraryUnload, streams::kAnyModule,
+                                    [&] { return driver.cuLibraryUnload(library); });
 }
 
 CUresult wrap::cuCtxDestroy(CUcontext context) noexcept {

@@ -1,5 +1,6 @@
 #include "layer/hip/functions.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -70,6 +71,7 @@ void describe(FunctionState& function, const void* handle) {
   function.unholdable = kUnknown;
   if (known != tables().kernels.end()) {
     function.name = known->second.name;
+    function.module = handle_of(known->second.module);
   }
   if (layouts != nullptr) {
     const auto layout = layouts->kernels.find(function.name);
@@ -89,16 +91,21 @@ void describe(FunctionState& function, const void* handle) {
   function.end_parameters();
 }
 
-/// What was known of a kernel is not true any more. Not recycled: a thread that launches it right now, which is an
-/// error of the application, may read it. Not under the tables' lock: the backend waits for graphs that are being
-/// recorded, and modules go, which the tables must be told, while nothing is recorded.
+/// What was known of a kernel is not true any more. Not under the tables' lock: the backend waits for graphs that are
+/// being recorded, and modules go, which the tables must be told, while nothing is recorded.
 void forget(FunctionState* function) noexcept {
   if (replay::Engine* running = HipLayer::any_engine(); running != nullptr) {
     running->object_gone(function->id);
+    running->identity_gone(function->id);
     runtime.backend->forget_function(function->id);
   }
   objects.functions.erase(function);
   streams::Setters<HipLayer>::all().forget(*function);
+  {
+    const std::lock_guard guard(tables().mutex);
+    tables().names.erase(function->id);
+  }
+  objects.functions.retire(function);
 }
 
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
@@ -149,7 +156,7 @@ hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unl
     forget_module(module);
     return call();
   }
-  return streams::unload<HipLayer>(entry_point, [&] {
+  return streams::unload<HipLayer>(entry_point, handle_of(module), [&] {
     forget_module(module);
     return call();
   });
@@ -194,11 +201,15 @@ const FunctionState* find_function(const void* handle) noexcept {
   return nullptr;
 }
 
-void HipLayer::forget_functions() noexcept {
+void HipLayer::forget_functions(std::uint64_t module) noexcept {
   std::vector<FunctionState*> gone;
   {
     const std::lock_guard guard(tables().mutex);
-    gone.swap(tables().live);
+    std::vector<FunctionState*>& live = tables().live;
+    const auto first = std::partition(live.begin(), live.end(),
+                                      [module](const FunctionState* function) { return !function->may_be_of(module); });
+    gone.assign(first, live.end());
+    live.erase(first, live.end());
   }
   for (FunctionState* function : gone) {
     forget(function);

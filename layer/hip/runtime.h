@@ -63,7 +63,7 @@ struct HipLayer {
   static int current_context() noexcept;  ///< the current device; -1: none
   static std::uint64_t context_number(int device) noexcept;
   static ObjectId device_id(int device, ObjectId otherwise);
-  static void forget_functions() noexcept;
+  static void forget_functions(std::uint64_t module) noexcept;
   static void forget_contexts() noexcept;
   static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
   static std::string name_of_function(capture::FunctionId function) noexcept;

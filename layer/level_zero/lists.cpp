@@ -182,6 +182,7 @@ ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
   }
   if (replay::Engine* running = engine(); running != nullptr) {
     running->queue_gone(known->slot);
+    running->identity_gone(known->slot.info.id);
   }
   const auto recording = runtime.backend->no_recording();
   objects.lists.erase(known);

@@ -86,7 +86,15 @@ struct alignas(64) StreamState {
   SetState set;                      ///< of its attributes; guarded by Setters
   StandIn<Api>* stand_in = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
-  void reset() noexcept {}  // records of streams are never used again: see backends::Stream
+  /// Everything that adopting the next one does not write. The handle stays one that nobody looks for.
+  void reset() noexcept {
+    unholdable = nullptr;
+    slot.newest.store(nullptr, std::memory_order_relaxed);
+    stream.watched.store(false, std::memory_order_relaxed);
+    context = nullptr;
+    set = {};
+    stand_in = nullptr;
+  }
 };
 
 template <class Api>
@@ -108,12 +116,16 @@ struct EventState {
   }
 };
 
+/// Of all modules, in what follows.
+inline constexpr std::uint64_t kAnyModule = ~std::uint64_t{0};
+
 /// What every launch needs comes first: one cache line.
 struct alignas(64) FunctionState {
   std::atomic<std::uint64_t> handle{0};
   capture::FunctionId id = 0;
   const char* unholdable = nullptr;
   std::atomic<std::uint64_t> state{0};  ///< what setters have set of kernels of its name
+  std::uint64_t module = 0;             ///< handle of what is unloaded with it; 0: not known
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::uint32_t value_bytes = 0;
@@ -127,7 +139,12 @@ struct alignas(64) FunctionState {
     buffer_offsets.clear();
     value_bytes = 0;
     unholdable = nullptr;
+    module = 0;
     state.store(0, std::memory_order_relaxed);
+  }
+  /// Whether it may be gone once this module is unloaded.
+  [[nodiscard]] bool may_be_of(std::uint64_t unloaded) const noexcept {
+    return unloaded == kAnyModule || module == 0 || module == unloaded;
   }
   /// May throw std::bad_alloc.
   void add_parameter(std::uint32_t size, std::uint32_t buffer_offset);

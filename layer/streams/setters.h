@@ -63,7 +63,8 @@ class Setters {
   template <class Call>
   Status of_stream(const replay::EntryPoint& entry_point, Stream* stream, std::uint64_t what, SetValue value,
                    Call&& call) noexcept {
-    const Setting setting{entry_point, capture::mix(handle_of(stream), what), stream == nullptr ? SetValue() : value};
+    const std::uint64_t id = stream == nullptr ? 0 : stream->slot.info.id;
+    const Setting setting{entry_point, capture::mix(id, what), stream == nullptr ? SetValue() : value};
     return set(
         setting, call, [&] { return stream->set.is_set(what, *value); },
         [&](SetValue now) {
@@ -106,8 +107,10 @@ class Setters {
     frequent_.clear();
     const auto group = groups_.find(function.name);
     if (group != groups_.end() && std::erase(group->second.functions, &function) != 0) {
-      group->second.state.renew();
-      group->second.tell();
+      if (!group->second.state.empty()) {
+        group->second.state.renew();
+        group->second.tell();
+      }
       if (group->second.functions.empty()) {
         groups_.erase(group);
       }

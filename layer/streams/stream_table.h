@@ -23,7 +23,7 @@ inline std::uint64_t per_thread_key(std::uint64_t context) noexcept {
   return capture::mix(context, reinterpret_cast<std::uint64_t>(&mark)) << 2U | kPerThreadKey;
 }
 
-/// What the calling thread looked for last. Records are never freed, and lose their handles when they are forgotten.
+/// What the calling thread looked for last. Records are never freed, and have other handles once they are forgotten.
 template <class Api>
 inline thread_local constinit StreamState<Api>* last_stream __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -77,9 +77,9 @@ template <class Api>
 }
 
 /// L has, besides what objects.h lists, describe(stream, handle, kind) (fills in what the driver tells; false: the
-/// handle is invalid), device_id(context, otherwise) (for the capture file), forget_functions() and forget_contexts();
-/// and for find_known_stream() default_stream_key(handle, by_default): what the calling thread's default stream of that
-/// handle is registered by, 0 if the thread has no context.
+/// handle is invalid), device_id(context, otherwise) (for the capture file), forget_functions(module) and
+/// forget_contexts(); and for find_known_stream() default_stream_key(handle, by_default): what the calling thread's
+/// default stream of that handle is registered by, 0 if the thread has no context.
 template <class L>
 class StreamTable {
  public:
@@ -138,6 +138,7 @@ class StreamTable {
         std::erase(live_, stream);
       }
       running->queue_gone(stream->slot);
+      running->identity_gone(stream->slot.info.id);
     }
     const auto recording = L::runtime().backend->no_recording();
     if (stream != nullptr) {
@@ -185,12 +186,17 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     -> State* {
   replay::Engine* running = L::engine();
   State* made = running == nullptr ? nullptr : L::objects().streams.make();
-  if (made == nullptr || !L::describe(made->stream, handle, kind)) {
-    return nullptr;  // a few hundred bytes that nobody uses again: the handle was invalid
+  if (made == nullptr) {
+    return nullptr;
+  }
+  if (!L::describe(made->stream, handle, kind)) {
+    L::objects().streams.recycle(made);
+    return nullptr;
   }
   try {
     const std::lock_guard guard(mutex_);
     if (State* other = L::objects().streams.find(key); other != nullptr) {
+      L::objects().streams.recycle(made);
       return other;
     }
     auto& context = contexts_[made->stream.context];
@@ -234,7 +240,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
   }
 }
 
-/// Under no_recording(), after everything held was flushed.
+/// Under no_recording(), after everything held was flushed. Its record is another stream's later; but not if it has a
+/// stand-in, which a thread may have in use still.
 template <class L>
 void StreamTable<L>::forget(State* stream) noexcept {
   L::objects().streams.erase(stream);
@@ -243,11 +250,15 @@ void StreamTable<L>::forget(State* stream) noexcept {
     stream->context->legacy.compare_exchange_strong(expected, nullptr);
   }
   stream->stream.id.store(0, std::memory_order_release);
+  L::runtime().backend->idle_moment().forget(stream->stream);
+  if (stream->stand_in == nullptr) {
+    L::objects().streams.retire(stream);
+  }
 }
 
 template <class L>
 void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
-  L::forget_functions();
+  L::forget_functions(kAnyModule);
   L::forget_contexts();
   std::vector<State*> gone;
   {
@@ -259,6 +270,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
     running->something_gone();
     for (State* stream : gone) {
       running->queue_gone(stream->slot);
+      running->identity_gone(stream->slot.info.id);
     }
   }
   const auto recording = L::runtime().backend->no_recording();
@@ -268,15 +280,15 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
   L::runtime().backend->context_gone(context);
 }
 
-/// The call that unloads code.
+/// The call that unloads code. `module`: its handle, or kAnyModule.
 template <class L, class Unload>
-typename L::Api::Status unload(const replay::EntryPoint& entry_point, Unload&& call) noexcept {
+typename L::Api::Status unload(const replay::EntryPoint& entry_point, std::uint64_t module, Unload&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
   if (L::engine() == nullptr) {
     return host_call.done(call(), false);
   }
   L::engine()->something_gone();
-  L::forget_functions();
+  L::forget_functions(module);
   const auto recording = L::runtime().backend->no_recording();
   L::runtime().backend->memory().changed();  // its variables go with it
   return host_call.done(call(), false);

@@ -44,9 +44,9 @@ std::string lines(const Words& calls) {
 /// Without what the layer itself asks the driver to know what the program's calls are about. Nothing of it changes
 /// or submits anything; whatever else reaches the driver must have come from the program, once, in order.
 Words programs_own(const Words& calls) {
-  static const char* const queries[] = {"cuCtxGetCurrent",      "cuStreamGetCtx",        "cuStreamGetFlags",
-                                        "cuFuncGetName",        "cuFuncGetParamInfo",    "cuKernelGetName",
-                                        "cuKernelGetParamInfo", "cuPointerGetAttributes"};
+  static const char* const queries[] = {"cuCtxGetCurrent", "cuStreamGetCtx",       "cuStreamGetFlags",
+                                        "cuFuncGetName",   "cuFuncGetParamInfo",   "cuKernelGetName",
+                                        "cuFuncGetModule", "cuKernelGetParamInfo", "cuPointerGetAttributes"};
   Words rest;
   std::copy_if(calls.begin(), calls.end(), std::back_inserter(rest), [](const std::string& call) {
     return std::find(std::begin(queries), std::end(queries), call.substr(0, call.find(' '))) == std::end(queries);

@@ -135,6 +135,16 @@ FACE cuFuncGetName(const char** name, CUfunction function) {
   ENTER(cuFuncGetName);
   return sim::cuda::name_of(state().functions, function, name);
 }
+FACE cuFuncGetModule(CUmodule* module, CUfunction handle) {
+  ENTER(cuFuncGetModule);
+  const Lock lock;
+  const sim::Function* function = state().functions.find(handle);
+  if (function == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  *module = reinterpret_cast<CUmodule>(function->module);
+  return CUDA_SUCCESS;
+}
 FACE cuKernelGetName(const char** name, CUkernel kernel) {
   ENTER(cuKernelGetName);
   return sim::cuda::name_of(state().kernels, kernel, name);

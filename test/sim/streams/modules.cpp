@@ -20,6 +20,7 @@ Function* function_of(Module& module, Handles<Function>& handles, const char* na
   }
   Function* made = handles.make();
   made->kernel = kernel;
+  made->module = &module;
   made->context = module.context;
   module.functions.push_back(made);
   return made;

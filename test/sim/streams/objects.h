@@ -67,8 +67,10 @@ struct Event {
   std::vector<Node*> captured;
 };
 
+struct Module;
 struct Function {
   const Kernel* kernel = nullptr;
+  Module* module = nullptr;    ///< or library
   Context* context = nullptr;  ///< null: of a library, for all contexts
   /// One for all handles of a kernel.
   std::shared_ptr<std::map<int, int>> attributes = std::make_shared<std::map<int, int>>();
