@@ -131,7 +131,7 @@ class Program {
   }
 
   [[nodiscard]] bool full(const Lane& lane) const {
-    return bytes_ > (std::size_t{16} << 20U) || lane.steps.size() > 10000;
+    return bytes_ > (std::size_t{6} << 20U) || lane.steps.size() > 3000;
   }
 
   void take(Lane& lane, const Step& made) {
