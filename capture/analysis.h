@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ enum class Arguments : std::uint8_t {
   kChanging,  ///< mostly new ones
 };
 
+/// "exact", "in turn" …
+const char* name_of(Arguments arguments) noexcept;
+
 struct GraphUse {
   std::uint64_t runs = 0;
   std::uint64_t submissions = 0;  ///< nodes times runs
@@ -30,12 +34,18 @@ struct GraphUse {
   std::map<std::uint32_t, std::uint64_t> ended_by;  ///< runs by what ended them
 };
 
+/// What is told about a finding.
+struct FindingText {
+  std::string what;                  ///< a line: the stretches it is about
+  std::vector<std::string> details;  ///< lines: which argument, which host call …
+};
+
 /// One answer to "why is this not replayed?", or (`graphable`) what could be.
 struct Finding {
   enum class Kind : std::uint8_t { kGraphable, kChanging, kUnrecordable, kTooShort, kNotRepeated };
   Kind kind = Kind::kGraphable;
-  std::string what;                  ///< a line: the stretches it is about
-  std::vector<std::string> details;  ///< lines: which argument, which host call …
+  std::optional<std::uint32_t> graph;  ///< the only one it is about: its text is made when it is shown
+  FindingText text;                    ///< of the others
   std::uint64_t submissions = 0;
   std::uint64_t host_ns = 0;
   double share = 0;  ///< of all submissions, 0 … 1
@@ -54,7 +64,13 @@ struct Analysis {
 /// Stretches with fewer operations are reported as too short to pay.
 inline constexpr std::uint32_t kShortStretch = 4;
 
+/// Names of kernels are cut to this many bytes wherever they are not told in full.
+inline constexpr std::size_t kMaxLabel = 200;
+
+/// Looks at one graph after the other. Throws Refused if the file makes no sense or takes too much memory.
 Analysis analyse(const Capture& capture);
+/// Reads the graph that the finding is about, if there is one.
+FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding);
 
 /// Why no native command buffer can hold the operation ("command buffers have no such command"); null if one can.
 const char* why_not_recordable(const OperationView& operation) noexcept;
@@ -66,12 +82,19 @@ bool is_cuda(const Capture& capture) noexcept;
 
 /// "stencil x10, residual": what a graph does, shortened.
 std::string label_of(const Capture& capture, const Graph& graph);
-/// Kernel name or kind.
+/// Kernel name (at most kMaxLabel bytes) or kind.
 std::string label_of(const Capture& capture, const OperationView& operation);
 /// "stencil argument 2 (4-byte value)"
-std::string subject_of(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot);
+std::string subject_of(const Capture& capture, const Graph& graph, const SlotStatistic& slot);
 /// "stencil argument 2 (4-byte value): +10 each time"
-std::string describe(const Capture& capture, const StoredGraph& graph, const SlotStatistic& slot);
+/// `stored` is where `graph` is from.
+std::string describe(const Capture& capture, const StoredGraph& stored, const Graph& graph, const SlotStatistic& slot);
+/// 0.123 → "12.3 %"
+std::string percent(double share);
+/// 0 of nothing.
+double share_of(std::uint64_t part, std::uint64_t whole);
+/// "once", "3 times"
+std::string times(std::uint64_t count);
 /// 12345678 → "12 345 678"
 std::string grouped(std::uint64_t number);
 /// "12.3 ms"

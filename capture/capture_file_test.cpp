@@ -45,7 +45,8 @@ TEST_CASE("what is written comes back") {
   CHECK(capture.devices[0].name == "Test device");
   CHECK(capture.queues.size() == 2);
   CHECK_FALSE(capture.queues.at(2).in_order);
-  CHECK(capture.code.at(77).bytes.size() == 66);
+  CHECK(capture.code.at(77).size == 66);
+  CHECK(capture.read_code(77).size() == 66);
   CHECK(capture.function_name(2) == "residual");
   CHECK(capture.functions.at(1).build_options == "-cl-fast-relaxed-math");
   CHECK(capture.buffers.at(3).size == 4096);
@@ -72,7 +73,7 @@ TEST_CASE("what is written comes back") {
   REQUIRE(capture.lanes.size() == 1);
   CHECK(capture.lanes[0].lane == 5);
   CHECK(submissions(capture) == 33);
-  const HistoryItem& item = capture.lanes[0].items.front();
+  const HistoryItem item = capture.lanes[0].items().front();
   CHECK(item.first_ns == 3000);
   CHECK(item.last_ns == 1000 + 11 * 2000 + 500);
   CHECK(item.host_ns == 10 * 1500 + 1000);
@@ -81,8 +82,9 @@ TEST_CASE("what is written comes back") {
   // The step numbers grow by ten from occurrence to occurrence; nothing else changes.
   CHECK(graph.occurrences == 3);
   CHECK(graph.changed == 2);
-  REQUIRE(graph.statistics.size() == 10);
-  for (const SlotStatistic& slot : graph.statistics) {
+  const auto statistics = graph.statistics();
+  REQUIRE(statistics.size() == 10);
+  for (const SlotStatistic& slot : statistics) {
     CHECK(slot.kind == format::SlotKind::kArgument);
     CHECK(slot.index == 2);
     CHECK(slot.changes == 2);
@@ -121,7 +123,7 @@ TEST_CASE("edges, waits and queues come back") {
   }
   const Capture capture = load(file.name());
   REQUIRE(capture.graphs.size() == 1);
-  const Graph& graph = capture.graphs[0].graph();
+  const Graph graph = capture.graphs[0].graph();
   const std::vector<Edge> edges(graph.edges().begin(), graph.edges().end());
   CHECK(edges == std::vector<Edge>{{0, 1, EdgeReason::kEvent}, {1, 3, EdgeReason::kEvent}, {2, 3, EdgeReason::kEvent}});
   REQUIRE(graph.operation(2).waits().size() == 2);
@@ -129,8 +131,8 @@ TEST_CASE("edges, waits and queues come back") {
   CHECK(graph.operation(2).waits()[1] == kWaitForeign);
   CHECK_FALSE(graph.queue_of(1).in_order);
   CHECK(capture.graphs[0].argument_sets() == 1);
-  CHECK(capture.lanes[0].items.size() == 1);
-  CHECK(capture.lanes[0].items[0].repeat == 3);
+  CHECK(capture.lanes[0].items().size() == 1);
+  CHECK(capture.lanes[0].items()[0].repeat == 3);
 }
 
 TEST_CASE("a queue made anew for every call is the same graph with another argument") {
@@ -155,8 +157,8 @@ TEST_CASE("a queue made anew for every call is the same graph with another argum
   REQUIRE(capture.graphs[0].argument_sets() == 5);
   CHECK(capture.graphs[0].materialise(4).operation(1).header().queue == 104);
   CHECK(capture.graphs[0].materialise(4).edges().empty());
-  REQUIRE(capture.graphs[0].statistics.size() == 1);
-  CHECK(capture.graphs[0].statistics[0].kind == format::SlotKind::kQueue);
+  REQUIRE(capture.graphs[0].statistics().size() == 1);
+  CHECK(capture.graphs[0].statistics()[0].kind == format::SlotKind::kQueue);
 }
 
 TEST_CASE("flush writes what no host call has ended; a later cut replaces it") {
@@ -168,7 +170,7 @@ TEST_CASE("flush writes what no host call has ended; a later cut replaces it") {
   recorder->flush();
   Capture capture = load(file.name());
   CHECK(submissions(capture) == 1);
-  CHECK(capture.ended_by(capture.lanes[0].items[0].ended_by) == "end of capture");
+  CHECK(capture.ended_by(capture.lanes[0].items()[0].ended_by) == "end of capture");
   const std::uint64_t size = capture.file_bytes;
   recorder->flush();  // nothing new
   CHECK(load(file.name()).file_bytes == size);
@@ -177,9 +179,9 @@ TEST_CASE("flush writes what no host call has ended; a later cut replaces it") {
   stream.host_call("clFinish", 5);
   recorder->flush();
   capture = load(file.name());
-  REQUIRE(capture.lanes[0].items.size() == 1);
+  REQUIRE(capture.lanes[0].items().size() == 1);
   CHECK(submissions(capture) == 2);
-  CHECK(capture.ended_by(capture.lanes[0].items[0].ended_by) == "clFinish");
+  CHECK(capture.ended_by(capture.lanes[0].items()[0].ended_by) == "clFinish");
   // What was only told for the time being stays as a graph that never occurred.
   CHECK(capture.graphs.size() == 2);
 }

@@ -21,11 +21,12 @@ struct DumpOptions {
   std::string file;
   DumpFormat format = DumpFormat::kSummary;
   std::optional<std::uint32_t> graph;  ///< as numbered in the summary
+  std::uint64_t max_memory = 0;        ///< bytes; 0: what format::max_memory() allows for the file
 };
 
-/// Writes to `out`; problems go to `err`, one line each. Returns the exit status of the program: 0, or 1 if
-/// the file cannot be read or has no such graph. A file cut short is read up to its last good record,
-/// with a note on `err`, and returns 0. Never throws.
+/// Writes to `out` while it reads; problems go to `err`, one line each. Returns the exit status of the program: 0, or 1
+/// if the file cannot be read or has no such graph. A file cut short is read up to its last good record, with a note on
+/// `err`, and returns 0. Nothing that a terminal obeys is written, whatever the file holds. Never throws.
 int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcept;
 
 }  // namespace refrain::capture

@@ -1,21 +1,22 @@
-// The forms in which `refrain dump` tells about a capture. Each returns the whole text.
+// The forms in which `refrain dump` tells about a capture. Each writes while it reads: memory does not grow with what
+// is shown. They throw Refused for a file that makes no sense, OutputFailed where nothing can be written.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "capture/analysis.h"
+#include "capture/dump_output.h"
 #include "capture/model.h"
 
 namespace refrain::capture {
 
-std::string dump_summary(const Capture& capture, const Analysis& analysis);
-std::string dump_explain(const Capture& capture, const Analysis& analysis);
+void dump_summary(const Capture& capture, const Analysis& analysis, DumpOutput& out);
+void dump_explain(const Capture& capture, const Analysis& analysis, DumpOutput& out);
 /// `graph` is an index in Capture::graphs.
-std::string dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t graph);
-std::string dump_json(const Capture& capture, const Analysis& analysis);
-std::string dump_dot(const Capture& capture, const Analysis& analysis, std::optional<std::uint32_t> graph);
-std::string dump_trace(const Capture& capture);
+void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t graph, DumpOutput& out);
+void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out);
+void dump_dot(const Capture& capture, const Analysis& analysis, std::optional<std::uint32_t> graph, DumpOutput& out);
+void dump_trace(const Capture& capture, DumpOutput& out);
 
 }  // namespace refrain::capture

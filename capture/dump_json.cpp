@@ -1,24 +1,11 @@
-// --json and --trace: for programs.
+// --json: for programs.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "capture/dump_formats.h"
+#include "capture/json_writer.h"
 
 namespace refrain::capture {
 namespace {
-
-using nlohmann::ordered_json;
-
-std::string hex(std::uint64_t number) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%016llx", static_cast<unsigned long long>(number));
-  return text;
-}
-
-// Names come from the program: they may be anything but text.
-std::string serialise(const ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
 
 const char* name_of_kind(ArgumentKind kind) {
   static constexpr const char* names[] = {"unset",   "value",        "buffer",       "image", "sampler",
@@ -27,10 +14,12 @@ const char* name_of_kind(ArgumentKind kind) {
   return index < std::size(names) ? names[index] : "unknown";
 }
 
-ordered_json argument_json(const ArgumentDescriptor& argument, std::span<const std::byte> value) {
-  ordered_json json{{"kind", name_of_kind(argument.kind)}, {"size", argument.size}};
+void tell_argument(JsonWriter& json, const ArgumentDescriptor& argument, std::span<const std::byte> value) {
+  json.begin_object();
+  json.member("kind", name_of_kind(argument.kind));
+  json.member("size", argument.size);
   if (argument.object != 0) {
-    json["object"] = argument.object;
+    json.member("object", argument.object);
   }
   if (!value.empty()) {
     static constexpr char digits[] = "0123456789abcdef";
@@ -39,28 +28,30 @@ ordered_json argument_json(const ArgumentDescriptor& argument, std::span<const s
       bytes += digits[static_cast<unsigned>(byte) >> 4U];
       bytes += digits[static_cast<unsigned>(byte) & 15U];
     }
-    json["bytes"] = bytes;  // in the order of memory
+    json.member("bytes", bytes);  // in the order of memory
   }
-  return json;
+  json.end_object();
 }
 
-ordered_json node_json(const Capture& capture, const Graph& graph, NodeIndex node) {
+// The kernel's name is where "function" is told.
+void tell_node(JsonWriter& json, const Graph& graph, NodeIndex node) {
   const OperationView operation = graph.operation(node);
-  ordered_json json{{"kind", std::string(name_of(operation.kind()))},
-                    {"token", hex(operation.token())},
-                    {"queue", graph.queue_of(node).id},
-                    {"recordable", why_not_recordable(operation) == nullptr}};
+  json.begin_object();
+  json.member("kind", name_of(operation.kind()));
+  json.member_hex("token", operation.token());
+  json.member("queue", graph.queue_of(node).id);
+  json.member("recordable", why_not_recordable(operation) == nullptr);
   if (operation.kind() == OperationKind::kKernel) {
-    json["function"] = hex(operation.header().function);
-    json["name"] = std::string(capture.function_name(operation.header().function));
+    json.member_hex("function", operation.header().function);
   }
-  json["words"] = std::vector<std::uint64_t>(operation.words().begin(), operation.words().end());
-  ordered_json arguments = ordered_json::array();
-  for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
-    arguments.push_back(argument_json(operation.arguments()[i], operation.value_of(i)));
-  }
-  json["arguments"] = std::move(arguments);
-  return json;
+  json.list("words", operation.words(), [&](std::uint64_t word) { json.value(word); });
+  const auto values = operation.values();
+  std::size_t offset = 0;
+  json.list("arguments", operation.arguments(), [&](const ArgumentDescriptor& argument) {
+    tell_argument(json, argument, values.subspan(offset, argument.stored_bytes() == 0 ? 0 : argument.size));
+    offset += argument.stored_bytes();
+  });
+  json.end_object();
 }
 
 const char* name_of_slot(format::SlotKind kind) {
@@ -72,270 +63,204 @@ const char* name_of_slot(format::SlotKind kind) {
   return "unknown";
 }
 
-const char* name_of_arguments(Arguments arguments) {
-  switch (arguments) {
-    case Arguments::kOnce: return "once";
-    case Arguments::kExact: return "exact";
-    case Arguments::kInTurn: return "in turn";
-    case Arguments::kChanging: return "changing";
-  }
-  return "unknown";
-}
-
-ordered_json graph_json(const Capture& capture, const Analysis& analysis, std::size_t number) {
-  const StoredGraph& stored = capture.graphs[number];
-  const Graph& graph = stored.graph();
-  const GraphUse& use = analysis.graphs[number];
-  ordered_json json{{"graph", number},
-                    {"fingerprint", hex(graph.fingerprint())},
-                    {"occurrences", use.runs},
-                    {"submissions", use.submissions},
-                    {"host_ns", use.host_ns},
-                    {"span_ns", use.span_ns},
-                    {"arguments", name_of_arguments(use.arguments)},
-                    {"argument_sets", stored.argument_sets()}};
-  ordered_json ended = ordered_json::array();
-  for (const auto& [call, runs] : use.ended_by) {
-    ended.push_back({{"call", std::string(capture.ended_by(call))}, {"count", runs}});
-  }
-  json["ended_by"] = std::move(ended);
-  ordered_json nodes = ordered_json::array();
+void tell_graph(JsonWriter& json, const Capture& capture, const Analysis& analysis, const StoredGraph& stored) {
+  const Graph graph = stored.graph();
+  const GraphUse& use = analysis.graphs[stored.id()];
+  json.begin_object();
+  json.member("graph", stored.id());
+  json.member_hex("fingerprint", graph.fingerprint());
+  json.member("occurrences", use.runs);
+  json.member("submissions", use.submissions);
+  json.member("host_ns", use.host_ns);
+  json.member("span_ns", use.span_ns);
+  json.member("arguments", name_of(use.arguments));
+  json.member("argument_sets", stored.argument_sets());
+  json.list("ended_by", use.ended_by, [&](const auto& end) {
+    json.begin_object();
+    json.member("call", capture.ended_by(end.first));
+    json.member("count", end.second);
+    json.end_object();
+  });
+  json.key("nodes");
+  json.begin_array();
   for (NodeIndex node = 0; node < graph.size(); ++node) {
-    nodes.push_back(node_json(capture, graph, node));
+    tell_node(json, graph, node);
   }
-  json["nodes"] = std::move(nodes);
-  ordered_json edges = ordered_json::array();
-  for (const Edge& edge : graph.edges()) {
-    edges.push_back({{"from", edge.from}, {"to", edge.to}, {"reason", std::string(name_of(edge.reason))}});
-  }
-  json["edges"] = std::move(edges);
-  ordered_json changes = ordered_json::array();
-  for (const SlotStatistic& slot : stored.statistics) {
-    changes.push_back({{"node", slot.node},
-                       {"slot", name_of_slot(slot.kind)},
-                       {"index", slot.index},
-                       {"changes", slot.changes},
-                       {"distinct", slot.distinct},
-                       {"numeric", slot.numeric},
-                       {"min_delta", slot.min_delta},
-                       {"max_delta", slot.max_delta},
-                       {"text", describe(capture, stored, slot)}});
-  }
-  json["changes"] = std::move(changes);
-  return json;
+  json.end_array();
+  json.list("edges", graph.edges(), [&](const Edge& edge) {
+    json.begin_object();
+    json.member("from", edge.from);
+    json.member("to", edge.to);
+    json.member("reason", name_of(edge.reason));
+    json.end_object();
+  });
+  json.list("changes", stored.statistics(), [&](const SlotStatistic& slot) {
+    json.begin_object();
+    json.member("node", slot.node);
+    json.member("slot", name_of_slot(slot.kind));
+    json.member("index", slot.index);
+    json.member("changes", slot.changes);
+    json.member("distinct", slot.distinct);
+    json.member("numeric", slot.numeric);
+    json.member("min_delta", slot.min_delta);
+    json.member("max_delta", slot.max_delta);
+    json.member("text", describe(capture, stored, graph, slot));
+    json.end_object();
+  });
+  json.end_object();
 }
 
-ordered_json finding_json(const Finding& finding) {
+void tell_finding(JsonWriter& json, const Capture& capture, const Analysis& analysis, const Finding& finding) {
   static constexpr const char* kinds[] = {"graphable", "arguments change", "not recordable", "too short",
                                           "not repeated"};
-  return {{"kind", kinds[static_cast<std::size_t>(finding.kind)]},
-          {"what", finding.what},
-          {"details", finding.details},
-          {"submissions", finding.submissions},
-          {"share", finding.share},
-          {"host_ns", finding.host_ns}};
+  const FindingText text = text_of(capture, analysis, finding);
+  json.begin_object();
+  json.member("kind", kinds[static_cast<std::size_t>(finding.kind)]);
+  json.member("what", text.what);
+  json.list("details", text.details, [&](const std::string& detail) { json.value(detail); });
+  json.member("submissions", finding.submissions);
+  json.member("share", finding.share);
+  json.member("host_ns", finding.host_ns);
+  json.end_object();
 }
 
-ordered_json lane_json(const Capture& capture, const LaneHistory& lane) {
-  ordered_json items = ordered_json::array();
-  for (const HistoryItem& item : lane.items) {
-    ordered_json json{
-        {"repeat", item.repeat}, {"total", item.total}, {"first_ns", item.first_ns}, {"last_ns", item.last_ns}};
-    if (item.body != 0) {
-      json["loop_of_next"] = item.body;
+void tell_item(JsonWriter& json, const Capture& capture, const HistoryItem& item) {
+  json.begin_object();
+  json.member("repeat", item.repeat);
+  json.member("total", item.total);
+  json.member("first_ns", item.first_ns);
+  json.member("last_ns", item.last_ns);
+  if (item.body != 0) {
+    json.member("loop_of_next", item.body);
+  } else {
+    json.member("graph", item.graph);
+    json.key("argument_set");
+    if (item.set == format::kSetNotStored) {
+      json.null();
     } else {
-      json["graph"] = item.graph;
-      json["argument_set"] = item.set == format::kSetNotStored ? ordered_json(nullptr) : ordered_json(item.set);
-      json["ended_by"] = std::string(capture.ended_by(item.ended_by));
-      json["host_ns"] = item.host_ns;
-      json["span_ns"] = item.span_ns;
+      json.value(item.set);
     }
-    items.push_back(std::move(json));
+    json.member("ended_by", capture.ended_by(item.ended_by));
+    json.member("host_ns", item.host_ns);
+    json.member("span_ns", item.span_ns);
   }
-  return {{"lane", lane.lane}, {"history", std::move(items)}};
+  json.end_object();
 }
 
-/// Timeline: loops as slices around their first turn.
-class Trace {
- public:
-  explicit Trace(const Capture& capture) : capture_(capture) {}
-
-  ordered_json run() {
-    events_ = ordered_json::array();
-    const std::string program = capture_.command.empty() ? "program" : capture_.command;
-    events_.push_back(
-        {{"ph", "M"}, {"name", "process_name"}, {"pid", capture_.process}, {"tid", 0}, {"args", {{"name", program}}}});
-    for (const LaneHistory& lane : capture_.lanes) {
-      events_.push_back({{"ph", "M"},
-                         {"name", "thread_name"},
-                         {"pid", capture_.process},
-                         {"tid", lane.lane},
-                         {"args", {{"name", "lane " + std::to_string(lane.lane)}}}});
-      items(lane, 0, lane.items.size(), ~std::uint64_t{0}, true);
-    }
-    return {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events_)}};
+template <typename Map>
+auto sorted_keys(const Map& map) {
+  std::vector<typename Map::key_type> keys;
+  keys.reserve(map.size());
+  for (const auto& [key, value] : map) {
+    keys.push_back(key);
   }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
 
- private:
-  double microseconds(std::uint64_t time) const {
-    // Times before the file was opened are possible and become negative.
-    return static_cast<double>(static_cast<std::int64_t>(time - capture_.start_steady_ns)) / 1e3;
-  }
-
-  // Slices must not overlap their neighbours, and lie inside the loop around them.
-  void items(const LaneHistory& lane, std::size_t begin, std::size_t end, std::uint64_t limit, bool outermost) {
-    for (std::size_t i = begin; i < end;) {
-      const HistoryItem& item = lane.items[i];
-      const std::size_t next = i + item.body + 1;
-      std::uint64_t stop = limit;
-      if (next < end) {
-        stop = std::min(stop, std::max(item.first_ns, lane.items[next].first_ns));
-      }
-      std::uint64_t last = item.last_ns;
-      if (!outermost && item.body == 0 && item.total != 0) {
-        // The times cover all turns of the loop: the first turn took about the mean.
-        last = item.first_ns +
-               static_cast<std::uint64_t>(static_cast<__uint128_t>(item.span_ns) * item.repeat / item.total);
-      }
-      last = std::clamp(last, item.first_ns, std::max(item.first_ns, stop));
-      slice(lane, item, last);
-      if (item.body != 0) {
-        items(lane, i + 1, next, last, false);
-      }
-      i = next;
-    }
-  }
-
-  void slice(const LaneHistory& lane, const HistoryItem& item, std::uint64_t last) {
-    ordered_json arguments;
-    std::string name;
-    if (item.body != 0) {
-      name = "loop x " + grouped(item.repeat);
-      arguments = {{"turns", item.total}, {"shown inside", "the first turn"}};
-    } else {
-      const Graph& graph = capture_.graphs[item.graph].graph();
-      name = "graph " + std::to_string(item.graph) + ": " + label(item.graph);
-      if (item.repeat > 1) {
-        name += ", x " + grouped(item.repeat);
-      }
-      arguments = {{"graph", item.graph},
-                   {"argument set", item.set == format::kSetNotStored ? "not stored" : std::to_string(item.set)},
-                   {"submissions each", graph.size()},
-                   {"runs", item.total},
-                   {"ended by", std::string(capture_.ended_by(item.ended_by))},
-                   {"driver calls", duration(static_cast<double>(item.host_ns))},
-                   {"mean length", duration(static_cast<double>(item.span_ns) /
-                                            static_cast<double>(std::max<std::uint64_t>(1, item.total)))}};
-    }
-    events_.push_back({{"ph", "X"},
-                       {"name", name},
-                       {"pid", capture_.process},
-                       {"tid", lane.lane},
-                       {"ts", microseconds(item.first_ns)},
-                       {"dur", static_cast<double>(last - item.first_ns) / 1e3},
-                       {"args", std::move(arguments)}});
-  }
-
-  const std::string& label(std::uint32_t graph) {
-    auto& known = labels_[graph];
-    if (known.empty()) {
-      known = label_of(capture_, capture_.graphs[graph].graph());
-    }
-    return known;
-  }
-
-  const Capture& capture_;
-  ordered_json events_;
-  std::unordered_map<std::uint32_t, std::string> labels_;
-};
+void tell_objects(JsonWriter& json, const Capture& capture) {
+  json.list("devices", capture.devices, [&](const DeviceInfo& device) {
+    json.begin_object();
+    json.member("id", device.id);
+    json.member("api", device.api);
+    json.member("platform", device.platform);
+    json.member("name", device.name);
+    json.member("driver", device.driver);
+    json.member("command_buffers", device.native);
+    json.end_object();
+  });
+  json.list("queues", sorted_keys(capture.queues), [&](ObjectId id) {
+    const QueueInfo& queue = capture.queues.at(id);
+    json.begin_object();
+    json.member("id", id);
+    json.member("context", queue.context);
+    json.member("device", queue.device);
+    json.member("in_order", queue.in_order);
+    json.member("profiling", queue.profiling);
+    json.member("default_order", static_cast<unsigned>(queue.default_order));
+    json.end_object();
+  });
+  json.list("code", sorted_keys(capture.code), [&](CodeId id) {
+    const StoredCode& code = capture.code.at(id);
+    static constexpr const char* kinds[] = {"source", "binary", "intermediate", "builtin"};
+    json.begin_object();
+    json.member_hex("id", id);
+    json.member("kind", kinds[static_cast<std::size_t>(code.kind)]);
+    json.member("bytes", code.size);
+    json.end_object();
+  });
+  json.list("functions", sorted_keys(capture.functions), [&](FunctionId id) {
+    const FunctionInfo& function = capture.functions.at(id);
+    json.begin_object();
+    json.member_hex("id", id);
+    json.member("name", function.name);
+    json.member_hex("code", function.code);
+    json.member("build_options", function.build_options);
+    json.end_object();
+  });
+  json.list("buffers", sorted_keys(capture.buffers), [&](ObjectId id) {
+    const BufferInfo& buffer = capture.buffers.at(id);
+    json.begin_object();
+    json.member("id", id);
+    json.member("parent", buffer.parent);
+    json.member("offset", buffer.offset);
+    json.member("size", buffer.size);
+    json.member("flags", buffer.flags);
+    json.member("kind", buffer.is_image ? "image" : buffer.is_sampler ? "sampler" : place_of(buffer));
+    json.member("address", buffer.address);
+    json.member("contents", capture.has_contents(id));
+    json.end_object();
+  });
+}
 
 }  // namespace
 
-std::string dump_trace(const Capture& capture) {
-  return serialise(Trace(capture).run(), 1);
-}
-
-std::string dump_json(const Capture& capture, const Analysis& analysis) {
-  ordered_json json{{"file", capture.file},
-                    {"writer", capture.writer},
-                    {"command", capture.command},
-                    {"process", capture.process},
-                    {"start_realtime_ns", capture.start_realtime_ns},
-                    {"start_steady_ns", capture.start_steady_ns},
-                    {"bytes", capture.file_bytes},
-                    {"records", capture.records},
-                    {"cut_short", capture.cut_short},
-                    {"submissions", analysis.submissions},
-                    {"stretches", analysis.stretches},
-                    {"graphable_share", analysis.graphable_share}};
-  for (const DeviceInfo& device : capture.devices) {
-    json["devices"].push_back({{"id", device.id},
-                               {"api", device.api},
-                               {"platform", device.platform},
-                               {"name", device.name},
-                               {"driver", device.driver},
-                               {"command_buffers", device.native}});
-  }
-  const auto sorted = [](const auto& map) {
-    std::vector<typename std::decay_t<decltype(map)>::key_type> keys;
-    for (const auto& [key, value] : map) {
-      keys.push_back(key);
+void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.member("file", capture.file);
+  json.member("writer", capture.writer);
+  json.member("command", capture.command);
+  json.member("process", capture.process);
+  json.member("start_realtime_ns", capture.start_realtime_ns);
+  json.member("start_steady_ns", capture.start_steady_ns);
+  json.member("bytes", capture.file_bytes);
+  json.member("records", capture.records);
+  json.member("cut_short", capture.cut_short);
+  json.member("submissions", analysis.submissions);
+  json.member("stretches", analysis.stretches);
+  json.member("graphable_share", analysis.graphable_share);
+  tell_objects(json, capture);
+  json.list("graphs", capture.graphs, [&](const StoredGraph& graph) { tell_graph(json, capture, analysis, graph); });
+  json.list("lanes", capture.lanes, [&](const LaneHistory& lane) {
+    json.begin_object();
+    json.member("lane", lane.lane);
+    json.key("history");
+    json.begin_array();
+    lane.for_each_part([&](std::span<const HistoryItem> items) {
+      for (const HistoryItem& item : items) {
+        tell_item(json, capture, item);
+      }
+    });
+    json.end_array();
+    json.end_object();
+  });
+  json.list("host_calls", capture.host_calls, [&](const HostCallCount& call) {
+    json.begin_object();
+    json.member("call", capture.ended_by(call.entry_point));
+    json.member("cuts", call.cuts);
+    json.member("idle", call.idle);
+    json.end_object();
+  });
+  json.key("explain");
+  json.begin_array();
+  for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {
+    for (const Finding& finding : *findings) {
+      tell_finding(json, capture, analysis, finding);
     }
-    std::sort(keys.begin(), keys.end());
-    return keys;
-  };
-  for (const auto id : sorted(capture.queues)) {
-    const QueueInfo& queue = capture.queues.at(id);
-    json["queues"].push_back({{"id", id},
-                              {"context", queue.context},
-                              {"device", queue.device},
-                              {"in_order", queue.in_order},
-                              {"profiling", queue.profiling},
-                              {"default_order", static_cast<unsigned>(queue.default_order)}});
   }
-  for (const auto id : sorted(capture.code)) {
-    const StoredCode& code = capture.code.at(id);
-    static constexpr const char* kinds[] = {"source", "binary", "intermediate", "builtin"};
-    json["code"].push_back(
-        {{"id", hex(id)}, {"kind", kinds[static_cast<std::size_t>(code.kind)]}, {"bytes", code.bytes.size()}});
-  }
-  for (const auto id : sorted(capture.functions)) {
-    const FunctionInfo& function = capture.functions.at(id);
-    json["functions"].push_back({{"id", hex(id)},
-                                 {"name", function.name},
-                                 {"code", hex(function.code)},
-                                 {"build_options", function.build_options}});
-  }
-  for (const auto id : sorted(capture.buffers)) {
-    const BufferInfo& buffer = capture.buffers.at(id);
-    json["buffers"].push_back({{"id", id},
-                               {"parent", buffer.parent},
-                               {"offset", buffer.offset},
-                               {"size", buffer.size},
-                               {"flags", buffer.flags},
-                               {"kind", buffer.is_image     ? "image"
-                                        : buffer.is_sampler ? "sampler"
-                                                            : place_of(buffer)},
-                               {"address", buffer.address},
-                               {"contents", capture.has_contents(id)}});
-  }
-  for (std::size_t i = 0; i < capture.graphs.size(); ++i) {
-    json["graphs"].push_back(graph_json(capture, analysis, i));
-  }
-  for (const LaneHistory& lane : capture.lanes) {
-    json["lanes"].push_back(lane_json(capture, lane));
-  }
-  for (const HostCallCount& call : capture.host_calls) {
-    json["host_calls"].push_back(
-        {{"call", std::string(capture.ended_by(call.entry_point))}, {"cuts", call.cuts}, {"idle", call.idle}});
-  }
-  for (const Finding& finding : analysis.graphable) {
-    json["explain"].push_back(finding_json(finding));
-  }
-  for (const Finding& finding : analysis.obstacles) {
-    json["explain"].push_back(finding_json(finding));
-  }
-  return serialise(json, 1);
+  json.end_array();
+  json.end_object();
 }
 
 }  // namespace refrain::capture

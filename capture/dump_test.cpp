@@ -259,7 +259,7 @@ TEST_CASE("names that are not text do no harm") {
   for (const auto format : {DumpFormat::kJson, DumpFormat::kTrace}) {
     CHECK_NOTHROW(nlohmann::json::parse(dump(file.name(), format).out));
   }
-  CHECK_THAT(dump(file.name(), DumpFormat::kDot).out, Contains("\\\"name \\n"));
+  CHECK_THAT(dump(file.name(), DumpFormat::kDot).out, Contains("bad\\\\xff\\\"name\\\\n\\n"));
 }
 
 TEST_CASE("a file cut short is shown with a note, a bad one is an error") {

@@ -1,5 +1,8 @@
 #include "capture/encode.h"
 
+#include <algorithm>
+
+#include "env/escape.h"
 #include "format_generated.h"
 
 namespace refrain::capture::encode {
@@ -11,6 +14,11 @@ template <typename Root>
 Payload release(FlatBufferBuilder& builder, flatbuffers::Offset<Root> root) {
   builder.Finish(root);
   return builder.Release();
+}
+
+// Names come from the program, and may be of any length.
+flatbuffers::Offset<flatbuffers::String> text_of(FlatBufferBuilder& builder, const std::string& text) {
+  return builder.CreateString(env::shortened(text, format::kMaxText));
 }
 
 // Times are stored relative to the item before, which compresses to little.
@@ -33,8 +41,8 @@ std::vector<wire::HistoryItem> items_of(const std::vector<Folded>& folded) {
 
 Payload meta(const std::string& writer, const std::string& command) {
   FlatBufferBuilder builder;
-  const auto writer_text = builder.CreateString(writer);
-  const auto command_text = builder.CreateString(command);
+  const auto writer_text = text_of(builder, writer);
+  const auto command_text = text_of(builder, command);
   return release(builder, wire::CreateMeta(builder, writer_text, command_text));
 }
 
@@ -42,8 +50,12 @@ Payload devices(std::span<const DeviceInfo> devices) {
   FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Device>> list;
   for (const DeviceInfo& device : devices) {
-    list.push_back(wire::CreateDeviceDirect(builder, device.id, device.api.c_str(), device.platform.c_str(),
-                                            device.name.c_str(), device.driver.c_str(), device.native.c_str()));
+    const auto api = text_of(builder, device.api);
+    const auto platform = text_of(builder, device.platform);
+    const auto name = text_of(builder, device.name);
+    const auto driver = text_of(builder, device.driver);
+    const auto native = text_of(builder, device.native);
+    list.push_back(wire::CreateDevice(builder, device.id, api, platform, name, driver, native));
   }
   return release(builder, wire::CreateDevicesDirect(builder, &list));
 }
@@ -68,8 +80,9 @@ Payload functions(std::span<const FunctionInfo> functions) {
   FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Function>> list;
   for (const FunctionInfo& function : functions) {
-    list.push_back(wire::CreateFunctionDirect(builder, function.id, function.code, function.name.c_str(),
-                                              function.build_options.c_str()));
+    const auto name = text_of(builder, function.name);
+    const auto options = text_of(builder, function.build_options);
+    list.push_back(wire::CreateFunction(builder, function.id, function.code, name, options));
   }
   return release(builder, wire::CreateFunctionsDirect(builder, &list));
 }
@@ -78,9 +91,13 @@ Payload buffers(std::span<const BufferInfo> buffers) {
   FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Buffer>> list;
   for (const BufferInfo& buffer : buffers) {
-    list.push_back(wire::CreateBufferDirect(builder, buffer.id, buffer.context, buffer.parent, buffer.offset,
-                                            buffer.size, buffer.flags, buffer.is_image, buffer.is_sampler,
-                                            &buffer.description, buffer.address));
+    const auto description =
+        builder.CreateVector(buffer.description.data(), std::min(buffer.description.size(), format::kMaxDescription));
+    // What would reach beyond the last address is not where the program says.
+    const bool possible = buffer.size <= ~std::uint64_t{0} - buffer.address;
+    list.push_back(wire::CreateBuffer(builder, buffer.id, buffer.context, buffer.parent, buffer.offset, buffer.size,
+                                      buffer.flags, buffer.is_image, buffer.is_sampler, description,
+                                      possible ? buffer.address : 0));
   }
   return release(builder, wire::CreateBuffersDirect(builder, &list));
 }
@@ -89,7 +106,8 @@ Payload entry_points(std::span<const NamedEntryPoint> entry_points) {
   FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::EntryPoint>> list;
   for (const NamedEntryPoint& entry : entry_points) {
-    list.push_back(wire::CreateEntryPointDirect(builder, entry.id, entry.name.c_str()));
+    const auto name = builder.CreateString(env::shortened(entry.name, format::kMaxCallName));
+    list.push_back(wire::CreateEntryPoint(builder, entry.id, name));
   }
   return release(builder, wire::CreateEntryPointsDirect(builder, &list));
 }

@@ -27,11 +27,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Payloads are split where they would become larger than this, so that a killed writer loses little.
-constexpr std::size_t kBatchBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMaxNews = std::size_t{8} << 20U;
 constexpr std::size_t kMaxPendingDefinitions = std::size_t{64} << 20U;
-constexpr std::size_t kMaxOpenItems = 8192;
+constexpr std::size_t kManyOpenItems = 8192;
 
 struct OwnedCode {
   CodeInfo info;
@@ -201,7 +199,7 @@ void FileRecorder::define(std::uint64_t id, std::unordered_set<std::uint64_t>& s
 
 void FileRecorder::code(const CodeInfo& info) noexcept {
   define(info.id, seen_code_, [&](Definitions& pending) {
-    if (info.bytes.size() > format::kMaxRecordBytes - 4096) {
+    if (info.bytes.size() > format::kMaxCodeRecordBytes - 4096) {
       env::log_warning("capture: a program of " + std::to_string(info.bytes.size() >> 20U) +
                        " MiB is too large to be stored; the capture can be dumped but not benchmarked");
       return;
@@ -309,7 +307,7 @@ void FileRecorder::drain() {
   }
   for (LaneWriter* lane : lanes) {
     lane->drain();
-    if (graphs_.news_bytes() > kMaxNews || lane->open_items() > kMaxOpenItems) {
+    if (graphs_.news_bytes() > kMaxNews || lane->open_items() > kManyOpenItems) {
       write(Extent::kNews);
     }
   }
@@ -326,16 +324,19 @@ void FileRecorder::write_definitions() {
   }
   using format::RecordType;
   const auto one = [](const auto&) { return std::size_t{256}; };
-  append_in_batches(RecordType::kDevices, taken.devices, encode::devices, one);
+  append_in_batches(RecordType::kDevices, taken.devices, encode::devices,
+                    [](const DeviceInfo&) { return std::size_t{256} + 5 * format::kMaxText; });
   append_in_batches(RecordType::kQueues, taken.queues, encode::queues, one);
   for (OwnedCode& owned : taken.code) {
     owned.info.bytes = owned.bytes;
     append(RecordType::kCode, encode::code(owned.info));
   }
   append_in_batches(RecordType::kFunctions, taken.functions, encode::functions, [](const FunctionInfo& function) {
-    return 128 + function.name.size() + function.build_options.size();
+    return 128 + std::min(function.name.size(), format::kMaxText) +
+           std::min(function.build_options.size(), format::kMaxText);
   });
-  append_in_batches(RecordType::kBuffers, taken.buffers, encode::buffers, one);
+  append_in_batches(RecordType::kBuffers, taken.buffers, encode::buffers,
+                    [](const BufferInfo&) { return std::size_t{128} + 8 * format::kMaxDescription; });
   for (const auto& payload : taken.contents) {
     append(RecordType::kContents, payload);
   }
@@ -346,7 +347,7 @@ void FileRecorder::append_in_batches(format::RecordType type, const std::vector<
                                      Size size_of) {
   for (std::size_t begin = 0; begin < items.size();) {
     std::size_t end = begin;
-    for (std::size_t bytes = 0; end < items.size() && (end == begin || bytes < kBatchBytes); ++end) {
+    for (std::size_t bytes = 0; end < items.size() && (end == begin || bytes < format::kBatchBytes); ++end) {
       bytes += size_of(items[end]);
     }
     append(type, encode(std::span<const Item>(items).subspan(begin, end - begin)));
@@ -380,12 +381,13 @@ void FileRecorder::write(Extent extent) {
   for (LaneWriter* lane : lanes) {
     const bool with_open = extent == Extent::kEverything ? lane->untold() : lane->rests();
     if (lane->changed() || with_open) {
-      news.push_back(lane->take_news(with_open));
+      lane->take_news(with_open, news);
     }
   }
   using format::RecordType;
   if (const auto names = calls_.take_names(); !names.empty()) {
-    append(RecordType::kEntryPoints, encode::entry_points(names));
+    append_in_batches(RecordType::kEntryPoints, names, encode::entry_points,
+                      [](const encode::NamedEntryPoint& entry) { return 64 + entry.name.size(); });
   }
   append_in_batches(RecordType::kGraphs, graphs_.take_graphs(), encode::graphs, [](const NewGraph& graph) {
     return graph.nodes.size() * sizeof(NodeShape) + graph.waits.size() * 4 + graph.arguments.size() * 8;

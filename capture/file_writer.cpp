@@ -50,7 +50,7 @@ bool FileWriter::open(const std::string& file, std::string* error) {
 
 bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error) {
   const std::size_t head = sizeof(format::RecordHeader);
-  if (payload.size() > format::kMaxRecordBytes) {
+  if (payload.size() > (type == format::RecordType::kCode ? format::kMaxCodeRecordBytes : format::kMaxRecordBytes)) {
     *error = "cannot write the capture file '" + name() + "': a record of " + std::to_string(payload.size()) +
              " bytes is over the limit";
     return false;

@@ -1,5 +1,5 @@
-// The capture file's contract: framing, numbers that never change, limits. Payloads are FlatBuffers
-// (capture/format.fbs). docs/capture-format.md explains it with an example.
+// The capture file's contract: framing and numbers that never change; limits are in capture/limits.h. Payloads are
+// FlatBuffers (capture/format.fbs). docs/capture-format.md explains it with an example.
 //
 //   FileHeader
 //   RecordHeader payload        payload: `stored_size` bytes, zstd if stored_size != raw_size
@@ -13,6 +13,8 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+
+#include "capture/limits.h"
 
 namespace refrain::capture::format {
 
@@ -69,18 +71,6 @@ static_assert(sizeof(ContentsHeader) == 16);
 /// Checksum of a record whose header is complete but for its checksum.
 std::uint64_t checksum_of(const RecordHeader& header, std::span<const std::byte> stored) noexcept;
 std::uint64_t checksum_of(const FileHeader& header) noexcept;
-
-// Limits. Writers stay below them, readers refuse what is above.
-inline constexpr std::uint32_t kMaxRecordBytes = 64U << 20U;  ///< raw and stored
-inline constexpr std::uint32_t kContentsPiece = 4U << 20U;    ///< bytes of contents in one record
-inline constexpr std::uint32_t kMaxStretch = 1024;            ///< operations between two cuts
-inline constexpr std::uint32_t kMaxArgumentSets = 64;         ///< stored in full per graph
-inline constexpr std::uint32_t kMaxHistoryDepth = 64;         ///< loops within loops
-
-/// Reader: bytes that a file of this size may occupy when read.
-inline constexpr std::uint64_t max_model_bytes(std::uint64_t file_bytes) noexcept {
-  return (std::uint64_t{64} << 20U) + (file_bytes < (std::uint64_t{1} << 40U) ? file_bytes * 1024 : file_bytes);
-}
 
 // Why a stretch ended, where no host call ended it. Names of host calls count from kFirstEntryPoint.
 inline constexpr std::uint32_t kEndedByLength = 0;   ///< kMaxStretch reached: cut so that loops stay recognisable

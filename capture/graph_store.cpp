@@ -326,7 +326,7 @@ GraphFigures GraphStore::figures_of(const State& state) {
   figures.changed = state.changed;
   figures.not_stored = state.not_stored;
   for (const Slot& slot : state.slots) {
-    if (slot.figures.changes != 0) {
+    if (slot.figures.changes != 0 && figures.slots.size() < format::kMaxStatistics) {
       SlotStatistic& copy = figures.slots.emplace_back(slot.figures);
       copy.distinct = slot.seen_count <= slot.seen.size() ? slot.seen_count : 0;
       if (!copy.numeric) {

@@ -127,9 +127,10 @@ bool HistoryFolder::turn_first(std::size_t length) {
   loop.shape = 2;
   for (auto item = first; item != tail; ++item) {
     loop.depth = std::max(loop.depth, item->depth + 1);
+    loop.items += item->items;
     loop.shape = mix(loop.shape, whole_shape(*item));
   }
-  if (loop.depth >= format::kMaxHistoryDepth) {
+  if (loop.depth >= format::kMaxHistoryDepth || loop.items > format::kMaxLoopItems) {
     return false;
   }
   loop.item.repeat = loop.item.total = 2;
@@ -148,8 +149,15 @@ std::vector<Folded> HistoryFolder::take_settled() {
   std::vector<Folded> settled;
   // Two turns of the longest loop must stay, and the one that grows.
   constexpr std::size_t kKeep = 2 * kMaxBody + 1;
-  if (items_.size() > kKeep) {
-    const auto count = static_cast<std::ptrdiff_t>(items_.size() - kKeep);
+  std::size_t keep = 0;
+  for (std::size_t items = 0; keep < std::min(kKeep, items_.size()); ++keep) {
+    items += items_[items_.size() - 1 - keep].items;
+    if (items > format::kMaxOpenItems) {
+      break;
+    }
+  }
+  if (items_.size() > keep) {
+    const auto count = static_cast<std::ptrdiff_t>(items_.size() - keep);
     settled.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.begin() + count));
     items_.erase(items_.begin(), items_.begin() + count);
     hashes_.erase(hashes_.begin(), hashes_.begin() + count);

@@ -16,6 +16,7 @@ struct Folded {
   std::vector<Folded> body;
   std::uint64_t shape = 0;  // equal structure, equal shape (what repeats inside counts, `repeat` does not)
   std::uint32_t depth = 0;
+  std::size_t items = 1;  // itself and all in its body
 };
 
 /// Not thread-safe.

@@ -52,6 +52,14 @@ std::uint32_t HostCalls::number_of(const char* name) {
 }
 
 void LaneWriter::operation(const OperationView& operation) {
+  if (operation.bytes().size() > format::kMaxOperationBytes) {
+    OperationHeader header = operation.header();
+    header.size = sizeof(header);
+    header.kind = OperationKind::kOther;
+    header.word_count = header.argument_count = header.wait_count = 0;
+    header.value_bytes = 0;
+    return this->operation(OperationView(reinterpret_cast<const std::byte*>(&header)));
+  }
   splitter_.operation(operation);
   open_written_ = false;
   if (operation.has(kBlocking)) {
@@ -71,22 +79,32 @@ void LaneWriter::stretch(std::span<const OperationView> operations, std::uint32_
   changed_ = true;
 }
 
-encode::LaneNews LaneWriter::take_news(bool with_open_stretch) {
-  encode::LaneNews news;
-  news.lane = stream_.lane();
-  news.settled_before = settled_;
-  news.settled = history_.take_settled();
-  settled_ += news.settled.size();
-  news.open = history_.open();
+void LaneWriter::take_news(bool with_open_stretch, std::vector<encode::LaneNews>& news) {
+  const auto begin = [&] {
+    encode::LaneNews& part = news.emplace_back();
+    part.lane = stream_.lane();
+    part.settled_before = settled_;
+  };
+  begin();
+  std::size_t items = 0;
+  for (Folded& folded : history_.take_settled()) {
+    if (items >= format::kMaxOpenItems) {
+      begin();
+      items = 0;
+    }
+    items += folded.items;
+    ++settled_;
+    news.back().settled.push_back(std::move(folded));
+  }
+  news.back().open = history_.open();
   if (with_open_stretch && splitter_.open_count() != 0) {
     const auto operations = splitter_.open();
-    Folded& leaf = news.open.emplace_back();
+    Folded& leaf = news.back().open.emplace_back();
     leaf.item = occurrence(graphs_.add(operations, true), operations, format::kEndedByNothing,
                            operations.back().header().time_ns);
     open_written_ = true;
   }
   changed_ = false;
-  return news;
 }
 
 }  // namespace refrain::capture

@@ -63,7 +63,8 @@ class LaneWriter final : public StretchSink {
   /// … and nothing came since the last look.
   [[nodiscard]] bool rests() const noexcept { return idle_ && untold(); }
 
-  encode::LaneNews take_news(bool with_open_stretch);
+  /// Appends what is new, in as many parts as records are needed for it.
+  void take_news(bool with_open_stretch, std::vector<encode::LaneNews>& news);
 
  private:
   LaneStream stream_;

@@ -1,16 +1,19 @@
 // A capture file as a program reads it: graphs, argument sets, what happened in which order.
-// Made by read_capture() (capture/reader.h). Immutable afterwards: any thread may read it.
+// Made by read_capture() (capture/reader.h), which keeps the file open. Immutable afterwards: any thread may read it.
+// Graphs and histories stay in the file until they are looked at, so memory does not grow with what is in it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "capture/capture_store.h"
 #include "capture/format.h"
 #include "capture/graph.h"
 #include "capture/recorder.h"
@@ -34,40 +37,37 @@ struct SlotStatistic {
   std::uint32_t distinct = 0;  ///< different values seen; 0: too many to count
 };
 
+/// One graph of a capture. Only where it is in the file is kept in memory: what it holds is read when it is asked for,
+/// and should be asked for once. Members that read throw Refused (capture/record_file.h) if what is in the file makes
+/// no sense or has changed, or if it would take too much memory.
 class StoredGraph {
  public:
   [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
-  /// With the first argument set. Handles in it belonged to the captured process.
-  [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
+  /// Number of nodes.
+  [[nodiscard]] std::uint32_t size() const noexcept { return nodes_; }
+  /// Reads the graph with the first argument set. Handles in it belonged to the captured process.
+  [[nodiscard]] Graph graph() const { return materialise(0); }
   /// Argument sets stored in full, at least 1. Further ones are only in `statistics`.
-  [[nodiscard]] std::uint32_t argument_sets() const noexcept {
-    return static_cast<std::uint32_t>(differences_.size()) + 1;
-  }
-  /// The graph with another argument set (set < argument_sets()).
+  [[nodiscard]] std::uint32_t argument_sets() const noexcept { return static_cast<std::uint32_t>(sets_.size()) + 1; }
+  /// Reads the graph with another argument set (set < argument_sets()).
   [[nodiscard]] Graph materialise(std::uint32_t set) const;
+  /// Reads how its arguments changed.
+  [[nodiscard]] std::vector<SlotStatistic> statistics() const;
 
   // From the last statistics in the file; a killed process may have had more occurrences.
   std::uint64_t occurrences = 0;  ///< looked at for `statistics`
   std::uint64_t changed = 0;      ///< of these, with other arguments than the one before
   std::uint64_t not_stored = 0;   ///< of these, with an argument set that is not stored
-  std::vector<SlotStatistic> statistics;
 
  private:
   friend class CaptureReader;
-  struct Difference {
-    std::uint32_t place;
-    std::uint64_t value;
-  };
-  [[nodiscard]] Graph build(std::span<const std::uint64_t> arguments) const;
-
+  std::shared_ptr<CaptureStore> store_;
+  RecordPlace place_;
+  std::optional<RecordPlace> statistics_;
+  std::vector<RecordPlace> sets_;  // sets 1 …
   std::uint32_t id_ = 0;
-  Graph graph_;
-  std::vector<std::byte> headers_;           // OperationHeader per node, queue number in `queue`
-  std::vector<std::vector<WaitRef>> waits_;  // per node
-  std::vector<std::uint64_t> arguments_;     // queue ids, then comparable parts: set 0
-  std::uint32_t queue_count_ = 0;
-  std::vector<std::vector<Difference>> differences_;  // sets 1 …
-  std::shared_ptr<const std::unordered_map<ObjectId, QueueInfo>> queues_;
+  std::uint32_t nodes_ = 0;
+  std::uint32_t words_ = 0;  // of an argument array
 };
 
 /// One entry of a lane's history: a leaf (`body` = 0) is an occurrence of a graph, else a loop.
@@ -84,9 +84,21 @@ struct HistoryItem {
   std::uint64_t span_ns = 0;   ///< sum of the times from first submission to cut
 };
 
-struct LaneHistory {
+/// What one lane did. Like graphs, it is read from the file when it is asked for, and may throw Refused then.
+class LaneHistory {
+ public:
   std::uint64_t lane = 0;
-  std::vector<HistoryItem> items;  ///< in order, loops before their bodies
+  /// Calls `visit` with one part of the history after the other, in order: whole loops, each before its body.
+  void for_each_part(const std::function<void(std::span<const HistoryItem>)>& visit) const;
+  /// All parts together. Only for short histories: memory is not bounded.
+  [[nodiscard]] std::vector<HistoryItem> items() const;
+
+ private:
+  friend class CaptureReader;
+  std::shared_ptr<CaptureStore> store_;
+  std::vector<RecordPlace> settled_;
+  std::optional<RecordPlace> open_;
+  std::uint64_t outermost_ = 0;  // of the settled items
 };
 
 struct HostCallCount {
@@ -98,7 +110,8 @@ struct HostCallCount {
 struct StoredCode {
   CodeId id = 0;
   CodeKind kind = CodeKind::kSource;
-  std::vector<std::byte> bytes;
+  std::size_t size = 0;  ///< bytes; see Capture::read_code()
+  RecordPlace place;
 };
 
 class Capture {
@@ -125,6 +138,13 @@ class Capture {
   /// Kernel name or "" if unknown.
   [[nodiscard]] std::string_view function_name(FunctionId function) const noexcept;
 
+  /// See RecordFile::why_not_trusted().
+  [[nodiscard]] std::string why_not_trusted() const { return store_->file().why_not_trusted(); }
+  /// Reads a program. Empty if the file does not hold it. Throws Refused if the file has changed.
+  [[nodiscard]] std::vector<std::byte> read_code(CodeId code) const;
+  /// Counts memory that is taken to show this capture; throws Refused if it is too much.
+  void charge(std::uint64_t bytes) const { store_->charge(bytes); }
+
   /// True if the file holds contents of this buffer.
   [[nodiscard]] bool has_contents(ObjectId buffer) const noexcept { return contents_.contains(buffer); }
   /// Reads what is stored of a buffer's contents from the file into `into` (BufferInfo::size bytes; the
@@ -143,11 +163,12 @@ class Capture {
     std::uint64_t size = 0;
     std::uint32_t number = 0;  // of the record
   };
+  std::shared_ptr<CaptureStore> store_;
   std::unordered_map<ObjectId, std::vector<Piece>> contents_;
   std::unordered_map<std::uint32_t, std::string> entry_points_;
 };
 
-/// Calls `visit` for every leaf of a lane, in order.
+/// Calls `visit` for every leaf of a lane, in order. Throws what LaneHistory does.
 void for_each_leaf(const LaneHistory& lane, const std::function<void(const HistoryItem&)>& visit);
 
 }  // namespace refrain::capture

@@ -1,34 +1,101 @@
 // Graphs and argument sets of a capture file, with everything checked that later code relies on.
+#include <algorithm>
+#include <cstring>
+
 #include "capture/capture_reader.h"
 
 namespace refrain::capture {
+namespace {
 
-void CaptureReader::take_graph(const wire::Graph& told) {
-  expect(told.id() == capture_.graphs.size(), "graphs are not numbered one after the other");
-  const std::size_t nodes = aligned(told.nodes());
-  expect(nodes > 0 && nodes <= format::kMaxStretch, "a graph without nodes or with too many");
-  expect(told.queue_count() > 0 && told.queue_count() <= nodes, "a graph with a wrong number of queues");
-  const std::uint64_t arguments = aligned(told.arguments());
-  charge(sizeof(StoredGraph) + nodes * 256 + (arguments + size_of(told.waits())) * 24);
+using format::RecordType;
 
-  StoredGraph graph;
-  graph.id_ = told.id();
-  graph.queues_ = queues_;
-  graph.queue_count_ = told.queue_count();
-  graph.headers_.resize(nodes * sizeof(OperationHeader));
+// Of the model and of what an analysis keeps.
+constexpr std::uint64_t kBytesPerGraph = 768;
+
+/// The record of a node with the arguments from `place` on. Returns their number.
+std::size_t assemble(const OperationHeader& header, std::span<const WaitRef> waits, const std::uint64_t* place,
+                     std::vector<std::uint64_t>& record) {
+  const std::size_t comparable = (header.size - sizeof(header)) / 8 - waits.size();
+  record.resize(header.size / 8);
+  std::memcpy(record.data(), &header, sizeof(header));
+  std::copy_n(place, comparable, record.data() + sizeof(header) / 8);
+  std::copy(waits.begin(), waits.end(), record.data() + sizeof(header) / 8 + comparable);
+  return comparable;
+}
+
+// The descriptors among the arguments must fit the sizes of their nodes.
+void check_arguments(const RecordView& view, const GraphTold& graph, const std::uint64_t* arguments) {
+  std::vector<std::uint64_t> record;
+  const std::uint64_t* place = arguments + graph.queue_count;
+  for (std::size_t node = 0; node < graph.headers.size(); ++node) {
+    place += assemble(graph.headers[node], graph.waits[node], place, record);
+    view.expect(OperationView::well_formed(std::as_bytes(std::span(record))), "an operation that is not well formed");
+  }
+}
+
+Graph build(const GraphTold& told, const std::uint64_t* arguments,
+            const std::unordered_map<ObjectId, QueueInfo>& queues) {
+  GraphBuilder builder;
+  for (const std::uint64_t queue : std::span(arguments, told.queue_count)) {
+    if (const auto known = queues.find(queue); known != queues.end()) {
+      builder.declare_queue(known->second);
+    }
+  }
+  std::vector<std::uint64_t> record;
+  const std::uint64_t* place = arguments + told.queue_count;
+  for (std::size_t node = 0; node < told.headers.size(); ++node) {
+    OperationHeader header = told.headers[node];
+    header.queue = arguments[header.queue];
+    if (const auto known = queues.find(header.queue); known != queues.end()) {
+      header.queue_handle = known->second.handle;
+    }
+    place += assemble(header, told.waits[node], place, record);
+    builder.add(OperationView(reinterpret_cast<const std::byte*>(record.data())));
+  }
+  return builder.finish();
+}
+
+/// Applies the differences of a set.
+void apply(RecordView& record, const wire::ArgumentSet& told, std::vector<std::uint64_t>& arguments) {
+  const std::size_t count = record.count(told.places());
+  record.expect(count == record.count(told.differences()) && count <= arguments.size(),
+                "an argument set with differences that belong nowhere");
+  std::uint64_t place = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto index = static_cast<flatbuffers::uoffset_t>(i);
+    place += told.places()->Get(index);
+    record.expect(place < arguments.size(), "a difference outside its graph's arguments");
+    arguments[place] += told.differences()->Get(index);
+  }
+}
+
+}  // namespace
+
+GraphTold told_graph(RecordView& record, const wire::Graph& told) {
+  const std::size_t nodes = record.count(told.nodes());
+  record.expect(nodes > 0 && nodes <= format::kMaxStretch, "a graph without nodes or with too many");
+  record.expect(told.queue_count() > 0 && told.queue_count() <= nodes, "a graph with a wrong number of queues");
+  GraphTold graph;
+  graph.words = record.count(told.arguments());
+  graph.queue_count = told.queue_count();
+  const std::size_t waits = record.count(told.waits());
+  record.expect(graph.words >= graph.queue_count &&
+                    format::stretch_bytes(nodes, graph.words - graph.queue_count, waits) <= format::kMaxStretchBytes,
+                "a graph that is larger than graphs may be");
   std::size_t waits_used = 0;
   std::uint64_t words_used = told.queue_count();
   for (std::size_t i = 0; i < nodes; ++i) {
     const wire::Node& node = *told.nodes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    expect(node.kind() < kOperationKindCount && node.queue() < told.queue_count(), "a node of unknown kind or queue");
-    expect(node.waits() <= 0xFFFF && node.waits() <= size_of(told.waits()) - waits_used,
-           "a node with more waits than are stored");
-    expect(node.value_bytes() % 8 == 0, "a node with values of odd size");
+    record.expect(node.kind() < kOperationKindCount && node.queue() < told.queue_count(),
+                  "a node of unknown kind or queue");
+    record.expect(node.waits() <= 0xFFFF && node.waits() <= waits - waits_used,
+                  "a node with more waits than are stored");
+    record.expect(node.value_bytes() % 8 == 0, "a node with values of odd size");
     const std::uint64_t comparable =
         std::uint64_t{node.words()} + std::uint64_t{node.argument_count()} * 2 + node.value_bytes() / 8;
     words_used += comparable;
-    expect(words_used <= arguments, "a node with more arguments than are stored");
-    OperationHeader header;
+    record.expect(words_used <= graph.words, "a node with more arguments than are stored");
+    OperationHeader& header = graph.headers.emplace_back();
     header.size = static_cast<std::uint32_t>(sizeof(header) + (comparable + node.waits()) * 8);
     header.kind = static_cast<OperationKind>(node.kind());
     header.flags = node.flags();
@@ -40,63 +107,118 @@ void CaptureReader::take_graph(const wire::Graph& told) {
     header.argument_count = node.argument_count();
     header.wait_count = static_cast<std::uint16_t>(node.waits());
     header.value_bytes = node.value_bytes();
-    std::memcpy(graph.headers_.data() + i * sizeof(header), &header, sizeof(header));
-    auto& waits = graph.waits_.emplace_back();
+    auto& its_waits = graph.waits.emplace_back();
     for (std::uint32_t w = 0; w < node.waits(); ++w) {
       const std::int32_t wait = told.waits()->Get(static_cast<flatbuffers::uoffset_t>(waits_used++));
-      expect(wait >= format::kWaitsForForeign && wait < static_cast<std::int32_t>(i),
-             "a node that waits for a later one");
-      waits.push_back(wait == format::kWaitsForForeign   ? kWaitForeign
-                      : wait == format::kWaitsForEarlier ? kWaitEarlier
-                                                         : kInternalWait | (static_cast<std::uint64_t>(wait) + 1));
+      record.expect(wait >= format::kWaitsForForeign && wait < static_cast<std::int32_t>(i),
+                    "a node that waits for a later one");
+      its_waits.push_back(wait == format::kWaitsForForeign   ? kWaitForeign
+                          : wait == format::kWaitsForEarlier ? kWaitEarlier
+                                                             : kInternalWait | (static_cast<std::uint64_t>(wait) + 1));
     }
   }
-  expect(waits_used == size_of(told.waits()) && words_used == arguments, "a graph with parts that no node owns");
-  graph.arguments_.assign(told.arguments()->begin(), told.arguments()->end());
-  check_arguments(graph, graph.arguments_);
-  graph.graph_ = graph.build(graph.arguments_);
-  capture_.graphs.push_back(std::move(graph));
+  record.expect(waits_used == waits && words_used == graph.words, "a graph with parts that no node owns");
+  graph.arguments = reinterpret_cast<const std::uint64_t*>(told.arguments()->Data());
+  check_arguments(record, graph, graph.arguments);
+  return graph;
 }
 
-// The descriptors among the arguments must fit the sizes of their nodes.
-void CaptureReader::check_arguments(const StoredGraph& graph, std::span<const std::uint64_t> arguments) const {
-  std::vector<std::uint64_t> record;
-  std::size_t place = graph.queue_count_;
-  for (std::size_t node = 0; node < graph.waits_.size(); ++node) {
-    OperationHeader header;
-    std::memcpy(static_cast<void*>(&header), graph.headers_.data() + node * sizeof(header), sizeof(header));
-    const std::size_t comparable = (header.size - sizeof(header)) / 8 - graph.waits_[node].size();
-    record.assign(header.size / 8, 0);
-    std::memcpy(record.data(), &header, sizeof(header));
-    std::copy_n(arguments.begin() + static_cast<std::ptrdiff_t>(place), comparable,
-                record.begin() + sizeof(header) / 8);
-    expect(OperationView::well_formed(std::as_bytes(std::span(record))), "an operation that is not well formed");
-    place += comparable;
+void CaptureReader::take_graphs(RecordView& record) {
+  const auto& told = record.root<wire::Graphs>();
+  for (std::size_t i = 0, count = record.count(told.graphs()); i < count; ++i) {
+    const wire::Graph& graph = *told.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    record.expect(graph.id() == capture_.graphs.size(), "graphs are not numbered one after the other");
+    store_->charge(kBytesPerGraph);
+    const GraphTold checked = told_graph(record, graph);
+    StoredGraph& stored = capture_.graphs.emplace_back();
+    stored.store_ = store_;
+    stored.place_ = place(i);
+    stored.id_ = graph.id();
+    stored.nodes_ = static_cast<std::uint32_t>(checked.headers.size());
+    stored.words_ = static_cast<std::uint32_t>(checked.words);
   }
 }
 
-void CaptureReader::take_set(const wire::ArgumentSet& told) {
-  expect(told.graph() < capture_.graphs.size(), "arguments of an unknown graph");
-  StoredGraph& graph = capture_.graphs[told.graph()];
-  expect(told.set() == graph.argument_sets() && told.set() < format::kMaxArgumentSets,
-         "argument sets are not numbered one after the other");
-  const std::size_t count = size_of(told.places());
-  expect(count == aligned(told.differences()) && count <= graph.arguments_.size(),
-         "an argument set with differences that belong nowhere");
-  charge(count * sizeof(StoredGraph::Difference) + 64);
-  std::vector<StoredGraph::Difference> differences;
-  differences.reserve(count);
-  std::vector<std::uint64_t> arguments = graph.arguments_;
-  std::uint64_t place = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto index = static_cast<flatbuffers::uoffset_t>(i);
-    place += told.places()->Get(index);
-    expect(place < arguments.size(), "a difference outside its graph's arguments");
-    differences.push_back({static_cast<std::uint32_t>(place), told.differences()->Get(index)});
-    arguments[place] += differences.back().value;
+// What a set changes is only looked at together with its graph.
+void CaptureReader::take_sets(RecordView& record) {
+  const auto& told = record.root<wire::ArgumentSets>();
+  for (std::size_t i = 0, count = record.count(told.sets()); i < count; ++i) {
+    const wire::ArgumentSet& set = *told.sets()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    record.expect(set.graph() < capture_.graphs.size(), "arguments of an unknown graph");
+    StoredGraph& graph = capture_.graphs[set.graph()];
+    record.expect(set.set() == graph.argument_sets() && set.set() < format::kMaxArgumentSets,
+                  "argument sets are not numbered one after the other");
+    store_->charge(2 * sizeof(RecordPlace));
+    graph.sets_.push_back(place(i));
   }
-  check_arguments(graph, arguments);
-  graph.differences_.push_back(std::move(differences));
+}
+
+void CaptureReader::take_statistics(RecordView& record) {
+  const auto& told = record.root<wire::Statistics>();
+  for (std::size_t i = 0, count = record.count(told.graphs()); i < count; ++i) {
+    const auto& figures = *told.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    record.expect(figures.graph() < capture_.graphs.size(), "statistics of an unknown graph");
+    StoredGraph& graph = capture_.graphs[figures.graph()];
+    const std::size_t slots = record.count(figures.slots());
+    record.expect(slots <= graph.words_ && slots <= format::kMaxStatistics, "statistics of more values than there are");
+    graph.occurrences = figures.occurrences();
+    graph.changed = figures.changed();
+    graph.not_stored = figures.not_stored();
+    graph.statistics_ = place(i);
+  }
+}
+
+Graph StoredGraph::materialise(std::uint32_t set) const {
+  AgainRead<wire::Graphs> graphs(*store_, place_, RecordType::kGraphs);
+  const GraphTold told = told_graph(graphs.view(), graphs.at(graphs.root().graphs(), place_.index));
+  const CaptureStore::Loan loan(*store_, 3 * (std::uint64_t{nodes_} * sizeof(OperationHeader) + told.words * 8));
+  if (set == 0) {
+    return build(told, told.arguments, store_->queues);
+  }
+  std::vector<std::uint64_t> arguments(told.arguments, told.arguments + told.words);
+  AgainRead<wire::ArgumentSets> sets(*store_, sets_.at(set - 1), RecordType::kArguments);
+  apply(sets.view(), sets.at(sets.root().sets(), sets_[set - 1].index), arguments);
+  check_arguments(sets.view(), told, arguments.data());
+  return build(told, arguments.data(), store_->queues);
+}
+
+std::vector<SlotStatistic> StoredGraph::statistics() const {
+  std::vector<SlotStatistic> result;
+  if (!statistics_) {
+    return result;
+  }
+  std::vector<OperationHeader> headers;
+  std::uint32_t queue_count = 0;
+  {
+    AgainRead<wire::Graphs> graphs(*store_, place_, RecordType::kGraphs);
+    GraphTold told = told_graph(graphs.view(), graphs.at(graphs.root().graphs(), place_.index));
+    headers = std::move(told.headers);
+    queue_count = told.queue_count;
+  }
+  AgainRead<wire::Statistics> statistics(*store_, *statistics_, RecordType::kStatistics);
+  RecordView& record = statistics.view();
+  const auto& figures = statistics.at(statistics.root().graphs(), statistics_->index);
+  const std::size_t count = record.count(figures.slots());
+  for (std::size_t s = 0; s < count; ++s) {
+    const auto& slot = *figures.slots()->Get(static_cast<flatbuffers::uoffset_t>(s));
+    record.expect(slot.kind() <= static_cast<std::uint8_t>(format::SlotKind::kQueue), "a statistic of unknown kind");
+    SlotStatistic& copy = result.emplace_back();
+    copy.node = slot.node();
+    copy.index = slot.index();
+    copy.kind = static_cast<format::SlotKind>(slot.kind());
+    copy.numeric = slot.numeric();
+    copy.changes = slot.changes();
+    copy.min_delta = slot.min_delta();
+    copy.max_delta = slot.max_delta();
+    copy.distinct = slot.distinct();
+    record.expect(copy.node < headers.size(), "a statistic of an unknown node");
+    const OperationHeader& header = headers[copy.node];
+    const std::uint32_t bound = copy.kind == format::SlotKind::kArgument ? header.argument_count
+                                : copy.kind == format::SlotKind::kWord   ? header.word_count
+                                                                         : queue_count;
+    record.expect(copy.index < bound, "a statistic of an unknown argument");
+  }
+  return result;
 }
 
 }  // namespace refrain::capture

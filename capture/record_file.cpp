@@ -23,6 +23,17 @@ RecordFile::RecordFile(const std::string& name) : descriptor_(::open(name.c_str(
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
 
+std::string RecordFile::why_not_trusted() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) {
+    return "its owner is not known";
+  }
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return "it belongs to another user (number " + std::to_string(status.st_uid) + ")";
+  }
+  return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "others may write to it" : "";
+}
+
 RecordFile::~RecordFile() {
   ::close(descriptor_);
 }
@@ -55,8 +66,10 @@ RecordFile::Found RecordFile::read_record(std::uint64_t position, std::uint32_t 
   if (rest < sizeof(header) || read(position, &header, sizeof(header)) != sizeof(header)) {
     return Found::kCutShort;
   }
-  if (header.number != number || header.stored_size > format::kMaxRecordBytes ||
-      header.raw_size > format::kMaxRecordBytes || header.stored_size > header.raw_size) {
+  const std::uint32_t most = header.type == static_cast<std::uint32_t>(format::RecordType::kCode)
+                                 ? format::kMaxCodeRecordBytes
+                                 : format::kMaxRecordBytes;
+  if (header.number != number || header.raw_size > most || header.stored_size > header.raw_size) {
     return Found::kDamaged;
   }
   if (rest - sizeof(header) < header.stored_size) {

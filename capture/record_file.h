@@ -31,6 +31,10 @@ class RecordFile {
   /// Reads `bytes` bytes or, if the file has become shorter, fewer.
   std::size_t read(std::uint64_t position, void* into, std::size_t bytes) const;
 
+  /// Why what is in the file may be somebody else's ("it belongs to another user"); empty if only the user, or root,
+  /// could have written it.
+  [[nodiscard]] std::string why_not_trusted() const;
+
   enum class Found { kRecord, kEnd, kCutShort, kDamaged };
   /// Reads and checks record `number` at `position`.
   Found read_record(std::uint64_t position, std::uint32_t number, format::RecordHeader& header,

@@ -48,6 +48,9 @@ std::size_t choose_cut(std::span<const std::uint64_t> keys) {
 
 void Splitter::operation(const OperationView& operation) {
   const auto bytes = operation.bytes();
+  while (!offsets_.empty() && storage_.size() + bytes.size() > format::kMaxStretchBytes) {
+    emit(choose_cut(keys_), format::kEndedByLength, operation.header().time_ns);
+  }
   offsets_.push_back(storage_.size());
   keys_.push_back(key_of(operation.header()));
   storage_.insert(storage_.end(), bytes.begin(), bytes.end());

@@ -13,6 +13,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/sink.h>
 
+#include "env/escape.h"
 #include "env/exit_hooks.h"
 #include "env/own_file.h"
 
@@ -55,7 +56,7 @@ class FileSink final : public spdlog::sinks::sink {
       append("[refrain] ");
       append(kLevels[message.level]);
       append(": ");
-      append({rest.data(), length});
+      append(escaped({rest.data(), length}));  // names in it come from the program
       append("\n");
       if (end == nullptr || length + 1 == rest.size()) break;
       rest = {rest.data() + length + 1, rest.size() - length - 1};

@@ -13,6 +13,7 @@ namespace refrain::env {
 
 enum class Mode : std::uint8_t { kOff, kObserve, kCapture, kReplay, kVerify };
 enum class LogLevel : std::uint8_t { kOff, kError, kWarning, kInfo, kDebug, kTrace };
+enum class CommandChoice : std::uint8_t { kFull, kProgram, kNone };
 enum class PartitionChoice : std::uint8_t { kNoFalseWait, kFewestParts };
 enum class OrderChoice : std::uint8_t { kSubmission, kBreadthFirst, kDepthFirst };
 enum class UpdateChoice : std::uint8_t { kAuto, kNever };

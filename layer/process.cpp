@@ -2,13 +2,18 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "capture/file_recorder.h"
+#include "env/command_text.h"
 #include "env/log.h"
 
 namespace refrain::layer {
+namespace {
 
-std::string command_line() {
+/// The words of this process's command line.
+std::vector<std::string> command_line() {
   std::string text;
   if (std::FILE* file = std::fopen("/proc/self/cmdline", "re"); file != nullptr) {
     char part[4096];
@@ -18,14 +23,15 @@ std::string command_line() {
     }
     std::fclose(file);
   }
-  while (!text.empty() && text.back() == '\0') {
-    text.pop_back();
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    words.emplace_back(text.c_str() + at);  // up to its zero
+    at += words.back().size() + 1;
   }
-  for (char& letter : text) {
-    letter = letter == '\0' ? ' ' : letter;
-  }
-  return text;
+  return words;
 }
+
+}  // namespace
 
 capture::Recorder* open_recorder(const env::Settings& settings) {
   if (settings.mode != env::Mode::kCapture) {
@@ -34,7 +40,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   capture::FileRecorderOptions options;
   options.file = env::expand_file_name(settings.capture_file);
   options.contents = settings.portable;
-  options.command = command_line();
+  options.command = env::command_text(command_line(), settings.capture_command);
   std::string error;
   std::unique_ptr<capture::Recorder> recorder = capture::open_file_recorder(options, &error);
   if (recorder == nullptr) {

@@ -1,15 +1,10 @@
 // What every layer needs to know of the process it is in.
 #pragma once
 
-#include <string>
-
 #include "capture/recorder.h"
 #include "env/settings.h"
 
 namespace refrain::layer {
-
-/// "program argument argument" of this process, for people.
-[[nodiscard]] std::string command_line();
 
 /// The capture file's writer in capture mode, else null; null with an error in the log if the file cannot be
 /// written. Lives as long as the process.

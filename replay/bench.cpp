@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "capture/reader.h"
+#include "env/escape.h"
 #include "replay/bench_graph.h"
 #include "replay/bench_report.h"
 
@@ -17,6 +18,11 @@ namespace refrain::replay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// What is told names files, kernels and devices: nothing in it may reach a terminal as it is.
+void say(std::FILE* err, const std::string& message) {
+  fmt::print(err, "refrain bench: {}\n", env::escaped(message));
+}
 
 // One line that is written over on a terminal; elsewhere a line now and then once it takes long.
 class Progress {
@@ -107,7 +113,12 @@ class Bench {
   void bench_graph(const capture::StoredGraph& stored) {
     progress_.show(where_ + ": building");
     std::string why;
-    const auto graph = BenchGraph::rebuild(capture_, stored, device_, options_.max_memory_mb << 20U, &why);
+    std::unique_ptr<BenchGraph> graph;
+    try {
+      graph = BenchGraph::rebuild(capture_, stored, device_, options_.max_memory_mb << 20U, &why);
+    } catch (const capture::Refused& refused) {
+      why = refused.what();
+    }
     if (graph == nullptr) {
       problem(stored.id(), why, false);
       return;
@@ -206,19 +217,26 @@ class Bench {
 
 int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   const auto refuse = [&](const std::string& why) {
-    fmt::print(err, "refrain bench: {}\n", why);
+    say(err, why);
     return 2;
   };
   if (options.repetitions == 0 || options.chunk_sizes.empty()) {
     return refuse("at least one repetition and one chunk size are needed");
   }
   std::string why;
-  const std::optional<capture::Capture> capture = capture::read_capture(options.file, &why);
+  const std::optional<capture::Capture> capture =
+      capture::read_capture(options.file, &why, options.max_memory_mb << 20U);
   if (!capture) {
     return refuse(why);
   }
+  if (why = capture->why_not_trusted(); !why.empty() && !options.trust) {
+    return refuse(
+        fmt::format("'{}' is not run: {}. A capture is code that is compiled and run with your rights. If you "
+                    "know where it comes from: --trust",
+                    options.file, why));
+  }
   if (!capture->cut_short.empty() && !options.quiet) {
-    fmt::print(err, "refrain bench: {}: {}; what was read before is used\n", options.file, capture->cut_short);
+    say(err, fmt::format("{}: {}; what was read before is used", options.file, capture->cut_short));
   }
   std::vector<const capture::StoredGraph*> graphs;
   if (options.graphs.empty()) {
@@ -241,7 +259,7 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   const auto device =
       backends::open_standalone_device(api, {options.platform, options.device, options.device_name}, &why);
   if (device == nullptr) {
-    fmt::print(err, "refrain bench: {}\n", why);
+    say(err, why);
     return 3;
   }
   const BenchResult result = bench_graphs(options, *capture, graphs, *device, err);
@@ -264,7 +282,7 @@ int run_bench(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   try {
     return run(options, out, err);
   } catch (const std::exception& error) {
-    fmt::print(err, "refrain bench: {}: {}\n", options.file, error.what());
+    say(err, options.file + ": " + error.what());
     return 1;
   }
 }

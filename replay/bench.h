@@ -26,15 +26,17 @@ struct BenchOptions {
   bool fewest_parts = false;           ///< partition mode: kFewestParts instead of kNoFalseWait
   bool json = false;                   ///< one JSON object on `out` instead of the table
   bool quiet = false;                  ///< no progress on `err`
+  bool trust = false;                  ///< run what is in the file, whoever may have written it
   std::uint32_t platform = 0;          ///< which platform of this machine (number in `refrain doctor`)
   std::uint32_t device = 0;            ///< which device of the platform
   std::string device_name;             ///< if not empty: the first device whose name contains it
   std::uint64_t max_memory_mb = 4096;  ///< graphs that need more are listed as skipped
 };
 
-/// Runs the bench and prints its result on `out`, progress and errors on `err`.
-/// Returns the exit status for the program: 0: every graph asked for was benched and equal; 1: some graph
-/// gave other bytes natively, or an error; 2: file not readable or wrong options; 3: nothing could be
+/// Runs the bench and prints its result on `out`, progress and errors on `err`. The programs in the file are compiled
+/// and run with the user's rights, so it must be the user's own, or BenchOptions::trust set. Addresses in it are never
+/// used. Returns the exit status for the program: 0: every graph asked for was benched and equal; 1: some graph gave
+/// other bytes natively, or an error; 2: file not readable or not trusted, or wrong options; 3: nothing could be
 /// benched. Graphs that cannot be benched are listed with the reason and do not make it fail on their own.
 int run_bench(const BenchOptions& options, std::FILE* out, std::FILE* err);
 

@@ -78,7 +78,7 @@ std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture,
                                                 backends::StandaloneDevice& device, std::uint64_t max_bytes,
                                                 std::string* why) {
   std::unique_ptr<BenchGraph> made(new BenchGraph(device, capture));
-  const capture::Graph& old = stored.graph();
+  const capture::Graph old = stored.graph();
   if (old.empty()) {
     *why = "it has no nodes";
     return nullptr;
@@ -129,12 +129,12 @@ bool BenchGraph::make_objects(const capture::Capture& capture, const capture::Gr
       const auto function = capture.functions.find(header.function);
       const auto code =
           function != capture.functions.end() ? capture.code.find(function->second.code) : capture.code.end();
-      if (code == capture.code.end() || code->second.bytes.empty()) {
+      if (code == capture.code.end() || code->second.size == 0) {
         *why = describe(node, operation) + ": the capture does not hold the kernel's code";
         return false;
       }
       const capture::Handle handle =
-          device_.make_function(function->second, code->second.kind, code->second.bytes, why);
+          device_.make_function(function->second, code->second.kind, capture.read_code(code->first), why);
       if (handle == 0) {
         *why = describe(node, operation) + ": " + *why;
         return false;

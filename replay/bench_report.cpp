@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "env/escape.h"
+
 namespace refrain::replay {
 namespace {
 
@@ -36,8 +38,9 @@ BenchTime summarize(std::vector<std::uint64_t>& samples) {
 }
 
 void print_table(const BenchResult& result, const BenchOptions& options, std::FILE* out) {
-  fmt::print(out, "{}\n{} on {} (driver {})\n", result.file, result.device.name, result.device.platform,
-             result.device.driver);
+  fmt::print(out, "{}\n{}\n", env::escaped(result.file),
+             env::escaped(fmt::format("{} on {} (driver {})", result.device.name, result.device.platform,
+                                      result.device.driver)));
   fmt::print(out, "{} pairs of eager and native runs after {} for warm-up; medians in microseconds, spread p10-p90\n\n",
              options.repetitions, options.warm_up);
   if (!result.rows.empty()) {
@@ -71,7 +74,7 @@ void print_table(const BenchResult& result, const BenchOptions& options, std::FI
           fmt::print(out, "\n{}:\n", failure ? "Failed" : "Not benched");
           first = false;
         }
-        fmt::print(out, "  graph {}: {}\n", problem.graph, problem.reason);
+        fmt::print(out, "  graph {}: {}\n", problem.graph, env::escaped(problem.reason));
       }
     }
   }
@@ -109,7 +112,7 @@ void print_json(const BenchResult& result, const BenchOptions& options, std::FIL
                               {"results", rows},
                               {"failed", failed},
                               {"skipped", skipped}};
-  fmt::print(out, "{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  fmt::print(out, "{}\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace refrain::replay

@@ -1,5 +1,6 @@
 #include "replay/bench.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -215,6 +216,58 @@ TEST_CASE("bench: what cannot be benched is listed with the reason") {
     CHECK(result["results"].size() == 1);
     CHECK(result["results"][0]["buffers_without_contents"] == 2);
   }
+}
+
+TEST_CASE("bench: what others could have written is only run if it is trusted") {
+  File file;
+  write_capture(file.name(), true, [](RecordMaker& r) {
+    return std::vector<std::vector<OperationView>>{{launch(r, 21, 31, 3), copy(r, 31, 32)}};
+  });
+  auto options = quick(file.name());
+  int status = 0;
+  std::string errors;
+  const auto refused = [&](const char* why) {
+    options.trust = false;
+    run(options, &status, &errors);
+    INFO(errors);
+    CHECK(status == 2);
+    CHECK(errors.find(why) != std::string::npos);
+    CHECK(errors.find("--trust") != std::string::npos);
+    options.trust = true;
+    run(options, &status, &errors);
+    CHECK(status != 2);
+  };
+  run(options, &status, &errors);
+  CHECK(status != 2);
+  for (const mode_t mode : {0620, 0602}) {
+    REQUIRE(chmod(options.file.c_str(), mode) == 0);
+    refused("others may write to it");
+  }
+  REQUIRE(chmod(options.file.c_str(), 0644) == 0);
+  if (geteuid() == 0) {
+    REQUIRE(chown(options.file.c_str(), 65534, 65534) == 0);
+    refused("it belongs to another user (number 65534)");
+  }
+}
+
+TEST_CASE("bench: a value that the kernel takes for a handle is no address that is followed") {
+  File file;
+  write_capture(file.name(), true, [](RecordMaker& r) {
+    const auto forged = r.make(
+        OperationKind::kKernel, {1, 0, 0, 0, kBytes / 4, 1, 1, 0, 0, 0},
+        [&](OperationWriter& w) {
+          RecordMaker::value(w, std::uint64_t{0x1});  // where the kernel has its buffer
+          RecordMaker::value(w, 3U);
+        },
+        0, 21, 0xBAD);
+    return std::vector<std::vector<OperationView>>{{forged}};
+  });
+  int status = 0;
+  std::string errors;
+  const auto text = run(quick(file.name()), &status, &errors);
+  INFO(text << errors);
+  CHECK(status == 3);
+  CHECK((errors.find("no OpenCL") != std::string::npos || text.find("may be an address") != std::string::npos));
 }
 
 TEST_CASE("bench: wrong options and files") {

@@ -1,7 +1,9 @@
 #include "backends/opencl/standalone_device.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -140,6 +142,20 @@ class OpenClDevice : public StandaloneDevice {
     return handle_of(kernel);
   }
 
+  // Drivers take eight bytes for a handle where the kernel has a buffer, and follow it.
+  bool fits(const capture::OperationView& operation, std::string* why) override {
+    auto* kernel = reinterpret_cast<cl_kernel>(operation.header().function_handle);
+    for (cl_uint i = 0; operation.kind() == capture::OperationKind::kKernel && i < operation.arguments().size(); ++i) {
+      const capture::ArgumentDescriptor& argument = operation.arguments()[i];
+      if (argument.kind == capture::ArgumentKind::kValue && argument.size == sizeof(void*) && !takes_value(kernel, i)) {
+        *why = "argument " + std::to_string(i) +
+               " may be an address: the driver does not say that the captured kernel takes 8 bytes of data there";
+        return false;
+      }
+    }
+    return true;
+  }
+
   void release_memory() noexcept override {
     for (const cl_command_queue queue : queues_) {
       (void)d_.clFinish(queue);
@@ -160,6 +176,22 @@ class OpenClDevice : public StandaloneDevice {
 
  private:
   std::string name_of_error(cl_int error) const { return backend_.error_name(error); }
+
+  // True if the driver says that the argument is eight bytes of plain data.
+  bool takes_value(cl_kernel kernel, cl_uint index) const {
+    static constexpr std::string_view types[] = {
+        "long",  "ulong",  "double", "size_t",  "ptrdiff_t", "intptr_t", "uintptr_t", "int2",
+        "uint2", "float2", "short4", "ushort4", "half4",     "char8",    "uchar8",    "unsigned long"};
+    cl_kernel_arg_address_qualifier place = CL_KERNEL_ARG_ADDRESS_GLOBAL;
+    char type[64] = "";
+    if (d_.clGetKernelArgInfo == nullptr ||
+        d_.clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof(place), &place, nullptr) !=
+            CL_SUCCESS ||
+        d_.clGetKernelArgInfo(kernel, index, CL_KERNEL_ARG_TYPE_NAME, sizeof(type) - 1, type, nullptr) != CL_SUCCESS) {
+      return false;
+    }
+    return place == CL_KERNEL_ARG_ADDRESS_PRIVATE && std::ranges::find(types, type) != std::end(types);
+  }
 
   Handle make_sampler(const capture::BufferInfo& wanted, std::string* why) {
     if (wanted.description.size() < 3) {
@@ -219,7 +251,8 @@ class OpenClDevice : public StandaloneDevice {
           " (" + name_of_error(error) + ")");
     }
     if (kind != capture::CodeKind::kBuiltin) {
-      error = d_.clBuildProgram(program, 1, &device_, function.build_options.c_str(), nullptr, nullptr);
+      const std::string options = function.build_options + " -cl-kernel-arg-info";  // see fits()
+      error = d_.clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
     }
     if (error != CL_SUCCESS) {
       char log[512] = "";

@@ -30,7 +30,9 @@ std::vector<std::uint32_t> numbers(const std::string& list, const char* option) 
 int bench_command(const CommandArguments& arguments) {
   CLI::App app(
       "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
-      "both give the same bytes, and times them.",
+      "both give the same bytes, and times them. The programs in the file are compiled and run with your rights: "
+      "bench\n"
+      "only captures that you trust as you would a program.",
       "refrain bench");
   set_usage(app, "refrain bench [OPTIONS] FILE");
   app.footer(
@@ -61,6 +63,8 @@ int bench_command(const CommandArguments& arguments) {
       ->capture_default_str()
       ->type_name("MiB")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24));
+  app.add_flag("--trust", bench.trust,
+               "Run what is in the file though it belongs to another user, or others may write to it");
   app.add_flag("--json", bench.json, "Print one JSON object");
   app.add_flag("--quiet", bench.quiet, "No progress on standard error");
   std::vector<std::string> files;

@@ -18,7 +18,8 @@ expect() {
   shift 2
   output=$("$@" 2>&1)
   actual=$?
-  if [ "$actual" != "$status" ] || ! grep -qE -- "$pattern" <<<"$output"; then
+  # shellcheck disable=SC2053  # a status may be a pattern
+  if [[ "$actual" != $status ]] || ! grep -qE -- "$pattern" <<<"$output"; then
     printf 'FAILED: %s\n  expected status %s and /%s/, got status %s and:\n%s\n' "$*" "$status" "$pattern" "$actual" "$output"
     failures=$((failures + 1))
   fi
@@ -134,6 +135,18 @@ if ! diff "$source/docs/settings.md" <("$refrain" env --markdown); then
   echo 'FAILED: docs/settings.md is not up to date; run: refrain env --markdown > docs/settings.md'
   failures=$((failures + 1))
 fi
+
+# Nothing that a terminal obeys is printed, whatever it was that could not be used; captures are code, and bench says so.
+evil=$(printf 'no\033]0;x\a\r\nfile')
+for command in dump bench; do
+  expect '[12]' 'no\\x1b\]0;x\\x07\\r\\nfile' "$refrain" $command "$evil"
+  refuse $'\033' "$refrain" $command "$evil"
+done
+refuse $'\033' "$refrain" run -- "./$evil"
+refuse $'\033' "$refrain" "$evil"
+expect 0 'with your rights' "$refrain" bench --help
+expect 0 '--trust' "$refrain" bench --help
+expect 0 '--max-memory-mb' "$refrain" dump --help
 
 # Output that can't be written is a failure.
 expect 1 "can't be written" sh -c '"$1" --help > /dev/full' x "$refrain"

@@ -7,6 +7,7 @@
 #include "env/cli/doctor_checks.h"
 #include "env/cli/options.h"
 #include "env/cli/program_check.h"
+#include "env/escape.h"
 
 namespace refrain::env {
 namespace {
@@ -21,7 +22,7 @@ void print(const std::string& label, const std::string& content, int indent = 2)
   std::string line(static_cast<std::size_t>(indent), ' ');
   line += label;
   line.resize(std::max<std::size_t>(line.size() + 1, 14), ' ');
-  std::cout << line << content << "\n";
+  std::cout << line << escaped(content) << "\n";
 }
 
 std::string list(const json& items) {
@@ -185,7 +186,7 @@ int doctor_command(const CommandArguments& arguments) {
   }
 
   if (as_json) {
-    std::cout << findings.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+    std::cout << findings.dump(2, ' ', true, json::error_handler_t::replace) << "\n";
   } else {
     std::cout << "Refrain " REFRAIN_VERSION "\n";
     for (const json& problem : findings["settings_problems"]) print("setting", problem.get<std::string>());

@@ -21,6 +21,12 @@ int dump_command(const CommandArguments& arguments) {
   app.add_flag("--dot", dot, "Graphviz: all graphs, or the one of --graph");
   app.add_flag("--trace", trace, "Timeline for chrome://tracing and Perfetto, as JSON");
   app.add_flag("--explain", explain, "What keeps submissions from being replayed, what would gain most first");
+  std::uint64_t max_memory_mb = 0;
+  app.add_option("--max-memory-mb", max_memory_mb,
+                 "Memory that reading and showing the file may take; 0: 64 MiB and 32 times the file's size")
+      ->capture_default_str()
+      ->type_name("MiB")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 24));
   std::vector<std::string> files;
   app.add_option("FILE", files, "The capture file");
   if (const auto status = parse(app, arguments, nullptr)) return *status;
@@ -33,6 +39,7 @@ int dump_command(const CommandArguments& arguments) {
   using capture::DumpFormat;
   dump.file = files.front();
   dump.graph = graph;
+  dump.max_memory = max_memory_mb << 20U;
   dump.format = json      ? DumpFormat::kJson
                 : dot     ? DumpFormat::kDot
                 : trace   ? DumpFormat::kTrace

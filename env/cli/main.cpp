@@ -10,6 +10,7 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "env/escape.h"
 
 namespace refrain::env {
 namespace {
@@ -86,11 +87,11 @@ int main(int count, char** values) {
     const bool in_command = std::any_of(std::begin(kCommands), std::end(kCommands), [&](const Command& command) {
       return count > 1 && std::string_view(values[1]) == command.name;
     });
-    std::cerr << "refrain: " << error.what() << "\nTry 'refrain " << (in_command ? values[1] : "")
+    std::cerr << "refrain: " << escaped(error.what()) << "\nTry 'refrain " << (in_command ? values[1] : "")
               << (in_command ? " " : "") << "--help'.\n";
     return kUsageError;
   } catch (const std::exception& error) {
-    std::cerr << "refrain: " << error.what() << "\n";
+    std::cerr << "refrain: " << escaped(error.what()) << "\n";
     return kFailure;
   }
 }

@@ -10,6 +10,7 @@
 #include "env/cli/options.h"
 #include "env/cli/output_files.h"
 #include "env/cli/program_check.h"
+#include "env/escape.h"
 
 namespace refrain::env {
 namespace {
@@ -97,7 +98,7 @@ int run_command(const CommandArguments& arguments) {
   words.push_back(nullptr);
   ::execvp(words[0], words.data());
   const int error = errno;
-  std::cerr << "refrain: can't execute '" << split.command[0] << "': " << ::strerror(error) << "\n";
+  std::cerr << "refrain: can't execute '" << escaped(split.command[0]) << "': " << ::strerror(error) << "\n";
   return error == ENOENT ? kNotFound : kNotExecutable;
 }
 
@@ -127,7 +128,7 @@ int env_command(const CommandArguments& arguments) {
     }
   }
   if (json) {
-    std::cout << object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << object.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
   }
   return kSuccess;
 }

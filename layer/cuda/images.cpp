@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -55,7 +56,7 @@ void note(const void* handle, const backends::CodeImage& image) {
     return;
   }
   place->second.kind = image.kind;
-  if (image.bytes.size() <= capture::format::kMaxRecordBytes) {
+  if (image.bytes.size() <= capture::format::kMaxCodeRecordBytes) {
     place->second.bytes.assign(image.bytes.begin(), image.bytes.end());
   } else {
     static std::atomic<bool> said{false};
@@ -73,7 +74,7 @@ CUresult loaded(CUresult status, const Handle* handle, const void* image) noexce
     return status;
   }
   try {
-    note(*handle, backends::image_at(image, backends::kLargestImage));
+    note(*handle, backends::image_at(image));
   } catch (...) {
     forget_image(*handle);
   }
@@ -89,7 +90,7 @@ CUresult loaded_from_file(CUresult status, const Handle* handle, const char* nam
     std::ifstream file(name, std::ios::binary);
     std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     bytes.push_back('\0');  // PTX ends with one in memory
-    note(*handle, backends::image_at(bytes.data(), bytes.size()));
+    note(*handle, backends::image_in(std::as_bytes(std::span(bytes))));
   } catch (...) {
     forget_image(*handle);
   }

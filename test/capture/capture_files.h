@@ -40,7 +40,7 @@ inline std::uint64_t submissions(const Capture& capture) {
   std::uint64_t count = 0;
   for (const LaneHistory& lane : capture.lanes) {
     for_each_leaf(lane,
-                  [&](const HistoryItem& item) { count += item.total * capture.graphs[item.graph].graph().size(); });
+                  [&](const HistoryItem& item) { count += item.total * capture.graphs[item.graph].size(); });
   }
   return count;
 }

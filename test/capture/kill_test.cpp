@@ -96,7 +96,7 @@ TEST_CASE("a killed writer leaves a readable file, 100 times") {
       bool known = true;
       for_each_leaf(lane, [&](const HistoryItem& item) {
         const StoredGraph& graph = capture->graphs[item.graph];
-        read[lane.lane] += item.total * graph.graph().size();
+        read[lane.lane] += item.total * graph.size();
         known = known && item.set != format::kSetNotStored && item.total == 1;
         if (known) {
           const Graph exact = graph.materialise(item.set);

@@ -63,7 +63,7 @@ Graph rebuilt(const Graph& graph, bool by_hand) {
 ROW("explicit building and record-and-replay share one infrastructure") {
   for (const char* program : {"chain", "fork_join"}) {
     const Capture capture = captured(program);
-    const Graph& graph = most_frequent(capture, 6).graph();
+    const Graph graph = most_frequent(capture, 6).graph();
     CAPTURE(program);
     REQUIRE(graph.size() >= 6);
     REQUIRE(rebuilt(graph, true).fingerprint() == graph.fingerprint());
@@ -73,7 +73,7 @@ ROW("explicit building and record-and-replay share one infrastructure") {
 
 ROW("node = one submission, predecessor and successor lists") {
   const Capture capture = captured("fork_join");
-  const Graph& graph = most_frequent(capture, 6).graph();
+  const Graph graph = most_frequent(capture, 6).graph();
   const auto order = orders(graph);
   const std::vector<NodeIndex> k = kernels_of(graph);  // as in programs_graphs.cpp
   REQUIRE(k.size() == 6);
@@ -134,7 +134,7 @@ ROW("dependencies settled before first replay") {
 
 ROW("acyclic by construction (`then`, `when_all`), checked with late edges") {
   const Capture capture = captured("chain");
-  const Graph& graph = most_frequent(capture, 8).graph();
+  const Graph graph = most_frequent(capture, 8).graph();
   GraphBuilder builder;
   for (const QueueInfo& queue : graph.queues()) {
     builder.declare_queue(queue);
@@ -159,7 +159,7 @@ ROW("phases: a modifiable graph cannot run, an executable one cannot change topo
   static_assert(!std::is_convertible_v<GraphBuilder, Graph>);
   static_assert(std::is_same_v<decltype(std::declval<const Graph&>().edges()), std::span<const Edge>>);
   const Capture capture = captured("chain");
-  const Graph& graph = most_frequent(capture, 8).graph();
+  const Graph graph = most_frequent(capture, 8).graph();
   REQUIRE(rebuilt(graph, false).fingerprint() == graph.fingerprint());
   verdict.passes("compile-time: GraphBuilder and Graph are different types");
 }

@@ -90,7 +90,7 @@ std::uint32_t optimum(const Graph& graph, const Groups& groups) {
 
 Graph chain_of(const std::string& program, std::size_t nodes) {
   const Capture capture = captured(program);
-  const Graph& found = most_frequent(capture, nodes).graph();
+  const Graph found = most_frequent(capture, nodes).graph();
   return builder_of(found, found.size()).finish();
 }
 
@@ -101,7 +101,7 @@ ROW("split at host work: before / host / after") {
     return;
   }
   const Capture capture = captured("host_middle");
-  const Graph& graph = most_frequent(capture, 3).graph();
+  const Graph graph = most_frequent(capture, 3).graph();
   const Partitioning parts = partition(graph, groups_of(graph), {}, PartitionMode::kNoFalseWait);
   REQUIRE(graph.size() == 3);
   REQUIRE(parts.parts.size() == 3);

@@ -175,7 +175,7 @@ capture::Capture captured(const std::string& program) {
 const capture::StoredGraph& most_frequent(const capture::Capture& capture, std::size_t nodes) {
   const capture::StoredGraph* best = nullptr;
   for (const capture::StoredGraph& graph : capture.graphs) {
-    if (graph.graph().size() >= nodes && (best == nullptr || graph.occurrences > best->occurrences)) {
+    if (graph.size() >= nodes && (best == nullptr || graph.occurrences > best->occurrences)) {
       best = &graph;
     }
   }

@@ -75,7 +75,7 @@ ROW("buffers used for the first time") {
 ROW("hazards") {
   same("hazards", 1);
   const Capture capture = captured("hazards");
-  const Graph& graph = most_frequent(capture, 4).graph();
+  const Graph graph = most_frequent(capture, 4).graph();
   // Memory by the bytes that name it; whoever names the same is ordered.
   const auto named = [&](NodeIndex node) {
     std::set<std::vector<std::byte>> all;

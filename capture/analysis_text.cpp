@@ -1,0 +1,287 @@
+// What an analysis says in words.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "capture/analysis.h"
+#include "env/escape.h"
+
+namespace refrain::capture {
+namespace {
+
+std::string submissions_text(std::uint64_t count) {
+  return count == 1 ? "1 submission" : grouped(count) + " submissions";
+}
+
+// "clFinish" or "clFinish (900 times), clWaitForEvents (100 times)"
+std::string ended_by_text(const Capture& capture, const std::map<std::uint32_t, std::uint64_t>& ended_by) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> order;
+  for (const auto& [call, runs] : ended_by) {
+    order.emplace_back(runs, call);
+  }
+  std::sort(order.rbegin(), order.rend());
+  std::string text;
+  for (std::size_t i = 0; i < order.size() && i < 3; ++i) {
+    text += text.empty() ? "" : ", ";
+    text += capture.ended_by(order[i].second);
+    if (order.size() > 1) {
+      text += " (" + times(order[i].first) + ")";
+    }
+  }
+  return text + (order.size() > 3 ? " …" : "");
+}
+
+std::string graph_text(const Capture& capture, const Graph& graph, std::uint32_t number, const GraphUse& use) {
+  return fmt::format("graph {}: {} of {} ({}), up to {}", number, times(use.runs), submissions_text(graph.size()),
+                     label_of(capture, graph), ended_by_text(capture, use.ended_by));
+}
+
+void tell_changes(const Capture& capture, const StoredGraph& stored, const Graph& graph, FindingText& text) {
+  // The same argument of the same kernel is one line, however many nodes it is in.
+  struct Line {
+    SlotStatistic slot;
+    std::uint64_t nodes = 1;
+  };
+  std::vector<Line> lines;
+  std::map<std::pair<FunctionId, std::string>, std::size_t> known;
+  for (const SlotStatistic& slot : stored.statistics()) {
+    const auto [place, is_new] = known.try_emplace(
+        {graph.operation(slot.node).header().function, subject_of(capture, graph, slot)}, lines.size());
+    if (is_new) {
+      lines.push_back({slot});
+      continue;
+    }
+    Line& line = lines[place->second];
+    ++line.nodes;
+    line.slot.changes = std::max(line.slot.changes, slot.changes);
+    line.slot.min_delta = std::min(line.slot.min_delta, slot.min_delta);
+    line.slot.max_delta = std::max(line.slot.max_delta, slot.max_delta);
+    line.slot.distinct =
+        line.slot.distinct == 0 || slot.distinct == 0 ? 0 : std::max(line.slot.distinct, slot.distinct);
+    line.slot.numeric = line.slot.numeric && slot.numeric;
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.slot.changes > b.slot.changes; });
+  constexpr std::size_t kShown = 5;
+  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) {
+    text.details.push_back(describe(capture, stored, graph, lines[i].slot) +
+                           (lines[i].nodes > 1 ? fmt::format(" ({} nodes)", lines[i].nodes) : ""));
+  }
+  if (lines.size() > kShown) {
+    text.details.push_back(fmt::format("and {} more; see --graph {}", lines.size() - kShown, stored.id()));
+  } else if (lines.empty()) {
+    text.details.emplace_back("which arguments change is not known: the capture was cut short");
+  }
+}
+
+}  // namespace
+
+std::string times(std::uint64_t count) {
+  return count == 1 ? "once" : grouped(count) + " times";
+}
+
+std::string subject_of(const Capture& capture, const Graph& graph, const SlotStatistic& slot) {
+  if (slot.kind == format::SlotKind::kQueue) {
+    return fmt::format("queue {}", slot.index);
+  }
+  const OperationView operation = graph.operation(slot.node);
+  const std::string label = label_of(capture, operation);
+  if (slot.kind == format::SlotKind::kWord) {
+    static constexpr const char* kernel_words[] = {"dimensions",    "offset x",      "offset y",      "offset z",
+                                                   "global size x", "global size y", "global size z", "local size x",
+                                                   "local size y",  "local size z"};
+    return operation.kind() == OperationKind::kKernel && slot.index < std::size(kernel_words)
+               ? fmt::format("{} {}", label, kernel_words[slot.index])
+               : fmt::format("{} number {}", label, slot.index);
+  }
+  const ArgumentDescriptor& argument = operation.arguments()[slot.index];
+  switch (argument.kind) {
+    case ArgumentKind::kBuffer: return fmt::format("{} argument {} (buffer)", label, slot.index);
+    case ArgumentKind::kImage: return fmt::format("{} argument {} (image)", label, slot.index);
+    case ArgumentKind::kSampler: return fmt::format("{} argument {} (sampler)", label, slot.index);
+    case ArgumentKind::kPointer: return fmt::format("{} argument {} (pointer)", label, slot.index);
+    case ArgumentKind::kHostPointer: return fmt::format("{} argument {} (host address)", label, slot.index);
+    case ArgumentKind::kLocalMemory: return fmt::format("{} argument {} (local memory size)", label, slot.index);
+    default: return fmt::format("{} argument {} ({}-byte value)", label, slot.index, argument.size);
+  }
+}
+
+const char* place_of(const BufferInfo& buffer) noexcept {
+  if (buffer.address == 0 || buffer.description.empty()) {
+    return "buffer";
+  }
+  switch (static_cast<MemoryPlace>(buffer.description[0])) {
+    case MemoryPlace::kDevice: return "device memory";
+    case MemoryPlace::kHost: return "pinned host memory";
+    case MemoryPlace::kManaged: return "managed memory";
+  }
+  return "memory";
+}
+
+FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding) {
+  if (!finding.graph) {
+    return finding.text;
+  }
+  const StoredGraph& stored = capture.graphs[*finding.graph];
+  const GraphUse& use = analysis.graphs[*finding.graph];
+  const Graph graph = stored.graph();
+  FindingText text;
+  text.what = graph_text(capture, graph, *finding.graph, use);
+  std::uint64_t splitting = 0;
+  for (NodeIndex node = 0; node < graph.size(); ++node) {
+    const OperationView operation = graph.operation(node);
+    splitting += why_not_recordable(operation) != nullptr && !operation.has(kBlocking) ? 1 : 0;
+  }
+  if (splitting != 0) {
+    text.details.push_back(
+        fmt::format("in parts: {} of its {} operations cannot be part of a command buffer", splitting, graph.size()));
+  }
+  if (use.arguments == Arguments::kChanging) {
+    tell_changes(capture, stored, graph, text);
+  } else if (use.arguments == Arguments::kInTurn) {
+    text.details.push_back(
+        fmt::format("{} argument sets that come again (REFRAIN_VARIANTS says how many are kept)", use.sets_used));
+  } else {
+    text.details.push_back("repeats exactly " + times(use.runs));
+  }
+  return text;
+}
+
+namespace {
+
+/// One end of a copy, for labels; null if it is not known.
+const char* place_of(const Capture& capture, const ArgumentDescriptor& argument) {
+  if (argument.kind == ArgumentKind::kHostPointer) {
+    return "pageable host";
+  }
+  const auto found = capture.buffers.find(argument.object);
+  if (found == capture.buffers.end() || found->second.address == 0 || found->second.description.empty()) {
+    return nullptr;
+  }
+  switch (static_cast<MemoryPlace>(found->second.description[0])) {
+    case MemoryPlace::kDevice: return "device";
+    case MemoryPlace::kHost: return "host";
+    case MemoryPlace::kManaged: return "managed";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string label_of(const Capture& capture, const OperationView& operation) {
+  if (operation.kind() == OperationKind::kKernel) {
+    const auto name = capture.function_name(operation.header().function);
+    return name.empty() ? fmt::format("kernel {:016x}", operation.header().function) : env::shortened(name, kMaxLabel);
+  }
+  if (operation.kind() == OperationKind::kPointerCopy && operation.arguments().size() == 2) {
+    const char* to = place_of(capture, operation.arguments()[0]);
+    const char* from = place_of(capture, operation.arguments()[1]);
+    if (to != nullptr && from != nullptr) {
+      return fmt::format("copy {} to {}", from, to);
+    }
+  }
+  return std::string(name_of(operation.kind()));
+}
+
+std::string label_of(const Capture& capture, const Graph& graph) {
+  constexpr std::size_t kShown = 4;
+  std::vector<std::pair<std::string, std::size_t>> parts;
+  std::unordered_map<std::string, std::size_t> numbers;
+  for (NodeIndex node = 0; node < graph.size(); ++node) {
+    std::string label = label_of(capture, graph.operation(node));
+    const auto [known, is_new] = numbers.try_emplace(label, parts.size());
+    if (is_new) {
+      parts.emplace_back(std::move(label), 1);
+    } else {
+      ++parts[known->second].second;
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, parts.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + parts[i].first;
+    if (parts[i].second > 1) {
+      text += " x" + std::to_string(parts[i].second);
+    }
+  }
+  return parts.size() > kShown ? text + fmt::format(" and {} more", parts.size() - kShown) : text;
+}
+
+std::string describe(const Capture& capture, const StoredGraph& stored, const Graph& graph, const SlotStatistic& slot) {
+  if (slot.kind == format::SlotKind::kQueue) {
+    return slot.distinct == 0 ? "another queue nearly every time" : fmt::format("{} queues in turn", slot.distinct);
+  }
+  bool address = false;
+  if (slot.kind == format::SlotKind::kArgument) {
+    const ArgumentKind kind = graph.operation(slot.node).arguments()[slot.index].kind;
+    address = kind == ArgumentKind::kPointer || kind == ArgumentKind::kHostPointer;
+  }
+  std::string how;
+  if (slot.numeric && slot.min_delta == slot.max_delta) {
+    how = fmt::format("{:+} each time", slot.min_delta);
+  } else if (slot.distinct != 0) {
+    how = fmt::format("{} different ones in turn", slot.distinct);
+  } else if (slot.numeric && slot.kind == format::SlotKind::kWord) {
+    how = fmt::format("changes by {:+} to {:+}", slot.min_delta, slot.max_delta);
+  } else if (slot.numeric && !address) {
+    how = fmt::format("changes by {:+} to {:+} (as an integer)", slot.min_delta, slot.max_delta);
+  } else {
+    how = "a different one nearly every time";
+  }
+  if (stored.occurrences > 1 && slot.changes + 1 < stored.occurrences) {
+    how += fmt::format(", in {} of {} occurrences", grouped(slot.changes), grouped(stored.occurrences));
+  }
+  return subject_of(capture, graph, slot) + ": " + how;
+}
+
+const char* name_of(Arguments arguments) noexcept {
+  switch (arguments) {
+    case Arguments::kOnce: return "once";
+    case Arguments::kExact: return "exact";
+    case Arguments::kInTurn: return "in turn";
+    case Arguments::kChanging: return "changing";
+  }
+  return "unknown";
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t place = text.size(); place > 3; place -= 3) {
+    text.insert(place - 3, " ");
+  }
+  return text;
+}
+
+std::string duration(double nanoseconds) {
+  if (nanoseconds < 1e3) {
+    return fmt::format("{:.0f} ns", nanoseconds);
+  }
+  if (nanoseconds < 1e6) {
+    return fmt::format("{:.1f} us", nanoseconds / 1e3);
+  }
+  if (nanoseconds < 1e9) {
+    return fmt::format("{:.1f} ms", nanoseconds / 1e6);
+  }
+  return fmt::format("{:.1f} s", nanoseconds / 1e9);
+}
+
+std::string size_text(std::uint64_t bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+}  // namespace refrain::capture

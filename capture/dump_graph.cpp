@@ -1,0 +1,221 @@
+// --graph N: nodes, arguments and edges of one graph, for people.
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <unordered_map>
+
+#include "capture/dump_formats.h"
+
+namespace refrain::capture {
+namespace {
+
+/// Memory that has addresses, by address.
+class Places {
+ public:
+  explicit Places(const Capture& capture) {
+    for (const auto& [id, buffer] : capture.buffers) {
+      if (buffer.address != 0) {
+        buffers_.push_back(&buffer);
+      }
+    }
+    std::ranges::sort(buffers_, {}, [](const BufferInfo* buffer) { return std::pair(buffer->address, buffer->id); });
+  }
+  /// "0x7f… = allocation 5 + 128 (device memory, 4.0 KiB)"; empty if nothing known is there. Of several that were
+  /// there one after the other, the one that begins last.
+  [[nodiscard]] std::string text(std::uint64_t address) const {
+    auto at = std::ranges::upper_bound(buffers_, address, {}, &BufferInfo::address);
+    for (int tries = 0; at != buffers_.begin() && tries < 64; ++tries) {
+      const BufferInfo& buffer = **--at;
+      if (address - buffer.address < buffer.size) {
+        return fmt::format("{:#x} = allocation {} + {} ({}, {})", address, buffer.id, address - buffer.address,
+                           place_of(buffer), size_text(buffer.size));
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::vector<const BufferInfo*> buffers_;
+};
+
+std::string value_text(const ArgumentDescriptor& argument, std::span<const std::byte> value, const Capture& capture,
+                       const Places& places) {
+  const auto number = [&] {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, value.data(), std::min<std::size_t>(value.size(), sizeof(bits)));
+    return bits;
+  };
+  const auto object = [&](const char* noun) {
+    std::string text = fmt::format("{} {}", noun, argument.object);
+    if (const auto known = capture.buffers.find(argument.object);
+        known != capture.buffers.end() && known->second.size != 0) {
+      text += " (" + size_text(known->second.size) + ")";
+    }
+    return text;
+  };
+  switch (argument.kind) {
+    case ArgumentKind::kUnset: return "not set";
+    case ArgumentKind::kBuffer: return object("buffer");
+    case ArgumentKind::kImage: return object("image");
+    case ArgumentKind::kSampler: return object("sampler");
+    case ArgumentKind::kLocalMemory:
+      return (is_cuda(capture) ? "dynamic shared memory " : "local ") + size_text(argument.size);
+    case ArgumentKind::kPointer: {
+      const std::string place = places.text(number());
+      return place.empty() ? fmt::format("pointer {:#x}", number()) : place;
+    }
+    case ArgumentKind::kHostPointer: return fmt::format("host address {:#x}", number());
+    case ArgumentKind::kOtherHandle: return fmt::format("handle {:#x}", number());
+    case ArgumentKind::kValue: break;
+  }
+  if (argument.size == 4) {  // may be either; people know which
+    const auto bits = static_cast<std::uint32_t>(number());
+    float real = 0;
+    std::memcpy(&real, &bits, sizeof(real));
+    return fmt::format("{} / {:g}f", static_cast<std::int32_t>(bits), real);
+  }
+  if (argument.size == 8) {
+    const std::uint64_t bits = number();
+    if (std::string place = places.text(bits); !place.empty()) {
+      return place;
+    }
+    double real = 0;
+    std::memcpy(&real, &bits, sizeof(real));
+    return fmt::format("{} / {:g}", static_cast<std::int64_t>(bits), real);
+  }
+  if (argument.size < 8) {
+    return std::to_string(number());
+  }
+  std::string text = std::to_string(argument.size) + " bytes:";
+  for (std::size_t i = 0; i < std::min<std::size_t>(value.size(), 16); ++i) {
+    text += fmt::format(" {:02x}", static_cast<unsigned>(value[i]));
+  }
+  return text + (value.size() > 16 ? " …" : "");
+}
+
+std::string shape_text(const OperationView& operation, bool cuda) {
+  const auto words = operation.words();
+  if (operation.kind() == OperationKind::kKernel && cuda) {
+    const auto block = words.subspan(words::kLocal, 3);
+    const auto groups = [&](std::size_t i) { return block[i] == 0 ? 0 : words[words::kGlobal + i] / block[i]; };
+    return fmt::format("grid {}x{}x{}, block {}x{}x{}", groups(0), groups(1), groups(2), block[0], block[1], block[2]);
+  }
+  if (operation.kind() == OperationKind::kPointerCopy || operation.kind() == OperationKind::kPointerFill) {
+    return fmt::format("{} bytes", words[0]);
+  }
+  if (operation.kind() == OperationKind::kPointerCopyRect || operation.kind() == OperationKind::kPointerFillRect) {
+    const bool slices = operation.kind() == OperationKind::kPointerCopyRect && words[words::kSlices] != 1;
+    return fmt::format("{} rows of {} bytes{}", words[words::kRows], words[words::kRowBytes],
+                       slices ? fmt::format(" in {} slices", words[words::kSlices]) : "");
+  }
+  if (operation.kind() == OperationKind::kEventRecord) {
+    return !words.empty() && words[0] != 0 ? "takes the time" : "";
+  }
+  if (operation.kind() == OperationKind::kKernel) {
+    const auto extent = [&](int first) {
+      const std::uint64_t dimensions = std::clamp<std::uint64_t>(words[words::kDimensions], 1, 3);
+      std::string text;
+      for (std::uint64_t i = 0; i < dimensions; ++i) {
+        text += (i == 0 ? "" : "x") + std::to_string(words[first + i]);
+      }
+      return text;
+    };
+    return "global " + extent(words::kGlobal) +
+           (words[words::kLocal] == 0 ? std::string(", local chosen by the driver")
+                                      : ", local " + extent(words::kLocal));
+  }
+  if (words.empty()) {
+    return {};
+  }
+  std::string text = "numbers";
+  for (const std::uint64_t word : words) {
+    text += " " + std::to_string(word);
+  }
+  return text;
+}
+
+std::string queue_text(const QueueInfo& queue, bool cuda) {
+  if (!cuda) {
+    return fmt::format("queue {} ({})", queue.id, queue.in_order ? "in order" : "out of order");
+  }
+  switch (queue.default_order) {
+    case DefaultOrder::kIsDefault: return fmt::format("stream {} (the default stream)", queue.id);
+    case DefaultOrder::kWithDefault: return fmt::format("stream {} (in order with the default stream)", queue.id);
+    case DefaultOrder::kNone: break;
+  }
+  return fmt::format("stream {} (non-blocking)", queue.id);
+}
+
+}  // namespace
+
+void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t number, DumpOutput& out) {
+  const StoredGraph& stored = capture.graphs[number];
+  const Graph graph = stored.graph();
+  const GraphUse& use = analysis.graphs[number];
+  out.line("graph {}: {} nodes, {} edges, fingerprint {:016x}", number, graph.size(), graph.edges().size(),
+           graph.fingerprint());
+  out.line("  {} occurrences, {} of all submissions, arguments: {}; {} argument sets stored", grouped(use.runs),
+           percent(share_of(use.submissions, analysis.submissions)), name_of(use.arguments), stored.argument_sets());
+  if (use.runs != 0) {
+    out.line("  {} from first submission to cut on average",
+             duration(static_cast<double>(use.span_ns) / static_cast<double>(use.runs)));
+  }
+  for (const auto& [call, runs] : use.ended_by) {
+    out.line("  {} times ended by {}", grouped(runs), capture.ended_by(call));
+  }
+  std::unordered_multimap<NodeIndex, const SlotStatistic*> changes;
+  const std::vector<SlotStatistic> statistics = stored.statistics();
+  for (const SlotStatistic& slot : statistics) {
+    if (slot.kind != format::SlotKind::kQueue) {
+      changes.emplace(slot.node, &slot);
+    } else {
+      out.line("  {}", describe(capture, stored, graph, slot));
+    }
+  }
+  const Places places(capture);
+  const bool cuda = is_cuda(capture);
+  out.blank();
+  out.line("nodes");
+  for (NodeIndex node = 0; node < graph.size(); ++node) {
+    const OperationView operation = graph.operation(node);
+    const QueueInfo& queue = graph.queue_of(node);
+    out.line("  {:4}  {}  {}", node, label_of(capture, operation), shape_text(operation, cuda));
+    const char* why = why_not_recordable(operation);
+    out.line("        {}{}{}{}", queue_text(queue, cuda), operation.has(kBlocking) ? ", blocking" : "",
+             why == nullptr ? "" : ", ", why == nullptr ? "" : why);
+    const auto arguments = operation.arguments();
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      out.line("        {:2}: {}", i, value_text(arguments[i], operation.value_of(i), capture, places));
+    }
+    for (const WaitRef wait : operation.waits()) {
+      if (wait == kWaitEarlier || wait == kWaitForeign) {
+        out.line("        waits for {}",
+                 wait == kWaitEarlier ? "an operation before this graph" : "an event from elsewhere");
+      }
+    }
+    const auto [begin, end] = changes.equal_range(node);
+    for (auto slot = begin; slot != end; ++slot) {
+      out.line("        changes: {}", describe(capture, stored, graph, *slot->second));
+    }
+  }
+  out.blank();
+  out.line("edges");
+  for (const Edge& edge : graph.edges()) {
+    out.line("  {:4} -> {:<4} {}", edge.from, edge.to, name_of(edge.reason));
+  }
+  // Long names were cut above.
+  std::set<FunctionId> told;
+  for (NodeIndex node = 0; node < graph.size(); ++node) {
+    const FunctionId function = graph.operation(node).header().function;
+    const auto name = capture.function_name(function);
+    if (name.size() > kMaxLabel && told.insert(function).second) {
+      if (told.size() == 1) {
+        out.blank();
+        out.line("names in full");
+      }
+      out.line("  {:4}  {}", node, name);
+    }
+  }
+}
+
+}  // namespace refrain::capture
