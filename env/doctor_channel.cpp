@@ -1,15 +1,14 @@
 #include "env/doctor_channel.h"
 
-#include <sys/auxv.h>
-
 #include <cstdlib>
 
 #include "env/own_file.h"
+#include "env/secure_process.h"
 
 namespace refrain::env {
 
 void tell_doctor(const std::string& line) noexcept {
-  if (::getauxval(AT_SECURE) != 0) {
+  if (in_secure_process()) {
     return;
   }
   const char* number = std::getenv("REFRAIN_DOCTOR_FD");

@@ -1,7 +1,6 @@
 #include "env/settings.h"
 
 #include <errno.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 #include <numeric>
+
+#include "env/secure_process.h"
 
 namespace refrain::env {
 namespace {
@@ -272,7 +273,7 @@ Settings load_settings(const char* const* environment, std::vector<SettingProble
 }
 
 Settings load_settings(std::vector<SettingProblem>& problems) {
-  if (::getauxval(AT_SECURE) != 0) {
+  if (in_secure_process()) {
     Settings settings;
     settings.mode = Mode::kOff;
     return settings;

@@ -33,6 +33,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   }
   capture::FileRecorderOptions options;
   options.file = env::expand_file_name(settings.capture_file);
+  options.mode = env::permissions(settings.file_mode);
   options.contents = settings.portable;
   options.command = command_line();
   std::string error;

@@ -264,4 +264,20 @@ TEST_CASE("signals: the program reads and sets what it would without Refrain") {
   CHECK(count(result.errors, "report (") == 1);
 }
 
+TEST_CASE("signals: one that would end the program ends it, unless the user wants reports by it") {
+  const std::string api = any_api();
+  for (const char* number : {"usr1", "usr2"}) {
+    const Result bare = plain(api, {number});
+    const Result result = refrain(api, {"--observe"}, {number});
+    CAPTURE(api, number);
+    SHOW(result);
+    CHECK(result.exit_code == bare.exit_code);
+    CHECK(result.output == bare.output);
+    const Result asked = refrain(api, {"--observe", "--report-signal", number}, {number});
+    CHECK(asked.exit_code == 0);
+    CHECK(asked.output == "result 4800\n");
+    CHECK(count(asked.errors, "report (") == 2);
+  }
+}
+
 }  // namespace
