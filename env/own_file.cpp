@@ -3,18 +3,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
+
+#include "env/without_signals.h"
 
 namespace refrain::env {
 namespace {
@@ -28,37 +28,6 @@ constexpr int kMostAttempts = 16;
 constexpr rlim_t kHighest = 4096;
 constexpr rlim_t kRoom = 32;
 constexpr rlim_t kLowest = 10;
-
-/// What write() may cause does not reach the program: SIGPIPE, SIGXFSZ.
-class WithoutSignals {
- public:
-  WithoutSignals() noexcept {
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    sigemptyset(&ours_);
-    for (const int number : {SIGPIPE, SIGXFSZ}) {
-      if (sigismember(&pending, number) != 1) {  // else it is the program's, and comes once anyway
-        sigaddset(&ours_, number);
-      }
-    }
-    blocked_ = pthread_sigmask(SIG_BLOCK, &ours_, &before_) == 0;
-  }
-  ~WithoutSignals() {
-    if (!blocked_) return;
-    const timespec none{};
-    while (sigtimedwait(&ours_, nullptr, &none) > 0 || errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t ours_;
-  sigset_t before_;
-  bool blocked_ = false;
-};
 
 /// The same file at a high number; closes `descriptor`, which ends locks. Negative, with errno, if there is no room.
 int lift(int descriptor) noexcept {

@@ -145,6 +145,27 @@ TEST_CASE("a limit of files' sizes and a reader that went away are errors, and n
   CHECK(WTERMSIG(status) == SIGXFSZ);
 }
 
+TEST_CASE("a signal of the program's that waits is not taken away") {
+  CHECK(in_child([&] {
+          sigset_t both;
+          sigemptyset(&both);
+          sigaddset(&both, SIGXFSZ);
+          sigaddset(&both, SIGPIPE);
+          ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
+          ::raise(SIGXFSZ);
+          int ends[2];
+          DEMAND(::pipe(ends) == 0);
+          ::close(ends[0]);
+          OwnFile pipe;
+          pipe.borrow(ends[1], *FileIdentity::of(ends[1]));
+          DEMAND(pipe.write("x") == EPIPE);
+          sigset_t pending;
+          ::sigpending(&pending);
+          DEMAND(::sigismember(&pending, SIGXFSZ) == 1);
+          DEMAND(::sigismember(&pending, SIGPIPE) == 0);
+        }) == 0);
+}
+
 TEST_CASE("a file that is there is never written over") {
   const Folder folder;
   std::ofstream(folder.file("x.rfn")) << "theirs";

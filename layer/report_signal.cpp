@@ -70,7 +70,8 @@ void install() noexcept {
     if (!belongs_to_driver(now.sa_handler)) {
       return;
     }
-    displaced.store(now.sa_handler);
+    // LLVM's for SIGUSR2 removes its files and ends the program.
+    displaced.store(report_signal == SIGUSR1 ? now.sa_handler : nullptr);
   }
   struct sigaction ours {};
   ours.sa_handler = &on_report_signal;

@@ -9,7 +9,7 @@
 namespace refrain::layer {
 
 /// If the settings name a signal and want a report anywhere, and nobody but a driver has a handler for it; a driver's
-/// is called, too. `wake`: called by the handler, and so must be safe there; null: nobody has to be woken.
+/// for SIGUSR1 is called, too. `wake`: called by the handler, and so must be safe there; null: nobody has to be woken.
 void install_report_handler(const env::Settings& settings, void (*wake)() noexcept = nullptr) noexcept;
 
 /// Writes the report, to the log and to the report file, if the signal came since the last time. Cheap if not.

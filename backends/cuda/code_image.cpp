@@ -105,41 +105,44 @@ std::uint64_t text_size(std::span<const std::byte> from) noexcept {
   return 0;
 }
 
+/// Byte by byte: an image may be shorter than a magic number, and is not always aligned.
+std::uint32_t magic_of(std::span<const std::byte> bytes) noexcept {
+  std::uint32_t magic = 0;
+  for (std::size_t i = 0; i < sizeof(magic) && i < bytes.size() && bytes[i] != std::byte{0}; ++i) {
+    magic |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
+  }
+  return magic;
+}
+
 }  // namespace
 
-CodeImage image_at(const void* start, std::size_t limit) noexcept {
+CodeImage image_in(std::span<const std::byte> bytes) noexcept {
+  std::uint32_t elf_magic = 0;
+  std::memcpy(&elf_magic, ELFMAG, sizeof(elf_magic));
+  const std::uint32_t magic = magic_of(bytes);
+  if (magic == elf_magic) {
+    return {bytes.first(elf_size(bytes)), CodeKind::kBinary};
+  }
+  if (magic == kFatMagic) {
+    return {bytes.first(fat_size(bytes)), CodeKind::kBinary};
+  }
+  return {bytes.first(text_size(bytes)), CodeKind::kIntermediate};
+}
+
+CodeImage image_at(const void* start) noexcept {
   if (start == nullptr) {
     return {};
   }
-  // Byte by byte: an image may be shorter than a magic number, and is not always aligned.
-  const auto* bytes = static_cast<const std::byte*>(start);
-  std::uint32_t magic = 0;
-  for (std::size_t i = 0; i < sizeof(magic) && i < limit; ++i) {
-    magic |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
-    if (bytes[i] == std::byte{0}) {
-      break;
-    }
+  const std::span<const std::byte> all(static_cast<const std::byte*>(start), kLargestImage);
+  if (magic_of(all) != kWrapperMagic) {
+    return image_in(all);
   }
-  std::uint32_t elf_magic = 0;
-  std::memcpy(&elf_magic, ELFMAG, sizeof(elf_magic));
-  const std::span<const std::byte> all(bytes, limit);
-  if (magic == kWrapperMagic) {
-    FatWrapper wrapper;
-    if (!read(all, 0, &wrapper) || wrapper.data == nullptr) {
-      return {};
-    }
-    std::memcpy(&magic, wrapper.data, sizeof(magic));
-    const std::span<const std::byte> inner(static_cast<const std::byte*>(wrapper.data), kLargestImage);
-    const std::uint64_t size = magic == kFatMagic ? fat_size(inner) : 0;
-    return {inner.first(size), CodeKind::kBinary};
+  FatWrapper wrapper;
+  if (!read(all, 0, &wrapper) || wrapper.data == nullptr) {
+    return {};
   }
-  if (magic == elf_magic) {
-    return {all.first(elf_size(all)), CodeKind::kBinary};
-  }
-  if (magic == kFatMagic) {
-    return {all.first(fat_size(all)), CodeKind::kBinary};
-  }
-  return {all.first(text_size(all)), CodeKind::kIntermediate};
+  const std::span<const std::byte> inner(static_cast<const std::byte*>(wrapper.data), kLargestImage);
+  return {inner.first(magic_of(inner) == kFatMagic ? fat_size(inner) : 0), CodeKind::kBinary};
 }
 
 }  // namespace refrain::backends

@@ -207,7 +207,7 @@ class CudaDevice final : public StandaloneDevice {
       return nullptr;
     }
     // The driver believes what an image says of its own size.
-    const CodeImage image = image_at(bytes.data(), bytes.size());
+    const CodeImage image = image_in(bytes);
     if (image.bytes.empty() || image.kind != kind) {
       *why = "the captured code is damaged: it is neither cubin, fat binary nor PTX";
     } else {

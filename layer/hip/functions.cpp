@@ -1,7 +1,5 @@
 #include "layer/hip/functions.h"
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "backends/hip/code_object.h"
+#include "env/regular_file.h"
 #include "layer/hip/wrappers.h"
 #include "layer/streams/setters.h"
 
@@ -223,8 +222,9 @@ hipError_t wrap::hipModuleLoad(hipModule_t* module, const char* file) noexcept {
   const hipError_t status = library.hipModuleLoad(module, file);
   if (status == hipSuccess && module != nullptr && file != nullptr) {
     try {
-      std::ifstream stream(file, std::ios::binary);
-      const std::string image{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+      std::string image;
+      std::string why;  // the runtime read it somehow; without an image launches of its kernels are not held
+      static_cast<void>(env::read_regular_file(file, backends::hip::kLargestImage, &image, &why));
       note_module(*module, image.data(), image.size());
     } catch (...) {
       // Launches of its kernels are not held.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace {
 
 using refrain::backends::CodeImage;
 using refrain::backends::image_at;
+using refrain::backends::image_in;
 using refrain::capture::CodeKind;
 
 std::vector<char> contents_of(const char* name) {
@@ -24,14 +26,14 @@ std::vector<char> contents_of(const char* name) {
 }
 
 std::size_t size_of(const std::vector<char>& bytes) {
-  return image_at(bytes.data(), bytes.size()).bytes.size();
+  return image_in(std::as_bytes(std::span(bytes))).bytes.size();
 }
 
 /// The image followed by something else is as large as before; cut short anywhere it is none. (Every copy is an
 /// allocation of its own, so that a sanitizer sees what is read beyond it.)
 void check_binary(const char* name) {
   const std::vector<char> bytes = contents_of(name);
-  const CodeImage image = image_at(bytes.data(), bytes.size());
+  const CodeImage image = image_in(std::as_bytes(std::span(bytes)));
   CHECK(image.kind == CodeKind::kBinary);
   CHECK(image.bytes.size() == bytes.size());
   std::vector<char> longer = bytes;
@@ -68,7 +70,7 @@ TEST_CASE("code images: a fat binary, and what nvcc puts in front of it") {
     const void* data;
     const void* more = nullptr;
   } wrapper{.data = bytes.data()};
-  const CodeImage image = image_at(&wrapper, sizeof(wrapper));
+  const CodeImage image = image_at(&wrapper);
   CHECK(image.bytes.size() == bytes.size());
   CHECK(static_cast<const void*>(image.bytes.data()) == bytes.data());
 }
@@ -82,14 +84,14 @@ TEST_CASE("code images: PTX is text up to its zero") {
   text.push_back('\0');
   const std::size_t size = text.size();
   text.insert(text.end(), 100, '\x7F');
-  const CodeImage image = image_at(text.data(), text.size());
+  const CodeImage image = image_in(std::as_bytes(std::span(text)));
   CHECK(image.kind == CodeKind::kIntermediate);
   CHECK(image.bytes.size() == size);
 }
 #endif
 
 TEST_CASE("code images: what is none") {
-  CHECK(image_at(nullptr, 100).bytes.empty());
+  CHECK(image_at(nullptr).bytes.empty());
   for (const std::string& text : {std::string("\0\0\0\0", 4), std::string("\x01\x02\x03\x04\0", 5), std::string("x"),
                                   std::string("\x7F"
                                               "ELF\0",
@@ -100,7 +102,18 @@ TEST_CASE("code images: what is none") {
   }
   // A fat binary of nearly everything there is, and a wrapper around nothing.
   const std::uint64_t header[2] = {0x0010'0001'BA55'ED50, ~std::uint64_t{0} - 8};
-  CHECK(image_at(header, sizeof(header)).bytes.empty());
+  CHECK(image_at(header).bytes.empty());
   const std::uint64_t wrapper[3] = {0x1'4662'43B1, 0, 0};
-  CHECK(image_at(wrapper, sizeof(wrapper)).bytes.empty());
+  CHECK(image_at(wrapper).bytes.empty());
+}
+
+TEST_CASE("code images: no address that a file contains is followed") {
+  // The structure that nvcc puts in front of a fat binary: address 1 is nobody's.
+  const std::uint64_t wrapper[3] = {0x1'4662'43B1, 1, 0};
+  CHECK(image_in(std::as_bytes(std::span(wrapper))).bytes.empty());
+  // And of memory that is there, nothing is taken.
+  const std::vector<std::uint64_t> fat = {0x0010'0001'BA55'ED50, 8, 0};
+  const std::uint64_t good[3] = {0x1'4662'43B1, reinterpret_cast<std::uint64_t>(fat.data()), 0};
+  CHECK(image_at(good).bytes.size() == 24);
+  CHECK(image_in(std::as_bytes(std::span(good))).bytes.empty());
 }
