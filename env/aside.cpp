@@ -23,8 +23,8 @@ struct Sign {
   const char* meaning;
 };
 
-const char* const kBlocking = "asks for work that is done when its call returns";
-const char* const kTool = "says that a debugger, sanitizer or profiler is attached";
+constexpr const char* kBlocking = "asks for work that is done when its call returns";
+constexpr const char* kTool = "says that a debugger, sanitizer or profiler is attached";
 
 /// Any value counts but none, "0" and words for "no".
 constexpr Sign kSigns[] = {
