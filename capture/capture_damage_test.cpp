@@ -97,7 +97,7 @@ TEST_CASE("records with a good checksum and bad contents are refused with their 
     {
       FileWriter writer;
       std::string error;
-      REQUIRE(writer.open(file.name(), &error));
+      REQUIRE(writer.open(file.name(), 0600, &error));
       REQUIRE(writer.append(type, payload, &error));
     }
     std::string error;

@@ -326,10 +326,13 @@ TEST_CASE("a file that cannot be written is an error that names it") {
 
 TEST_CASE("a full disk stops the capture, not the program") {
   FileRecorderOptions options;
-  options.file = "/dev/full";
+  const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+  REQUIRE(full >= 0);
+  options.file = "/dev/fd/" + std::to_string(full);
   std::string error;
   CHECK(open_file_recorder(options, &error) == nullptr);
   CHECK(error.find("No space left") != std::string::npos);
+  ::close(full);
 
   // Later: a limit on the size of files stands in for a disk that fills up.
   TemporaryFile file;

@@ -129,7 +129,7 @@ FileRecorder::~FileRecorder() {
 }
 
 bool FileRecorder::start(std::string* error) {
-  if (!writer_.open(options_.file, error)) {
+  if (!writer_.open(options_.file, options_.mode, error)) {
     return false;
   }
   const auto meta = encode::meta("refrain " REFRAIN_VERSION, options_.command);

@@ -15,6 +15,7 @@ namespace refrain::capture {
 
 struct FileRecorderOptions {
   std::string file;       ///< see env::expand_file_name for %p and %n
+  unsigned mode = 0600;   ///< permissions of the file
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
   std::string command;    ///< the program's command line, for people; may be empty
   /// New work reaches the file within this time (a killed process loses no more), and within a

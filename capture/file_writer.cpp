@@ -27,13 +27,13 @@ FileWriter::~FileWriter() {
   ZSTD_freeCCtx(compressor_);
 }
 
-bool FileWriter::open(const std::string& file, std::string* error) {
+bool FileWriter::open(const std::string& file, unsigned mode, std::string* error) {
   const auto fail = [&](const std::string& why) {
     *error = "cannot write the capture file '" + file + "': " + why;
     return false;
   };
-  if (const int reason = file_.create(file); reason != 0) {
-    return fail(std::system_category().message(reason));
+  if (const std::error_code reason = file_.create(file, mode)) {
+    return fail(reason.message());
   }
   compressor_ = ZSTD_createCCtx();
   if (compressor_ == nullptr) {
@@ -45,7 +45,11 @@ bool FileWriter::open(const std::string& file, std::string* error) {
   header.start_steady_ns = now_ns(CLOCK_MONOTONIC);
   header.process = static_cast<std::uint64_t>(::getpid());
   header.checksum = format::checksum_of(header);
-  return write_all(std::as_bytes(std::span(&header, 1)), error);
+  if (!write_all(std::as_bytes(std::span(&header, 1)), error)) {
+    file_.remove();
+    return false;
+  }
+  return true;
 }
 
 bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error) {
@@ -90,7 +94,7 @@ bool FileWriter::write_all(std::span<const std::byte> bytes, std::string* error)
   if (const int reason = file_.write(bytes, &written); reason != 0) {
     // Readers stop at an incomplete record anyway; without it nothing has to be explained.
     if (written != 0) {
-      file_.cut(size_);
+      file_.cut(size_, written);
     }
     *error = "cannot write the capture file '" + name() +
              "': " + (reason == EBADF ? "the program closed it" : std::system_category().message(reason)) +

@@ -22,8 +22,8 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
   /// Makes the file and writes its header; another name is taken where there is a file already (env::OwnFile::create).
-  /// False and `error` (names the file) if that fails.
-  bool open(const std::string& file, std::string* error);
+  /// `mode`: its permissions. False and `error` (names the file) if that fails.
+  bool open(const std::string& file, unsigned mode, std::string* error);
   /// Appends one record with a single write. False and `error` if that fails: the file then ends after
   /// the last good record, if the system let us cut it there, and nothing more may be written.
   bool append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error);

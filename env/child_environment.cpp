@@ -1,10 +1,11 @@
 #include "env/child_environment.h"
 
 #include <dlfcn.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
+
+#include "env/secure_process.h"
 
 namespace refrain::env {
 namespace {
@@ -60,7 +61,7 @@ std::string own_file() {
 }  // namespace
 
 std::optional<std::string> process_variable(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
+  const char* const value = in_secure_process() ? nullptr : std::getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
   return std::string(value);
 }
@@ -117,7 +118,7 @@ void apply(const std::vector<Variable>& changes) {
 void restore_environment(const Settings& settings) noexcept {
   try {
     // A set-user-id program ignores the environment, and passes it on as it is.
-    if (::getauxval(AT_SECURE) != 0) return;
+    if (in_secure_process()) return;
     apply(repair_opencl(own_file(), settings.follow_children, process_variable));
   } catch (...) {
     // Out of memory: children see the list as the loader left it.

@@ -25,7 +25,7 @@ struct Variable {
 /// Looks up a variable: `getenv`, or a stand-in for it.
 using Lookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Looks up in the environment of this process.
+/// Looks up in the environment of this process; in one with rights that its parent has not there is none.
 std::optional<std::string> process_variable(const std::string& name);
 
 /// What puts the OpenCL layer `layer` (absolute path) behind the layers that are named already. The last one

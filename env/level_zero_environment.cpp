@@ -1,9 +1,9 @@
 #include "env/level_zero_environment.h"
 
 #include <dlfcn.h>
-#include <sys/auxv.h>
 
 #include "env/preload.h"
+#include "env/secure_process.h"
 
 namespace refrain::env {
 namespace {
@@ -48,7 +48,7 @@ bool wants_real_validation(const Lookup& lookup) {
 
 void restore_level_zero(const Settings& settings) noexcept {
   try {
-    if (settings.follow_children || ::getauxval(AT_SECURE) != 0) return;
+    if (settings.follow_children || in_secure_process()) return;
     apply(remove_level_zero(own_folder(), process_variable));
   } catch (...) {
     // Out of memory: children load the library, and it is off in them.

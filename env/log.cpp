@@ -137,9 +137,9 @@ void open_log(const Settings& settings) noexcept {
     }
     const std::string path = expand_file_name(settings.log_file);
     auto file = std::make_unique<OwnFile>();
-    if (const int error = file->append_to(path); error != 0) {
+    if (const std::error_code error = file->append_to(path, permissions(settings.file_mode))) {
       current_logger.store(nullptr, std::memory_order_release);
-      log(LogLevel::kError, "log_file '" + path + "' can't be opened (" + ::strerror(error) + "); logging to stderr");
+      log(LogLevel::kError, "log_file '" + path + "' can't be opened (" + error.message() + "); logging to stderr");
       return;
     }
     // Logging to a file opened twice is harmless; the earlier one stays open for threads still using it.

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,48 +14,20 @@
 #include <charconv>
 #include <filesystem>
 
+#include "env/without_signals.h"
+
 namespace refrain::env {
 namespace {
 
 constexpr int kSlowReaderMs = 100;
 constexpr int kMostNames = 1000;
+constexpr int kMostAttempts = 16;
 
 // Descriptors are as low as possible by rule, so the highest ones are the last that a program misses or opens. Far
 // above, each fork would copy a long table.
 constexpr rlim_t kHighest = 4096;
 constexpr rlim_t kRoom = 32;
 constexpr rlim_t kLowest = 10;
-
-/// What write() may cause does not reach the program: SIGPIPE, SIGXFSZ.
-class WithoutSignals {
- public:
-  WithoutSignals() noexcept {
-    sigset_t pending;
-    sigemptyset(&pending);
-    sigpending(&pending);
-    sigemptyset(&ours_);
-    for (const int number : {SIGPIPE, SIGXFSZ}) {
-      if (sigismember(&pending, number) != 1) {  // else it is the program's, and comes once anyway
-        sigaddset(&ours_, number);
-      }
-    }
-    blocked_ = pthread_sigmask(SIG_BLOCK, &ours_, &before_) == 0;
-  }
-  ~WithoutSignals() {
-    if (!blocked_) return;
-    const timespec none{};
-    while (sigtimedwait(&ours_, nullptr, &none) > 0 || errno == EINTR) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-
- private:
-  sigset_t ours_;
-  sigset_t before_;
-  bool blocked_ = false;
-};
 
 /// The same file at a high number; closes `descriptor`, which ends locks. Negative, with errno, if there is no room.
 int lift(int descriptor) noexcept {
@@ -72,12 +44,75 @@ int lift(int descriptor) noexcept {
   return high;
 }
 
+constexpr int kHow = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+class RefusalCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "refrain file"; }
+  [[nodiscard]] std::string message(int refusal) const override {
+    switch (static_cast<FileRefusal>(refusal)) {
+      case FileRefusal::kLink: return "it is a symbolic link, which is not followed; name the file that it leads to";
+      case FileRefusal::kSpecial:
+        return "it is a FIFO, a socket or a device, which are written to only as /dev/stdout, /dev/stderr, /dev/null "
+               "or /dev/fd/NUMBER";
+      case FileRefusal::kForeign:
+        return "it is another user's file, or has several names, in a folder that others may write to; name another";
+    }
+    return "it is not written to";
+  }
+};
+
+std::error_code system_error(int number) noexcept {
+  return {number, std::system_category()};
+}
+
+/// Names by which a user says that a descriptor is meant, whatever it is.
+bool names_descriptor(std::string_view name) noexcept {
+  if (name == "/dev/stdout" || name == "/dev/stderr" || name == "/dev/null") return true;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (name.size() > folder.size() && name.starts_with(folder)) {
+      return name.find_first_not_of("0123456789", folder.size()) == std::string_view::npos;
+    }
+  }
+  return false;
+}
+
+/// Whether others than this user (and root) may make and exchange files beside `name`.
+bool in_shared_folder(const std::string& name) {
+  struct stat folder {};
+  const std::filesystem::path parent = std::filesystem::path(name).parent_path();
+  return ::stat(parent.c_str(), &folder) != 0 || (folder.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+         (folder.st_uid != 0 && folder.st_uid != ::geteuid());
+}
+
+/// What speaks against writing to a file that is there.
+std::error_code refusal(const struct stat& status, const std::string& name) {
+  if (S_ISLNK(status.st_mode)) return FileRefusal::kLink;
+  if (S_ISDIR(status.st_mode)) return system_error(EISDIR);
+  if (!S_ISREG(status.st_mode)) return FileRefusal::kSpecial;
+  if ((status.st_uid != ::geteuid() || status.st_nlink > 1) && in_shared_folder(name)) return FileRefusal::kForeign;
+  return {};
+}
+
+/// When the file was made; 0 if the file system does not know.
+std::int64_t birth_of(int descriptor) noexcept {
+  struct statx status {};
+  if (::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &status) != 0 ||
+      (status.stx_mask & STATX_BTIME) == 0) {
+    return 0;
+  }
+  return status.stx_btime.tv_sec * 1'000'000'000 + status.stx_btime.tv_nsec;
+}
+
+std::string absolute(const std::string& name) {
+  return std::filesystem::absolute(name).string();
+}
+
 /// Whether an opened file may be written from its beginning: nobody's work is lost, and nobody else will do the same.
 bool is_free(int descriptor) noexcept {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return false;
-  if (S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode)) return true;
-  if (!S_ISREG(status.st_mode) || status.st_size != 0) return false;
+  if (status.st_size != 0) return false;
   // A lock of the process, not of the open file: children that outlive us do not keep it.
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -116,48 +151,116 @@ std::optional<FileIdentity> FileIdentity::from(std::string_view text) noexcept {
   return result;
 }
 
+std::error_code make_error_code(FileRefusal refusal) noexcept {
+  // Never destroyed: messages are written until the very end of the process.
+  static const auto& category = *new RefusalCategory;
+  return {static_cast<int>(refusal), category};
+}
+
 OwnFile::~OwnFile() {
   const int descriptor = descriptor_.load();
-  if (!borrowed_ && descriptor >= 0 && FileIdentity::of(descriptor) == file_) {
+  if (!borrowed_ && descriptor >= 0 && is_ours(descriptor)) {
     ::close(descriptor);
   }
 }
 
-int OwnFile::take(int descriptor, const std::string& name) {
-  const int high = lift(descriptor);
-  if (high < 0) return errno;
+bool OwnFile::is_ours(int descriptor) const noexcept {
+  return FileIdentity::of(descriptor) == file_ && (born_ns_ == 0 || birth_of(descriptor) == born_ns_);
+}
+
+bool OwnFile::in_place() const noexcept {
   struct stat status {};
-  if (::fstat(high, &status) != 0) return errno;
+  return ::lstat(name_.c_str(), &status) == 0 && FileIdentity{status.st_dev, status.st_ino} == file_;
+}
+
+/// `made`: the file is there since this call alone, and goes if it can't be used.
+std::error_code OwnFile::take(int descriptor, const std::string& name, bool made) {
+  const int high = lift(descriptor);
+  struct stat status {};
+  if (high < 0 || ::fstat(high, &status) != 0) {
+    const std::error_code error = system_error(errno);
+    if (high >= 0) ::close(high);
+    if (made) ::unlink(name.c_str());
+    return error;
+  }
   file_ = {status.st_dev, status.st_ino};
-  regular_ = S_ISREG(status.st_mode);
+  born_ns_ = birth_of(high);
+  regular_ = S_ISREG(status.st_mode) && !names_descriptor(name);
+  made_ = made;
   name_ = name;
   descriptor_.store(high);
-  return 0;
+  return {};
 }
 
-int OwnFile::append_to(const std::string& name) {
-  const std::string absolute = std::filesystem::absolute(name).string();
-  const int descriptor =
-      ::open(absolute.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-  return descriptor < 0 ? errno : take(descriptor, absolute);
+/// `name` is absolute.
+std::error_code OwnFile::open_or_make(const std::string& name, mode_t mode) {
+  if (names_descriptor(name)) {
+    const int descriptor = ::open(name.c_str(), kHow);
+    return descriptor < 0 ? system_error(errno) : take(descriptor, name, false);
+  }
+  // Others may make and remove it meanwhile.
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const int made = ::open(name.c_str(), kHow | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    if (made >= 0) {
+      ::fchmod(made, mode);  // not every file system has permissions
+      return take(made, name, true);
+    }
+    if (errno != EEXIST) return system_error(errno);
+    // A FIFO or a device may notice that it is opened: looked at before, and once more what was opened.
+    struct stat status {};
+    if (::lstat(name.c_str(), &status) != 0) continue;
+    if (const std::error_code error = refusal(status, name)) return error;
+    const int found = ::open(name.c_str(), kHow | O_NOFOLLOW);
+    if (found < 0 && errno == ENOENT) continue;
+    if (found < 0) return errno == ELOOP ? std::error_code(FileRefusal::kLink) : system_error(errno);
+    std::error_code error = ::fstat(found, &status) != 0 ? system_error(errno) : refusal(status, name);
+    if (!error) return take(found, name, false);
+    ::close(found);
+    return error;
+  }
+  return system_error(EAGAIN);
 }
 
-int OwnFile::create(const std::string& name) {
-  const std::string absolute = std::filesystem::absolute(name).string();
+std::error_code OwnFile::append_to(const std::string& name, mode_t mode) {
+  return open_or_make(absolute(name), mode);
+}
+
+std::error_code OwnFile::create(const std::string& name, mode_t mode) {
+  const std::string wanted = absolute(name);
   for (int number = 0; number < kMostNames; ++number) {
-    const std::string candidate = number == 0 ? absolute : further_name(absolute, number);
-    // Without waiting for a pipe's reader to come; with waiting for it to read.
-    const int descriptor =
-        ::open(candidate.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    if (descriptor < 0) return errno;
-    if (const int error = take(descriptor, candidate); error != 0) return error;
-    if (is_free(descriptor_)) {
-      ::fcntl(descriptor_, F_SETFL, O_APPEND);
-      return 0;
+    const std::string candidate = number == 0 ? wanted : further_name(wanted, number);
+    const std::error_code error = open_or_make(candidate, mode);
+    if (error == FileRefusal::kForeign || (number != 0 && error.category() == make_error_code({}).category())) {
+      continue;
+    }
+    if (error) return error;
+    if (!regular_ || is_free(descriptor_)) {
+      ::fcntl(descriptor_, F_SETFL, O_APPEND);  // who reads a pipe that was named is waited for
+      return {};
     }
     ::close(descriptor_.exchange(-1));
   }
-  return EEXIST;
+  return system_error(EEXIST);
+}
+
+std::error_code OwnFile::create_beside(const std::string& name, mode_t mode) {
+  std::string made = (std::filesystem::path(absolute(name)).parent_path() / ".refrain.XXXXXX").string();
+  const int descriptor = ::mkostemp(made.data(), O_APPEND | O_CLOEXEC);
+  if (descriptor < 0) return system_error(errno);
+  ::fchmod(descriptor, mode);
+  return take(descriptor, made, true);
+}
+
+std::error_code OwnFile::rename_to(const std::string& name) {
+  if (!in_place()) return system_error(ENOENT);
+  const std::string wanted = absolute(name);
+  if (::rename(name_.c_str(), wanted.c_str()) != 0) return system_error(errno);
+  name_ = wanted;
+  return {};
+}
+
+void OwnFile::remove() noexcept {
+  if (made_ && in_place()) ::unlink(name_.c_str());
 }
 
 void OwnFile::borrow(int descriptor, FileIdentity file) noexcept {
@@ -168,11 +271,11 @@ void OwnFile::borrow(int descriptor, FileIdentity file) noexcept {
 
 int OwnFile::checked() noexcept {
   int descriptor = descriptor_.load();
-  if (descriptor >= 0 && FileIdentity::of(descriptor) == file_) return descriptor;
+  if (descriptor >= 0 && is_ours(descriptor)) return descriptor;
   if (borrowed_ || !regular_) return -1;
-  const int again = ::open(name_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  const int again = ::open(name_.c_str(), kHow | O_NOFOLLOW);
   if (again < 0) return -1;
-  if (FileIdentity::of(again) != file_) {
+  if (!is_ours(again)) {
     ::close(again);
     return -1;
   }
@@ -206,10 +309,35 @@ int OwnFile::write(std::span<const std::byte> bytes, std::size_t* written) noexc
   return error;
 }
 
-void OwnFile::cut(std::size_t size) noexcept {
-  if (const int descriptor = checked(); descriptor >= 0) {
-    [[maybe_unused]] const int result = ::ftruncate(descriptor, static_cast<off_t>(size));
+void OwnFile::cut(std::size_t size, std::size_t behind) noexcept {
+  const WithoutSignals guard;
+  const int descriptor = regular_ ? checked() : -1;
+  // A number of its own: the program might exchange the other one's file between the look and the cut.
+  const int own = descriptor < 0 ? -1 : ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(kLowest));
+  if (own < 0) return;
+  struct stat status {};
+  if (is_ours(own) && ::fstat(own, &status) == 0 && static_cast<std::size_t>(status.st_size) == size + behind) {
+    [[maybe_unused]] const int result = ::ftruncate(own, static_cast<off_t>(size));
   }
+  ::close(own);
+}
+
+std::error_code OwnFile::obstacle(const std::string& name) {
+  OwnFile file;
+  const std::error_code error = file.open_or_make(absolute(name), S_IRUSR | S_IWUSR);
+  file.remove();
+  return error;
+}
+
+bool OwnFile::busy(const std::string& name) noexcept {
+  const int descriptor = ::open(name.c_str(), kHow | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool locked = ::fcntl(descriptor, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN);
+  ::close(descriptor);
+  return locked;
 }
 
 }  // namespace refrain::env

@@ -14,9 +14,13 @@
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 namespace refrain::env {
 namespace {
+
+constexpr mode_t kOwner = 0600;
 
 class Folder {
  public:
@@ -65,7 +69,7 @@ TEST_CASE("it takes no descriptor that the program would get, and no child inher
   CHECK(in_child([&] {
           close_from(3);
           OwnFile file;
-          DEMAND(file.append_to(folder.file("x")) == 0);
+          DEMAND(!file.append_to(folder.file("x"), kOwner));
           DEMAND(::dup(0) == 3);
           int found = 0;
           for (int number = 4; number < 5000; ++number) {
@@ -83,7 +87,7 @@ TEST_CASE("closed by the program it is opened again; the program's file with its
   const Folder folder;
   CHECK(in_child([&] {
           OwnFile file;
-          DEMAND(file.append_to(folder.file("ours")) == 0);
+          DEMAND(!file.append_to(folder.file("ours"), kOwner));
           DEMAND(file.write("one\n") == 0);
           close_from(3);
           const int theirs = ::open(folder.file("theirs").c_str(), O_RDWR | O_CREAT, 0600);
@@ -100,7 +104,7 @@ TEST_CASE("where its name leads elsewhere meanwhile it is given up") {
   const Folder folder;
   CHECK(in_child([&] {
           OwnFile file;
-          DEMAND(file.append_to(folder.file("x")) == 0);
+          DEMAND(!file.append_to(folder.file("x"), kOwner));
           ::rename(folder.file("x").c_str(), folder.file("moved").c_str());
           std::ofstream(folder.file("x")) << "theirs";
           DEMAND(file.write("still open") == 0);
@@ -119,7 +123,7 @@ TEST_CASE("a limit of files' sizes and a reader that went away are errors, and n
     const rlimit limit{6, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     OwnFile file;
-    DEMAND(file.append_to(folder.file("x")) == 0);
+    DEMAND(!file.append_to(folder.file("x"), kOwner));
     std::size_t written = 0;
     DEMAND(file.write(std::as_bytes(std::span(std::string_view("0123456789"))), &written) == EFBIG);
     DEMAND(written == 6);
@@ -141,32 +145,255 @@ TEST_CASE("a limit of files' sizes and a reader that went away are errors, and n
   CHECK(WTERMSIG(status) == SIGXFSZ);
 }
 
+TEST_CASE("a signal of the program's that waits is not taken away") {
+  CHECK(in_child([&] {
+          sigset_t both;
+          sigemptyset(&both);
+          sigaddset(&both, SIGXFSZ);
+          sigaddset(&both, SIGPIPE);
+          ::pthread_sigmask(SIG_BLOCK, &both, nullptr);
+          ::raise(SIGXFSZ);
+          int ends[2];
+          DEMAND(::pipe(ends) == 0);
+          ::close(ends[0]);
+          OwnFile pipe;
+          pipe.borrow(ends[1], *FileIdentity::of(ends[1]));
+          DEMAND(pipe.write("x") == EPIPE);
+          sigset_t pending;
+          ::sigpending(&pending);
+          DEMAND(::sigismember(&pending, SIGXFSZ) == 1);
+          DEMAND(::sigismember(&pending, SIGPIPE) == 0);
+        }) == 0);
+}
+
 TEST_CASE("a file that is there is never written over") {
   const Folder folder;
   std::ofstream(folder.file("x.rfn")) << "theirs";
   OwnFile first;
   OwnFile second;
-  REQUIRE(first.create(folder.file("x.rfn")) == 0);
+  REQUIRE(!first.create(folder.file("x.rfn"), kOwner));
   const std::string name = folder.file("x." + std::to_string(::getpid()));
   CHECK(first.name() == name + ".rfn");
   REQUIRE(first.write("one") == 0);
-  REQUIRE(second.create(folder.file("x.rfn")) == 0);
+  REQUIRE(!second.create(folder.file("x.rfn"), kOwner));
   CHECK(second.name() == name + ".2.rfn");
   CHECK(contents(folder.file("x.rfn")) == "theirs");
 
   std::ofstream(folder.file("empty")).flush();
   OwnFile third;
-  REQUIRE(third.create(folder.file("empty")) == 0);
+  REQUIRE(!third.create(folder.file("empty"), kOwner));
   CHECK(third.name() == folder.file("empty"));
   // Nothing is in it yet, but it is taken.
   CHECK(in_child([&] {
           OwnFile other;
-          DEMAND(other.create(folder.file("empty")) == 0);
+          DEMAND(!other.create(folder.file("empty"), kOwner));
           DEMAND(other.name() != folder.file("empty"));
         }) == 0);
   OwnFile refused;
-  CHECK(refused.create(folder.file("no/folder")) == ENOENT);
-  CHECK(refused.create(folder.file(".")) == EISDIR);
+  CHECK(refused.create(folder.file("no/folder"), kOwner) == std::errc::no_such_file_or_directory);
+  CHECK(refused.create(folder.file("."), kOwner) == std::errc::is_a_directory);
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  return status.st_mode & 07777;
+}
+
+TEST_CASE("files are made with the wanted permissions, whatever the program's umask") {
+  const Folder folder;
+  const mode_t before = ::umask(0);
+  for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{0777}}) {
+    ::umask(mask);
+    const std::string number = std::to_string(mask);
+    OwnFile log;
+    OwnFile capture;
+    OwnFile shared;
+    OwnFile draft;
+    CHECK(!log.append_to(folder.file("log" + number), kOwner));
+    CHECK(!capture.create(folder.file("capture" + number), kOwner));
+    CHECK(!shared.create(folder.file("shared" + number), 0664));
+    CHECK(!draft.create_beside(folder.file("draft" + number), 0640));
+    CHECK(mode_of(log.name()) == 0600);
+    CHECK(mode_of(capture.name()) == 0600);
+    CHECK(mode_of(shared.name()) == 0664);
+    CHECK(mode_of(draft.name()) == 0640);
+  }
+  ::umask(before);
+}
+
+TEST_CASE("no link is followed, and no FIFO, socket or device written to, which the error says") {
+  const Folder folder;
+  std::ofstream(folder.file("theirs")) << "theirs";
+  REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("link").c_str()) == 0);
+  REQUIRE(::symlink(folder.file("nothing").c_str(), folder.file("dangling").c_str()) == 0);
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  const int reader = ::open(folder.file("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  for (const auto& [name, why] :
+       std::initializer_list<std::pair<std::string, FileRefusal>>{{folder.file("link"), FileRefusal::kLink},
+                                                                  {folder.file("dangling"), FileRefusal::kLink},
+                                                                  {folder.file("pipe"), FileRefusal::kSpecial},
+                                                                  {"/dev/zero", FileRefusal::kSpecial},
+                                                                  {"/dev/full", FileRefusal::kSpecial}}) {
+    CAPTURE(name);
+    OwnFile file;
+    CHECK(file.append_to(name, kOwner) == why);
+    CHECK(file.create(name, kOwner) == why);
+    CHECK(OwnFile::obstacle(name) == why);
+    CHECK_FALSE(make_error_code(why).message().empty());
+  }
+  CHECK(contents(folder.file("theirs")) == "theirs");
+  CHECK_FALSE(std::filesystem::exists(folder.file("nothing")));
+  ::close(reader);
+}
+
+TEST_CASE("a FIFO that nobody reads keeps nobody waiting") {
+  const Folder folder;
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  CHECK(in_child([&] {
+          ::alarm(10);
+          OwnFile file;
+          DEMAND(file.append_to(folder.file("pipe"), kOwner) == FileRefusal::kSpecial);
+        }) == 0);
+}
+
+TEST_CASE("descriptors that the user names are written to, whatever they are") {
+  const Folder folder;
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const int regular = ::open(folder.file("x").c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(regular >= 0);
+  REQUIRE(::write(regular, "theirs ", 7) == 7);
+  for (const int number : {ends[1], regular}) {
+    for (const char* names : {"/dev/fd/", "/proc/self/fd/"}) {
+      OwnFile file;
+      REQUIRE(!file.create(names + std::to_string(number), kOwner));
+      CHECK(file.name() == names + std::to_string(number));
+      CHECK_FALSE(file.regular());
+      CHECK(file.write("ours") == 0);
+      file.cut(0, 4);
+      file.remove();
+    }
+  }
+  char read_back[8];
+  CHECK(::read(ends[0], read_back, sizeof(read_back)) == 8);
+  CHECK(contents(folder.file("x")) == "theirs oursours");
+  OwnFile nothing;
+  CHECK(!nothing.append_to("/dev/null", kOwner));
+  CHECK(nothing.write("x") == 0);
+  for (const int number : {ends[0], ends[1], regular}) ::close(number);
+}
+
+TEST_CASE("in a folder that others may write to, files of others are left alone") {
+  const Folder folder;
+  const std::string shared = folder.file("shared");
+  std::filesystem::create_directory(shared);
+  REQUIRE(::chmod(shared.c_str(), 01777) == 0);
+  const std::string theirs = shared + "/x.rfn";
+  std::ofstream(theirs).flush();
+  std::ofstream(folder.file("elsewhere")).flush();
+  // As root they are another user's; otherwise one with a second name stands in for that.
+  const bool root = ::geteuid() == 0;
+  if (root) {
+    REQUIRE(::chown(theirs.c_str(), 65534, 65534) == 0);
+  } else {
+    REQUIRE(::link(theirs.c_str(), (shared + "/second").c_str()) == 0);
+  }
+  OwnFile log;
+  OwnFile capture;
+  CHECK(log.append_to(theirs, kOwner) == FileRefusal::kForeign);
+  REQUIRE(!capture.create(theirs, kOwner));
+  CHECK(capture.name() == shared + "/x." + std::to_string(::getpid()) + ".rfn");
+  CHECK(capture.write("x") == 0);
+  CHECK(contents(theirs).empty());
+  if (root) {  // in one's own folder the user has put it there
+    REQUIRE(::chown(folder.file("elsewhere").c_str(), 65534, 65534) == 0);
+    OwnFile other;
+    CHECK(!other.append_to(folder.file("elsewhere"), kOwner));
+  }
+}
+
+TEST_CASE("a beginning is taken back, but nothing that others wrote behind it") {
+  const Folder folder;
+  OwnFile file;
+  REQUIRE(!file.create(folder.file("x"), kOwner));
+  REQUIRE(file.write("whole") == 0);
+  REQUIRE(file.write("half") == 0);
+  file.cut(5, 3);
+  CHECK(contents(folder.file("x")) == "wholehalf");
+  file.cut(5, 4);
+  CHECK(contents(folder.file("x")) == "whole");
+  REQUIRE(file.write("half") == 0);
+  std::ofstream(folder.file("x"), std::ios::app) << "theirs";
+  file.cut(5, 4);
+  CHECK(contents(folder.file("x")) == "wholehalftheirs");
+}
+
+TEST_CASE("a file that got the number of ours, which is gone, is not ours") {
+  const Folder folder;
+  CHECK(in_child([&] {
+          OwnFile file;
+          DEMAND(!file.create(folder.file("x"), kOwner));
+          DEMAND(file.write("ours") == 0);
+          const std::optional<FileIdentity> ours = [&] {
+            struct stat status {};
+            ::stat(folder.file("x").c_str(), &status);
+            return std::optional(FileIdentity{status.st_dev, status.st_ino});
+          }();
+          ::unlink(folder.file("x").c_str());
+          std::vector<int> closed;
+          for (int number = 3; number < 5000; ++number) {
+            if (::close(number) == 0) closed.push_back(number);
+          }
+          const int theirs = ::open(folder.file("y").c_str(), O_RDWR | O_CREAT, 0600);
+          if (FileIdentity::of(theirs) != ours) return;  // numbers are not given again here
+          DEMAND(::write(theirs, "theirs", 6) == 6);
+          for (const int number : closed) ::dup2(theirs, number);
+          DEMAND(file.write("lost") == EBADF);
+          file.cut(0, 6);
+        }) == 0);
+  CHECK(contents(folder.file("y")) == "theirs");
+}
+
+TEST_CASE("a draft has a name that nobody can foresee, and goes without a trace") {
+  const Folder folder;
+  {
+    OwnFile first;
+    OwnFile second;
+    REQUIRE(!first.create_beside(folder.file("x"), kOwner));
+    REQUIRE(!second.create_beside(folder.file("x"), kOwner));
+    CHECK(first.name() != second.name());
+    CHECK(first.write("whole") == 0);
+    CHECK(!first.rename_to(folder.file("x")));
+    CHECK(first.in_place());
+    first.remove();
+    CHECK(first.rename_to(folder.file("x")));  // it is not there any more
+    second.remove();
+  }
+  CHECK(std::filesystem::is_empty(std::filesystem::path(folder.file("x")).parent_path()));
+}
+
+TEST_CASE("where there is no room for a descriptor nothing is left behind") {
+  const Folder folder;
+  CHECK(in_child([&] {
+          const rlimit limit{11, 11};
+          ::setrlimit(RLIMIT_NOFILE, &limit);
+          close_from(3);
+          for (int number = 10; number < 11; ++number) ::dup2(0, number);
+          OwnFile file;
+          DEMAND(file.create(folder.file("x"), kOwner) == std::errc::too_many_files_open);
+          DEMAND(file.create_beside(folder.file("x"), kOwner) == std::errc::too_many_files_open);
+        }) == 0);
+  CHECK(std::filesystem::is_empty(std::filesystem::path(folder.file("x")).parent_path()));
+}
+
+TEST_CASE("what another process is writing is busy") {
+  const Folder folder;
+  OwnFile file;
+  REQUIRE(!file.create(folder.file("x"), kOwner));
+  CHECK(in_child([&] { DEMAND(OwnFile::busy(folder.file("x"))); }) == 0);
+  CHECK(in_child([&] { DEMAND(!OwnFile::busy(folder.file("y"))); }) == 0);
 }
 
 TEST_CASE("identities as text") {

@@ -1,12 +1,13 @@
 #include "env/preload.h"
 
 #include <dlfcn.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
+
+#include "env/secure_process.h"
 
 namespace refrain::env {
 namespace {
@@ -133,7 +134,7 @@ std::vector<Variable> remove_libraries(const char* variable, const std::vector<s
 
 void restore_preload(const Settings& settings, const std::string& preloaded) noexcept {
   try {
-    if (settings.follow_children || ::getauxval(AT_SECURE) != 0) return;
+    if (settings.follow_children || in_secure_process()) return;
     apply(remove_libraries("LD_PRELOAD", {preloaded, exit_hooks_file()}, process_variable));
     const std::size_t slash = preloaded.rfind('/');
     if (slash != std::string::npos) {

@@ -1,22 +1,23 @@
 #include "env/settings.h"
 
-#include <errno.h>
-#include <sys/auxv.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <numeric>
+#include <sstream>
+
+#include "env/regular_file.h"
+#include "env/secure_process.h"
 
 namespace refrain::env {
 namespace {
 
 constexpr std::string_view kPrefix = "REFRAIN_";
-constexpr std::streamoff kLargestConfigFile = 1 << 20;
+constexpr std::size_t kLargestConfigFile = std::size_t{1} << 20U;
+constexpr std::size_t kMostProblems = 100;
 
 // What is wrong with a value; empty when it was taken.
 using Problem = std::string;
@@ -45,6 +46,12 @@ std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+/// Of what may be as long as a file, in a message.
+std::string shown_part(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
 }
 
 std::vector<std::string> split(std::string_view list, char separator) {
@@ -167,12 +174,12 @@ std::optional<SettingProblem> set_as(Settings& settings, std::string_view name, 
     if (row.info.name != wanted) continue;
     const Problem problem = row.parse(settings, value);
     if (problem.empty()) return std::nullopt;
-    return SettingProblem{std::string(source), shown + ": '" + std::string(value) + "' " + problem};
+    return SettingProblem{std::string(source), shown + ": '" + shown_part(value) + "' " + problem};
   }
   std::vector<std::string> names;
   for (const Row& row : rows()) names.emplace_back(row.info.name);
-  return SettingProblem{std::string(source),
-                        "there is no setting " + shown + "; the nearest is " + show(nearest_name(wanted, names))};
+  return SettingProblem{std::string(source), "there is no setting " + shown_part(shown) + "; the nearest is " +
+                                                 show(nearest_name(wanted, names))};
 }
 
 // Notes a problem that does not stop anything.
@@ -209,29 +216,26 @@ std::optional<SettingProblem> set(Settings& settings, std::string_view name, std
 }
 
 void load_config_file(Settings& settings, const std::string& path, std::vector<SettingProblem>& problems) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    problems.push_back({path, std::string("the config file can't be read: ") + std::strerror(errno)});
+  std::string content;
+  std::string why;
+  if (!read_regular_file(path, kLargestConfigFile, &content, &why)) {
+    problems.push_back({path, "the config file can't be read: " + why});
     return;
   }
-  // A pipe or a device would block the application, a huge file would stall it.
-  if (!S_ISREG(status.st_mode) || status.st_size > kLargestConfigFile) {
-    problems.push_back({path, "the config file is ignored: it is not a regular file of at most 1 MiB"});
-    return;
-  }
-  std::ifstream file(path);
-  if (!file) {
-    problems.push_back({path, std::string("the config file can't be read: ") + std::strerror(errno)});
-    return;
-  }
+  std::istringstream file(content);
   std::string text;
+  const std::size_t before = problems.size();
   for (std::size_t number = 1; std::getline(file, text); ++number) {
     const std::string_view line = trim(without_comment(text));
     if (line.empty()) continue;
     const std::string source = path + ":" + std::to_string(number);
+    if (problems.size() - before >= kMostProblems) {  // it is something else than a config file
+      problems.push_back({source, "the rest of the config file is ignored"});
+      return;
+    }
     const auto equals = line.find('=');
     if (equals == std::string_view::npos || trim(line.substr(0, equals)).empty()) {
-      problems.push_back({source, "'" + std::string(line) + "' is not 'name = value'; the line is ignored"});
+      problems.push_back({source, "'" + shown_part(line) + "' is not 'name = value'; the line is ignored"});
       continue;
     }
     std::string_view value = trim(line.substr(equals + 1));
@@ -272,7 +276,7 @@ Settings load_settings(const char* const* environment, std::vector<SettingProble
 }
 
 Settings load_settings(std::vector<SettingProblem>& problems) {
-  if (::getauxval(AT_SECURE) != 0) {
+  if (in_secure_process()) {
     Settings settings;
     settings.mode = Mode::kOff;
     return settings;

@@ -18,6 +18,10 @@ enum class PartitionChoice : std::uint8_t { kNoFalseWait, kFewestParts };
 enum class OrderChoice : std::uint8_t { kSubmission, kBreadthFirst, kDepthFirst };
 enum class UpdateChoice : std::uint8_t { kAuto, kNever };
 
+enum class ReportSignal : std::uint8_t { kOff, kUsr1, kUsr2 };
+/// By whom files may be read (R) and written (W), besides their owner.
+enum class FileMode : std::uint8_t { kOwnerAlone, kGroupR, kAllR, kGroupW, kGroupWAllR, kAllW };
+
 struct Settings {
 #define BOOLEAN(field, name, default_value, help) bool field = default_value;
 #define NUMBER(field, name, default_value, minimum, maximum, unit, help) std::int64_t field = default_value;
@@ -33,6 +37,12 @@ struct Settings {
 /// True if work may be held and replayed.
 [[nodiscard]] inline bool replays(const Settings& settings) noexcept {
   return settings.mode == Mode::kReplay || settings.mode == Mode::kVerify;
+}
+
+/// file_mode as open() and chmod() take it.
+[[nodiscard]] constexpr unsigned permissions(FileMode mode) noexcept {
+  constexpr unsigned kModes[] = {0600, 0640, 0644, 0660, 0664, 0666};
+  return kModes[static_cast<std::size_t>(mode)];
 }
 
 /// Something that was wrong with a setting; the default (or the earlier value) stayed in force.

@@ -168,6 +168,24 @@ TEST_CASE("a config file that can't be used is reported, whatever it is") {
   CHECK(problems.size() == 3);
 }
 
+TEST_CASE("what is no config file is given up soon, and told of briefly") {
+  const std::string file = "/tmp/refrain_settings_odd_" + std::to_string(::getpid());
+  {
+    std::ofstream out(file);
+    for (int line = 0; line < 100'000; ++line) out << "a=b\n";
+  }
+  std::vector<SettingProblem> problems;
+  load({"REFRAIN_CONFIG=" + file}, problems);
+  REQUIRE(problems.size() == 101);
+  CHECK_THAT(problems.back().message, Contains("the rest of the config file is ignored"));
+  std::ofstream(file) << "mode = " << std::string(1'000'000, 'x');
+  problems.clear();
+  load({"REFRAIN_CONFIG=" + file}, problems);
+  ::unlink(file.c_str());
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].message.size() < 1000);
+}
+
 TEST_CASE("without follow_children only the process that run started is active") {
   std::vector<SettingProblem> problems;
   const std::string self = "REFRAIN_ROOT_PID=" + std::to_string(::getpid());

@@ -15,6 +15,8 @@ namespace {
 using Handler = void (*)(int);
 using Wake = void (*)() noexcept;
 
+/// That asks for the report; 0: none does.
+std::atomic<int> report_signal{0};
 std::atomic<bool> report_wanted{false};
 std::atomic<Wake> wake_for_report{nullptr};
 /// The driver's handler that ours took the place of.
@@ -34,7 +36,7 @@ void on_report_signal(int number) {
 
 bool has_report_handler() noexcept {
   struct sigaction now {};
-  return sigaction(SIGUSR1, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+  return report_signal != 0 && sigaction(report_signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
          now.sa_handler == &on_report_signal;
 }
 
@@ -60,7 +62,7 @@ bool belongs_to_driver(Handler handler) noexcept {
 
 void install() noexcept {
   struct sigaction now {};
-  if (sigaction(SIGUSR1, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler == SIG_IGN ||
+  if (sigaction(report_signal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler == SIG_IGN ||
       now.sa_handler == &on_report_signal) {
     return;
   }
@@ -68,22 +70,25 @@ void install() noexcept {
     if (!belongs_to_driver(now.sa_handler)) {
       return;
     }
-    displaced.store(now.sa_handler);
+    // LLVM's for SIGUSR2 removes its files and ends the program.
+    displaced.store(report_signal == SIGUSR1 ? now.sa_handler : nullptr);
   }
   struct sigaction ours {};
   ours.sa_handler = &on_report_signal;
   ours.sa_flags = SA_RESTART;
   sigemptyset(&ours.sa_mask);
-  sigaction(SIGUSR1, &ours, nullptr);
+  sigaction(report_signal, &ours, nullptr);
 }
 
 }  // namespace
 
 void install_report_handler(const env::Settings& settings, Wake wake) noexcept {
-  if (settings.report || !settings.report_file.empty()) {
-    wake_for_report.store(wake);
-    install();
+  if (settings.report_signal == env::ReportSignal::kOff || (!settings.report && settings.report_file.empty())) {
+    return;
   }
+  report_signal.store(settings.report_signal == env::ReportSignal::kUsr1 ? SIGUSR1 : SIGUSR2);
+  wake_for_report.store(wake);
+  install();
 }
 
 void print_wanted_report(const replay::Engine& running) noexcept {

@@ -13,7 +13,8 @@ namespace refrain::replay {
 
 namespace {
 
-/// True once the thread's guard has done its work: objects of the thread that are destroyed later may call us still.
+/// True once the thread's guard has done its work: objects of the thread that are destroyed later may call us still,
+/// and so may handlers of exit(), which run in the thread that ends the process when its objects are gone.
 constinit thread_local bool guard_gone = false;
 
 /// Flushes and closes the thread's lane when the thread ends.
@@ -144,6 +145,7 @@ Lane& Engine::open_lane() noexcept {
     guard.engine = this;
   } else {
     close_when_thread_ends(*this);
+    lane->only_pass();
   }
   return *lane;
 }

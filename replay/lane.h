@@ -219,6 +219,7 @@ class alignas(64) Lane {
   class HeldLock;
   void thread_ends() noexcept;
   void thread_begins() noexcept;
+  void only_pass() noexcept;
   Verdict look_at(const Submission& submission) noexcept;
   class Submitting;
   void begin_submitting() noexcept;

@@ -367,7 +367,7 @@ struct Engine::Shared {
         recorder(its_recorder),
         store(settings, its_backend, its_hooks, changes),
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
-        report_file(settings.report_file) {
+        report_file(settings.report_file, env::permissions(settings.file_mode)) {
     if (settings.mode == env::Mode::kVerify) {
       standstill = std::make_unique<Standstill>();
     }

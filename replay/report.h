@@ -1,4 +1,4 @@
-// The report at exit and on SIGUSR1, and the same as JSON.
+// The report at exit and on a signal (report_signal), and the same as JSON.
 #pragma once
 
 #include <cstdint>

@@ -1,63 +1,61 @@
 #include "replay/report_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 #include <filesystem>
-#include <system_error>
 
 #include "env/log.h"
-#include "env/own_file.h"
 #include "env/settings.h"
 
 namespace refrain::replay {
+namespace {
+
+std::error_code whole(env::OwnFile& file, const std::string& text) {
+  return {file.write(text), std::system_category()};
+}
+
+}  // namespace
 
 void ReportFile::write(const std::string& text) {
   const std::lock_guard lock(mutex_);
   const std::string wanted = env::expand_file_name(pattern_);
-  const auto fail = [&](int error) {
-    env::log_error("cannot write the report to " + wanted +
-                   " (setting report_file): " + std::system_category().message(error));
-  };
-  const bool first = name_.empty();
-  if (first) {
-    env::OwnFile file;
-    if (const int error = file.create(wanted); error != 0) {
-      fail(error);
-      return;
-    }
-    if (!file.regular()) {  // a terminal, a pipe
-      if (const int error = file.write(text); error != 0) {
-        fail(error);
-      }
-      return;
-    }
-    name_ = file.name();
-    if (name_ != std::filesystem::absolute(wanted)) {
-      env::log_info("report: '" + wanted + "' is there already; writing '" + name_ + "'");
-    }
-  }
-  if (const int error = replace(text); error != 0) {
-    if (first) {
-      ::unlink(name_.c_str());
-      name_.clear();
-    }
-    fail(error);
+  if (const std::error_code error = try_to_write(wanted, text)) {
+    env::log_error("cannot write the report to " + wanted + " (setting report_file): " + error.message());
   }
 }
 
-int ReportFile::replace(const std::string& text) const {
-  env::OwnFile draft;
-  if (const int error = draft.create(name_ + ".part"); error != 0) {
+std::error_code ReportFile::try_to_write(const std::string& wanted, const std::string& text) {
+  if (shown_ != nullptr && shown_->in_place()) {
+    return replace(shown_->name(), text);
+  }
+  env::OwnFile claim;  // nobody else takes the name until the report is there
+  if (const std::error_code error = claim.create(wanted, mode_)) {
     return error;
   }
-  int error = draft.write(text);
-  if (error == 0 && std::rename(draft.name().c_str(), name_.c_str()) != 0) {
-    error = errno;
+  if (!claim.regular()) {
+    return whole(claim, text);
   }
-  if (error != 0) {
-    ::unlink(draft.name().c_str());
+  if (claim.name() != std::filesystem::absolute(wanted)) {
+    env::log_info("report: '" + wanted + "' is there already; writing '" + claim.name() + "'");
+  }
+  const std::error_code error = replace(claim.name(), text);
+  if (error) {
+    claim.remove();
+  }
+  return error;
+}
+
+std::error_code ReportFile::replace(const std::string& name, const std::string& text) {
+  auto draft = std::make_unique<env::OwnFile>();
+  std::error_code error = draft->create_beside(name, mode_);
+  if (!error) {
+    error = whole(*draft, text);
+  }
+  if (!error) {
+    error = draft->rename_to(name);
+  }
+  if (error) {
+    draft->remove();
+  } else {
+    shown_ = std::move(draft);
   }
   return error;
 }

@@ -1,26 +1,33 @@
 // The report as a file: written whole or not at all, under the same name each time, never in another file's place.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
+
+#include "env/own_file.h"
 
 namespace refrain::replay {
 
 class ReportFile {
  public:
-  /// With %p and %n. Nothing is made before the first report.
-  explicit ReportFile(std::string pattern) : pattern_(std::move(pattern)) {}
+  /// With %p and %n. `mode`: the file's permissions. Nothing is made before the first report.
+  ReportFile(std::string pattern, unsigned mode) : pattern_(std::move(pattern)), mode_(mode) {}
 
-  /// Replaces the report that was written before. Says in the log what went wrong.
+  /// Replaces the report that was written before, as long as it is there; what others put in its place stays. Says in
+  /// the log what went wrong, and leaves nothing behind then. Thread-safe.
   void write(const std::string& text);
 
  private:
-  /// Writes beside it and renames, so that a reader never sees half of it. Returns 0 or an error number.
-  [[nodiscard]] int replace(const std::string& text) const;
+  [[nodiscard]] std::error_code try_to_write(const std::string& wanted, const std::string& text);
+  /// Writes beside it and renames, so that a reader never sees half of it.
+  [[nodiscard]] std::error_code replace(const std::string& name, const std::string& text);
 
   std::mutex mutex_;
   std::string pattern_;
-  std::string name_;  ///< that was made; empty: none yet
+  unsigned mode_;
+  std::unique_ptr<env::OwnFile> shown_;  ///< the report that was written last; null: none yet
 };
 
 }  // namespace refrain::replay

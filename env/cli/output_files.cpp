@@ -1,10 +1,6 @@
 #include "env/cli/output_files.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +9,7 @@
 
 #include "capture/format.h"
 #include "env/cli/options.h"
+#include "env/own_file.h"
 
 namespace refrain::env {
 namespace {
@@ -53,19 +50,9 @@ std::vector<OutputFile> output_files(const Settings& settings) {
 
 /// Why `file` can't be written; empty: it can.
 std::string obstacle(const OutputFile& output, const std::string& file) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0) {
-    if (errno != ENOENT) return ::strerror(errno);
-    // Nothing tells it better than to do it.
-    const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (made < 0) return ::strerror(errno);
-    ::close(made);
-    ::unlink(file.c_str());
-    return {};
-  }
-  if (S_ISDIR(status.st_mode)) return ::strerror(EISDIR);
-  if (::access(file.c_str(), W_OK) != 0) return ::strerror(errno);
-  if (S_ISREG(status.st_mode) && status.st_size != 0 && !output.is_one(file)) {
+  if (const std::error_code error = OwnFile::obstacle(file)) return error.message();
+  struct stat status {};  // of the name itself: what a descriptor leads to is the user's business
+  if (::lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size != 0 && !output.is_one(file)) {
     return std::string("it is there already, and not ") + output.kind + "; it stays as it is";
   }
   return {};
@@ -89,18 +76,11 @@ void make_room(const Settings& settings, const std::vector<Variable>& given) {
         given, [&](const Variable& variable) { return variable.name == environment_name(output.setting); });
     if (!named || output.is_one == is_log || output.pattern.find('%') != std::string::npos) continue;
     std::error_code error;
-    const std::filesystem::path file = std::filesystem::canonical(output.pattern, error);
-    if (error || !std::filesystem::is_regular_file(file, error)) continue;
-    const int opened = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    const bool busy = opened >= 0 && ::fcntl(opened, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN);
-    if (opened >= 0) ::close(opened);
-    if (busy) {
-      throw UsageError("another process is writing " + std::string(output.kind) + " to '" + file.string() + "'");
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(output.pattern, error))) continue;
+    if (OwnFile::busy(output.pattern)) {
+      throw UsageError("another process is writing " + std::string(output.kind) + " to '" + output.pattern + "'");
     }
-    std::filesystem::remove(file, error);  // if it stays, another name is taken
+    std::filesystem::remove(output.pattern, error);  // if it stays, another name is taken
   }
 }
 

@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <sstream>
 #include <stdexcept>
 
-#include "env/own_file.h"
+#include "env/doctor_channel.h"
 
 namespace refrain::env {
 namespace {
@@ -107,16 +106,12 @@ std::string SharedDescriptor::name() const {
 std::vector<std::string> SharedDescriptor::lines() const {
   std::string text;
   char part[4096];
-  for (off_t offset = 0;;) {
-    const ssize_t count = ::pread(number_, part, sizeof part, offset);
+  while (text.size() < kLongestDoctorText) {
+    const ssize_t count = ::pread(number_, part, sizeof part, static_cast<off_t>(text.size()));
     if (count <= 0) break;
     text.append(part, static_cast<std::size_t>(count));
-    offset += count;
   }
-  std::vector<std::string> result;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) result.push_back(line);
-  return result;
+  return doctor_lines(text);
 }
 
 std::string describe_status(int status) {

@@ -27,7 +27,7 @@ class SharedDescriptor {
 
   /// For REFRAIN_DOCTOR_FD: the number, and which file it must be.
   std::string name() const;
-  /// The lines written so far.
+  /// The lines of layers that were written so far (doctor_lines()).
   std::vector<std::string> lines() const;
 
  private:

@@ -134,11 +134,11 @@ TEST_CASE("functions in a process of their own") {
 TEST_CASE("a shared descriptor collects lines of several processes") {
   const SharedDescriptor shared;
   CHECK(shared.lines().empty());
-  for (const char* line : {"one\n", "two\n"}) {
+  for (const std::string line : {"refrain layer one\n", "refrain layer two\n"}) {
     const int number = std::stoi(shared.name());
-    in_child([=] { return ::write(number, line, 4) == 4 ? std::string() : std::string("failed"); }, 10);
+    in_child([=] { return ::write(number, line.data(), line.size()) < 0 ? "failed" : ""; }, 10);
   }
-  CHECK(shared.lines() == std::vector<std::string>{"one", "two"});
+  CHECK(shared.lines() == std::vector<std::string>{"refrain layer one", "refrain layer two"});
 }
 
 TEST_CASE("text is wrapped at blanks") {

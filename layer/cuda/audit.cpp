@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "env/secure_process.h"
 #include "layer/starter/c_library.h"
 
 namespace {
@@ -44,9 +45,11 @@ bool find_shim(const char* file) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) unsigned int la_version(unsigned int version) {
-  refrain::layer::starter::visit_loaded([](const char* path, const refrain::layer::DynamicSymbols& symbols) {
-    return symbols.find("la_version") == reinterpret_cast<void*>(&la_version) && find_shim(path);
-  });
+  if (!refrain::env::in_secure_process()) {
+    refrain::layer::starter::visit_loaded([](const char* path, const refrain::layer::DynamicSymbols& symbols) {
+      return symbols.find("la_version") == reinterpret_cast<void*>(&la_version) && find_shim(path);
+    });
+  }
   return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 

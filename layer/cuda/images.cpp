@@ -3,8 +3,6 @@
 #include <xxhash.h>
 
 #include <atomic>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <span>
 #include <string>
@@ -15,6 +13,7 @@
 #include "backends/cuda/function_kind.h"
 #include "capture/format.h"
 #include "env/log.h"
+#include "env/regular_file.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
@@ -87,8 +86,9 @@ CUresult loaded_from_file(CUresult status, const Handle* handle, const char* nam
     return status;
   }
   try {
-    std::ifstream file(name, std::ios::binary);
-    std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    std::string bytes;
+    std::string why;  // the driver read it somehow; of nothing there is no image
+    static_cast<void>(env::read_regular_file(name, backends::kLargestImage - 1, &bytes, &why));
     bytes.push_back('\0');  // PTX ends with one in memory
     note(*handle, backends::image_in(std::as_bytes(std::span(bytes))));
   } catch (...) {

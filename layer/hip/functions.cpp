@@ -1,8 +1,6 @@
 #include "layer/hip/functions.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "backends/hip/code_object.h"
+#include "env/regular_file.h"
 #include "layer/hip/wrappers.h"
 #include "layer/streams/setters.h"
 
@@ -234,8 +233,9 @@ hipError_t wrap::hipModuleLoad(hipModule_t* module, const char* file) noexcept {
   const hipError_t status = library.hipModuleLoad(module, file);
   if (status == hipSuccess && module != nullptr && file != nullptr) {
     try {
-      std::ifstream stream(file, std::ios::binary);
-      const std::string image{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+      std::string image;
+      std::string why;  // the runtime read it somehow; without an image launches of its kernels are not held
+      static_cast<void>(env::read_regular_file(file, backends::hip::kLargestImage, &image, &why));
       note_module(*module, image.data(), image.size());
     } catch (...) {
       // Launches of its kernels are not held.

@@ -12,6 +12,7 @@
 
 #include "env/level_zero_environment.h"
 #include "env/log.h"
+#include "env/secure_process.h"
 #include "layer/elf_symbols.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/tables.h"
@@ -62,6 +63,9 @@ using Give = ze_result_t(ZE_APICALL*)(ze_api_version_t version, void* table);
 ze_result_t give(const char* function, const char* table, ze_api_version_t version, void* slots) noexcept {
   if (slots == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+  }
+  if (env::in_secure_process()) {
+    return ZE_RESULT_SUCCESS;
   }
   const bool ours = interposing();  // reads the settings, and opens the log
   if (ours && *table != '\0') {

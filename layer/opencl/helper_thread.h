@@ -1,5 +1,5 @@
 // One thread of the layer, asleep nearly always: it signals promises that the engine's threads kept, and
-// writes the report that SIGUSR1 asked for.
+// writes the report that a signal asked for.
 #pragma once
 
 namespace refrain::layer {

@@ -3,7 +3,7 @@
 
 namespace refrain::layer {
 
-/// Registers what must happen at exit, at fork and on SIGUSR1. Called once the engine runs, which is
+/// Registers what must happen at exit, at fork and on the signal for a report. Called once the engine runs, which is
 /// after the driver was loaded: our exit handler therefore runs before the driver's own destructors.
 void watch_process() noexcept;
 

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "env/without_signals.h"
+
 // In the C library from glibc 2.34 on; before, in a library that programs may have or not.
 #pragma weak dlopen
 #pragma weak dlerror
@@ -56,6 +58,7 @@ void say(const char* first, const char* second, const char* third, const char* f
   line += fourth;
   line += fifth;
   line += "\n";
+  const env::WithoutSignals guard;
   if (write(STDERR_FILENO, line.c_str(), line.size()) < 0) {
     // Nobody listens.
   }

@@ -34,14 +34,8 @@ void* open_library(const char* path, const char** why) noexcept;
 template <class Visit>
 bool visit_loaded(Visit visit) noexcept {
   const auto look = [](dl_phdr_info* info, std::size_t, void* data) {
-    for (int index = 0; index < info->dlpi_phnum; ++index) {
-      if (info->dlpi_phdr[index].p_type == PT_DYNAMIC) {
-        const auto* section = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[index].p_vaddr);
-        const char* const path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-        return (*static_cast<Visit*>(data))(path, DynamicSymbols(info->dlpi_addr, section)) ? 1 : 0;
-      }
-    }
-    return 0;
+    const char* const path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+    return (*static_cast<Visit*>(data))(path, DynamicSymbols(*info)) ? 1 : 0;
   };
   return dl_iterate_phdr(look, &visit) != 0;
 }

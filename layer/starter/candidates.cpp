@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "env/secure_process.h"
+
 namespace refrain::layer {
 namespace {
 
@@ -43,6 +45,11 @@ const char* text_at(const char* data, std::size_t bytes, std::size_t offset) {
   return offset < bytes && memchr(data + offset, '\0', bytes - offset) != nullptr ? data + offset : nullptr;
 }
 
+/// Whether that text is `text`, of `length`. Looks at no more than it has to: there are thousands of entries.
+bool is_text(const char* data, std::size_t bytes, std::size_t offset, const char* text, std::size_t length) {
+  return offset < bytes && length < bytes - offset && memcmp(data + offset, text, length + 1) == 0;
+}
+
 bool visit_in_folder(const char* folder, std::size_t length, const char* file, const Visitor& visitor) {
   char path[PATH_MAX];
   const std::size_t name = strlen(file);
@@ -75,7 +82,7 @@ bool visit_cache_file(const char* file, const Visitor& visitor) {
 }  // namespace
 
 bool visit_candidates(const char* file, const char* const* folders, std::size_t folder_count, const Visitor& visitor) {
-  const char* place = getenv("LD_LIBRARY_PATH");
+  const char* place = env::in_secure_process() ? nullptr : getenv("LD_LIBRARY_PATH");
   while (place != nullptr && *place != '\0') {
     const std::size_t length = strcspn(place, ":;");
     if (visit_in_folder(place, length, file, visitor)) {
@@ -108,13 +115,15 @@ bool visit_linker_cache(const char* cache, std::size_t bytes, const char* name, 
   memcpy(&header, cache, sizeof(header));
   const std::size_t room = (bytes - sizeof(header)) / sizeof(CacheEntry);
   const std::size_t count = header.count < room ? header.count : room;
+  const std::size_t length = strlen(name);
   for (std::size_t index = 0; index < count; ++index) {
     CacheEntry entry;
     memcpy(&entry, cache + sizeof(header) + index * sizeof(entry), sizeof(entry));
-    const char* const key = text_at(cache, bytes, entry.key);
+    if ((entry.flags & 0xffff) != kCacheFlags || !is_text(cache, bytes, entry.key, name, length)) {
+      continue;
+    }
     const char* const path = text_at(cache, bytes, entry.value);
-    if ((entry.flags & 0xffff) == kCacheFlags && key != nullptr && strcmp(key, name) == 0 && path != nullptr &&
-        *path == '/' && visitor(path)) {
+    if (path != nullptr && *path == '/' && visitor(path)) {
       return true;
     }
   }

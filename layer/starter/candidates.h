@@ -12,8 +12,8 @@ struct Visitor {
   bool operator()(const char* path) const { return visit(path, data); }
 };
 
-/// Visits, best first, `file` in the folders of LD_LIBRARY_PATH, what the dynamic linker's cache has for it, and the
-/// file in `folders`. True if the visitor wanted no more.
+/// Visits, best first, `file` in the folders of LD_LIBRARY_PATH (but in secure processes), what the dynamic linker's
+/// cache has for it, and the file in `folders`. True if the visitor wanted no more.
 bool visit_candidates(const char* file, const char* const* folders, std::size_t folder_count, const Visitor& visitor);
 
 /// The paths that the dynamic linker's cache (`bytes` of content of /etc/ld.so.cache) has for `name`. Trusts nothing in

@@ -1,4 +1,5 @@
 // What a starter does for want of its layer: every stub leads straight to the real library.
+#include "env/secure_process.h"
 #include "layer/starter/c_library.h"
 #include "layer/starter/candidates.h"
 #include "layer/starter/facts.h"
@@ -32,7 +33,8 @@ bool try_library(const char* path, void* found) {
 
 void* open_real_library() noexcept {
   void* library = nullptr;
-  if (const char* const given = getenv(facts.setting); given != nullptr && *given != '\0') {
+  const char* const given = env::in_secure_process() ? nullptr : getenv(facts.setting);
+  if (given != nullptr && *given != '\0') {
     try_library(given, &library);
   } else {
     visit_candidates(facts.soname, facts.folders, facts.folder_count, {&try_library, &library});

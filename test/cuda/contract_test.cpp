@@ -372,6 +372,7 @@ TEST_CASE("promise 1, same order: an event that two threads record in turn") {
 }
 
 TEST_CASE("a report on request, besides the one at the end") {
+  const std::pair<const std::string, std::string> kAsk{"REFRAIN_REPORT_SIGNAL", "usr1"};
   const Result plain = run({"report"}, "plain");
   const auto reports = [](const Result& result) {
     int count = 0;
@@ -381,13 +382,13 @@ TEST_CASE("a report on request, besides the one at the end") {
     }
     return count;
   };
-  const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}});
+  const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}, kAsk});
   check_clean(asked);
   CHECK(asked.output == plain.output);
   CHECK(reports(asked) == 2);
-  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}, kAsk})) == 0);
   for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
-    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}});
+    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}, kAsk});
     CHECK(killed.exit_code == -SIGKILL);
     CHECK(killed.reported);
   }

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "test/cuda/contract.h"
 #include "test/cuda/run_program.h"
 
 using run_program::kSanitized;
@@ -70,6 +71,13 @@ TEST_CASE("an error of work that another thread or nobody waited for reaches the
   CHECK(fail_everywhere("short_handed", "plain", 0, step) > 0);
   CHECK(fail_everywhere("short_handed", "replay", 1, step) > 0);
   CHECK(fail_everywhere("short_handed", "replay", 2, step) > 0);
+}
+
+TEST_CASE("launches while the process ends get the driver's answer, which refuses them", "[promise-5]") {
+  const contract::Words program{"at_exit"};
+  contract::same_everywhere(program, 1000, {{"SIM_END_AT", "100"}});
+  CHECK(run(program, "replay", 0, {{"SIM_END_AT", "100"}}).output.find("late: 4 4 4 4 4 4 4 4 4\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("arguments that the driver refuses to change never leave a graph half changed", "[promise-5]") {

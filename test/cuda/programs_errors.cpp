@@ -1,6 +1,7 @@
 // What the driver may refuse while it is submitted by another thread, after a pause, or with other arguments.
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "test/cuda/program.h"
@@ -58,6 +59,47 @@ PROGRAM(short_numbers) {
     }
   }
   print("x", x, kCount);
+  return 0;
+}
+
+namespace {
+CUstream late_stream = nullptr;
+CUfunction late_kernel = nullptr;
+CUdeviceptr late_memory = 0;
+
+CUresult launch_late(Word i) {
+  Word a = 3, b = i, count = kCount;
+  void* parameters[] = {&late_memory, &count, &a, &b};
+  return cuLaunchKernel(late_kernel, 1, 1, 1, 64, 1, 1, 0, late_stream, parameters, nullptr);
+}
+
+/// A handler of exit() that runs when the driver's own has run.
+void work_late() {
+  std::printf("late:");
+  for (int round = 0; round < 3; ++round) {
+    for (Word i = 0; i < 8; ++i) {
+      std::printf(" %d", static_cast<int>(launch_late(i)));
+    }
+    std::printf(" %d\n", static_cast<int>(cuStreamSynchronize(late_stream)));
+  }
+}
+}  // namespace
+
+/// Goes on with its loop while it ends, when the driver refuses everything (SIM_END_AT).
+PROGRAM(at_exit) {
+  CHECK_CU(cuInit(0));
+  std::atexit(&work_late);
+  const auto& gpu = *new Device;  // not given back
+  late_stream = make_stream();
+  late_memory = filled(kCount, 1);
+  late_kernel = gpu.function("scale");
+  for (int round = 0; round < 300; ++round) {
+    for (Word i = 0; i < 8; ++i) {
+      CHECK_CU(launch_late(i));
+    }
+    CHECK_CU(cuStreamSynchronize(late_stream));
+  }
+  print("x", late_memory, kCount);
   return 0;
 }
 

@@ -203,6 +203,16 @@ int signals() {
   return 0;
 }
 
+/// Sends itself a signal that ends a program which does not expect it.
+int unexpected(int number) {
+  Work work;
+  work.loops();
+  ::kill(::getpid(), number);
+  work.loops();
+  print("result", work.result());
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -215,5 +225,7 @@ int main(int count, char** words) {
   if (what == "workers") return workers(argument);
   if (what == "forked") return forked(argument);
   if (what == "signals") return signals();
+  if (what == "usr1") return unexpected(SIGUSR1);
+  if (what == "usr2") return unexpected(SIGUSR2);
   return 2;
 }

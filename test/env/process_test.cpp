@@ -2,6 +2,7 @@
 // whole.
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -179,6 +180,48 @@ TEST_CASE("files: what is there and not Refrain's is refused before the program 
   CHECK(contents(theirs) == "a,b\n");
 }
 
+TEST_CASE("files: they are their owner's alone, unless more is asked for") {
+  const std::string api = any_api();
+  for (const auto& [options, mode] : std::map<Words, mode_t>{{{}, 0600}, {{"--file-mode", "0640"}, 0640}}) {
+    const Folder folder;
+    Words all{"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json"), "--log-file", folder.file("log")};
+    all.insert(all.end(), options.begin(), options.end());
+    const Result result = refrain(api, all, {"ending", "exit"});
+    SHOW(result);
+    CHECK(result.exit_code == 5);
+    const Words files = folder.files("");
+    CHECK(files.size() == 3);
+    for (const std::string& file : files) {
+      struct stat status {};
+      REQUIRE(::stat(file.c_str(), &status) == 0);
+      CAPTURE(file);
+      CHECK((status.st_mode & 07777) == mode);
+    }
+  }
+}
+
+TEST_CASE("files: links and FIFOs are refused, descriptors that are named are not") {
+  const std::string api = any_api();
+  const Folder folder;
+  std::ofstream(folder.file("theirs")).flush();
+  REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("link").c_str()) == 0);
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  for (const char* option : {"-o", "--report-file", "--log-file"}) {
+    for (const auto& [name, why] : std::map<std::string, std::string>{{"link", "symbolic link"}, {"pipe", "FIFO"}}) {
+      const Result result = refrain(api, {option, folder.file(name)}, {"ending", "exit"});
+      SHOW(result);
+      CHECK(result.exit_code == 2);
+      CHECK(result.output.empty());
+      CHECK(result.errors.find(why) != std::string::npos);
+    }
+  }
+  CHECK(contents(folder.file("theirs")).empty());
+  const Result result = refrain(api, {"--report-file", "/dev/stderr"}, {"ending", "exit"});
+  SHOW(result);
+  CHECK(result.exit_code == 5);
+  CHECK(result.errors.find("\"share_replayed\"") != std::string::npos);
+}
+
 TEST_CASE("files: a run replaces the capture and the report of an earlier one") {
   const std::string api = any_api();
   const Folder folder;
@@ -262,6 +305,22 @@ TEST_CASE("signals: the program reads and sets what it would without Refrain") {
   CHECK(result.exit_code == 0);
   CHECK(result.output == bare.output);
   CHECK(count(result.errors, "report (") == 1);
+}
+
+TEST_CASE("signals: one that would end the program ends it, unless the user wants reports by it") {
+  const std::string api = any_api();
+  for (const char* number : {"usr1", "usr2"}) {
+    const Result bare = plain(api, {number});
+    const Result result = refrain(api, {"--observe"}, {number});
+    CAPTURE(api, number);
+    SHOW(result);
+    CHECK(result.exit_code == bare.exit_code);
+    CHECK(result.output == bare.output);
+    const Result asked = refrain(api, {"--observe", "--report-signal", number}, {number});
+    CHECK(asked.exit_code == 0);
+    CHECK(asked.output == "result 4800\n");
+    CHECK(count(asked.errors, "report (") == 2);
+  }
 }
 
 }  // namespace

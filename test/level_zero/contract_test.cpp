@@ -149,6 +149,7 @@ TEST_CASE("verify mode, which cannot put memory back here, submits everything ea
 }
 
 TEST_CASE("a report on request, besides the one at the end") {
+  const std::pair<const std::string, std::string> kAsk{"REFRAIN_REPORT_SIGNAL", "usr1"};
   const auto reports = [](const Result& result) {
     int count = 0;
     for (auto at = result.errors.find("report (observe"); at != std::string::npos;
@@ -157,12 +158,12 @@ TEST_CASE("a report on request, besides the one at the end") {
     }
     return count;
   };
-  const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}});
+  const Result asked = run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "1"}, kAsk});
   check_clean(asked);
   CHECK(reports(asked) == 2);
-  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}})) == 0);
+  CHECK(reports(run({"report"}, "observe", 0, {{"REFRAIN_REPORT", "0"}, kAsk})) == 0);
   for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
-    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}});
+    const Result killed = run({"report", "killed"}, "observe", 0, {{"REFRAIN_REPORT", log}, kAsk});
     CHECK(killed.exit_code == -SIGKILL);
     CHECK(killed.reported);
   }

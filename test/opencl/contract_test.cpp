@@ -199,15 +199,16 @@ TEST_CASE("promise 6, never slower: threads in which nothing pays are not looked
   CHECK(result.asleep < result.submissions);
 }
 
-TEST_CASE("SIGUSR1 prints the report, and only that") {
-  const Result result = run_mode({"signalled"}, "replay");
+TEST_CASE("SIGUSR1 prints the report where it is asked for, and only that") {
+  const std::pair<const std::string, std::string> kAsk{"REFRAIN_REPORT_SIGNAL", "usr1"};
+  const Result result = run_mode({"signalled"}, "replay", {kAsk});
   show(result);
   CHECK(result.output.find("survived") != std::string::npos);
   const auto first = result.errors.find("report (");
   REQUIRE(first != std::string::npos);
   CHECK(result.errors.find("report (", first + 1) != std::string::npos);  // the other one is written at exit
   for (const char* log : {"1", "0"}) {  // the file is written, too, and not at the end only
-    const Result killed = run_mode({"signalled", "killed"}, "replay", {{"REFRAIN_REPORT", log}});
+    const Result killed = run_mode({"signalled", "killed"}, "replay", {{"REFRAIN_REPORT", log}, kAsk});
     CHECK(killed.exit_code == -SIGKILL);
     CHECK(killed.reported);
   }

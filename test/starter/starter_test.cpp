@@ -144,6 +144,23 @@ TEST_CASE("without a layer that can be opened programs run as without Refrain, a
   }
 }
 
+TEST_CASE("where nobody can be told that there is no layer, the program goes on all the same") {
+  const Folder folder;
+  const std::string errors = folder.layer("errors");
+  std::ofstream(errors).flush();
+  for (const Api& api : {kCuda, kHip}) {
+    const Words environment{std::string("LD_LIBRARY_PATH=") + api.folder, "LD_PRELOAD=" + folder.starter(api.starter)};
+    // A file that may not grow; a pipe that nobody reads.
+    for (const std::string& before :
+         {"ulimit -f 0; exec 2> '" + errors + "'; ", std::string("exec 2> >(exit); sleep 0.2; ")}) {
+      CAPTURE(api.name, before);
+      const Outcome outcome =
+          run({"bash", "-c", "unset SIM_LOG; " + before + "exec " + api.program + " > /dev/null"}, environment);
+      CHECK(outcome.status == 0);
+    }
+  }
+}
+
 TEST_CASE("without a layer and without a driver calls report an error") {
   const Folder folder;
   const Outcome cuda = run({CUDA_PROGRAM, "errors"},

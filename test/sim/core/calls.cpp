@@ -20,6 +20,7 @@ namespace {
 std::atomic<std::uint64_t> calls{0};
 std::atomic<std::uint64_t> submissions{0};
 std::atomic<pid_t> owner{0};
+std::atomic<bool> ended{false};
 
 struct Violations {
   std::mutex mutex;
@@ -117,6 +118,9 @@ Entered enter(const char* name) noexcept {
   if (owner.load(std::memory_order_relaxed) != getpid()) {
     return Entered::kNotStarted;
   }
+  if (ended.load(std::memory_order_relaxed)) {
+    return Entered::kEnded;
+  }
   return calls.fetch_add(1) + 1 == settings().fail_call ? inject(name) : Entered::kOk;
 }
 
@@ -127,6 +131,9 @@ Entered enter_submission(const char* name) noexcept {
   }
   const std::uint64_t number = submissions.fetch_add(1) + 1;
   const Settings& wanted = settings();
+  if (number == wanted.end_at) {
+    std::atexit([] { ended.store(true); });
+  }
   const bool fails = wanted.fail_at != 0 && number >= wanted.fail_at && number - wanted.fail_at < wanted.fail_count;
   return fails ? inject(name) : Entered::kOk;
 }

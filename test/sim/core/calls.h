@@ -21,7 +21,8 @@ std::vector<std::string> take_violations();
 /// that called it.
 bool start() noexcept;
 
-enum class Entered { kOk, kNotStarted, kInjected };
+/// kEnded: the driver has ended itself, in a handler of exit() (SIM_END_AT).
+enum class Entered { kOk, kNotStarted, kInjected, kEnded };
 /// The beginning of every call that needs the initialisation, which must have been done in this process: logs it. Any
 /// of them may be told to fail (SIM_FAIL_CALL), which the face reports as its error for "no resources".
 Entered enter(const char* name) noexcept;

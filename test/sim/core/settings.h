@@ -6,6 +6,9 @@
 //   SIM_FAIL_AT   number of the submission-like call, from 1, that fails as if the device had no resources left
 //   SIM_FAIL_COUNT  how many of them fail, from that one on (default 1)
 //   SIM_FAIL_CALL number of the call of whatever kind, from 1, that fails in the same way
+//   SIM_END_AT    number of the submission-like call at which the driver registers a handler of exit() that ends it:
+//   every
+//                 later call fails
 //   SIM_COUNT     file that gets the number of submission-like calls at exit, and that of all
 //   SIM_KERNELS   side libraries with kernels (kernel.h), separated by colons, beside the built-in ones
 //   SIM_HISTORY   how many of the last calls and submissions a violation shows (default 24, at most 4096)
@@ -43,6 +46,7 @@ struct Settings {
   std::uint64_t fail_at = 0;
   std::uint64_t fail_count = 1;
   std::uint64_t fail_call = 0;
+  std::uint64_t end_at = 0;
   std::string count;
   std::string kernels;
   std::uint64_t history = 24;

@@ -24,6 +24,7 @@ constexpr CUresult result(Status status) noexcept {
 inline CUresult entered(Entered how) noexcept {
   return how == Entered::kOk         ? CUDA_SUCCESS
          : how == Entered::kInjected ? CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+         : how == Entered::kEnded    ? CUDA_ERROR_DEINITIALIZED
                                      : CUDA_ERROR_NOT_INITIALIZED;
 }
 

@@ -34,6 +34,9 @@ Status begin(const char* name, bool submission) noexcept {
   if (how == Entered::kNotStarted) {
     return Status::kNotInitialized;
   }
+  if (how == Entered::kEnded) {
+    return Status::kDeinitialized;
+  }
   {
     const Lock lock;
     if (state().primary == nullptr) {

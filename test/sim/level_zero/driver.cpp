@@ -223,7 +223,8 @@ namespace {
 
 ze_result_t result(Entered entered) noexcept {
   switch (entered) {
-    case Entered::kNotStarted: return ZE_RESULT_ERROR_UNINITIALIZED;
+    case Entered::kNotStarted:
+    case Entered::kEnded: return ZE_RESULT_ERROR_UNINITIALIZED;
     case Entered::kInjected: return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
     case Entered::kOk: break;
   }

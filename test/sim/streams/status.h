@@ -9,6 +9,7 @@ enum class Status : int {
   kInvalidValue = 1,
   kOutOfMemory = 2,
   kNotInitialized = 3,
+  kDeinitialized = 4,
   kInvalidDevice = 101,
   kInvalidContext = 201,
   kInvalidHandle = 400,
