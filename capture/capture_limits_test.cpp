@@ -60,7 +60,7 @@ void write_records(const std::string& file,
   std::filesystem::remove(file);
   FileWriter writer;
   std::string error;
-  REQUIRE(writer.open(file, &error));
+  REQUIRE(writer.open(file, 0600, &error));
   for (const auto& [type, payload] : records) {
     INFO(error);
     REQUIRE(writer.append(type, payload, &error));
