@@ -28,7 +28,7 @@ struct Library {
       symbols[index].st_name = index == 1 ? 1 : 5;
       symbols[index].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
       symbols[index].st_shndx = 1;
-      symbols[index].st_value = 16 * index;
+      symbols[index].st_value = Elf64_Addr{16} * index;
     }
   }
   static Elf64_Dyn entry(Elf64_Sxword tag, const void* place) {

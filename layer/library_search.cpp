@@ -85,8 +85,8 @@ class SectionReader {
   }
   /// The first section of this type.
   bool find(std::uint32_t type, Elf64_Shdr* found) {
-    for (std::size_t index = 0; good_ && index < header_.e_shnum; ++index) {
-      if (section(index, found) && found->sh_type == type) {
+    for (std::size_t index = 0; section(index, found); ++index) {  // up to the first that is not in the file
+      if (found->sh_type == type) {
         return true;
       }
     }
