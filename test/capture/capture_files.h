@@ -39,8 +39,7 @@ inline Capture load(const std::string& file) {
 inline std::uint64_t submissions(const Capture& capture) {
   std::uint64_t count = 0;
   for (const LaneHistory& lane : capture.lanes) {
-    for_each_leaf(lane,
-                  [&](const HistoryItem& item) { count += item.total * capture.graphs[item.graph].size(); });
+    for_each_leaf(lane, [&](const HistoryItem& item) { count += item.total * capture.graphs[item.graph].size(); });
   }
   return count;
 }
