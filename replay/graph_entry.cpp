@@ -469,7 +469,7 @@ void GraphEntry::leave() noexcept {
 
 GraphEntry::Use GraphEntry::use() const noexcept {
   const std::lock_guard guard(mutex_);
-  return {totals_.tracked + totals_.passed + totals_.launched + totals_.mismatched, totals_.launched, totals_.saved_ns,
+  return {totals_.tracked + totals_.passed + totals_.launched + totals_.mismatched, totals_.saved_ns,
           sizeof(*this) + tokens_.size() * sizeof(capture::Token) + previous_.storage.size() + variants_.memory()};
 }
 

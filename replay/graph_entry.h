@@ -124,7 +124,7 @@ class GraphEntry {
   /// What tells whether it is worth its place.
   struct Use {
     std::uint64_t seen = 0;  ///< occurrences so far
-    std::uint64_t launched = 0, saved_ns = 0;
+    std::uint64_t saved_ns = 0;
     std::size_t bytes = 0;  ///< all that it takes
   };
   [[nodiscard]] Use use() const noexcept;
@@ -143,6 +143,8 @@ class GraphEntry {
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
     std::string reason;  ///< why it is not replayed; empty if it is
+    /// What it stands for in submissions: how much there is to gain.
+    [[nodiscard]] std::uint64_t weight() const noexcept { return operations * (tracked + passed + launched); }
   };
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::size_t memory() const;

@@ -143,10 +143,7 @@ void GraphStore::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
       if (found == entries_.end() || found->second.entry != entry) {
         continue;  // another thread was faster
       }
-      const GraphEntry::Use use = entry->use();
-      ++left_.entries;
-      left_.launched += use.launched;
-      left_.saved_ns += use.saved_ns;
+      remember(entry->summary());
       entries_.erase(found);
     }
   }
@@ -183,9 +180,37 @@ void GraphStore::identity_gone(capture::ObjectId identity) noexcept {
   leave(entries);
 }
 
+/// With the lock held: for the report, which is often written when a program has given back all that it had.
+void GraphStore::remember(GraphEntry::Summary summary) noexcept {
+  constexpr std::size_t kMostTold = 256;
+  if (left_.capacity() == 0) {
+    try {
+      left_.reserve(kMostTold);
+    } catch (const std::exception&) {
+      // Then it is only counted.
+    }
+  }
+  if (left_.size() < left_.capacity()) {
+    left_.push_back(std::move(summary));
+    return;
+  }
+  if (const auto least = std::ranges::min_element(left_, {}, &GraphEntry::Summary::weight);
+      least != left_.end() && least->weight() < summary.weight()) {
+    std::swap(*least, summary);
+  }
+  ++untold_.entries;
+  untold_.launched += summary.launched;
+  untold_.saved_ns += summary.saved_ns;
+}
+
 GraphStore::Gone GraphStore::gone() const noexcept {
   const std::lock_guard guard(mutex_);
-  return left_;
+  return untold_;
+}
+
+std::size_t GraphStore::size() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return entries_.size();
 }
 
 bool GraphStore::budget_allows() const noexcept {
@@ -498,8 +523,8 @@ void GraphStore::abandon_thread() noexcept {
 
 std::vector<GraphEntry::Summary> GraphStore::summaries() const {
   const std::lock_guard guard(mutex_);
-  std::vector<GraphEntry::Summary> result;
-  result.reserve(entries_.size());
+  std::vector<GraphEntry::Summary> result = left_;
+  result.reserve(left_.size() + entries_.size());
   for (const auto& [fingerprint, kept] : entries_) {
     result.push_back(kept.entry->summary());
   }

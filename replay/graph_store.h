@@ -68,12 +68,15 @@ class GraphStore {
   /// In a forked child the background thread does not exist.
   void abandon_thread() noexcept;
 
+  /// Of those that are known, and of those that have gone and that stood for most submissions.
   [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
-  /// Of the entries that have gone.
+  /// Of the others that have gone.
   struct Gone {
     std::uint64_t entries = 0, launched = 0, saved_ns = 0;
   };
   [[nodiscard]] Gone gone() const noexcept;
+  /// Entries that are known.
+  [[nodiscard]] std::size_t size() const noexcept;
 
   /// Where no thread runs (see machine.h): number of operations of the oldest request, 0 if there is none; and
   /// what the background thread would do with it.
@@ -94,6 +97,7 @@ class GraphStore {
   void ask_for_sweep();
   void sweep();
   void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept;
+  void remember(GraphEntry::Summary summary) noexcept;
   [[nodiscard]] bool within_budget(std::uint64_t spent) const noexcept;
   [[nodiscard]] std::uint64_t tried_for() const noexcept;
   void run() noexcept;
@@ -129,7 +133,8 @@ class GraphStore {
   std::unordered_set<capture::ObjectId> gone_;  ///< freed while builds were under way
   std::size_t unknown_ = 0;                     ///< stretches that were asked for and not known, since the last sweep
   std::size_t gone_but_named_ = 0;              ///< entries that have gone, in by_object_ and by_identity_ still
-  Gone left_;
+  std::vector<GraphEntry::Summary> left_;       ///< of entries that have gone
+  Gone untold_;                                 ///< those of them that are not in it
 
   mutable std::mutex jobs_mutex_;
   std::condition_variable jobs_changed_;

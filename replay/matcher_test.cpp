@@ -473,7 +473,7 @@ TEST_CASE("with detection off nothing new is learnt, and what is known is still 
 
 TEST_CASE("sequences that are over do not fill all the room") {
   MatcherOptions options;
-  options.history = 1024;
+  options.history = 256;
   TestLane lane(options);
   std::mt19937_64 random(6);
   for (int round = 0; round < 400; ++round) {

@@ -78,11 +78,6 @@ void add_spans(std::string* text, std::vector<SpanSummary> spans) {
   }
 }
 
-/// What the graph stands for in submissions: how much there is to gain.
-std::uint64_t weight(const GraphEntry::Summary& graph) {
-  return graph.operations * (graph.tracked + graph.passed + graph.launched);
-}
-
 }  // namespace
 
 std::string report_text(const ReportData& data) {
@@ -107,7 +102,7 @@ std::string report_text(const ReportData& data) {
     }
   }
   std::vector<GraphEntry::Summary> graphs = data.graphs;
-  std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return weight(a) > weight(b); });
+  std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return a.weight() > b.weight(); });
   const auto used = std::count_if(graphs.begin(), graphs.end(), [](const auto& graph) { return graph.launched != 0; });
   const auto declined = std::count_if(graphs.begin(), graphs.end(),
                                       [](const auto& graph) { return graph.state == GraphEntry::State::kPassing; });

@@ -85,7 +85,7 @@ void TrackStore::evict(Track& track) {
 /// What has not been in use for so many histories is hardly ever in use again: programs that run for long would fill
 /// all the room there is.
 bool TrackStore::is_forgotten(const Track& track) const noexcept {
-  constexpr std::uint64_t kHistories = 4;
+  constexpr std::uint64_t kHistories = 16;
   return track.newer != nullptr && track.newer->touched + kHistories * history_.capacity() < history_.size();
 }
 
