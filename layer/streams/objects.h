@@ -125,12 +125,12 @@ struct alignas(64) FunctionState {
   capture::FunctionId id = 0;
   const char* unholdable = nullptr;
   std::atomic<std::uint64_t> state{0};  ///< what setters have set of kernels of its name
-  std::uint64_t module = 0;             ///< handle of what is unloaded with it; 0: not known
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::uint32_t value_bytes = 0;
   std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::string name;
+  std::uint64_t module = 0;  ///< handle of what is unloaded with it; 0: not known
   FunctionState* next_free = nullptr;
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
