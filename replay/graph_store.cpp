@@ -143,7 +143,11 @@ void GraphStore::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
       if (found == entries_.end() || found->second.entry != entry) {
         continue;  // another thread was faster
       }
-      remember(entry->summary());
+      try {
+        remember(entry->summary());
+      } catch (const std::exception&) {  // no memory: the report will not tell of it
+        ++untold_.entries;
+      }
       entries_.erase(found);
     }
   }
