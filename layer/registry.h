@@ -81,21 +81,10 @@ class Registry {
   /// Gives a record that is not in the table back for later objects.
   void recycle(T* record) noexcept {
     const std::lock_guard guard(mutex_);
-    recycle_locked(record);
+    record->reset();
+    record->next_free = free_;
+    free_ = record;
   }
-  /// The same, but only after kRetired others: a thread that uses an object while another one releases it, which is an
-  /// error of the application, reads what it was.
-  void retire(T* record) noexcept {
-    const std::lock_guard guard(mutex_);
-    record->next_free = nullptr;
-    (newest_retired_ == nullptr ? oldest_retired_ : newest_retired_->next_free) = record;
-    newest_retired_ = record;
-    if (++retired_ > kRetired) {
-      --retired_;
-      recycle_locked(std::exchange(oldest_retired_, oldest_retired_->next_free));
-    }
-  }
-  static constexpr std::size_t kRetired = 256;
   /// Runs `use(record)` while the record of `handle` cannot be erased. False if there is none.
   template <class Use>
   bool with(std::uint64_t handle, Use&& use) noexcept {
@@ -129,12 +118,6 @@ class Registry {
   };
 
   static std::uint64_t hash(std::uint64_t handle) noexcept { return handle * 0x9E3779B97F4A7C15ULL; }
-
-  void recycle_locked(T* record) noexcept {
-    record->reset();
-    record->next_free = free_;
-    free_ = record;
-  }
 
   T* make_locked() noexcept {
     if (free_ == nullptr) {
@@ -241,9 +224,6 @@ class Registry {
   std::atomic<Table*> table_{nullptr};
   Chunk* chunks_ = nullptr;
   T* free_ = nullptr;
-  T* oldest_retired_ = nullptr;
-  T* newest_retired_ = nullptr;
-  std::size_t retired_ = 0;
   std::size_t live_ = 0;
   /// Range of all handles ever in the table; empty at first.
   std::atomic<std::uint64_t> lowest_{~std::uint64_t{0}};

@@ -282,6 +282,7 @@ void Engine::object_gone(capture::ObjectId object) noexcept {
 }
 
 void Engine::identity_gone(capture::ObjectId identity) noexcept {
+  object_gone(identity);
   shared_->store.identity_gone(identity);
 }
 

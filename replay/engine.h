@@ -91,7 +91,7 @@ class Engine {
   /// The application dropped its last reference to a buffer, image or sampler: graphs that name it are
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;
-  /// No token will ever stand for this queue or kernel again: what was learnt of it is of no use any more.
+  /// The same for a kernel or a queue for which no token will ever stand again: what was learnt of it goes, too.
   void identity_gone(capture::ObjectId identity) noexcept;
   /// Before the driver destroys something that no record may exist of, but what a lane kept may name
   /// (Lane::nothing_gone()). Waits for who asks the driver about that; must not be called with a lock held.

@@ -388,8 +388,9 @@ Status StreamBackend<Api>::write(const capture::QueueInfo& queue, capture::Argum
 template <class Api>
 void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept {
   try {
-    // An operation that was looked at before, by another thread, may still be recorded; but not one of long ago.
-    constexpr std::size_t kRemembered = 1024;
+    // An operation that was looked at before, by another thread, may still be recorded; but not one of long ago. Far
+    // more than one call takes away, which may be all that a program has.
+    constexpr std::size_t kRemembered = 65536;
     const std::lock_guard guard(recording_);
     if (gone_functions_.insert(function).second) {
       gone_in_order_.push_back(function);

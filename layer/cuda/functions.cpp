@@ -129,14 +129,15 @@ void forget_functions(std::uint64_t module) noexcept {
                                    [module](const FunctionState* function) { return !function->may_be_of(module); });
   for (FunctionState* const function : std::span(gone, live.end())) {
     if (running != nullptr) {
-      running->object_gone(function->id);
       running->identity_gone(function->id);
     }
     runtime.backend->forget_function(function->id);
     objects.functions.erase(function);
     streams::Setters<CudaLayer>::all().forget(*function);
     tables().names.erase(function->id);
-    objects.functions.retire(function);
+    if (function->is_of(module)) {
+      objects.functions.recycle(function);
+    }
   }
   live.erase(gone, live.end());
 }

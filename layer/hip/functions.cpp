@@ -90,11 +90,11 @@ void describe(FunctionState& function, const void* handle) {
   function.end_parameters();
 }
 
-/// What was known of a kernel is not true any more. Not under the tables' lock: the backend waits for graphs that are
-/// being recorded, and modules go, which the tables must be told, while nothing is recorded.
-void forget(FunctionState* function) noexcept {
+/// What was known of a kernel is not true any more; `unloaded`: why, see forget_functions(). Not under the tables'
+/// lock: the backend waits for graphs that are being recorded, and modules go, which the tables must be told, while
+/// nothing is recorded.
+void forget(FunctionState* function, std::uint64_t unloaded) noexcept {
   if (replay::Engine* running = HipLayer::any_engine(); running != nullptr) {
-    running->object_gone(function->id);
     running->identity_gone(function->id);
     runtime.backend->forget_function(function->id);
   }
@@ -104,7 +104,9 @@ void forget(FunctionState* function) noexcept {
     const std::lock_guard guard(tables().mutex);
     tables().names.erase(function->id);
   }
-  objects.functions.retire(function);
+  if (function->is_of(unloaded)) {
+    objects.functions.recycle(function);
+  }
 }
 
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
@@ -123,7 +125,7 @@ void note_kernel(const void* handle, const void* module, const char* name, bool 
       stale = stale != nullptr && std::erase(tables().live, stale) != 0 ? stale : nullptr;
     }
     if (stale != nullptr) {
-      forget(stale);
+      forget(stale, streams::kAnyModule);
     }
   } catch (...) {
     // Launches of it are not held.
@@ -211,7 +213,7 @@ void HipLayer::forget_functions(std::uint64_t module) noexcept {
     live.erase(first, live.end());
   }
   for (FunctionState* function : gone) {
-    forget(function);
+    forget(function, module);
   }
 }
 

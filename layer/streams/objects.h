@@ -146,6 +146,8 @@ struct alignas(64) FunctionState {
   [[nodiscard]] bool may_be_of(std::uint64_t unloaded) const noexcept {
     return unloaded == kAnyModule || module == 0 || module == unloaded;
   }
+  /// Whether it surely is, so that the program may not use it any more. Else another thread may be launching it.
+  [[nodiscard]] bool is_of(std::uint64_t unloaded) const noexcept { return module != 0 && module == unloaded; }
   /// May throw std::bad_alloc.
   void add_parameter(std::uint32_t size, std::uint32_t buffer_offset);
   /// After the last parameter.

@@ -142,7 +142,7 @@ class StreamTable {
     }
     const auto recording = L::runtime().backend->no_recording();
     if (stream != nullptr) {
-      forget(stream);
+      forget(stream, true);
     }
     return host_call.done(destroy(), false);
   }
@@ -159,7 +159,7 @@ class StreamTable {
   }
 
  private:
-  void forget(State* stream) noexcept;
+  void forget(State* stream, bool destroyed) noexcept;
 
   // Under the lock.
   void seed(State& state) const noexcept {
@@ -240,10 +240,11 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
   }
 }
 
-/// Under no_recording(), after everything held was flushed. Its record is another stream's later; but not if it has a
-/// stand-in, which a thread may have in use still.
+/// Under no_recording(), after everything held was flushed. `destroyed`: the program may not use the stream any more,
+/// so that its record may be another one's (but not if it has a stand-in, which a thread may have in use still). Else
+/// another thread may be using both right now.
 template <class L>
-void StreamTable<L>::forget(State* stream) noexcept {
+void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
   L::objects().streams.erase(stream);
   stream->handle.store(kForgottenKey, std::memory_order_relaxed);
   if (State* expected = stream; stream->stream.kind == backends::StreamKind::kLegacy) {
@@ -251,8 +252,8 @@ void StreamTable<L>::forget(State* stream) noexcept {
   }
   stream->stream.id.store(0, std::memory_order_release);
   L::runtime().backend->idle_moment().forget(stream->stream);
-  if (stream->stand_in == nullptr) {
-    L::objects().streams.retire(stream);
+  if (destroyed && stream->stand_in == nullptr) {
+    L::objects().streams.recycle(stream);
   }
 }
 
@@ -275,7 +276,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
   }
   const auto recording = L::runtime().backend->no_recording();
   for (State* stream : gone) {
-    forget(stream);
+    forget(stream, stream->stream.context == context);
   }
   L::runtime().backend->context_gone(context);
 }

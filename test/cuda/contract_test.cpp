@@ -320,6 +320,11 @@ TEST_CASE("graphs follow each other whichever of their streams comes first in th
 }
 
 #ifndef PROGRAMS_ON_HIP
+TEST_CASE("contexts with many streams, destroyed while another thread works in one that stays") {
+  same_everywhere({"contexts_beside"}, 0);
+  same_everywhere({"contexts_beside"}, 0, {{"SIM_LINGER", "1"}});
+}
+
 TEST_CASE("several contexts, destroyed with work in them") {
   same_everywhere({"contexts"}, 500);
 }

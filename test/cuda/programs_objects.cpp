@@ -149,6 +149,40 @@ PROGRAM(refilled_memory) {
 }
 
 #ifndef PROGRAMS_ON_HIP
+/// Contexts with many streams are made and destroyed while another thread works in a context that stays.
+PROGRAM(contexts_beside) {
+  const Device gpu;
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    CUstream stream = make_stream();
+    for (int round = 0; round < 20 * kRounds; ++round) {
+      for (Word i = 0; i < 4; ++i) {
+        scale(stream, kernel, x, kCount, 5, i);
+      }
+      CHECK_CU(cuStreamSynchronize(stream));
+    }
+  });
+  for (int turn = 0; turn < 12; ++turn) {
+    CUcontext made = nullptr;
+    CUmodule module = nullptr;
+    CUfunction there = nullptr;
+    CHECK_CU(cuCtxCreate(&made, nullptr, 0, 0));
+    CHECK_CU(cuModuleLoadData(&module, "kernels"));
+    CHECK_CU(cuModuleGetFunction(&there, module, "scale"));
+    const CUdeviceptr y = filled(kCount, 5);
+    for (int i = 0; i < 2 * kRounds; ++i) {
+      scale(make_stream(), there, y, 0, 3, 1);
+    }
+    CHECK_CU(cuCtxDestroy(made));
+  }
+  other.join();
+  CHECK_CU(cuCtxSetCurrent(gpu.context));
+  print("x", x, kCount);
+  return 0;
+}
+
 /// Contexts that are made and destroyed, and two that are used in turns.
 PROGRAM(contexts) {
   const Device gpu;

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 #include <random>
-#include <set>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -59,24 +58,6 @@ TEST_CASE("a handle that comes back names the new object") {
   add(things, 0x1000, 3);
   CHECK(things.find(0x1000)->value == 3);
   CHECK(things.size() == 1);
-}
-
-TEST_CASE("a record that is retired is what it was for a while, and then another object's") {
-  Things things;
-  std::vector<Thing*> retired;
-  for (std::uint64_t i = 0; i < 2 * Things::kRetired; ++i) {
-    add(things, (i + 2) * 64, i);
-    Thing* const thing = things.find((i + 2) * 64);
-    things.erase(thing);
-    things.retire(thing);
-    retired.push_back(thing);
-    const std::size_t oldest = i < Things::kRetired ? 0 : i + 1 - Things::kRetired;
-    for (std::size_t known = oldest; known <= i; ++known) {
-      REQUIRE(retired[known]->value == known);
-    }
-  }
-  // No more than that are kept: the first ones were used again.
-  CHECK(std::set<Thing*>(retired.begin(), retired.end()).size() < Things::kRetired + 128);
 }
 
 TEST_CASE("random inserts and erases agree with a map, through growth") {
