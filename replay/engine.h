@@ -141,6 +141,7 @@ class Engine {
   friend class Lane;
   Lane& open_lane() noexcept;
   void count_open_lanes() noexcept;
+  void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
   std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;

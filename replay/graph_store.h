@@ -5,14 +5,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "env/own_thread.h"
 #include "replay/engine.h"
 #include "replay/graph_entry.h"
 
@@ -29,6 +29,8 @@ class GraphStore {
   /// The entry for this sequence of tokens; made if there is none. Null if there are too many.
   std::shared_ptr<GraphEntry> entry_for(std::vector<capture::Token> tokens, bool can_update);
 
+  /// Starts the background thread, unless it runs. False if there can be none: then nothing is to be requested.
+  [[nodiscard]] bool start() noexcept;
   /// Hands an occurrence to the background thread, which builds an executable for `entry` and publishes
   /// it. The objects named must have been retained with LayerHooks::retain_objects; they are released.
   void request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence);
@@ -51,8 +53,9 @@ class GraphStore {
   [[nodiscard]] bool losses_allow() const noexcept { return within_budget(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 
-  /// Drops every executable that names the object, before it returns.
-  void object_gone(capture::ObjectId object) noexcept;
+  /// Drops every executable that names the object, before it returns. Throws std::bad_alloc: then none may be used any
+  /// more.
+  void object_gone(capture::ObjectId object);
 
   /// Waits until every requested build is done (tests, orderly exit).
   void wait_idle();
@@ -105,10 +108,10 @@ class GraphStore {
 
   mutable std::mutex jobs_mutex_;
   std::condition_variable jobs_changed_;
-  std::deque<Job> jobs_;
+  std::list<Job> jobs_;  // needs no memory while it is empty
   std::size_t running_jobs_ = 0;
   bool stopping_ = false;
-  std::thread thread_;
+  env::OwnThread thread_;
 };
 
 }  // namespace refrain::replay

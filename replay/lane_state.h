@@ -372,6 +372,9 @@ struct Engine::Shared {
     }
   }
 
+  /// What must run before anything is held. False if it cannot.
+  [[nodiscard]] bool start_threads() noexcept { return store.start() && watchdog.start(); }
+
   backends::Backend& backend;
   LayerHooks& hooks;
   capture::Recorder* recorder;
@@ -384,6 +387,7 @@ struct Engine::Shared {
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;
   std::vector<Lane*> idle_lanes;           ///< of these, the ones whose threads ended
+  std::unique_ptr<Lane> passing_lane;      ///< of threads that have none, once the engine gave up; nothing is in it
   std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;

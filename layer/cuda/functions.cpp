@@ -8,6 +8,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
+#include "layer/immortal.h"
 #include "layer/streams/setters.h"
 
 namespace refrain::layer::cuda {
@@ -19,8 +20,8 @@ struct Tables {
   std::vector<FunctionState*> live;
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 constexpr std::uint32_t kMostParameters = 4096;

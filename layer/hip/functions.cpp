@@ -10,6 +10,7 @@
 
 #include "backends/hip/code_object.h"
 #include "layer/hip/wrappers.h"
+#include "layer/immortal.h"
 #include "layer/streams/setters.h"
 
 namespace refrain::layer::hip {
@@ -40,8 +41,8 @@ struct Tables {
   std::vector<FunctionState*> live;
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 const char* const kUnknown = "the kernel was not got from a module that Refrain saw loaded";

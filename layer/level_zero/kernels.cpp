@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
@@ -23,8 +24,8 @@ struct Names {
   std::unordered_map<capture::FunctionId, std::string> all;
 };
 Names& names() noexcept {
-  static Names& instance = *new Names;
-  return instance;
+  static Immortal<Names> instance;
+  return *instance;
 }
 
 /// Makes room for `stored` bytes at argument `index`. Only when an argument's size changes: rare.

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
 
@@ -16,8 +17,8 @@ struct Memory {
   std::map<std::uint64_t, Place> known;  ///< by start
 };
 Memory& memory() noexcept {
-  static Memory& all = *new Memory;
-  return all;
+  static Immortal<Memory> all;
+  return *all;
 }
 std::atomic<std::uint64_t> epoch{1};
 

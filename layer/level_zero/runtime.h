@@ -29,7 +29,8 @@ extern std::atomic<replay::Engine*> engine_pointer;
   return found != nullptr && found->active() ? found : nullptr;
 }
 
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept;
+/// May throw: then everything passes through.
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name));
 
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
@@ -35,8 +36,8 @@ struct Families {
   std::unordered_map<ObjectId, Family> of;
 };
 Families& families() noexcept {
-  static Families& all = *new Families;
-  return all;
+  static Immortal<Families> all;
+  return *all;
 }
 
 void forget(const std::set<capture::FunctionId>& functions) noexcept {

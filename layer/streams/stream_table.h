@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stand_in.h"
@@ -88,8 +89,8 @@ class StreamTable {
 
   /// The one of the process; never destroyed.
   static StreamTable& all() noexcept {
-    static StreamTable& table = *new StreamTable;
-    return table;
+    static Immortal<StreamTable> table;
+    return *table;
   }
 
   /// Makes the record of a stream that was seen for the first time. Null if the handle is invalid.
