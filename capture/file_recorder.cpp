@@ -75,7 +75,7 @@ class FileRecorder final : public Recorder {
   void code(const CodeInfo& info) noexcept override;
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
   [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
-  Stream& open_stream(std::uint64_t lane) noexcept override;
+  Stream& open_stream(std::uint64_t lane) override;
   void flush() noexcept override;
   [[nodiscard]] bool own_process() const noexcept { return signal_.own_process(); }
 
@@ -234,7 +234,7 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
   }
 }
 
-Stream& FileRecorder::open_stream(std::uint64_t lane) noexcept {
+Stream& FileRecorder::open_stream(std::uint64_t lane) {
   const std::lock_guard lock(lanes_mutex_);
   const auto known =
       std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& entry) { return entry->stream().lane() == lane; });
@@ -426,7 +426,7 @@ class ForkSafe final : public Recorder {
     recorder_->contents(buffer, bytes);
   }
   [[nodiscard]] bool wants_contents() const noexcept override { return recorder_->wants_contents(); }
-  Stream& open_stream(std::uint64_t lane) noexcept override {
+  Stream& open_stream(std::uint64_t lane) override {
     return recorder_->own_process() ? recorder_->open_stream(lane) : no_stream_;
   }
   void flush() noexcept override { recorder_->flush(); }

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <exception>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace refrain::layer {
 
 struct ExportedFunction {
-  std::string name;
+  std::string_view name;  ///< in the library's own table
   void* address;
 };
 

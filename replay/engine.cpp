@@ -310,7 +310,7 @@ void Engine::fail(const char* what) noexcept {
   }
 }
 
-void Engine::stand_aside(const char* why) noexcept {
+void Engine::stand_aside(std::initializer_list<std::string_view> why) noexcept {
   if (active_.exchange(false)) {
     env::log_warning(why);
   }

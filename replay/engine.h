@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "backends/backend.h"
 #include "capture/recorder.h"
@@ -131,8 +133,8 @@ class Engine {
   /// within the hold limit.
   void fail(const char* what) noexcept;
 
-  /// The same where nothing failed, but nothing may be held any more; `why` is the log line.
-  void stand_aside(const char* why) noexcept;
+  /// The same where nothing failed, but nothing may be held any more; `why`: the parts of the log line.
+  void stand_aside(std::initializer_list<std::string_view> why) noexcept;
 
   struct Shared;  ///< what lanes and background thread share; replay/ only
   [[nodiscard]] Shared& shared() noexcept { return *shared_; }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 
 #include "env/doctor_channel.h"
@@ -76,13 +77,14 @@ void count(EntryClass entry_class) noexcept {
 
 /// Exports that are in no list get their name into the map, for explanations.
 void note_unknown_exports(void* opened) {
-  std::unordered_set<std::string> known;
+  std::unordered_set<std::string_view> known;
+  known.reserve(entry_descriptions().size());
   for (const EntryDescription& description : entry_descriptions()) {
     known.insert(description.entry.name);
   }
   for (const ExportedFunction& function : exported_functions(opened)) {
     if (function.name.starts_with("cu") && !known.contains(function.name)) {
-      address_map().add_unknown(function.address, function.name);
+      address_map().add_unknown(function.address, std::string(function.name));
       ++facts().unknown;
     }
   }
