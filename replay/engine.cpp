@@ -405,6 +405,7 @@ void Engine::shut_down() noexcept {
   }
   shared_->watchdog.stop();
   shared_->store.stop();
+  has_threads_.store(false, std::memory_order_release);
   tell_once();
 }
 
@@ -427,6 +428,7 @@ void Engine::tell_once() noexcept {
 void Engine::disable_after_fork() noexcept {
   forked_.store(true);
   active_.store(false);
+  has_threads_.store(false);
   held_lanes_.store(0);
   shared_->watchdog.abandon_thread();
   shared_->store.abandon_thread();

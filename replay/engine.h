@@ -127,6 +127,9 @@ class Engine {
   void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
   void disable_after_fork() noexcept;
+  /// False once its threads have ended. Until then, and after it gave up as well, it may be making something of what
+  /// the program is about to destroy: whoever does tells it.
+  [[nodiscard]] bool has_threads() const noexcept { return has_threads_.load(std::memory_order_acquire); }
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   /// An internal failure (out of memory, say): one log line, and from then on everything passes through. What is held
   /// still is submitted, and its errors are told, as before: by the flushes above, by its thread's next submission, or
@@ -159,6 +162,7 @@ class Engine {
 
   std::mutex asking_;  ///< while the driver is asked about what a lane kept
   std::atomic<bool> shut_{false};
+  std::atomic<bool> has_threads_{true};
   std::atomic<bool> forked_{false};
   std::atomic<bool> told_{false};
   env::Settings settings_;

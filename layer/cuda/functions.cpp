@@ -108,7 +108,7 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
 }
 
 void forget_functions() noexcept {
-  replay::Engine* running = engine();
+  replay::Engine* running = streams::engine_with_threads<CudaLayer>();
   const std::lock_guard guard(tables().mutex);
   for (FunctionState* function : tables().live) {
     if (running != nullptr) {

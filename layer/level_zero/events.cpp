@@ -317,7 +317,7 @@ ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
     return host_call.done(next.zeEventDestroy(event));
   }
   const ObjectId id = known->id;
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
   }
   const auto recording = runtime.backend->no_recording();

@@ -255,7 +255,7 @@ ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
   if (known == nullptr || runtime.backend == nullptr) {
     return host_call.done(next.zeModuleDestroy(module));
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     for (const capture::FunctionId function : known->functions) {
       running->object_gone(function);
     }

@@ -184,7 +184,7 @@ ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
     objects.lists.recycle(known);
     return host_call.done(next.zeCommandListDestroy(list));
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->queue_gone(known->slot);
   }
   const auto recording = runtime.backend->no_recording();

@@ -41,7 +41,7 @@ ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, b
   if (place.id == 0 || runtime.backend == nullptr) {
     return host_call.done(release());
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(place.id);
   }
   const auto recording = runtime.backend->no_recording();

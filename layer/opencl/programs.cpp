@@ -41,7 +41,7 @@ Families& families() noexcept {
 }
 
 void forget(const std::set<capture::FunctionId>& functions) noexcept {
-  replay::Engine* running = engine();
+  replay::Engine* running = engine_with_threads();
   for (const capture::FunctionId function : functions) {
     if (running != nullptr) {
       running->object_gone(function);

@@ -128,7 +128,7 @@ class StreamTable {
                                       Destroy&& destroy) noexcept {
     HostCall<L> host_call(entry_point, false);
     State* stream = L::objects().streams.find(handle_of(handle));
-    replay::Engine* running = L::engine();
+    replay::Engine* running = engine_with_threads<L>();
     if (running == nullptr) {
       return host_call.done(destroy(), false);
     }
@@ -152,7 +152,7 @@ class StreamTable {
   typename Api::Status destroy_context(const replay::EntryPoint& entry_point, typename Api::ContextHandle context,
                                        Destroy&& destroy) noexcept {
     HostCall<L> host_call(entry_point);
-    if (L::engine() != nullptr) {
+    if (engine_with_threads<L>() != nullptr) {
       forget_all(context);
     }
     return host_call.done(destroy(), true);
@@ -255,7 +255,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
     const std::lock_guard guard(mutex_);
     gone.swap(live_);
   }
-  replay::Engine* running = L::engine();
+  replay::Engine* running = engine_with_threads<L>();
   if (running != nullptr) {
     running->something_gone();
     for (State* stream : gone) {
@@ -273,10 +273,11 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
 template <class L, class Unload>
 typename L::Api::Status unload(const replay::EntryPoint& entry_point, Unload&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
-  if (L::engine() == nullptr) {
+  replay::Engine* running = engine_with_threads<L>();
+  if (running == nullptr) {
     return host_call.done(call(), false);
   }
-  L::engine()->something_gone();
+  running->something_gone();
   L::forget_functions();
   const auto recording = L::runtime().backend->no_recording();
   L::runtime().backend->memory().changed();  // its variables go with it
