@@ -10,7 +10,6 @@
 #include <exception>
 #include <filesystem>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "capture/graph_store.h"
 #include "capture/lane_writer.h"
 #include "env/log.h"
+#include "env/own_thread.h"
 
 namespace refrain::capture {
 namespace {
@@ -73,7 +73,7 @@ class FileRecorder final : public Recorder {
   void code(const CodeInfo& info) noexcept override;
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
   [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
-  Stream& open_stream(std::uint64_t lane) noexcept override;
+  Stream& open_stream(std::uint64_t lane) override;
   void flush() noexcept override;
   [[nodiscard]] bool own_process() const noexcept { return signal_.own_process(); }
 
@@ -92,14 +92,14 @@ class FileRecorder final : public Recorder {
   void append(format::RecordType type, std::span<const std::uint8_t> payload);
   template <typename Item, typename Encode, typename Size>
   void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode, Size size_of);
-  void fail(std::string_view message) noexcept;
+  void fail(std::initializer_list<std::string_view> message) noexcept;
   /// Runs `work` under the writer's lock; what it throws ends the capture.
   template <typename Work>
   void guarded(Work&& work) noexcept;
 
   FileRecorderOptions options_;
   WriterSignal signal_;
-  std::unique_ptr<std::thread> thread_;
+  env::OwnThread thread_;
   std::atomic<bool> stopping_{false};
 
   std::mutex definitions_mutex_;
@@ -119,10 +119,10 @@ class FileRecorder final : public Recorder {
 };
 
 FileRecorder::~FileRecorder() {
-  if (thread_ != nullptr) {
+  if (thread_.running()) {
     stopping_.store(true, std::memory_order_relaxed);
     sem_post(&signal_.wake);
-    thread_->join();
+    thread_.join();
     flush();
   }
   signal_.stopped.store(true, std::memory_order_relaxed);
@@ -139,17 +139,11 @@ bool FileRecorder::start(std::string* error) {
   if (writer_.name() != std::filesystem::absolute(options_.file)) {
     env::log_info("capture: '" + options_.file + "' is there already; writing '" + writer_.name() + "'");
   }
-  // The program's signal handlers must not run on a thread it does not know of.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::make_unique<std::thread>([this] { run(); });
-  } catch (const std::exception& problem) {
-    *error = "cannot write the capture file '" + options_.file + "': no thread for the writer (" + problem.what() + ")";
+  if (!thread_.start<&FileRecorder::run>("refrain-capture", *this)) {
+    *error = "cannot write the capture file '" + options_.file + "': no thread for the writer";
+    return false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread_ != nullptr;
+  return true;
 }
 
 template <typename Work>
@@ -160,15 +154,11 @@ void FileRecorder::guarded(Work&& work) noexcept {
       work();
     }
   } catch (const std::exception& problem) {
-    try {
-      fail("cannot write the capture file '" + options_.file + "': " + problem.what());
-    } catch (const std::exception&) {
-      fail("cannot write the capture file: out of memory");
-    }
+    fail({"cannot write the capture file '", options_.file, "': ", problem.what()});
   }
 }
 
-void FileRecorder::fail(std::string_view message) noexcept {
+void FileRecorder::fail(std::initializer_list<std::string_view> message) noexcept {
   signal_.stopped.store(true, std::memory_order_relaxed);
   if (!failed_.exchange(true)) {
     env::log_error(message);
@@ -242,7 +232,7 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
   }
 }
 
-Stream& FileRecorder::open_stream(std::uint64_t lane) noexcept {
+Stream& FileRecorder::open_stream(std::uint64_t lane) {
   const std::lock_guard lock(lanes_mutex_);
   const auto known =
       std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& entry) { return entry->stream().lane() == lane; });
@@ -263,7 +253,6 @@ void FileRecorder::flush() noexcept {
 }
 
 void FileRecorder::run() noexcept {
-  pthread_setname_np(pthread_self(), "refrain-capture");
   auto next = Clock::now() + options_.flush_interval;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const auto wake_at = std::chrono::duration_cast<std::chrono::nanoseconds>(next.time_since_epoch()).count();
@@ -274,7 +263,7 @@ void FileRecorder::run() noexcept {
     }
     if (signal_.no_memory.load(std::memory_order_relaxed)) {
       const std::lock_guard lock(work_mutex_);
-      fail("cannot write the capture file '" + options_.file + "': out of memory");
+      fail({"cannot write the capture file '", options_.file, "': out of memory"});
     }
     const auto now = Clock::now();
     guarded([&] {
@@ -407,7 +396,7 @@ void FileRecorder::write(Extent extent) {
 void FileRecorder::append(format::RecordType type, std::span<const std::uint8_t> payload) {
   std::string error;
   if (!failed_ && !writer_.append(type, payload, &error)) {
-    fail(error);
+    fail({error});
   }
 }
 
@@ -439,7 +428,7 @@ class ForkSafe final : public Recorder {
     recorder_->contents(buffer, bytes);
   }
   [[nodiscard]] bool wants_contents() const noexcept override { return recorder_->wants_contents(); }
-  Stream& open_stream(std::uint64_t lane) noexcept override {
+  Stream& open_stream(std::uint64_t lane) override {
     return recorder_->own_process() ? recorder_->open_stream(lane) : no_stream_;
   }
   void flush() noexcept override { recorder_->flush(); }

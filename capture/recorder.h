@@ -82,7 +82,7 @@ class Recorder {
   virtual void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept = 0;
   [[nodiscard]] virtual bool wants_contents() const noexcept = 0;
   /// Opens a stream; the recorder owns it and it lives as long as the recorder.
-  virtual Stream& open_stream(std::uint64_t lane) noexcept = 0;
+  virtual Stream& open_stream(std::uint64_t lane) = 0;
   /// Writes everything that is complete to the file. Safe to call at exit and from any thread.
   virtual void flush() noexcept = 0;
 };

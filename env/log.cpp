@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 
 #define SPDLOG_PREVENT_CHILD_FD
@@ -15,6 +17,7 @@
 
 #include "env/escape.h"
 #include "env/exit_hooks.h"
+#include "env/immortal.h"
 #include "env/own_file.h"
 
 namespace refrain::env {
@@ -24,18 +27,45 @@ namespace {
 // program has closed it, the number may be a file of the program's. Never duplicated, because who reads it would wait
 // for us.
 OwnFile& standard_error() {
-  static OwnFile& file = *[] {
-    auto* made = new OwnFile;
+  static Immortal<OwnFile> file;
+  static const bool found = [] {
     std::optional<FileIdentity> there = FileIdentity::of(STDERR_FILENO);
     if (auto* at_start =
             reinterpret_cast<decltype(&refrain_stderr_at_start)>(::dlsym(RTLD_DEFAULT, "refrain_stderr_at_start"))) {
       const RefrainStderr* const before = at_start();
       there = before->open != 0 ? std::optional(FileIdentity{before->device, before->inode}) : std::nullopt;
     }
-    if (there) made->borrow(STDERR_FILENO, *there);
-    return made;
+    if (there) file->borrow(STDERR_FILENO, *there);
+    return true;
   }();
-  return file;
+  static_cast<void>(found);
+  return *file;
+}
+
+constexpr std::size_t kLongestLine = 1000;
+
+/// Text of limited length on the stack; what is too much is cut off.
+class Line {
+ public:
+  Line& operator+=(std::string_view part) noexcept {
+    const std::size_t length = std::min(part.size(), sizeof(text_) - length_);
+    memcpy(text_ + length_, part.data(), length);
+    length_ += length;
+    return *this;
+  }
+  [[nodiscard]] std::string_view text() const noexcept { return {text_, length_}; }
+
+ private:
+  char text_[kLongestLine];
+  std::size_t length_ = 0;
+};
+
+/// For want of memory: one line.
+void write_short(OwnFile& file, const char* level, std::string_view message) noexcept {
+  Line line;
+  (line += "[refrain] ") += level;
+  (line += ": ") += message.substr(0, std::min(message.find('\n'), kLongestLine - 64));
+  file.write((line += "\n").text());
 }
 
 // One write per message and no lock: none that a fork could copy in its locked state, nothing
@@ -45,7 +75,20 @@ class FileSink final : public spdlog::sinks::sink {
   explicit FileSink(OwnFile& file) : file_(file) {}
 
   void log(const spdlog::details::log_msg& message) override {
-    static constexpr const char* kLevels[] = {"trace", "debug", "info", "warning", "error", "error", "off"};
+    try {
+      write_lines(message);
+    } catch (const std::bad_alloc&) {
+      write_short(file_, kLevels[message.level], {message.payload.data(), message.payload.size()});
+    }
+  }
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+ private:
+  static constexpr const char* kLevels[] = {"trace", "debug", "info", "warning", "error", "error", "off"};
+
+  void write_lines(const spdlog::details::log_msg& message) {
     spdlog::memory_buf_t text;
     const auto append = [&text](spdlog::string_view_t part) { text.append(part.data(), part.data() + part.size()); };
     spdlog::string_view_t rest = message.payload;
@@ -70,11 +113,7 @@ class FileSink final : public spdlog::sinks::sink {
     }
     standard_error().write(lines);
   }
-  void flush() override {}
-  void set_pattern(const std::string&) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
- private:
   OwnFile& file_;
   std::atomic<bool> lost_{false};
 };
@@ -155,8 +194,19 @@ void log(LogLevel level, std::string_view message) noexcept {
   try {
     logger().log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
   } catch (...) {
-    // Out of memory: the line is lost.
+    // Out of memory: there is no logger.
+    if (level <= LogLevel::kWarning) {
+      write_short(standard_error(), level == LogLevel::kError ? "error" : "warning", message);
+    }
   }
+}
+
+void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept {
+  Line line;
+  for (const std::string_view part : parts) {
+    line += part;
+  }
+  log(level, line.text());
 }
 
 bool log_enabled(LogLevel level) noexcept {

@@ -2,6 +2,7 @@
 // Messages are formatted by the caller (fmt or std::string), so that the logging library stays in log.cpp.
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 
 #include "env/settings.h"
@@ -14,10 +15,19 @@ void open_log(const Settings& settings) noexcept;
 
 /// Thread-safe, never throws.
 void log(LogLevel level, std::string_view message) noexcept;
+/// The parts one behind the other, put together without memory from anywhere; cut where the line is longer than 1000
+/// letters. For what is said where memory may be short, as in a handler of std::bad_alloc.
+void log(LogLevel level, std::initializer_list<std::string_view> parts) noexcept;
 [[nodiscard]] bool log_enabled(LogLevel level) noexcept;
 
 inline void log_error(std::string_view message) noexcept {
   log(LogLevel::kError, message);
+}
+inline void log_error(std::initializer_list<std::string_view> parts) noexcept {
+  log(LogLevel::kError, parts);
+}
+inline void log_warning(std::initializer_list<std::string_view> parts) noexcept {
+  log(LogLevel::kWarning, parts);
 }
 inline void log_warning(std::string_view message) noexcept {
   log(LogLevel::kWarning, message);

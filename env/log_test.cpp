@@ -69,6 +69,16 @@ TEST_CASE("lines go to stderr with their level, never to stdout") {
         "[refrain] error: e {} %s\n[refrain] info: first\n[refrain] info: second\n[refrain] warning: \n");
 }
 
+TEST_CASE("parts are one line, which is cut where it would be too long") {
+  const Outcome outcome = in_child([] {
+    log_error({"no ", "memory", ""});
+    log_warning({"x", std::string(5000, 'y')});
+  });
+  CHECK(outcome.error.starts_with("[refrain] error: no memory\n[refrain] warning: xyyy"));
+  CHECK(outcome.error.size() < 1100);
+  CHECK(outcome.error.back() == '\n');
+}
+
 TEST_CASE("the level decides what is written") {
   const Outcome outcome = in_child([] {
     Settings settings;

@@ -1,7 +1,6 @@
 #include "layer/elf_exports.h"
 
 #include <elf.h>
-#include <link.h>
 
 #include <algorithm>
 
@@ -30,35 +29,27 @@ std::vector<ExportedFunction> exported_functions(void* library) {
 }
 
 Segments::Segments(const void* address, Kind kind) {
-  struct Search {
-    const char* address;
-    Kind kind;
-    std::vector<Range> found;
-  } search{static_cast<const char*>(address), kind, {}};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& wanted = *static_cast<Search*>(data);
-        std::vector<Range> ranges;
-        bool inside = false;
-        for (int index = 0; index < info->dlpi_phnum; ++index) {
-          const Elf64_Phdr& header = info->dlpi_phdr[index];
-          if (header.p_type != PT_LOAD) {
-            continue;
-          }
-          const char* begin = pointer<const char>(info->dlpi_addr + header.p_vaddr);
-          const Range range{begin, begin + header.p_memsz};
-          inside = inside || (wanted.address >= range.begin && wanted.address < range.end);
-          if (wanted.kind == Kind::kAll || (header.p_flags & PF_X) != 0) {
-            ranges.push_back(range);
-          }
-        }
-        if (inside) {
-          wanted.found = std::move(ranges);
-        }
-        return inside ? 1 : 0;
-      },
-      &search);
-  ranges_ = std::move(search.found);
+  const auto* const wanted = static_cast<const char*>(address);
+  visit_loaded_objects([&](const dl_phdr_info& info) {
+    std::vector<Range> ranges;
+    bool inside = false;
+    for (int index = 0; index < info.dlpi_phnum; ++index) {
+      const Elf64_Phdr& header = info.dlpi_phdr[index];
+      if (header.p_type != PT_LOAD) {
+        continue;
+      }
+      const char* begin = pointer<const char>(info.dlpi_addr + header.p_vaddr);
+      const Range range{begin, begin + header.p_memsz};
+      inside = inside || (wanted >= range.begin && wanted < range.end);
+      if (kind == Kind::kAll || (header.p_flags & PF_X) != 0) {
+        ranges.push_back(range);
+      }
+    }
+    if (inside) {
+      ranges_ = std::move(ranges);
+    }
+    return inside;
+  });
 }
 
 bool Segments::contains(const void* address, std::size_t bytes) const noexcept {

@@ -1,15 +1,15 @@
 #include "layer/ending.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <time.h>
 
 #include <atomic>
 #include <cerrno>
 
 #include "env/exit_hooks.h"
+#include "env/own_thread.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer {
 namespace {
@@ -18,26 +18,24 @@ namespace {
 constexpr int kMostWaitMs = 2000;
 
 sem_t wake;
-pthread_t thread;
+Immortal<env::OwnThread> thread;
 std::atomic<bool> watching{false};
 std::atomic<bool> ending{false};
 std::atomic<bool> told{false};
 void (*tell_end)() = nullptr;
 
-void* work(void* /*unused*/) {
-  pthread_setname_np(pthread_self(), "refrain-end");
+void work(void* /*unused*/) noexcept {
   while (sem_wait(&wake) != 0 && errno == EINTR) {
   }
   if (ending.load(std::memory_order_acquire)) {
     tell_end();
   }
   told.store(true, std::memory_order_release);
-  return nullptr;
 }
 
 /// Async-signal-safe.
 void on_end() {
-  if (!watching.load() || pthread_equal(pthread_self(), thread) != 0 || ending.exchange(true)) {
+  if (!watching.load() || thread->is_caller() || ending.exchange(true)) {
     return;
   }
   sem_post(&wake);
@@ -54,21 +52,18 @@ Function* hook(const char* name) noexcept {
 
 }  // namespace
 
-void watch_for_end(void (*tell)()) noexcept {
+bool watch_for_end(void (*tell)()) noexcept {
   auto* at_end = hook<decltype(refrain_at_end)>("refrain_at_end");
-  if (at_end == nullptr || watching.load() || sem_init(&wake, 0, 0) != 0) {
-    return;
+  if (at_end == nullptr || watching.load()) {
+    return true;
   }
   tell_end = tell;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the program's business
-  watching.store(pthread_create(&thread, nullptr, &work, nullptr) == 0);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (watching.load()) {
-    at_end(&on_end);
+  if (sem_init(&wake, 0, 0) != 0 || !thread->start("refrain-end", &work, nullptr)) {
+    return false;
   }
+  watching.store(true);
+  at_end(&on_end);
+  return true;
 }
 
 void stop_watching_for_end() noexcept {
@@ -79,7 +74,7 @@ void stop_watching_for_end() noexcept {
     forget(&on_end);
   }
   sem_post(&wake);
-  pthread_join(thread, nullptr);
+  thread->join();
 }
 
 void forget_end_in_child() noexcept {

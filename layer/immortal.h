@@ -1,22 +1,9 @@
-// Objects that are made on first use and never destroyed: threads of the application may call us while the
-// process exits.
 #pragma once
 
-#include <cstddef>
-#include <new>
+#include "env/immortal.h"
 
 namespace refrain::layer {
 
-/// For function-local statics: `static Immortal<std::mutex> mutex;`. Allocates nothing itself.
-template <class T>
-class Immortal {
- public:
-  Immortal() { new (storage_) T; }
-  T& operator*() noexcept { return *std::launder(reinterpret_cast<T*>(storage_)); }
-  T* operator->() noexcept { return &**this; }
-
- private:
-  alignas(T) std::byte storage_[sizeof(T)];
-};
+using env::Immortal;
 
 }  // namespace refrain::layer

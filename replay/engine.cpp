@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "env/log.h"
 #include "replay/clock.h"
@@ -13,36 +14,24 @@ namespace refrain::replay {
 
 namespace {
 
-/// True once the thread's guard has done its work: objects of the thread that are destroyed later may call us still,
-/// and so may handlers of exit(), which run in the thread that ends the process when its objects are gone.
-constinit thread_local bool guard_gone = false;
+/// Closes the lanes of threads that end: behind all of a thread's objects, which may call us when they are destroyed,
+/// and again for whom another one's destructor of this kind opens a lane. No thread_local object does: without memory
+/// for it the C library ends the process.
+class LaneKey {
+ public:
+  LaneKey() noexcept
+      : made_(pthread_key_create(&key_, [](void* engine) { static_cast<Engine*>(engine)->close_lane(); }) == 0) {}
+  [[nodiscard]] bool made() const noexcept { return made_; }
+  /// For the calling thread; null: nothing is to be closed. False if there is no memory.
+  bool set(Engine* engine) const noexcept { return made_ && pthread_setspecific(key_, engine) == 0; }
 
-/// Flushes and closes the thread's lane when the thread ends.
-struct LaneGuard {
-  Engine* engine = nullptr;
-  ~LaneGuard() {
-    guard_gone = true;
-    if (engine != nullptr) {
-      engine->close_lane();
-    }
-  }
+ private:
+  pthread_key_t key_ = 0;
+  bool made_;
 };
-thread_local LaneGuard guard;
-
-/// Closes a lane that was opened behind the guard's end: such destructors run after those of all objects, and again for
-/// whom one of them opens a lane.
-void close_late_lane(void* engine) {
-  static_cast<Engine*>(engine)->close_lane();
-}
-void close_when_thread_ends(Engine& engine) noexcept {
-  struct Key {
-    pthread_key_t key = 0;
-    bool made = pthread_key_create(&key, close_late_lane) == 0;
-  };
-  static const Key key;
-  if (key.made) {  // else there are too many in this process, and the lane stays open
-    static_cast<void>(pthread_setspecific(key.key, &engine));
-  }
+const LaneKey& lane_key() noexcept {
+  static const LaneKey key;
+  return key;
 }
 
 const char* mode_name(env::Mode mode) {
@@ -110,24 +99,33 @@ Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerH
       shared_(std::make_unique<Shared>(
           settings_, backend, hooks, recorder, [this](std::uint64_t oldest_ns) { return flush_older(oldest_ns); },
           changes_)) {
+  if (!lane_key().made()) {
+    throw std::runtime_error("all thread-specific keys of the process are in use");
+  }
   shared_->idle_lanes.reserve(kMostIdleLanes);  // a thread that ends has nobody to tell of a lack of memory
+  shared_->passing_lane = std::make_unique<Lane>(*this, Lane::kPassing);
 }
 
 Engine::~Engine() {
   shut_down();
   if (Lane::current != nullptr && &Lane::current->engine_ == this) {
-    guard.engine = nullptr;
+    lane_key().set(nullptr);
     close_lane();
   }
   for (const Lane* lane : shared_->idle_lanes) {
     delete lane;
   }
+  shared_->passing_lane.reset();
 }
 
 Lane& Engine::open_lane() noexcept {
-  // A thread that cannot even have a lane is beyond help: the exception ends the program, as an
-  // allocation failure at thread start would.
   const std::lock_guard lock(shared_->lanes_mutex);
+  if (active() && !lane_key().set(this)) {
+    fail("out of memory for a thread");
+  }
+  if (!active()) {
+    return *shared_->passing_lane;
+  }
   Lane* lane = nullptr;
   if (auto& idle = shared_->idle_lanes; !idle.empty()) {
     // The oldest one: threads that are started in the same order each time get the same ones each time.
@@ -136,17 +134,18 @@ Lane& Engine::open_lane() noexcept {
     idle.erase(oldest);
     lane->thread_begins();
   } else {
-    lane = new Lane(*this, ++shared_->lane_numbers);
-    shared_->lanes.push_back(lane);
+    try {
+      auto made = std::make_unique<Lane>(*this, shared_->lane_numbers + 1);
+      shared_->lanes.push_back(made.get());
+      lane = made.release();
+      ++shared_->lane_numbers;
+    } catch (const std::exception& error) {
+      fail(error.what());
+      return *shared_->passing_lane;
+    }
   }
   count_open_lanes();
   Lane::current = lane;
-  if (!guard_gone) {
-    guard.engine = this;
-  } else {
-    close_when_thread_ends(*this);
-    lane->only_pass();
-  }
   return *lane;
 }
 
@@ -171,7 +170,11 @@ void Engine::close_lane() noexcept {
     }
     std::erase(shared_->lanes, lane);
     count_open_lanes();
-    shared_->closed.add(*lane);
+    try {
+      shared_->closed.add(*lane);
+    } catch (const std::exception& error) {
+      env::log_warning({"the report lacks a thread (", error.what(), ")"});
+    }
   }
   delete lane;
 }
@@ -273,12 +276,20 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
     }
     shared_->standstill->forget(slot);
   }
-  shared_->store.object_gone(slot.info.id);
+  drop_graphs_of(slot.info.id);
+}
+
+void Engine::drop_graphs_of(capture::ObjectId object) noexcept {
+  try {
+    shared_->store.object_gone(object);
+  } catch (const std::exception& error) {
+    fail(error.what());  // no graph is used any more
+  }
 }
 
 void Engine::object_gone(capture::ObjectId object) noexcept {
   gone_.fetch_add(1, std::memory_order_relaxed);
-  shared_->store.object_gone(object);
+  drop_graphs_of(object);
 }
 
 void Engine::identity_gone(capture::ObjectId identity) noexcept {
@@ -300,12 +311,11 @@ void Engine::wait_idle() {
 
 void Engine::fail(const char* what) noexcept {
   if (active_.exchange(false)) {
-    env::log_error(what);
-    env::log_error("an internal failure: from here on everything passes through");
+    env::log_error({"an internal failure (", what, "): from here on everything passes through"});
   }
 }
 
-void Engine::stand_aside(const char* why) noexcept {
+void Engine::stand_aside(std::initializer_list<std::string_view> why) noexcept {
   if (active_.exchange(false)) {
     env::log_warning(why);
   }
@@ -401,6 +411,7 @@ void Engine::shut_down() noexcept {
   }
   shared_->watchdog.stop();
   shared_->store.stop();
+  has_threads_.store(false, std::memory_order_release);
   tell_once();
 }
 
@@ -423,6 +434,7 @@ void Engine::tell_once() noexcept {
 void Engine::disable_after_fork() noexcept {
   forked_.store(true);
   active_.store(false);
+  has_threads_.store(false);
   held_lanes_.store(0);
   shared_->watchdog.abandon_thread();
   shared_->store.abandon_thread();

@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "backends/backend.h"
 #include "capture/recorder.h"
@@ -41,6 +43,10 @@ class LayerHooks {
   /// False while waiting for a queue could block for ever, because the application has user events
   /// that it has not set yet.
   virtual bool may_wait() noexcept { return true; }
+  /// Before anything is held for the first time: what ends the engine with the process must run before what the driver
+  /// has registered for that so far, since held work is refused behind it and nobody is told. False: nothing may be
+  /// held.
+  virtual bool watch_exit() noexcept { return true; }
   /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
   virtual std::string function_name(capture::FunctionId function) noexcept = 0;
 };
@@ -127,14 +133,17 @@ class Engine {
   void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
   void disable_after_fork() noexcept;
+  /// False once its threads have ended. Until then, and after it gave up as well, it may be making something of what
+  /// the program is about to destroy: whoever does tells it.
+  [[nodiscard]] bool has_threads() const noexcept { return has_threads_.load(std::memory_order_acquire); }
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   /// An internal failure (out of memory, say): one log line, and from then on everything passes through. What is held
   /// still is submitted, and its errors are told, as before: by the flushes above, by its thread's next submission, or
   /// within the hold limit.
   void fail(const char* what) noexcept;
 
-  /// The same where nothing failed, but nothing may be held any more; `why` is the log line.
-  void stand_aside(const char* why) noexcept;
+  /// The same where nothing failed, but nothing may be held any more; `why`: the parts of the log line.
+  void stand_aside(std::initializer_list<std::string_view> why) noexcept;
 
   struct Shared;  ///< what lanes and background thread share; replay/ only
   [[nodiscard]] Shared& shared() noexcept { return *shared_; }
@@ -143,6 +152,7 @@ class Engine {
   friend class Lane;
   Lane& open_lane() noexcept;
   void count_open_lanes() noexcept;
+  void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
   std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
   [[nodiscard]] ReportData report_data() const;
@@ -158,6 +168,7 @@ class Engine {
 
   std::mutex asking_;  ///< while the driver is asked about what a lane kept
   std::atomic<bool> shut_{false};
+  std::atomic<bool> has_threads_{true};
   std::atomic<bool> forked_{false};
   std::atomic<bool> told_{false};
   env::Settings settings_;

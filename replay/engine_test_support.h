@@ -220,10 +220,16 @@ class TestHooks : public LayerHooks {
   }
   void release_objects(const OperationView&) noexcept override { --retained; }
   bool is_current(const OperationView&) noexcept override { return current; }
+  bool watch_exit() noexcept override {
+    ++exit_watches;
+    return exit_watched;
+  }
   backends::Event acquire_event(capture::WaitRef) noexcept override { return backend_.new_event(); }
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
 
   bool current = true;
+  bool exit_watched = true;  ///< what watch_exit() answers
+  int exit_watches = 0;
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;  ///< promise → status
   std::vector<std::uint64_t> order;   ///< promises as they were kept

@@ -133,6 +133,28 @@ TEST_CASE("the watchdog submits what was held at a failure, and its error is tol
   CHECK(held.rig.engine->flush_own(kHostCall) == 0);
 }
 
+TEST_CASE("an engine that gave up is to be told of what goes away until its threads have ended", "[promise-7]") {
+  Holding held;
+  held.rig.engine->fail("a failure planted by a test");
+  CHECK(held.rig.engine->has_threads());
+  held.rig.engine->shut_down();
+  CHECK_FALSE(held.rig.engine->has_threads());
+}
+
+TEST_CASE("a thread without a lane shares one once the engine gave up, and what it submits passes through",
+          "[promise-7]") {
+  Holding held;
+  held.rig.engine->fail("a failure planted by a test");
+  std::thread([&] {
+    Lane& lane = held.rig.engine->lane();
+    CHECK(lane.number() == Lane::kPassing);
+    CHECK(Lane::current == nullptr);
+    CHECK(held.program.kernel(103, 7, 77) == 0);
+  }).join();
+  CHECK(held.rig.engine->flush_own(kHostCall) == 0);
+  held.check_arrived();
+}
+
 TEST_CASE("after a failure another thread's call submits what is held, and is told nothing of it", "[promise-5]") {
   Holding held;
   held.rig.engine->fail("a failure planted by a test");

@@ -1,7 +1,5 @@
 #include "replay/graph_store.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,9 +35,8 @@ capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) n
   return hash;
 }
 
-/// The background thread gives way to the application's, and never runs its signal handlers.
+/// The background thread gives way to the application's.
 void become_background_thread() noexcept {
-  pthread_setname_np(pthread_self(), "refrain-build");
   static_cast<void>(setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10));
 }
 
@@ -267,13 +264,24 @@ std::uint64_t GraphStore::tried_for() const noexcept {
   return std::max(elapsed, sum);
 }
 
+bool GraphStore::start() noexcept {
+  const std::lock_guard guard(jobs_mutex_);
+  if (stopping_ || thread_.running() || !starts_threads()) {
+    return true;
+  }
+  if (!thread_.start<&GraphStore::run>("refrain-build", *this)) {
+    return false;
+  }
+  unbind(thread_.handle());
+  return true;
+}
+
 void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence) {
   Job job{std::move(entry), std::move(occurrence)};
   {
     const std::lock_guard guard(jobs_mutex_);
     if (!stopping_) {
       live_graphs_.fetch_add(1, std::memory_order_relaxed);
-      start_thread();
       jobs_.push_back(std::move(job));
       jobs_changed_.notify_all();
       return;
@@ -282,24 +290,13 @@ void GraphStore::request_build(std::shared_ptr<GraphEntry> entry, Occurrence occ
   release(job);
 }
 
-/// With the jobs' lock held.
-void GraphStore::start_thread() {
-  if (!thread_.joinable() && starts_threads()) {
-    // The application's signals are for its own threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    unbind(thread_);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+/// With the table's lock held.
+void GraphStore::ask_for_sweep() noexcept {
+  if (!start()) {
+    return;  // the table stays as full as it is
   }
-}
-
-void GraphStore::ask_for_sweep() {
   const std::lock_guard guard(jobs_mutex_);
   if (!stopping_) {
-    start_thread();
     sweep_wanted_ = true;
     jobs_changed_.notify_all();
   }
@@ -341,7 +338,7 @@ void GraphStore::take_oldest(std::unique_lock<std::mutex>& lock) noexcept {
       build(*job);
     }
   } catch (const std::exception& error) {
-    env::log_warning(std::string("building a graph failed: ") + error.what());
+    env::log_warning({"building a graph failed: ", error.what()});
   }
   if (job.has_value()) {
     release(*job);
@@ -468,32 +465,28 @@ void GraphStore::make_room(const GraphEntry* keep) {
   }
 }
 
-void GraphStore::object_gone(capture::ObjectId object) noexcept {
+void GraphStore::object_gone(capture::ObjectId object) {
   if (live_graphs_.load(std::memory_order_relaxed) == 0) {
     return;
   }
-  try {
-    std::vector<std::shared_ptr<GraphEntry>> entries;
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  {
+    const std::lock_guard guard(mutex_);
     {
-      const std::lock_guard guard(mutex_);
-      {
-        const std::lock_guard jobs(jobs_mutex_);
-        if (!jobs_.empty() || running_jobs_ != 0) {
-          gone_.insert(object);
-        }
+      const std::lock_guard jobs(jobs_mutex_);
+      if (!jobs_.empty() || running_jobs_ != 0) {
+        gone_.insert(object);
       }
-      const auto found = by_object_.find(object);
-      if (found == by_object_.end()) {
-        return;
-      }
-      entries = std::move(found->second);
-      by_object_.erase(found);
     }
-    for (const auto& entry : entries) {
-      entry->drop_object(object);
+    const auto found = by_object_.find(object);
+    if (found == by_object_.end()) {
+      return;
     }
-  } catch (const std::exception& error) {
-    env::log_error(std::string("could not drop the graphs of a freed object: ") + error.what());
+    entries = std::move(found->second);
+    by_object_.erase(found);
+  }
+  for (const auto& entry : entries) {
+    entry->drop_object(object);
   }
 }
 
@@ -503,16 +496,14 @@ void GraphStore::wait_idle() {
 }
 
 void GraphStore::stop() noexcept {
-  std::deque<Job> left;
+  std::list<Job> left;
   {
     const std::lock_guard guard(jobs_mutex_);
     stopping_ = true;
     left.swap(jobs_);
     jobs_changed_.notify_all();
   }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.join();
   for (Job& job : left) {
     release(job);
   }
@@ -520,9 +511,7 @@ void GraphStore::stop() noexcept {
 
 void GraphStore::abandon_thread() noexcept {
   stopping_ = true;
-  if (thread_.joinable()) {
-    thread_.detach();
-  }
+  thread_.forget();
 }
 
 std::vector<GraphEntry::Summary> GraphStore::summaries() const {

@@ -5,14 +5,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "env/own_thread.h"
 #include "replay/engine.h"
 #include "replay/graph_entry.h"
 
@@ -32,6 +32,8 @@ class GraphStore {
   /// Which queues and kernels the entry's tokens stand for (see identity_gone()). Once for each entry.
   void name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
 
+  /// Starts the background thread, unless it runs. False if there can be none: then nothing is to be requested.
+  [[nodiscard]] bool start() noexcept;
   /// Hands an occurrence to the background thread, which builds an executable for `entry` and publishes
   /// it. The objects named must have been retained with LayerHooks::retain_objects; they are released.
   void request_build(std::shared_ptr<GraphEntry> entry, Occurrence occurrence);
@@ -54,8 +56,9 @@ class GraphStore {
   [[nodiscard]] bool losses_allow() const noexcept { return within_budget(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 
-  /// Drops every executable that names the object, before it returns.
-  void object_gone(capture::ObjectId object) noexcept;
+  /// Drops every executable that names the object, before it returns. Throws std::bad_alloc: then none may be used any
+  /// more.
+  void object_gone(capture::ObjectId object);
   /// No token will ever stand for this queue or kernel again: the entries that it names are of no use any more.
   void identity_gone(capture::ObjectId identity) noexcept;
   /// How many entries have gone so far. One relaxed load.
@@ -93,8 +96,7 @@ class GraphStore {
     std::uint64_t seen = 0;    ///< GraphEntry::Use::seen at the last sweep
     std::uint32_t unseen = 0;  ///< sweeps since it last came
   };
-  void start_thread();
-  void ask_for_sweep();
+  void ask_for_sweep() noexcept;
   void sweep();
   void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept;
   void remember(GraphEntry::Summary summary) noexcept;
@@ -138,11 +140,11 @@ class GraphStore {
 
   mutable std::mutex jobs_mutex_;
   std::condition_variable jobs_changed_;
-  std::deque<Job> jobs_;
+  std::list<Job> jobs_;  // needs no memory while it is empty
   std::size_t running_jobs_ = 0;
   bool sweep_wanted_ = false;
   bool stopping_ = false;
-  std::thread thread_;
+  env::OwnThread thread_;
 };
 
 }  // namespace refrain::replay

@@ -29,6 +29,7 @@ class Graphs {
     const Occurrence work = occurrence(first);
     for (int i = 0; i < 10; ++i) {
       if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
+        REQUIRE(store.start());
         store.request_build(result, work);
         store.wait_idle();
       }
@@ -44,6 +45,7 @@ class Graphs {
     store.name(result, work);
     for (int i = 0; i < 20 && result->state() == GraphEntry::State::kTracking; ++i) {
       if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
+        REQUIRE(store.start());
         store.request_build(result, work);
         store.wait_idle();
       }

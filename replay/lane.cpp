@@ -17,11 +17,22 @@ using capture::OperationView;
 constinit thread_local Lane* Lane::current __attribute__((tls_model("initial-exec"))) = nullptr;
 constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec"))) = false;
 
+namespace {
+
+MatcherOptions options_of(Engine& engine, std::uint64_t number) {
+  constexpr std::uint32_t kLeast = 1024;
+  MatcherOptions options = matcher_options(engine.settings(), engine.shared().backend.chunk_sizes());
+  options.history = number == Lane::kPassing ? kLeast : options.history;
+  return options;
+}
+
+}  // namespace
+
 Lane::Lane(Engine& engine, std::uint64_t number)
     : engine_(engine),
       number_(number),
-      state_(std::make_unique<State>(matcher_options(engine.settings(), engine.shared().backend.chunk_sizes()),
-                                     engine.shared().backend.chunk_sizes().last, lengths_are_free(engine.settings()))) {
+      state_(std::make_unique<State>(options_of(engine, number), engine.shared().backend.chunk_sizes().last,
+                                     lengths_are_free(engine.settings()))) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
   // What layer/cuda/kernels.cpp relies on, in assembly.
@@ -29,7 +40,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
 #pragma GCC diagnostic pop
   const env::Settings& settings = engine.settings();
   state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
-  state_->replaying = env::replays(settings);
+  state_->replaying = env::replays(settings) && number != kPassing;
   state_->standstill = engine.shared().standstill.get();
   state_->expectation.possible = settings.mode == env::Mode::kReplay;
   state_->next_timed = kTimedAtFirst;
@@ -38,6 +49,9 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   engine.shared().backend.submission_pause().add(state_->place);
   start_awake();
   start_lengths();
+  if (number == kPassing) {
+    return;
+  }
   if (engine.shared().recorder != nullptr) {
     state_->stream = &engine.shared().recorder->open_stream(number);
   } else if (settings.mode == env::Mode::kObserve) {

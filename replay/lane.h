@@ -101,6 +101,8 @@ class alignas(64) Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
+  /// Number of the lane that threads without one share once the engine gave up: all that comes passes through it.
+  static constexpr std::uint64_t kPassing = 0;
   /// Number of this lane in the process, from 1.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// The sequence number that the next submit() gets: for event bookkeeping and wait distances.
@@ -219,7 +221,6 @@ class alignas(64) Lane {
   class HeldLock;
   void thread_ends() noexcept;
   void thread_begins() noexcept;
-  void only_pass() noexcept;
   Verdict look_at(const Submission& submission) noexcept;
   class Submitting;
   void begin_submitting() noexcept;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "env/reserve.h"
 #include "replay/lane.h"
 #include "replay/lane_state.h"
 
@@ -432,10 +433,14 @@ bool Lane::is_apart() const noexcept {
     GraphLaunch result;
     {
       const Inside guard;
+      const env::UseReserve reserve;
       const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
       const Submitting submitting(*this);
       result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
                                       state.spans.proven(), state.last_time_ns);
+      if (reserve.used()) [[unlikely]] {
+        engine_.fail("out of memory while held work was submitted");
+      }
     }
     launched = result.launch == Launched::kDone;
     if (!launched) {

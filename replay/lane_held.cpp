@@ -5,6 +5,7 @@
 #include <string>
 
 #include "env/log.h"
+#include "env/reserve.h"
 #include "replay/lane.h"
 #include "replay/lane_state.h"
 #include "replay/verify.h"
@@ -40,7 +41,7 @@ void Lane::issue_rest() noexcept {
     }
     publish();
   } catch (const std::exception& failure) {
-    env::log_error(std::string("held work could not be submitted: ") + failure.what());
+    env::log_error({"held work could not be submitted: ", failure.what()});
   }
 }
 
@@ -72,6 +73,7 @@ void Lane::abandon() noexcept {
 [[gnu::hot]] int Lane::apply(const Action& action) {
   State& state = *state_;
   const Inside guard;
+  const env::UseReserve reserve;
   SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
   state.views.resize(action.count);
   const std::byte* const bytes = state.held_bytes.data();
@@ -102,6 +104,9 @@ void Lane::abandon() noexcept {
     state.counters.held_issued.add(action.count);
   }
   popped(action.count);
+  if (reserve.used()) [[unlikely]] {
+    engine_.fail("out of memory while held work was submitted");
+  }
   return error;
 }
 
@@ -117,11 +122,15 @@ void Lane::abandon() noexcept {
   const Submitting submitting(*this);
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
   *launched = result.launch == Launched::kDone;
-  if (result.wants_build) {
-    request_variant(entry);
-  }
-  if (*launched) {
-    count_launch(entry, result);
+  try {
+    if (result.wants_build) {
+      request_variant(entry);
+    }
+    if (*launched) {
+      count_launch(entry, result);
+    }
+  } catch (const std::exception& failure) {
+    engine_.fail(failure.what());  // the driver has what was launched
   }
   return result.error;
 }

@@ -373,11 +373,20 @@ struct Engine::Shared {
     }
   }
 
+  /// What must be there before anything is held. False if it cannot.
+  [[nodiscard]] bool prepare_to_hold() noexcept {
+    const std::lock_guard lock(preparing);
+    exit_watched = exit_watched || hooks.watch_exit();
+    return exit_watched && store.start() && watchdog.start();
+  }
+
   backends::Backend& backend;
   LayerHooks& hooks;
   capture::Recorder* recorder;
   GraphStore store;
   Watchdog watchdog;
+  std::mutex preparing;
+  bool exit_watched = false;
   std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
 
   std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
@@ -385,6 +394,7 @@ struct Engine::Shared {
   std::mutex lanes_mutex;
   std::vector<Lane*> lanes;
   std::vector<Lane*> idle_lanes;           ///< of these, the ones whose threads ended
+  std::unique_ptr<Lane> passing_lane;      ///< of threads that have none, once the engine gave up; nothing is in it
   std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
   std::uint64_t lane_numbers = 0;
   ClosedLanes closed;

@@ -5,12 +5,6 @@
 
 namespace refrain::replay {
 
-namespace {
-
-constexpr std::uint64_t kForGood = ~std::uint64_t{0};  ///< more than any thread submits
-
-}  // namespace
-
 /// Everything held is submitted, and nothing of the thread is left that its successor could be told.
 void Lane::thread_ends() noexcept {
   static const EntryPoint end{"the end of its thread"};
@@ -30,18 +24,7 @@ void Lane::thread_ends() noexcept {
   }
 }
 
-/// From here on until the thread ends nothing is held: it may be the one that ends the process, and drivers end
-/// themselves meanwhile. What they refuse then, nobody but the call itself could be told.
-void Lane::only_pass() noexcept {
-  if (state_->replaying) {
-    asleep_ = kForGood;
-  }
-}
-
 void Lane::thread_begins() noexcept {
-  if (asleep_ > kForGood / 2) {
-    asleep_ = 0;
-  }
   State& state = *state_;
   if (std::exchange(state.tried, false)) {
     state.tries_since_ns = engine_.shared().store.join_trials();

@@ -68,6 +68,11 @@ void Lane::occurrence_complete(ChunkId chunk) {
 
 /// The entry waits for built().
 void Lane::request_build(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
+  if (!engine_.shared().prepare_to_hold()) {
+    engine_.fail("there can be no thread for building graphs or for the hold limit, or no handler of exit()");
+    entry->build_cancelled();
+    return;
+  }
   LayerHooks& hooks = engine_.shared().hooks;
   for (std::size_t i = 0; i < occurrence.size(); ++i) {
     if (!hooks.retain_objects(occurrence.operation(i))) {

@@ -27,11 +27,10 @@ unsigned processors() noexcept {
   return std::max(std::thread::hardware_concurrency(), 1U);
 }
 
-void unbind(std::thread& thread) noexcept {
+void unbind(pthread_t thread) noexcept {
   if (first_processors.known) {
     // Refused if none of them may be used any more: then it stays where it is.
-    static_cast<void>(
-        pthread_setaffinity_np(thread.native_handle(), sizeof first_processors.set, &first_processors.set));
+    static_cast<void>(pthread_setaffinity_np(thread, sizeof first_processors.set, &first_processors.set));
   }
 }
 

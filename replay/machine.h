@@ -2,7 +2,7 @@
 // virtual and nothing runs by itself: there it calls GraphStore::build_oldest() and Watchdog::look() itself.
 #pragma once
 
-#include <thread>
+#include <pthread.h>
 
 namespace refrain::replay {
 
@@ -13,6 +13,6 @@ namespace refrain::replay {
 /// To be called for each thread of the engine's own by the thread that started it. It has that one's processors, and
 /// that is the program's, which may have bound itself to one of them (OpenMP, MPI): there this one would only be in its
 /// way, or not get a turn. So it gets those that the library was loaded with.
-void unbind(std::thread& thread) noexcept;
+void unbind(pthread_t thread) noexcept;
 
 }  // namespace refrain::replay

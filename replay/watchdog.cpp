@@ -1,8 +1,5 @@
 #include "replay/watchdog.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -23,26 +20,25 @@ Watchdog::~Watchdog() {
   stop();
 }
 
+bool Watchdog::start() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (stopping_ || thread_.running() || !starts_threads()) {
+    return true;
+  }
+  if (!thread_.start<&Watchdog::run>("refrain-watch", *this)) {
+    return false;
+  }
+  unbind(thread_.handle());
+  return true;
+}
+
 void Watchdog::wake() noexcept {
   const std::lock_guard guard(mutex_);
-  if (stopping_) {
-    return;
-  }
   awake_.store(true, std::memory_order_seq_cst);
-  if (!thread_.joinable() && starts_threads()) {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    unbind(thread_);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
   changed_.notify_all();
 }
 
 void Watchdog::run() noexcept {
-  pthread_setname_np(pthread_self(), "refrain-watch");
   std::uint64_t sleep_ns = due_ns_;  // what begins to be held meanwhile is not due before
   int idle = 0;
   std::unique_lock lock(mutex_);
@@ -82,16 +78,12 @@ void Watchdog::stop() noexcept {
     stopping_ = true;
     changed_.notify_all();
   }
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.join();
 }
 
 void Watchdog::abandon_thread() noexcept {
   stopping_ = true;
-  if (thread_.joinable()) {
-    thread_.detach();
-  }
+  thread_.forget();
 }
 
 }  // namespace refrain::replay

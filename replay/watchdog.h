@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
+
+#include "env/own_thread.h"
 
 namespace refrain::replay {
 
@@ -22,6 +23,8 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  /// Before anything may be held. False if there can be no thread: then nothing may be. Thread-safe; costs a lock.
+  [[nodiscard]] bool start() noexcept;
   /// Something begins to be held.
   void arm() noexcept {
     if (!awake_.load(std::memory_order_seq_cst)) {
@@ -45,7 +48,7 @@ class Watchdog {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  std::thread thread_;
+  env::OwnThread thread_;
 };
 
 }  // namespace refrain::replay

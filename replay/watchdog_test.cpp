@@ -43,6 +43,7 @@ TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, a
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return looks == seen;
   };
+  REQUIRE(watchdog.start());
   for (int round = 0; round < 2; ++round) {
     held_since = now_ns();
     const std::uint64_t seen = looks;

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "env/immortal.h"
+
 namespace refrain::backends {
 namespace {
 
@@ -12,8 +14,8 @@ struct Noted {
 };
 /// Of the process, as the handles are. Never destroyed: threads may still call during exit.
 Noted& noted() noexcept {
-  static Noted& all = *new Noted;
-  return all;
+  static env::Immortal<Noted> all;
+  return *all;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "env/log.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
+#include "layer/immortal.h"
 #include "layer/streams/waits.h"
 
 namespace refrain::layer::cuda {
@@ -49,8 +50,8 @@ struct Tables {
   std::unordered_set<const StreamState*> streams;  ///< that anything was submitted to; records of streams stay
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 bool find_allocation(std::uint64_t address, Allocation* found) noexcept {

@@ -12,6 +12,7 @@
 
 #include "env/log.h"
 #include "layer/cuda/cudart_launch.h"
+#include "layer/elf_exports.h"
 #include "layer/elf_symbols.h"
 
 namespace refrain::layer::cuda {
@@ -49,15 +50,13 @@ using SetDevice = int (*)(int device);
 /// Of everything that is loaded and called a runtime: packages give it names of their own ("libcudart-1a2b3c4d.so.12").
 std::vector<std::string> loaded_runtimes() {
   std::vector<std::string> paths;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* found) {
-        const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-        if (path.substr(path.rfind('/') + 1).starts_with("libcudart")) {
-          static_cast<std::vector<std::string>*>(found)->emplace_back(path);
-        }
-        return 0;
-      },
-      &paths);
+  visit_loaded_objects([&paths](const dl_phdr_info& info) {
+    const std::string_view path = info.dlpi_name == nullptr ? "" : info.dlpi_name;
+    if (path.substr(path.rfind('/') + 1).starts_with("libcudart")) {
+      paths.emplace_back(path);
+    }
+    return false;
+  });
   return paths;
 }
 

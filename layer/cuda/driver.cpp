@@ -6,8 +6,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <unordered_set>
-#include <vector>
 
 #include "env/doctor_channel.h"
 #include "env/log.h"
@@ -20,6 +21,7 @@
 #include "layer/elf_exports.h"
 #include "layer/elf_symbols.h"
 #include "layer/immortal.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer::cuda {
 
@@ -47,7 +49,7 @@ void* open_driver() {
       return opened;
     }
     const char* error = dlerror();  // asking also clears it: the application's next dlerror() is its own
-    env::log_warning("CUDA: " + path + " can't be used: " + (error != nullptr ? error : "it has no cuInit"));
+    env::log_warning({"CUDA: ", path, " can't be used: ", error != nullptr ? error : "it has no cuInit"});
     if (opened != nullptr) {
       dlclose(opened);
     }
@@ -75,13 +77,14 @@ void count(EntryClass entry_class) noexcept {
 
 /// Exports that are in no list get their name into the map, for explanations.
 void note_unknown_exports(void* opened) {
-  std::unordered_set<std::string> known;
+  std::unordered_set<std::string_view> known;
+  known.reserve(entry_descriptions().size());
   for (const EntryDescription& description : entry_descriptions()) {
     known.insert(description.entry.name);
   }
   for (const ExportedFunction& function : exported_functions(opened)) {
     if (function.name.starts_with("cu") && !known.contains(function.name)) {
-      address_map().add_unknown(function.address, function.name);
+      address_map().add_unknown(function.address, std::string(function.name));
       ++facts().unknown;
     }
   }
@@ -95,63 +98,64 @@ void tell(const char* what) {
                    " typed=" + std::to_string(found.typed) + " unknown=" + std::to_string(found.unknown) + "\n");
 }
 
-// Fills `driver` and the address map; returns where each stub leads.
-std::vector<void*> resolve(void* opened) {
+// Fills `driver` and the address map.
+void resolve(void* opened) {
   const auto descriptions = entry_descriptions();
-  std::vector<void*> targets(descriptions.size());
+  const DynamicSymbols symbols(opened);
+  for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
+    void* function = symbols.find(descriptions[index].entry.name);
+    set_driver_function(index, function == nullptr ? missing_function() : function);
+    if (function != nullptr) {
+      count(descriptions[index].entry_class);
+      address_map().add(function, index);
+    }
+  }
+  note_unknown_exports(opened);
+}
+
+// Everything is ready: the stubs lead to us, or to the driver.
+void lead_to(void* opened) noexcept {
+  const auto descriptions = entry_descriptions();
   const DynamicSymbols symbols(opened);
   for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
     const EntryDescription& description = descriptions[index];
-    void* function = symbols.find(description.entry.name);
-    if (function == nullptr) {
-      set_driver_function(index, missing_function());
-      targets[index] = missing_function();
-      continue;
-    }
-    set_driver_function(index, function);
-    count(description.entry_class);
-    address_map().add(function, index);
-    targets[index] = interposing() && description.wrapper != nullptr ? description.wrapper : function;
+    void* const function = symbols.find(description.entry.name);
+    const bool ours = interposing() && description.wrapper != nullptr;
+    set_target(index, function == nullptr ? missing_function() : ours ? description.wrapper : function);
   }
-  note_unknown_exports(opened);
-  return targets;
 }
 
-std::vector<void*> without_driver() {
+void lead_nowhere() noexcept {
+  env::log_error(
+      "CUDA: no real libcuda.so.1 was found (setting cuda_driver names it); calls report CUDA_ERROR_NO_DEVICE");
   const auto descriptions = entry_descriptions();
-  std::vector<void*> targets(descriptions.size());
   for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
-    targets[index] = no_driver_function(descriptions[index].entry.name);
-    set_driver_function(index, targets[index]);
+    void* const function = no_driver_function(descriptions[index].entry.name);
+    set_driver_function(index, function);
+    set_target(index, function);
   }
-  return targets;
 }
 
 void load() noexcept {
-  start_layer();
-  try {
-    void* opened = open_driver();
-    std::vector<void*> targets;
+  void* opened = nullptr;
+  const bool started = start_up("CUDA", [&] {
+    start_layer();
+    opened = open_driver();
     if (opened == nullptr) {
-      env::log_error(
-          "CUDA: no real libcuda.so.1 was found (setting cuda_driver names it); calls report "
-          "CUDA_ERROR_NO_DEVICE");
-      targets = without_driver();
-    } else {
-      targets = resolve(opened);
-      library.store(opened, std::memory_order_release);
-      env::log_debug("CUDA: the driver is " + facts().path);
-      on_driver_loaded();
-      tell(interposing() ? "active" : "off");
+      return;
     }
-    for (std::uint32_t index = 0; index < targets.size(); ++index) {
-      set_target(index, targets[index]);
-    }
-  } catch (...) {
-    env::log_error("CUDA: out of memory while the driver was loaded");
-    for (std::uint32_t index = 0; index < entry_descriptions().size(); ++index) {
-      set_target(index, no_driver_function(nullptr));
-    }
+    resolve(opened);
+    env::log_debug("CUDA: the driver is " + facts().path);
+    tell(interposing() ? "active" : "off");
+    library.store(opened, std::memory_order_release);
+    on_driver_loaded();
+  });
+  if (!started) {
+    own_starter().pass_to(opened);
+  } else if (opened != nullptr) {
+    lead_to(opened);
+  } else {
+    lead_nowhere();
   }
 }
 

@@ -10,6 +10,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
+#include "layer/immortal.h"
 #include "layer/streams/setters.h"
 
 namespace refrain::layer::cuda {
@@ -21,8 +22,8 @@ struct Tables {
   std::vector<FunctionState*> live;
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 constexpr std::uint32_t kMostParameters = 4096;
@@ -113,6 +114,7 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
       return made;
     }
     tables().live.pop_back();
+    tables().names.erase(made->id);
     streams::Setters<CudaLayer>::all().forget(*made);
   } catch (...) {
     // Reported by the caller as a kernel that is not known.
@@ -122,7 +124,7 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
 }
 
 void forget_functions(std::uint64_t module) noexcept {
-  replay::Engine* running = engine();
+  replay::Engine* running = streams::engine_with_threads<CudaLayer>();
   const std::lock_guard guard(tables().mutex);
   std::vector<FunctionState*>& live = tables().live;
   const auto gone = std::partition(live.begin(), live.end(),

@@ -17,6 +17,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -37,8 +38,8 @@ struct Tables {
   std::unordered_map<CodeId, Image> images;
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 void note(const void* handle, const backends::CodeImage& image) {

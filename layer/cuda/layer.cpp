@@ -1,16 +1,14 @@
 #include "layer/cuda/layer.h"
 
 #include <atomic>
-#include <string>
-#include <vector>
 
 #include "env/aside.h"
-#include "env/log.h"
 #include "env/preload.h"
 #include "layer/cuda/driver.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/stubs.h"
 #include "layer/immortal.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer::cuda {
 
@@ -19,22 +17,12 @@ Layer& state() noexcept {
   return *instance;
 }
 
-void start_layer() noexcept {
-  try {
-    std::vector<env::SettingProblem> problems;
-    state().settings = env::load_settings(problems);
-    env::open_log(state().settings);
-    for (const env::SettingProblem& problem : problems) {
-      env::log_warning(problem.source + ": " + problem.message);
-    }
-    env::restore_preload(state().settings, own_starter().file);
-  } catch (...) {
-    state().settings.mode = env::Mode::kOff;
-    env::log_error("out of memory while the CUDA layer was loaded; everything passes through");
-  }
+void start_layer() {
+  state().settings = read_settings();
+  env::restore_preload(state().settings, own_starter().file);
 }
 
-void on_driver_loaded() noexcept {
+void on_driver_loaded() {
   if (interposing()) {
     env::stand_aside(state().settings, env::Api::kCuda);
     start_engine(state().settings, &real_function);

@@ -1,8 +1,6 @@
 // cuGetProcAddress and cuGetExportTable: the driver answers, and gets our addresses put into its answer. Which
 // version of a function a program gets, and whether the one for per-thread default streams, is never decided here.
 
-#include <string>
-
 #include "env/aside.h"
 #include "layer/cuda/address_map.h"
 #include "layer/cuda/cudart.h"
@@ -29,8 +27,7 @@ void stand_aside_for_profiler() noexcept {
   if (running == nullptr || !env::replays(running->settings()) || !running->settings().stand_aside) {
     return;
   }
-  const std::string why = std::string("the program, or a library of it, begins to use CUPTI") + env::kAsideConsequence;
-  running->stand_aside(why.c_str());
+  running->stand_aside({"the program, or a library of it, begins to use CUPTI", env::kAsideConsequence});
   running->flush_all_silently(entry::cuGetExportTable);
   stop_answering_runtime();
 }

@@ -1,19 +1,12 @@
 #include "layer/cuda/runtime.h"
 
-#include <pthread.h>
-
-#include <cstdlib>
-#include <exception>
-#include <string>
-
 #include "env/log.h"
 #include "layer/cuda/capture.h"
 #include "layer/cuda/cudart.h"
 #include "layer/cuda/stubs.h"
 #include "layer/ending.h"
-#include "layer/process.h"
 #include "layer/report_signal.h"
-#include "layer/streams/hooks.h"
+#include "layer/streams/start_engine.h"
 
 namespace refrain::layer::cuda {
 
@@ -48,36 +41,22 @@ void in_child() {
 
 }  // namespace
 
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept {
-  try {
-    backends::fill(runtime.driver, lookup);
-    const char* missing = nullptr;
-    if (!backends::can_replay(runtime.driver, &missing)) {
-      env::log_warning(std::string("CUDA: the driver has no ") + missing +
-                       " (it is older than CUDA 12.4): nothing is replayed");
-    }
-    if (runtime.driver.cuCtxGetCurrent == nullptr || runtime.driver.cuStreamGetCtx == nullptr) {
-      return;  // too old to be watched at all
-    }
-    static auto& hooks = *new streams::Hooks<CudaLayer>;
-    runtime.recorder = open_recorder(settings);
-    runtime.replays = env::replays(settings);
-    runtime.backend = new backends::CudaBackend(runtime.driver);
-    auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
-    runtime.engine.store(made, std::memory_order_release);
-    set_host_call_hook(&on_host_call);
-    set_stubs_watching(true);
-    if (runtime.replays) {
-      answer_runtime(runtime.driver, settings);
-    }
-    at_quick_exit(&shut_down);
-    std::atexit(&shut_down);  // the driver was loaded before: ours runs first
-    pthread_atfork(nullptr, nullptr, &in_child);
-    watch_for_end(&before_end);
-    install_report_handler(settings);
-  } catch (const std::exception& error) {
-    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) {
+  backends::fill(runtime.driver, lookup);
+  const char* missing = nullptr;
+  if (!backends::can_replay(runtime.driver, &missing)) {
+    env::log_warning({"CUDA: the driver has no ", missing, " (it is older than CUDA 12.4): nothing is replayed"});
   }
+  if (runtime.driver.cuCtxGetCurrent == nullptr || runtime.driver.cuStreamGetCtx == nullptr) {
+    return;  // too old to be watched at all
+  }
+  streams::start_engine<CudaLayer, backends::CudaBackend>(settings, {&shut_down, &in_child, &before_end});
+  set_host_call_hook(&on_host_call);
+  set_stubs_watching(true);
+  if (runtime.replays) {
+    answer_runtime(runtime.driver, settings);
+  }
+  install_report_handler(settings);
 }
 
 void shut_down() noexcept {

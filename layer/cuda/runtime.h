@@ -25,8 +25,8 @@ static_assert(std::is_trivially_destructible_v<Runtime>);
   return found != nullptr && found->active() ? found : nullptr;
 }
 
-/// Starts the engine; called when the driver was loaded, before any call of the application reaches it.
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept;
+/// Starts the engine; called when the driver was loaded, before any call of the application reaches it. May throw.
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name));
 
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;

@@ -99,6 +99,7 @@ Starter self{
     .host_call = nullptr,
     .inner_code = nullptr,
     .inner_targets = nullptr,
+    .pass_to = nullptr,
 };
 
 }  // namespace refrain::layer::starter

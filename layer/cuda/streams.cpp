@@ -7,10 +7,14 @@
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::cuda {
 
-streams::Objects<backends::CudaApi>& objects = *new streams::Objects<backends::CudaApi>;
+namespace {
+Immortal<streams::Objects<backends::CudaApi>> only_objects;
+}  // namespace
+streams::Objects<backends::CudaApi>& objects = *only_objects;
 
 streams::Objects<backends::CudaApi>& CudaLayer::objects() noexcept {
   return cuda::objects;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "layer/hip/runtime.h"
+#include "layer/immortal.h"
 
 namespace refrain::layer::hip {
 
@@ -16,9 +17,10 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   if (hip::runtime.recorder == nullptr) {
     return otherwise;
   }
-  static std::mutex& mutex = *new std::mutex;
-  static auto& told = *new std::map<int, ObjectId>;
-  const std::lock_guard guard(mutex);
+  static Immortal<std::mutex> mutex;
+  static Immortal<std::map<int, ObjectId>> all;
+  const std::lock_guard guard(*mutex);
+  auto& told = *all;
   if (const auto known = told.find(device); known != told.end()) {
     return known->second;
   }

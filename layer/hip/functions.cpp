@@ -10,6 +10,7 @@
 #include "backends/hip/code_object.h"
 #include "env/regular_file.h"
 #include "layer/hip/wrappers.h"
+#include "layer/immortal.h"
 #include "layer/streams/setters.h"
 
 namespace refrain::layer::hip {
@@ -40,8 +41,8 @@ struct Tables {
   std::vector<FunctionState*> live;
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 const char* const kUnknown = "the kernel was not got from a module that Refrain saw loaded";
@@ -107,6 +108,20 @@ void forget(FunctionState* function, std::uint64_t unloaded) noexcept {
   if (function->is_of(unloaded)) {
     objects.functions.recycle(function);
   }
+}
+
+/// One that is known and may be of the module, which only the caller forgets then; null: there is none. Needs no memory.
+FunctionState* take_live_of(std::uint64_t module) noexcept {
+  const std::lock_guard guard(tables().mutex);
+  std::vector<FunctionState*>& live = tables().live;
+  const auto found = std::find_if(live.rbegin(), live.rend(),
+                                  [module](const FunctionState* function) { return function->may_be_of(module); });
+  if (found == live.rend()) {
+    return nullptr;
+  }
+  FunctionState* const function = *found;
+  live.erase(std::next(found).base());
+  return function;
 }
 
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
@@ -194,6 +209,7 @@ const FunctionState* find_function(const void* handle) noexcept {
       return made;
     }
     tables().live.pop_back();
+    tables().names.erase(made->id);
     streams::Setters<HipLayer>::all().forget(*made);
   } catch (...) {
     // Reported by the caller as a kernel that is not known.
@@ -203,16 +219,7 @@ const FunctionState* find_function(const void* handle) noexcept {
 }
 
 void HipLayer::forget_functions(std::uint64_t module) noexcept {
-  std::vector<FunctionState*> gone;
-  {
-    const std::lock_guard guard(tables().mutex);
-    std::vector<FunctionState*>& live = tables().live;
-    const auto first = std::partition(live.begin(), live.end(),
-                                      [module](const FunctionState* function) { return !function->may_be_of(module); });
-    gone.assign(first, live.end());
-    live.erase(first, live.end());
-  }
-  for (FunctionState* function : gone) {
+  while (FunctionState* const function = take_live_of(module)) {
     forget(function, module);
   }
 }

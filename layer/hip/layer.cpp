@@ -1,14 +1,12 @@
 #include "layer/hip/layer.h"
 
 #include <atomic>
-#include <string>
-#include <vector>
 
-#include "env/log.h"
 #include "env/preload.h"
 #include "layer/hip/runtime.h"
 #include "layer/hip/stubs.h"
 #include "layer/immortal.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer::hip {
 
@@ -17,19 +15,9 @@ Layer& state() noexcept {
   return *instance;
 }
 
-void start_layer() noexcept {
-  try {
-    std::vector<env::SettingProblem> problems;
-    state().settings = env::load_settings(problems);
-    env::open_log(state().settings);
-    for (const env::SettingProblem& problem : problems) {
-      env::log_warning(problem.source + ": " + problem.message);
-    }
-    env::restore_preload(state().settings, own_starter().file);
-  } catch (...) {
-    state().settings.mode = env::Mode::kOff;
-    env::log_error("out of memory while the HIP layer was loaded; everything passes through");
-  }
+void start_layer() {
+  state().settings = read_settings();
+  env::restore_preload(state().settings, own_starter().file);
 }
 
 bool interposing() noexcept {

@@ -13,7 +13,7 @@ Layer& state() noexcept;
 
 /// Reads the settings, opens the log, puts the environment of children right. Called once, on the first call of
 /// the application, before the runtime is looked for.
-void start_layer() noexcept;
+void start_layer();
 
 /// Whether calls are watched at all: if not, every stub leads straight to the runtime. Fixed once start_layer() has
 /// run.

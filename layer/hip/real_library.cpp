@@ -15,9 +15,11 @@
 #include "layer/hip/layer.h"
 #include "layer/hip/library_search.h"
 #include "layer/hip/missing_library.h"
+#include "layer/hip/runtime.h"
 #include "layer/hip/stubs.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer::hip {
 
@@ -53,7 +55,7 @@ void* open_library() {
       return opened;
     }
     const char* error = dlerror();  // asking also clears it: the application's next dlerror() is its own
-    env::log_warning("HIP: " + path + " can't be used: " + (error != nullptr ? error : "it has no hipInit"));
+    env::log_warning({"HIP: ", path, " can't be used: ", error != nullptr ? error : "it has no hipInit"});
     if (opened != nullptr) {
       dlclose(opened);
     }
@@ -87,26 +89,23 @@ std::span<const std::byte> code_around(const void* address) {
   return segments.extent();
 }
 
-// Fills `library` and the addresses; returns where each stub leads.
-std::vector<void*> resolve(void* opened, Counts* counts) {
+// Fills `library` and the addresses.
+void resolve(void* opened, Counts* counts) {
   const auto descriptions = entry_descriptions();
   static_assert(sizeof(LibraryFunctions) % sizeof(void*) == 0);
-  std::vector<void*> targets(descriptions.size());
   const DynamicSymbols symbols(opened);
   for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
     const EntryDescription& description = descriptions[index];
     void* function = symbols.find(description.entry.name);
     if (function == nullptr) {
-      targets[index] = missing_function(description.entry.name);
-      set_library_function(index, targets[index]);
-      set_inner_target(index, targets[index]);
+      set_library_function(index, missing_function(description.entry.name));
+      set_inner_target(index, missing_function(description.entry.name));
       continue;
     }
     set_library_function(index, function);
     set_inner_target(index, function);
     count(description.entry_class, counts);
     addresses().known.emplace(function, index);
-    targets[index] = interposing() && description.wrapper != nullptr ? description.wrapper : function;
   }
   for (const ExportedFunction& function : exported_functions(opened)) {
     counts->unknown += addresses().known.contains(function.address) ? 0 : 1;
@@ -114,35 +113,52 @@ std::vector<void*> resolve(void* opened, Counts* counts) {
   if (void* initialise = symbols.find("hipInit"); initialise != nullptr) {
     set_inner_code(code_around(initialise), code_around(reinterpret_cast<const void*>(&load_library_for)));
   }
-  return targets;
+}
+
+// Everything is ready: the stubs lead to us, or to the library.
+void lead_to(void* opened) noexcept {
+  const auto descriptions = entry_descriptions();
+  const DynamicSymbols symbols(opened);
+  for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
+    const EntryDescription& description = descriptions[index];
+    void* const function = symbols.find(description.entry.name);
+    const bool ours = interposing() && description.wrapper != nullptr;
+    set_target(index, function == nullptr ? missing_function(description.entry.name)
+                      : ours              ? description.wrapper
+                                          : function);
+  }
+}
+
+void lead_nowhere() noexcept {
+  env::log_error({"HIP: no real ", own_starter().soname,
+                  " was found (setting hip_library names it); calls report hipErrorNoDevice"});
+  const auto descriptions = entry_descriptions();
+  for (std::uint32_t index = 0; index < descriptions.size(); ++index) {
+    void* const function = no_library_function(descriptions[index].entry.name);
+    set_library_function(index, function);
+    set_target(index, function);
+  }
 }
 
 void load() noexcept {
-  start_layer();
-  try {
-    void* opened = open_library();
-    std::vector<void*> targets;
-    if (opened == nullptr) {
-      env::log_error(std::string("HIP: no real ") + own_starter().soname +
-                     " was found (setting hip_library names it); calls report hipErrorNoDevice");
-      for (const EntryDescription& description : entry_descriptions()) {
-        set_library_function(targets.size(), no_library_function(description.entry.name));
-        targets.push_back(no_library_function(description.entry.name));
-      }
-    } else {
+  void* opened = nullptr;
+  const bool started = start_up("HIP", [&opened] {
+    start_layer();
+    opened = open_library();
+    if (opened != nullptr) {
       Counts counts;
-      targets = resolve(opened, &counts);
-      opened_library.store(opened, std::memory_order_release);
+      resolve(opened, &counts);
       tell(interposing() ? "active" : "off", counts);
+      opened_library.store(opened, std::memory_order_release);
     }
-    for (std::uint32_t index = 0; index < targets.size(); ++index) {
-      set_target(index, targets[index]);
-    }
-  } catch (...) {
-    env::log_error("HIP: out of memory while the runtime was loaded");
-    for (std::uint32_t index = 0; index < entry_descriptions().size(); ++index) {
-      set_target(index, no_library_function(nullptr));
-    }
+  });
+  if (!started) {
+    undecided.store(false);  // nothing is started later either
+    own_starter().pass_to(opened);
+  } else if (opened != nullptr) {
+    lead_to(opened);
+  } else {
+    lead_nowhere();
   }
 }
 

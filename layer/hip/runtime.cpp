@@ -1,9 +1,5 @@
 #include "layer/hip/runtime.h"
 
-#include <pthread.h>
-
-#include <cstdlib>
-#include <exception>
 #include <mutex>
 #include <string>
 
@@ -15,14 +11,16 @@
 #include "layer/hip/real_library.h"
 #include "layer/hip/stubs.h"
 #include "layer/immortal.h"
-#include "layer/process.h"
 #include "layer/report_signal.h"
-#include "layer/streams/hooks.h"
+#include "layer/streams/start_engine.h"
 
 namespace refrain::layer::hip {
 
 constinit Runtime runtime;
-streams::Objects<backends::HipApi>& objects = *new streams::Objects<backends::HipApi>;
+namespace {
+Immortal<streams::Objects<backends::HipApi>> only_objects;
+}  // namespace
+streams::Objects<backends::HipApi>& objects = *only_objects;
 std::atomic<bool> undecided{true};
 
 namespace {
@@ -77,33 +75,24 @@ std::string why_too_old() {
 }
 
 replay::Engine* decide() noexcept {
-  try {
+  replay::Engine* made = nullptr;
+  const bool started = start_up("HIP", [&made] {
     backends::fill(runtime.driver, &real_function);
     if (const std::string why = why_too_old(); !why.empty()) {
       env::log_warning(why);
-      pass_everything();
-      return nullptr;
+      return;
     }
     env::stand_aside(state().settings, env::Api::kHip);
-    const env::Settings& settings = state().settings;
-    static auto& hooks = *new streams::Hooks<HipLayer>;
-    runtime.recorder = open_recorder(settings);
-    runtime.replays = env::replays(settings);
-    runtime.backend = new backends::HipBackend(runtime.driver);
-    auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
-    runtime.engine.store(made, std::memory_order_release);
+    made =
+        streams::start_engine<HipLayer, backends::HipBackend>(state().settings, {&shut_down, &in_child, &before_end});
     set_host_call_hook(&on_host_call);
     set_stubs_watching(true);
-    at_quick_exit(&shut_down);
-    std::atexit(&shut_down);  // the library was loaded before: ours runs first
-    pthread_atfork(nullptr, nullptr, &in_child);
-    watch_for_end(&before_end);
-    install_report_handler(settings);
-    return made;
-  } catch (const std::exception& error) {
-    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
-    return nullptr;
+    install_report_handler(state().settings);
+  });
+  if (!started || made == nullptr) {
+    pass_everything();
   }
+  return made;
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ Starter self{
     .host_call = nullptr,
     .inner_code = &refrain_starter_inner_code,
     .inner_targets = refrain_starter_inner_targets,
+    .pass_to = nullptr,
 };
 
 }  // namespace refrain::layer::starter

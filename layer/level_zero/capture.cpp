@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "env/log.h"
+#include "layer/immortal.h"
 #include "layer/level_zero/objects.h"
 
 namespace refrain::layer::level_zero {
@@ -17,8 +18,8 @@ struct Told {
   std::unordered_set<ObjectId> memory;
 };
 Told& told() noexcept {
-  static Told& all = *new Told;
-  return all;
+  static Immortal<Told> all;
+  return *all;
 }
 
 }  // namespace

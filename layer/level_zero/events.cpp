@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/submission.h"
 
@@ -33,8 +34,8 @@ struct Books {
   std::unordered_map<ze_event_pool_handle_t, Pool> pools;     ///< whose events are known
 };
 Books& books() noexcept {
-  static Books& all = *new Books;
-  return all;
+  static Immortal<Books> all;
+  return *all;
 }
 std::atomic<std::uint32_t> open_count{0};
 
@@ -316,7 +317,7 @@ ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
     return host_call.done(next.zeEventDestroy(event));
   }
   const ObjectId id = known->id;
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
   }
   const auto recording = runtime.backend->no_recording();

@@ -3,7 +3,6 @@
 // it sees what the application calls.
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <cstring>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "env/secure_process.h"
+#include "layer/elf_exports.h"
 #include "layer/elf_symbols.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/tables.h"
@@ -25,19 +25,23 @@ constexpr const char* kFile = "libze_validation_layer.so.1";
 constexpr const char* kMark = "refrain_level_zero_layer";
 
 /// Where the loader is: the validation layer lies beside it.
-int find_loader(dl_phdr_info* info, std::size_t /*bytes*/, void* result) {
-  const std::filesystem::path file = info->dlpi_name;
-  if (file.filename().string().rfind("libze_loader.so", 0) != 0) {
-    return 0;
-  }
-  *static_cast<std::filesystem::path*>(result) = file.parent_path();
-  return 1;
+std::filesystem::path loader_folder() {
+  std::filesystem::path folder;
+  visit_loaded_objects([&folder](const dl_phdr_info& info) {
+    const std::filesystem::path file = info.dlpi_name;
+    const bool found = file.filename().string().starts_with("libze_loader.so");
+    folder = found ? file.parent_path() : folder;
+    return found;
+  });
+  return folder;
 }
 
 void* open_real() noexcept {
   try {
-    std::filesystem::path folder;
-    dl_iterate_phdr(&find_loader, &folder);
+    if (!env::wants_real_validation(env::process_variable)) {
+      return nullptr;
+    }
+    const std::filesystem::path folder = loader_folder();
     // By its path: by the name alone the dynamic linker would find us.
     void* const opened = folder.empty() ? nullptr : dlopen((folder / kFile).c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (opened == nullptr || DynamicSymbols(opened).find(kMark) != nullptr) {
@@ -54,7 +58,7 @@ void* open_real() noexcept {
 
 /// The user's validation layer, or null.
 void* real_layer() noexcept {
-  static void* const opened = env::wants_real_validation(env::process_variable) ? open_real() : nullptr;
+  static void* const opened = open_real();
   return opened;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
@@ -23,8 +24,8 @@ struct Names {
   std::unordered_map<capture::FunctionId, std::string> all;
 };
 Names& names() noexcept {
-  static Names& instance = *new Names;
-  return instance;
+  static Immortal<Names> instance;
+  return *instance;
 }
 
 /// Makes room for `stored` bytes at argument `index`. Only when an argument's size changes: rare.
@@ -254,7 +255,7 @@ ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
   if (known == nullptr || runtime.backend == nullptr) {
     return host_call.done(next.zeModuleDestroy(module));
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     for (const capture::FunctionId function : known->functions) {
       running->object_gone(function);
     }

@@ -3,15 +3,15 @@
 #include <atomic>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "env/aside.h"
 #include "env/doctor_channel.h"
 #include "env/level_zero_environment.h"
-#include "env/log.h"
 #include "env/preload.h"
+#include "layer/immortal.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/level_zero/tables.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer::level_zero {
 namespace {
@@ -19,45 +19,40 @@ namespace {
 std::atomic<const char*> why_not{nullptr};
 
 void load() noexcept {
-  try {
-    std::vector<env::SettingProblem> problems;
-    state().settings = env::load_settings(problems);
-    env::open_log(state().settings);
-    for (const env::SettingProblem& problem : problems) {
-      env::log_warning(problem.source + ": " + problem.message);
-    }
+  const bool started = start_up("Level Zero", [] {
+    state().settings = read_settings();
     env::restore_level_zero(state().settings);
     env::restore_preload(state().settings);
     const bool active = state().settings.mode != env::Mode::kOff && state().settings.level_zero;
     env::tell_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
                      " level_zero\n");
-  } catch (...) {
+  });
+  if (!started) {
     state().settings.mode = env::Mode::kOff;
-    env::log_error("out of memory while the Level Zero layer was loaded; everything passes through");
   }
 }
 
-std::once_flag& once(int which) noexcept {
-  static auto& flags = *new std::once_flag[2];
-  return (&flags)[which];
-}
+constinit std::once_flag settings_read;
+constinit std::once_flag engine_started;
 
 }  // namespace
 
 Layer& state() noexcept {
-  static auto& instance = *new Layer;
-  return instance;
+  static Immortal<Layer> instance;
+  return *instance;
 }
 
 bool interposing() noexcept {
-  std::call_once(once(0), &load);
+  std::call_once(settings_read, &load);
   return state().settings.mode != env::Mode::kOff && state().settings.level_zero;
 }
 
 void start() noexcept {
-  std::call_once(once(1), [] {
-    env::stand_aside(state().settings, env::Api::kLevelZero);
-    start_engine(state().settings, &next_function);
+  std::call_once(engine_started, [] {
+    static_cast<void>(start_up("Level Zero", [] {
+      env::stand_aside(state().settings, env::Api::kLevelZero);
+      start_engine(state().settings, &next_function);
+    }));
     if (const char* why = why_not.load(); why != nullptr) {
       give_up(why);
     }

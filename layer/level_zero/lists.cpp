@@ -4,13 +4,17 @@
 #include <mutex>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/resolver.h"
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
 
-Objects& objects = *new Objects;
+namespace {
+Immortal<Objects> only_objects;
+}  // namespace
+Objects& objects = *only_objects;
 
 ObjectId next_object_id() noexcept {
   static std::atomic<ObjectId> last{0};
@@ -29,8 +33,8 @@ struct Tables {
   std::uint32_t roles = 0;
 };
 Tables& tables() noexcept {
-  static Tables& all = *new Tables;
-  return all;
+  static Immortal<Tables> all;
+  return *all;
 }
 
 /// Under the tables' lock.
@@ -180,7 +184,7 @@ ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
     objects.lists.recycle(known);
     return host_call.done(next.zeCommandListDestroy(list));
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->queue_gone(known->slot);
     running->identity_gone(known->slot.info.id);
   }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
 
@@ -16,8 +17,8 @@ struct Memory {
   std::map<std::uint64_t, Place> known;  ///< by start
 };
 Memory& memory() noexcept {
-  static Memory& all = *new Memory;
-  return all;
+  static Immortal<Memory> all;
+  return *all;
 }
 std::atomic<std::uint64_t> epoch{1};
 
@@ -40,7 +41,7 @@ ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, b
   if (place.id == 0 || runtime.backend == nullptr) {
     return host_call.done(release());
   }
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(place.id);
   }
   const auto recording = runtime.backend->no_recording();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/level_zero/tables.h"
@@ -82,8 +83,8 @@ struct Devices {
   std::vector<std::pair<ze_device_handle_t, const backends::level_zero::MutableLists*>> all;
 };
 Devices& devices() noexcept {
-  static Devices& known = *new Devices;
-  return known;
+  static Immortal<Devices> known;
+  return *known;
 }
 
 }  // namespace

@@ -1,26 +1,27 @@
 #include "layer/level_zero/runtime.h"
 
-#include <pthread.h>
-
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <string>
+#include <memory>
 #include <utility>
 
 #include "env/log.h"
 #include "layer/ending.h"
+#include "layer/immortal.h"
 #include "layer/level_zero/hooks.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/tables.h"
 #include "layer/process.h"
 #include "layer/report_signal.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer::level_zero {
 
-Runtime& runtime = *new Runtime;
+namespace {
+Immortal<Runtime> only_runtime;
+}  // namespace
+Runtime& runtime = *only_runtime;
 std::atomic<replay::Engine*> engine_pointer{nullptr};
 
 namespace {
@@ -59,29 +60,24 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
 
 }  // namespace
 
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept {
-  try {
-    backends::fill(runtime.driver, lookup);
-    const char* missing = nullptr;
-    if (!backends::can_replay(runtime.driver, &missing)) {
-      env::log_warning(std::string("Level Zero: the driver has no ") + missing + "; everything passes through");
-      return;
-    }
-    static Hooks& hooks = *new Hooks;
-    runtime.recorder = open_recorder(settings);
-    runtime.backend = new backends::LevelZeroBackend(runtime.driver, &is_alive);
-    auto* made = new replay::Engine(settings, *runtime.backend, hooks, runtime.recorder);
-    engine_pointer.store(made, std::memory_order_release);
-    set_host_call_hook(&on_host_call);
-    set_stubs_watching(true);
-    at_quick_exit(&shut_down);
-    std::atexit(&shut_down);  // the driver was loaded before: ours runs first
-    pthread_atfork(nullptr, nullptr, &in_child);
-    watch_for_end(&before_end);
-    install_report_handler(settings);
-  } catch (const std::exception& error) {
-    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) {
+  backends::fill(runtime.driver, lookup);
+  const char* missing = nullptr;
+  if (!backends::can_replay(runtime.driver, &missing)) {
+    env::log_warning({"Level Zero: the driver has no ", missing, "; everything passes through"});
+    return;
   }
+  static Immortal<Hooks> hooks;
+  std::unique_ptr<capture::Recorder> recorder(open_recorder(settings));
+  auto backend = std::make_unique<backends::LevelZeroBackend>(runtime.driver, &is_alive);
+  auto made = std::make_unique<replay::Engine>(settings, *backend, *hooks, recorder.get());
+  watch_process({&shut_down, &in_child, &before_end});
+  runtime.recorder = recorder.release();
+  runtime.backend = backend.release();
+  engine_pointer.store(made.release(), std::memory_order_release);
+  set_host_call_hook(&on_host_call);
+  set_stubs_watching(true);
+  install_report_handler(settings);
 }
 
 void shut_down() noexcept {

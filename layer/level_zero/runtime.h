@@ -29,7 +29,14 @@ extern std::atomic<replay::Engine*> engine_pointer;
   return found != nullptr && found->active() ? found : nullptr;
 }
 
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) noexcept;
+/// Whom a call tells that destroys something: the engine, also one that gave up; null once it does nothing any more.
+[[nodiscard]] inline replay::Engine* engine_with_threads() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  return found != nullptr && found->has_threads() ? found : nullptr;
+}
+
+/// May throw: then everything passes through.
+void start_engine(const env::Settings& settings, void* (*lookup)(const char* name));
 
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;

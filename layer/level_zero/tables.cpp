@@ -8,6 +8,7 @@
 #include <string>
 
 #include "env/log.h"
+#include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/wrappers.h"
 
@@ -70,8 +71,8 @@ std::uint32_t used = kEntries;
 std::atomic<HostCallHook> host_call_hook{nullptr};
 
 std::mutex& mutex() noexcept {
-  static auto& lives_for_ever = *new std::mutex;
-  return lives_for_ever;
+  static Immortal<std::mutex> lives_for_ever;
+  return *lives_for_ever;
 }
 
 void* stub_address(std::uint32_t index) noexcept {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "env/reserve.h"
 #include "layer/opencl/enqueue.h"
 
 namespace refrain::layer {
@@ -142,6 +143,7 @@ cl_int wrap::clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK* f
     promise->watched.store(true, std::memory_order_release);
     return target.clSetEventCallback(event, type, function, user);
   }
+  const env::UseReserve reserve;  // the program would not need this
   auto* callback = new (std::nothrow) Callback{function, user, promise};
   if (callback == nullptr) {
     return CL_OUT_OF_HOST_MEMORY;
@@ -182,18 +184,22 @@ cl_int wrap::clReleaseEvent(cl_event event) noexcept {
 
 cl_event wrap::clCreateUserEvent(cl_context context, cl_int* error) noexcept {
   cl_event event = target.clCreateUserEvent(context, error);
-  EventState* record = event == nullptr ? nullptr : objects.events.make();
-  if (record == nullptr) {
+  if (event == nullptr) {
     return event;
   }
-  record->begin();
-  record->user = true;
-  record->context_number.store(context_id(context), std::memory_order_relaxed);
-  if (!objects.events.insert(record, handle_of(event))) {
+  if (EventState* record = objects.events.make(); record != nullptr) {
+    record->begin();
+    record->user = true;
+    record->context_number.store(context_id(context), std::memory_order_relaxed);
+    if (objects.events.insert(record, handle_of(event))) {
+      state.unset_user_events.fetch_add(1, std::memory_order_relaxed);
+      return event;
+    }
     objects.events.recycle(record);
-    return event;
   }
-  state.unset_user_events.fetch_add(1, std::memory_order_relaxed);
+  if (replay::Engine* running = engine(); running != nullptr) {
+    running->fail("out of memory for a user event");  // nothing of ours may wait before it is set
+  }
   return event;
 }
 

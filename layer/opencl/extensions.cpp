@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "env/log.h"
+#include "layer/immortal.h"
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/kernels.h"
 #include "layer/opencl/layer.h"
@@ -34,8 +35,8 @@ struct Extensions {
   clSetKernelArgMemPointerINTEL_fn set_usm_pointer = nullptr;
 };
 Extensions& extensions() noexcept {
-  static Extensions& all = *new Extensions;
-  return all;
+  static Immortal<Extensions> all;
+  return *all;
 }
 
 /// A kernel argument that is a unified shared memory pointer.

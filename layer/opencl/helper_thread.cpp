@@ -1,13 +1,12 @@
 #include "layer/opencl/helper_thread.h"
 
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 
 #include <atomic>
 #include <cerrno>
 
-#include "env/log.h"
+#include "env/own_thread.h"
+#include "layer/immortal.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/report_signal.h"
@@ -16,12 +15,11 @@ namespace refrain::layer {
 namespace {
 
 sem_t wake;
-pthread_t thread;
+Immortal<env::OwnThread> thread;
 std::atomic<bool> running{false};
 std::atomic<bool> stopping{false};
 
-void* work(void*) {
-  pthread_setname_np(pthread_self(), "refrain-opencl");
+void work(void* /*unused*/) noexcept {
   while (!stopping.load(std::memory_order_acquire)) {
     while (sem_wait(&wake) != 0 && errno == EINTR) {
     }
@@ -30,25 +28,17 @@ void* work(void*) {
       print_wanted_report(*known);
     }
   }
-  return nullptr;
 }
 
 }  // namespace
 
-void start_helper_thread() noexcept {
-  if (running.load() || sem_init(&wake, 0, 0) != 0) {
-    return;
+bool start_helper_thread() noexcept {
+  if (running.load()) {
+    return true;
   }
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the application's business
   stopping.store(false);
-  running.store(pthread_create(&thread, nullptr, &work, nullptr) == 0);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!running.load()) {
-    env::log_warning("no helper thread could be started: events of held work may be signalled late");
-  }
+  running.store(sem_init(&wake, 0, 0) == 0 && thread->start("refrain-opencl", &work, nullptr));
+  return running.load();
 }
 
 void wake_helper_thread() noexcept {
@@ -58,12 +48,12 @@ void wake_helper_thread() noexcept {
 }
 
 void stop_helper_thread() noexcept {
-  if (!running.load() || pthread_equal(pthread_self(), thread) != 0) {
+  if (!running.load() || thread->is_caller()) {
     return;
   }
   stopping.store(true, std::memory_order_release);
   sem_post(&wake);
-  pthread_join(thread, nullptr);
+  thread->join();
   running.store(false);
   signal_handed_over();
 }

@@ -4,8 +4,8 @@
 
 namespace refrain::layer {
 
-/// Starts it. Without it (no thread could be made) the same work is done at the next call.
-void start_helper_thread() noexcept;
+/// Starts it. False if there can be none: then nothing may be held.
+[[nodiscard]] bool start_helper_thread() noexcept;
 /// Async-signal-safe.
 void wake_helper_thread() noexcept;
 /// Ends it and waits for it. Not after fork().

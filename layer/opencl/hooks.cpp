@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "layer/immortal.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 
@@ -18,8 +19,8 @@ struct Names {
   std::unordered_map<capture::FunctionId, std::string> of;
 };
 Names& names() noexcept {
-  static Names& all = *new Names;
-  return all;
+  static Immortal<Names> all;
+  return *all;
 }
 
 /// Retains the object of an argument or says that it is gone. Other arguments: nothing to do.

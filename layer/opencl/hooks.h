@@ -1,6 +1,7 @@
 // What the engine asks of the OpenCL layer.
 #pragma once
 
+#include "layer/start_up.h"
 #include "replay/engine.h"
 
 namespace refrain::layer {
@@ -12,6 +13,7 @@ class Hooks final : public replay::LayerHooks {
   void release_objects(const capture::OperationView& operation) noexcept override;
   backends::Event acquire_event(capture::WaitRef wait) noexcept override;
   bool may_wait() noexcept override;
+  bool watch_exit() noexcept override { return layer::watch_exit(); }
   std::string function_name(capture::FunctionId function) noexcept override;
 };
 

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "env/child_environment.h"
 #include "env/doctor_channel.h"
@@ -16,6 +15,7 @@
 #include "layer/opencl/layer.h"
 #include "layer/opencl/lifecycle.h"
 #include "layer/opencl/opencl_headers.h"
+#include "layer/start_up.h"
 
 #define REFRAIN_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -30,12 +30,7 @@ std::mutex init_mutex;
 const cl_icd_dispatch* ours = nullptr;
 const cl_icd_dispatch* below = nullptr;
 cl_uint our_entries = 0;
-
-void report_problems(const std::vector<env::SettingProblem>& problems) {
-  for (const env::SettingProblem& problem : problems) {
-    env::log_warning(problem.source + ": " + problem.message);
-  }
-}
+std::atomic<bool> failed{false};  // a later loader gets nothing either
 
 /// `refrain doctor` waits for this line: it is the proof that the layer is in, and whether it does anything.
 void tell_doctor(bool active, cl_uint entries, cl_uint target_entries) {
@@ -54,8 +49,11 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
   if (env::in_secure_process()) {  // loaders take the layer's name from the environment even there
     return CL_SUCCESS;
   }
-  try {
+  failed = !start_up("OpenCL", [&] {
     const std::lock_guard guard(init_mutex);
+    if (failed) {
+      return;
+    }
     if (ours != nullptr) {
       if (target_dispatch == below) {
         *entries_ret = our_entries;
@@ -63,25 +61,23 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
       } else {
         env::log_warning("a second OpenCL loader in this process is not watched");
       }
-      return CL_SUCCESS;
+      return;
     }
-    std::vector<env::SettingProblem> problems;
-    state.settings = env::load_settings(problems);
-    env::open_log(state.settings);
-    report_problems(problems);
+    state.settings = read_settings();
     env::restore_environment(state.settings);
     env::restore_preload(state.settings);
     const bool active = state.settings.mode != env::Mode::kOff && state.settings.opencl;
+    cl_uint built_entries = entries;
+    const cl_icd_dispatch* const built = active ? build_dispatch(target_dispatch, entries, &built_entries) : nullptr;
+    tell_doctor(active, built_entries, entries);
     if (active) {
       below = target_dispatch;
-      ours = build_dispatch(target_dispatch, entries, &our_entries);
+      ours = built;
+      our_entries = built_entries;
       *entries_ret = our_entries;
       *dispatch_ret = ours;
     }
-    tell_doctor(active, *entries_ret, entries);
-  } catch (...) {
-    env::log_error("out of memory while the layer was loaded; everything passes through");
-  }
+  }) || failed;
   return CL_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "env/log.h"
+#include "layer/immortal.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/stubs.h"
 #include "layer/waiting.h"
@@ -14,8 +15,12 @@ std::atomic<replay::Engine*> engine_pointer{nullptr};
 
 // Constructed on first use of the library and never destroyed: the application's threads may call us
 // while the process exits.
-Layer& state = *new Layer;
-Objects& objects = *new Objects;
+namespace {
+Immortal<Layer> only_state;
+Immortal<Objects> only_objects;
+}  // namespace
+Layer& state = *only_state;
+Objects& objects = *only_objects;
 
 ObjectId next_object_id() noexcept {
   static std::atomic<ObjectId> last{0};

@@ -42,6 +42,12 @@ extern std::atomic<replay::Engine*> engine_pointer;
   return found != nullptr && found->active() ? found : nullptr;
 }
 
+/// Whom a call tells that lets go of something: the engine, also one that gave up; null once it does nothing any more.
+[[nodiscard]] inline replay::Engine* engine_with_threads() noexcept {
+  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
+  return found != nullptr && found->has_threads() ? found : nullptr;
+}
+
 /// The engine, even one that gave up, if it holds anything.
 [[nodiscard]] replay::Engine* engine_with_work() noexcept;
 

@@ -1,17 +1,14 @@
 #include "layer/opencl/lifecycle.h"
 
-#include <pthread.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <stdexcept>
 
 #include "backends/opencl/opencl_backend.h"
 #include "env/aside.h"
-#include "env/log.h"
 #include "layer/ending.h"
+#include "layer/immortal.h"
 #include "layer/opencl/helper_thread.h"
 #include "layer/opencl/hooks.h"
 #include "layer/opencl/layer.h"
@@ -19,16 +16,13 @@
 #include "layer/opencl/stubs.h"
 #include "layer/process.h"
 #include "layer/report_signal.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer {
 namespace {
 
 std::atomic<bool> tried{false};
 std::mutex start_mutex;
-
-void at_exit() {
-  shut_down();
-}
 
 void before_end() {
   if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
@@ -45,6 +39,27 @@ void in_child() {
   }
 }
 
+/// After the driver was loaded: our exit handler runs before its destructors.
+void make_engine() {
+  env::stand_aside(state.settings, env::Api::kOpenCl);
+  static Immortal<Hooks> hooks;
+  // Tests bring their own.
+  std::unique_ptr<capture::Recorder> recorder(state.recorder == nullptr ? open_recorder(state.settings) : nullptr);
+  capture::Recorder* const recording = state.recorder != nullptr ? state.recorder : recorder.get();
+  auto backend = std::make_unique<backends::OpenClBackend>(target);
+  auto made = std::make_unique<replay::Engine>(state.settings, *backend, *hooks, recording);
+  watch_process({&shut_down, &in_child, &before_end});
+  if (!start_helper_thread()) {
+    throw std::runtime_error("there can be no thread");
+  }
+  state.recorder = recording;
+  static_cast<void>(recorder.release());
+  state.backend = backend.release();
+  engine_pointer.store(made.release(), std::memory_order_release);
+  set_stubs_watching(true);
+  install_report_handler(state.settings, &wake_helper_thread);
+}
+
 }  // namespace
 
 void start_engine() noexcept {
@@ -55,32 +70,8 @@ void start_engine() noexcept {
   if (tried.load(std::memory_order_relaxed)) {
     return;
   }
-  try {
-    env::stand_aside(state.settings, env::Api::kOpenCl);
-    static Hooks& hooks = *new Hooks;
-    if (state.recorder == nullptr) {  // tests bring their own
-      state.recorder = open_recorder(state.settings);
-    }
-    state.backend = new backends::OpenClBackend(target);
-    auto* made = new replay::Engine(state.settings, *state.backend, hooks, state.recorder);
-    start_helper_thread();
-    engine_pointer.store(made, std::memory_order_release);
-    set_stubs_watching(true);
-    watch_process();
-  } catch (const std::exception& error) {
-    env::log_error(std::string("Refrain could not start (") + error.what() + "); everything passes through");
-  } catch (...) {
-    env::log_error("Refrain could not start; everything passes through");
-  }
+  static_cast<void>(start_up("OpenCL", &make_engine));
   tried.store(true, std::memory_order_release);
-}
-
-void watch_process() noexcept {
-  at_quick_exit(&at_exit);
-  std::atexit(&at_exit);
-  pthread_atfork(nullptr, nullptr, &in_child);
-  watch_for_end(&before_end);
-  install_report_handler(state.settings, &wake_helper_thread);
 }
 
 void shut_down() noexcept {

@@ -201,7 +201,7 @@ cl_int wrap::clReleaseMemObject(cl_mem memory) noexcept {
   const ObjectId id = known->id;
   objects.memory.erase(known);
   objects.memory.recycle(known);
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
     state.sweeps.store(kSweeps, std::memory_order_relaxed);
   }
@@ -249,7 +249,7 @@ cl_int wrap::clReleaseSampler(cl_sampler sampler) noexcept {
   const ObjectId id = known->id;
   objects.samplers.erase(known);
   objects.samplers.recycle(known);
-  if (replay::Engine* running = engine(); running != nullptr) {
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
   }
   return release_later<&release_sampler>(holder, handle_of(sampler));

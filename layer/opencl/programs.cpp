@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
@@ -35,12 +36,12 @@ struct Families {
   std::unordered_map<ObjectId, Family> of;
 };
 Families& families() noexcept {
-  static Families& all = *new Families;
-  return all;
+  static Immortal<Families> all;
+  return *all;
 }
 
 void forget(const std::set<capture::FunctionId>& functions) noexcept {
-  replay::Engine* running = engine();
+  replay::Engine* running = engine_with_threads();
   for (const capture::FunctionId function : functions) {
     if (running != nullptr) {
       running->object_gone(function);

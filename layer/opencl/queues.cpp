@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "env/log.h"
+#include "layer/immortal.h"
 #include "layer/opencl/enqueue.h"
 
 namespace refrain::layer {
@@ -23,8 +24,8 @@ struct QueueTables {
   std::vector<DeviceEntry> devices;
 };
 QueueTables& tables() noexcept {
-  static QueueTables& all = *new QueueTables;
-  return all;
+  static Immortal<QueueTables> all;
+  return *all;
 }
 
 void learn_devices(cl_context context, ContextState& record) noexcept {

@@ -30,8 +30,8 @@ extern Starter self;
 /// Opens the layer of the starter at `file`; null if it is not there or can't be loaded, and then why.
 OpenLayer find_layer(const char* file, const char** why) noexcept;
 
-/// Has all stubs lead straight to the real library, for want of the layer.
-void pass_everything() noexcept;
+/// Starter::pass_to.
+void pass_to(void* library) noexcept;
 
 }  // namespace refrain::layer::starter
 

@@ -1,4 +1,4 @@
-// What a starter does for want of its layer: every stub leads straight to the real library.
+// What a starter does for want of its layer, or if that cannot start: every stub leads straight to the real library.
 #include "env/secure_process.h"
 #include "layer/starter/c_library.h"
 #include "layer/starter/candidates.h"
@@ -55,8 +55,8 @@ void* function_for(const char* name, void* library, const DynamicSymbols& symbol
 
 }  // namespace
 
-void pass_everything() noexcept {
-  void* const library = open_real_library();
+void pass_to(void* library) noexcept {
+  library = library == nullptr ? open_real_library() : library;
   const DynamicSymbols symbols(library);
   std::uint32_t index = 0;
   for (const char* name = facts.names; *name != '\0'; name += strlen(name) + 1) {

@@ -46,6 +46,14 @@ function(refrain_starter name)
   refrain_preloaded(${name})
 endfunction()
 
+# refrain_own_memory(NAME): the library has a C++ library of its own, with our `new` (own_memory.cpp), also in programs that
+# bring an older one. Not another copy of what unwinds the stack: threads that are cancelled are unwound through us by the
+# process's own.
+function(refrain_own_memory name)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/layer/own_memory.cpp)
+  target_link_options(${name} PRIVATE -static-libstdc++)
+endfunction()
+
 # refrain_starter_layer(NAME): the library that it opens.
 function(refrain_starter_layer name)
   set(exports ${PROJECT_SOURCE_DIR}/layer/starter/layer_exports.map)
@@ -53,9 +61,8 @@ function(refrain_starter_layer name)
   # Other people's process: nothing else is visible, and our own calls never reach anybody else's symbols.
   target_link_options(${name} PRIVATE -Wl,--version-script=${exports} -Wl,-Bsymbolic -Wl,-z,now -Wl,--exclude-libs,ALL)
   if(NOT REFRAIN_SANITIZE)
-    # Also in programs that bring an older C++ library of their own. Not another copy of what unwinds the stack: threads
-    # that are cancelled are unwound through us by the process's own.
-    target_link_options(${name} PRIVATE -Wl,-z,defs -static-libstdc++)
+    target_link_options(${name} PRIVATE -Wl,-z,defs)
+    refrain_own_memory(${name})
   endif()
   install(TARGETS ${name} LIBRARY DESTINATION lib/refrain)
 endfunction()

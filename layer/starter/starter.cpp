@@ -43,12 +43,13 @@ void* target_of(std::uint32_t index) noexcept {
 
 FirstCall open_layer() noexcept {
   if (env::in_secure_process()) {
-    pass_everything();
+    pass_to(nullptr);
     return &target_of;
   }
   self.file = own_file();
   self.watching = &refrain_starter_watching;
   self.host_call = &refrain_starter_host_call;
+  self.pass_to = &pass_to;
   const char* why = "";
   const OpenLayer open = find_layer(self.file, &why);
   if (open != nullptr) {
@@ -58,7 +59,7 @@ FirstCall open_layer() noexcept {
     why = "the layer is another version's";
   }
   say(facts.api, ": ", why, ": calls go straight to ", facts.soname);
-  pass_everything();
+  pass_to(nullptr);
   return &target_of;
 }
 

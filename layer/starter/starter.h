@@ -37,6 +37,9 @@ struct Starter {
   HostCall* host_call;               ///< whom they ask
   InnerCode* inner_code;             ///< null: stubs are not guarded
   void** inner_targets;              ///< where guarded stubs lead calls from there
+  /// Has all stubs lead straight to the library with this dlopen() handle, or to the one that the starter finds itself
+  /// if it is null: for a layer that could not start. Needs no memory.
+  void (*pass_to)(void* library) noexcept;
 };
 
 inline void* stub_of(const Starter& starter, std::uint32_t index) noexcept {

@@ -1,6 +1,7 @@
 // What the engine asks of the layer of an API with streams.
 #pragma once
 
+#include "layer/start_up.h"
 #include "layer/streams/objects.h"
 #include "replay/engine.h"
 
@@ -39,6 +40,8 @@ class Hooks final : public replay::LayerHooks {
 
   /// Records name the events that they wait for.
   backends::Event acquire_event(capture::WaitRef /*wait*/) noexcept override { return backends::kNoEvent; }
+
+  bool watch_exit() noexcept override { return layer::watch_exit(); }
 
   std::string function_name(capture::FunctionId function) noexcept override { return L::name_of_function(function); }
 };

@@ -13,6 +13,13 @@
 
 namespace refrain::layer::streams {
 
+/// Whom a call tells that destroys something: the engine, also one that gave up; null once it does nothing any more.
+template <class L>
+[[nodiscard]] replay::Engine* engine_with_threads() noexcept {
+  replay::Engine* const found = L::any_engine();
+  return found != nullptr && found->has_threads() ? found : nullptr;
+}
+
 /// Flushes what the call may observe, and reports it to the calling thread's lane.
 template <class L>
 class HostCall {

@@ -89,7 +89,7 @@ Place filled_place(std::uint64_t address, std::size_t bytes) noexcept {
 template <class L, class Free>
 StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
   HostCall<L> host_call(entry_point);
-  if (L::engine() == nullptr) {  // in a child, say, where locks may be taken for ever
+  if (engine_with_threads<L>() == nullptr) {  // in a child, say, where locks may be taken for ever
     return host_call.done(call(), false);
   }
   const auto going = L::runtime().backend->memory().goes(start);
@@ -99,7 +99,7 @@ StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t sta
 /// Around the driver's call of a free in stream order. `id` of the allocation: see NamedMemory::freed_in_order().
 template <class L, class Free>
 StatusOf<L> freeing_in_order(std::uint64_t start, std::uint64_t id, Free&& call) noexcept {
-  if (L::engine() == nullptr) {
+  if (engine_with_threads<L>() == nullptr) {
     return call();
   }
   backends::NamedMemory& memory = L::runtime().backend->memory();
@@ -116,7 +116,7 @@ StatusOf<L> freeing_in_order(std::uint64_t start, std::uint64_t id, Free&& call)
 /// After an allocation in stream order.
 template <class L>
 void allocated_in_order(StatusOf<L> status, std::uint64_t start) noexcept {
-  if (status == L::Api::kSuccess && L::engine() != nullptr) {
+  if (status == L::Api::kSuccess && engine_with_threads<L>() != nullptr) {
     L::runtime().backend->memory().allocated(start);
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/set_state.h"
 #include "layer/streams/stream_table.h"
 
@@ -27,8 +28,8 @@ class Setters {
 
   /// The one of the process; never destroyed.
   static Setters& all() noexcept {
-    static Setters& setters = *new Setters;
-    return setters;
+    static Immortal<Setters> setters;
+    return *setters;
   }
 
   /// A setter of a kernel. `what`: which attribute. `call()` calls the driver.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "layer/immortal.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stand_in.h"
@@ -88,8 +89,8 @@ class StreamTable {
 
   /// The one of the process; never destroyed.
   static StreamTable& all() noexcept {
-    static StreamTable& table = *new StreamTable;
-    return table;
+    static Immortal<StreamTable> table;
+    return *table;
   }
 
   /// Makes the record of a stream that was seen for the first time. Null if the handle is invalid.
@@ -127,7 +128,7 @@ class StreamTable {
                                       Destroy&& destroy) noexcept {
     HostCall<L> host_call(entry_point, false);
     State* stream = L::objects().streams.find(handle_of(handle));
-    replay::Engine* running = L::engine();
+    replay::Engine* running = engine_with_threads<L>();
     if (running == nullptr) {
       return host_call.done(destroy(), false);
     }
@@ -152,7 +153,7 @@ class StreamTable {
   typename Api::Status destroy_context(const replay::EntryPoint& entry_point, typename Api::ContextHandle context,
                                        Destroy&& destroy) noexcept {
     HostCall<L> host_call(entry_point);
-    if (L::engine() != nullptr) {
+    if (engine_with_threads<L>() != nullptr) {
       forget_all(context);
     }
     return host_call.done(destroy(), true);
@@ -266,7 +267,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
     const std::lock_guard guard(mutex_);
     gone.swap(live_);
   }
-  replay::Engine* running = L::engine();
+  replay::Engine* running = engine_with_threads<L>();
   if (running != nullptr) {
     running->something_gone();
     for (State* stream : gone) {
@@ -285,10 +286,11 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
 template <class L, class Unload>
 typename L::Api::Status unload(const replay::EntryPoint& entry_point, std::uint64_t module, Unload&& call) noexcept {
   HostCall<L> host_call(entry_point, false);
-  if (L::engine() == nullptr) {
+  replay::Engine* running = engine_with_threads<L>();
+  if (running == nullptr) {
     return host_call.done(call(), false);
   }
-  L::engine()->something_gone();
+  running->something_gone();
   L::forget_functions(module);
   const auto recording = L::runtime().backend->no_recording();
   L::runtime().backend->memory().changed();  // its variables go with it

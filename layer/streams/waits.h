@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "layer/immortal.h"
 #include "layer/streams/events.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/stream_table.h"
@@ -99,8 +100,8 @@ struct Captures {
 
   /// Never destroyed.
   static Captures& all() noexcept {
-    static Captures& captures = *new Captures;
-    return captures;
+    static Immortal<Captures> captures;
+    return *captures;
   }
 };
 

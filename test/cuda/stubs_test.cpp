@@ -337,7 +337,7 @@ TEST_CASE("exports are read from memory") {
   const std::vector<ExportedFunction> functions = exported_functions(library);
   CHECK(functions.size() >= 673);
   for (const ExportedFunction& function : functions) {
-    CHECK(dlsym(library, function.name.c_str()) == function.address);
+    CHECK(dlsym(library, std::string(function.name).c_str()) == function.address);
   }
   dlclose(library);
 }
