@@ -83,6 +83,7 @@ class FileRecorder final : public Recorder {
   template <typename Add>
   void define(std::uint64_t id, std::unordered_set<std::uint64_t>& seen, Add&& add) noexcept;
   void run() noexcept;
+  void say_if_out_of_memory() noexcept;
   void drain();
   void write(Extent extent);
   void write_definitions();
@@ -179,8 +180,7 @@ void FileRecorder::define(std::uint64_t id, std::unordered_set<std::uint64_t>& s
     add(pending_);
     too_much = pending_.bytes > kMaxPendingDefinitions;
   } catch (const std::exception&) {
-    signal_.no_memory.store(true, std::memory_order_relaxed);
-    signal_.stopped.store(true, std::memory_order_relaxed);
+    signal_.out_of_memory();
   }
   if (too_much) {
     guarded([this] { write_definitions(); });
@@ -222,8 +222,7 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
         too_much = pending_.bytes > kMaxPendingDefinitions;
       }
     } catch (const std::exception&) {
-      signal_.no_memory.store(true, std::memory_order_relaxed);
-      signal_.stopped.store(true, std::memory_order_relaxed);
+      signal_.out_of_memory();
       return;
     }
     if (too_much) {
@@ -261,10 +260,7 @@ void FileRecorder::run() noexcept {
       while (sem_trywait(&signal_.wake) == 0) {
       }
     }
-    if (signal_.no_memory.load(std::memory_order_relaxed)) {
-      const std::lock_guard lock(work_mutex_);
-      fail({"cannot write the capture file '", options_.file, "': out of memory"});
-    }
+    say_if_out_of_memory();
     const auto now = Clock::now();
     guarded([&] {
       drain();
@@ -275,6 +271,14 @@ void FileRecorder::run() noexcept {
     if (now >= next) {
       next = Clock::now() + options_.flush_interval;
     }
+  }
+  say_if_out_of_memory();
+}
+
+void FileRecorder::say_if_out_of_memory() noexcept {
+  if (signal_.no_memory.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(work_mutex_);
+    fail({"cannot write the capture file '", options_.file, "': out of memory"});
   }
 }
 

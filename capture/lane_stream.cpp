@@ -65,9 +65,7 @@ bool LaneStream::next_chunk(std::size_t bytes) noexcept {
     const std::size_t capacity = std::max(bytes, chunk_bytes_);
     void* memory = ::operator new(sizeof(Chunk) + capacity, std::nothrow);
     if (memory == nullptr) {
-      signal_.no_memory.store(true, std::memory_order_relaxed);
-      signal_.stopped.store(true, std::memory_order_relaxed);
-      sem_post(&signal_.wake);
+      signal_.out_of_memory();
       return false;
     }
     fresh = new (memory) Chunk;

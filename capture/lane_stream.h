@@ -30,6 +30,12 @@ struct WriterSignal {
   [[nodiscard]] bool alive() const noexcept {
     return !stopped.load(std::memory_order_relaxed) && forks == fork_counter.load(std::memory_order_relaxed);
   }
+  /// Ends the capture, and has the writer say why.
+  void out_of_memory() noexcept {
+    no_memory.store(true, std::memory_order_relaxed);
+    stopped.store(true, std::memory_order_relaxed);
+    sem_post(&wake);
+  }
   /// False in a forked child: nothing of the parent's may be touched.
   [[nodiscard]] bool own_process() const noexcept { return forks == fork_counter.load(std::memory_order_relaxed); }
 

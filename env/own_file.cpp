@@ -14,6 +14,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "env/immortal.h"
 #include "env/without_signals.h"
 
 namespace refrain::env {
@@ -153,8 +154,8 @@ std::optional<FileIdentity> FileIdentity::from(std::string_view text) noexcept {
 
 std::error_code make_error_code(FileRefusal refusal) noexcept {
   // Never destroyed: messages are written until the very end of the process.
-  static const auto& category = *new RefusalCategory;
-  return {static_cast<int>(refusal), category};
+  static Immortal<RefusalCategory> category;
+  return {static_cast<int>(refusal), *category};
 }
 
 OwnFile::~OwnFile() {

@@ -105,7 +105,8 @@ std::vector<Variable> activate_library(const char* variable, const std::string& 
   }
   const std::string whole = wanted == Place::kFirst ? library + ":" + others : others + ":" + library;
   std::vector<Variable> changes{{variable, others.empty() ? library : whole}};
-  if (!was_in) changes.push_back({saved(variable), list});
+  // What the first library saved is what was there before all of them.
+  if (!was_in && !lookup(saved(variable))) changes.push_back({saved(variable), list});
   return changes;
 }
 

@@ -62,7 +62,7 @@ class Progress {
   bool quiet_;
   bool terminal_;
   bool shown_ = false;
-  Clock::time_point last_ = Clock::now() - (isatty(2) != 0 ? std::chrono::hours(1) : std::chrono::hours(0));
+  Clock::time_point last_ = Clock::now() - (terminal_ ? std::chrono::hours(1) : std::chrono::hours(0));
 };
 
 // What differs first; empty if nothing.

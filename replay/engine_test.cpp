@@ -154,6 +154,25 @@ TEST_CASE("graphs that name a freed object are gone when the release returns") {
   CHECK(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("what a graph was changed to name is freed with it, too") {
+  Rig rig(quiet(false), true);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  std::uint64_t buffer = 1000;
+  for (int i = 0; i < 60; ++i) {  // each time another one
+    ++buffer;
+    for (std::uint64_t k = 0; k < 8; ++k) {
+      REQUIRE(program.kernel(100 + k, buffer, k) == 0);
+    }
+    REQUIRE(program.wait() == 0);
+    rig.engine->wait_idle();
+  }
+  REQUIRE(rig.backend.updates > 10);
+  const int before = rig.backend.live_buffers;
+  rig.engine->object_gone(buffer);
+  CHECK(rig.backend.live_buffers < before);
+  CHECK(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("the gate declines a graph that is slower, and says what was measured", "[promise-6]") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;

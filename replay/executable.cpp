@@ -239,7 +239,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
   try {
     updates_.resize(parts_.size());
     std::size_t total = 0;
-    bool objects_changed = false;
+    objects_changed_ = false;
     for (std::size_t index = 0; index < parts_.size(); ++index) {
       updates_[index].clear();
       for (const NodeIndex node : parts_[index].nodes) {
@@ -250,7 +250,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         if (!only_values_differ(known, operations[node])) {
           return false;
         }
-        objects_changed = objects_changed || !same_objects(known, operations[node]);
+        objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
         updates_[index].push_back({node, operations[node]});
         ++total;
       }
@@ -277,7 +277,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
       }
     }
     changed_ = total;
-    if (objects_changed) {
+    if (objects_changed_) {
       objects_ = named_objects(*recorded_);
     }
     return true;

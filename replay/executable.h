@@ -72,6 +72,8 @@ class Executable {
   }
   /// How many operations the last update changed.
   [[nodiscard]] std::size_t changed() const noexcept { return changed_; }
+  /// Whether the last update changed which objects are named.
+  [[nodiscard]] bool objects_changed() const noexcept { return objects_changed_; }
   /// True if an update failed halfway: it cannot be launched any more.
   [[nodiscard]] bool dead() const noexcept { return dead_; }
   [[nodiscard]] const capture::Graph& graph() const noexcept { return graph_; }
@@ -103,6 +105,7 @@ class Executable {
   std::vector<std::vector<backends::Event>> done_;          ///< of launch(), per part; keeps its memory
   std::size_t changed_ = 0;
   std::size_t native_nodes_ = 0;
+  bool objects_changed_ = false;
   bool can_update_ = false;
   bool dead_ = false;
 };

@@ -339,10 +339,20 @@ void GraphStore::take_oldest(std::unique_lock<std::mutex>& lock) noexcept {
     }
   } catch (const std::exception& error) {
     env::log_warning({"building a graph failed: ", error.what()});
+    if (job.has_value()) {
+      job->entry->build_cancelled();
+    }
   }
   if (job.has_value()) {
     release(*job);
     job.reset();
+  }
+  {
+    const std::lock_guard table(mutex_);
+    const std::lock_guard jobs(jobs_mutex_);
+    if (jobs_.empty() && running_jobs_ == 1) {
+      gone_.clear();  // no graph is in the making that could name one of them
+    }
   }
   lock.lock();
   --running_jobs_;
@@ -419,17 +429,24 @@ void GraphStore::publish(Job& job, std::unique_ptr<Executable> executable, const
     static_cast<void>(job.entry->built(nullptr, "its buffers are new each time"));
     return;
   }
-  for (const capture::ObjectId object : executable->objects()) {
+  note_objects(job.entry, executable->objects());
+  evicted = job.entry->built(std::move(executable), why);
+}
+
+/// With the table's lock held.
+void GraphStore::note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects) {
+  for (const capture::ObjectId object : objects) {
     auto& entries = by_object_[object];
-    if (std::find(entries.begin(), entries.end(), job.entry) == entries.end()) {
-      entries.push_back(job.entry);
+    if (std::find(entries.begin(), entries.end(), entry) == entries.end()) {
+      entries.push_back(entry);
     }
   }
-  evicted = job.entry->built(std::move(executable), why);
-  const std::lock_guard jobs(jobs_mutex_);
-  if (jobs_.empty() && running_jobs_ <= 1) {
-    gone_.clear();
-  }
+}
+
+void GraphStore::objects_changed(const std::shared_ptr<GraphEntry>& entry) {
+  const std::vector<capture::ObjectId> objects = entry->objects();
+  const std::lock_guard guard(mutex_);
+  note_objects(entry, objects);
 }
 
 void GraphStore::make_room(const GraphEntry* keep) {

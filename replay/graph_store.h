@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -56,6 +57,8 @@ class GraphStore {
   [[nodiscard]] bool losses_allow() const noexcept { return within_budget(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 
+  /// An executable of the entry was changed, and names other objects now.
+  void objects_changed(const std::shared_ptr<GraphEntry>& entry);
   /// Drops every executable that names the object, before it returns. Throws std::bad_alloc: then none may be used any
   /// more.
   void object_gone(capture::ObjectId object);
@@ -107,6 +110,7 @@ class GraphStore {
   void build(Job& job);
   [[nodiscard]] bool is_current(const Occurrence& occurrence) const noexcept;
   void publish(Job& job, std::unique_ptr<Executable> executable, const std::string& why);
+  void note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
   void make_room(const GraphEntry* keep);
   void release(Job& job) noexcept;
 

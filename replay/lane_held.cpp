@@ -123,6 +123,9 @@ void Lane::abandon() noexcept {
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
   *launched = result.launch == Launched::kDone;
   try {
+    if (result.objects_changed) {
+      engine_.shared().store.objects_changed(entry);
+    }
     if (result.wants_build) {
       request_variant(entry);
     }

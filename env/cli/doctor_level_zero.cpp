@@ -39,6 +39,7 @@ std::string touch_in_new_process(const std::vector<Variable>& activation, const 
   const pid_t child = ::fork();
   if (child < 0) return std::string("fork: ") + std::strerror(errno);
   if (child == 0) {
+    die_with_parent();
     apply(activation);
     apply({{"REFRAIN_DOCTOR_FD", proof}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
     ::execl("/proc/self/exe", "refrain", "touch-level-zero", nullptr);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,12 +45,17 @@ constexpr int kUnlikelyDescriptor = 700;
 
 }  // namespace
 
+void die_with_parent() noexcept {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 ChildResult in_child(const std::function<std::string()>& function, int timeout_seconds) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
   const pid_t child = ::fork();
   if (child < 0) fail("fork");
   if (child == 0) {
+    die_with_parent();
     ::close(ends[0]);
     answer(function, ends[1]);
   }

@@ -13,6 +13,9 @@ struct ChildResult {
   std::string failure;  ///< why there is no text: "crashed (Segmentation fault)", "gave no answer in 30 s"
 };
 
+/// In a child, before it may hang: it is killed when its parent is. Kept by exec().
+void die_with_parent() noexcept;
+
 /// Forks, runs `function` in the child and hands back what it returns. The caller must have one thread only.
 ChildResult in_child(const std::function<std::string()>& function, int timeout_seconds);
 

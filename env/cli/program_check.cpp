@@ -28,7 +28,8 @@ std::string find_program(const std::string& command) {
     return ::access(command.c_str(), F_OK) == 0 ? command : std::string();
   }
   const char* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : path);
+  // A colon at the end is the current folder, too, which getline() would not tell.
+  std::istringstream folders(path == nullptr ? "/bin:/usr/bin" : std::string(path) + ":");
   for (std::string folder; std::getline(folders, folder, ':');) {
     std::string candidate = (folder.empty() ? "." : folder) + "/" + command;
     std::error_code error;

@@ -89,8 +89,27 @@ void describe(FunctionState& function, CUfunction handle) {
   function.module = module_of(driver, handle);
 }
 
+/// Under the tables' lock. False, and nothing is remembered, if there is no memory.
+bool remember(FunctionState* function, CUfunction handle) noexcept {
+  try {
+    tables().names.emplace(function->id, function->name);
+    tables().live.push_back(function);
+    streams::Setters<CudaLayer>::all().adopt(*function);
+    if (objects.functions.insert(function, handle_of(handle))) {
+      return true;
+    }
+  } catch (...) {
+    // As far as it came is taken back.
+  }
+  tables().names.erase(function->id);
+  std::erase(tables().live, function);
+  streams::Setters<CudaLayer>::all().forget(*function);
+  return false;
+}
+
 }  // namespace
 
+// Without memory: reported by the caller as a kernel that is not known.
 const FunctionState* adopt_function(CUfunction handle) noexcept {
   FunctionState* made = objects.functions.make();
   if (made == nullptr) {
@@ -102,25 +121,17 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
     if (runtime.recorder != nullptr) {
       made->id = tell_function(handle, made->name, made->id);
     }
-    const std::lock_guard guard(tables().mutex);
-    if (const FunctionState* other = objects.functions.find(handle_of(handle)); other != nullptr) {
-      objects.functions.recycle(made);
-      return other;
-    }
-    tables().names.emplace(made->id, made->name);
-    tables().live.push_back(made);
-    streams::Setters<CudaLayer>::all().adopt(*made);
-    if (objects.functions.insert(made, handle_of(handle))) {
-      return made;
-    }
-    tables().live.pop_back();
-    tables().names.erase(made->id);
-    streams::Setters<CudaLayer>::all().forget(*made);
   } catch (...) {
-    // Reported by the caller as a kernel that is not known.
+    objects.functions.recycle(made);
+    return nullptr;
+  }
+  const std::lock_guard guard(tables().mutex);
+  const FunctionState* other = objects.functions.find(handle_of(handle));
+  if (other == nullptr && remember(made, handle)) {
+    return made;
   }
   objects.functions.recycle(made);
-  return nullptr;
+  return other;
 }
 
 void forget_functions(std::uint64_t module) noexcept {

@@ -15,13 +15,15 @@ CUstream waited_for(CUstream stream, DefaultStream by_default) noexcept {
 }
 
 template <class Begin>
-CUresult begin_capture(const replay::EntryPoint& entry_point, CUstream stream, Begin&& begin) noexcept {
-  return streams::begin_capture<CudaLayer>(entry_point, stream, begin);
+CUresult begin_capture(const replay::EntryPoint& entry_point, CUstream stream, DefaultStream by_default,
+                       Begin&& begin) noexcept {
+  return streams::begin_capture<CudaLayer>(entry_point, stream, by_default, begin);
 }
 
 template <class End>
-CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, End&& end) noexcept {
-  return streams::end_capture<CudaLayer>(entry_point, stream, end);
+CUresult end_capture(const replay::EntryPoint& entry_point, CUstream stream, DefaultStream by_default,
+                     End&& end) noexcept {
+  return streams::end_capture<CudaLayer>(entry_point, stream, by_default, end);
 }
 
 }  // namespace
@@ -80,41 +82,42 @@ COPY(cuMemcpyHtoD_v2_ptds, (CUdeviceptr to, const void* from, size_t bytes), (to
 #undef COPY
 
 CUresult wrap::cuStreamBeginCapture(CUstream stream) noexcept {
-  return begin_capture(entry::cuStreamBeginCapture, stream, [&] {
+  return begin_capture(entry::cuStreamBeginCapture, stream, DefaultStream::kLegacy, [&] {
     // Its first version, without a mode, has the same name in the driver.
     return reinterpret_cast<CUresult (*)(CUstream)>(driver.cuStreamBeginCapture)(stream);
   });
 }
 CUresult wrap::cuStreamBeginCapture_ptsz(CUstream stream) noexcept {
-  return begin_capture(entry::cuStreamBeginCapture_ptsz, stream,
+  return begin_capture(entry::cuStreamBeginCapture_ptsz, stream, DefaultStream::kPerThread,
                        [&] { return driver.cuStreamBeginCapture_ptsz(stream); });
 }
 CUresult wrap::cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) noexcept {
-  return begin_capture(entry::cuStreamBeginCapture_v2, stream,
+  return begin_capture(entry::cuStreamBeginCapture_v2, stream, DefaultStream::kLegacy,
                        [&] { return driver.cuStreamBeginCapture_v2(stream, mode); });
 }
 CUresult wrap::cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) noexcept {
-  return begin_capture(entry::cuStreamBeginCapture_v2_ptsz, stream,
+  return begin_capture(entry::cuStreamBeginCapture_v2_ptsz, stream, DefaultStream::kPerThread,
                        [&] { return driver.cuStreamBeginCapture_v2_ptsz(stream, mode); });
 }
 CUresult wrap::cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                            const CUgraphEdgeData* data, size_t count,
                                            CUstreamCaptureMode mode) noexcept {
-  return begin_capture(entry::cuStreamBeginCaptureToGraph, stream,
+  return begin_capture(entry::cuStreamBeginCaptureToGraph, stream, DefaultStream::kLegacy,
                        [&] { return driver.cuStreamBeginCaptureToGraph(stream, graph, nodes, data, count, mode); });
 }
 CUresult wrap::cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
                                                 const CUgraphEdgeData* data, size_t count,
                                                 CUstreamCaptureMode mode) noexcept {
-  return begin_capture(entry::cuStreamBeginCaptureToGraph_ptsz, stream, [&] {
+  return begin_capture(entry::cuStreamBeginCaptureToGraph_ptsz, stream, DefaultStream::kPerThread, [&] {
     return driver.cuStreamBeginCaptureToGraph_ptsz(stream, graph, nodes, data, count, mode);
   });
 }
 CUresult wrap::cuStreamEndCapture(CUstream stream, CUgraph* graph) noexcept {
-  return end_capture(entry::cuStreamEndCapture, stream, [&] { return driver.cuStreamEndCapture(stream, graph); });
+  return end_capture(entry::cuStreamEndCapture, stream, DefaultStream::kLegacy,
+                     [&] { return driver.cuStreamEndCapture(stream, graph); });
 }
 CUresult wrap::cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) noexcept {
-  return end_capture(entry::cuStreamEndCapture_ptsz, stream,
+  return end_capture(entry::cuStreamEndCapture_ptsz, stream, DefaultStream::kPerThread,
                      [&] { return driver.cuStreamEndCapture_ptsz(stream, graph); });
 }
 

@@ -91,6 +91,32 @@ void describe(FunctionState& function, const void* handle) {
   function.end_parameters();
 }
 
+/// Under the tables' lock. False, and nothing is remembered, if there is no memory.
+bool remember(FunctionState* function, const void* handle) noexcept {
+  function->id = next_object_id();
+  try {
+    describe(*function, handle);
+    tables().names.emplace(function->id, function->name);
+    tables().live.push_back(function);
+    streams::Setters<HipLayer>::all().adopt(*function);
+    if (runtime.recorder != nullptr) {
+      capture::FunctionInfo info;
+      info.id = function->id;
+      info.name = function->name;
+      runtime.recorder->function(info);
+    }
+    if (objects.functions.insert(function, handle_of(handle))) {
+      return true;
+    }
+  } catch (...) {
+    // As far as it came is taken back.
+  }
+  tables().names.erase(function->id);
+  std::erase(tables().live, function);
+  streams::Setters<HipLayer>::all().forget(*function);
+  return false;
+}
+
 /// What was known of a kernel is not true any more; `unloaded`: why, see forget_functions(). Not under the tables'
 /// lock: the backend waits for graphs that are being recorded, and modules go, which the tables must be told, while
 /// nothing is recorded.
@@ -110,7 +136,8 @@ void forget(FunctionState* function, std::uint64_t unloaded) noexcept {
   }
 }
 
-/// One that is known and may be of the module, which only the caller forgets then; null: there is none. Needs no memory.
+/// One that is known and may be of the module, which only the caller forgets then; null: there is none. Needs no
+/// memory.
 FunctionState* take_live_of(std::uint64_t module) noexcept {
   const std::lock_guard guard(tables().mutex);
   std::vector<FunctionState*>& live = tables().live;
@@ -180,6 +207,7 @@ hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unl
 
 }  // namespace
 
+// Without memory: reported by the caller as a kernel that is not known.
 const FunctionState* find_function(const void* handle) noexcept {
   if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) [[likely]] {
     return known;
@@ -188,34 +216,13 @@ const FunctionState* find_function(const void* handle) noexcept {
   if (made == nullptr) {
     return nullptr;
   }
-  try {
-    const std::lock_guard guard(tables().mutex);
-    if (const FunctionState* other = objects.functions.find(handle_of(handle)); other != nullptr) {
-      objects.functions.recycle(made);
-      return other;
-    }
-    made->id = next_object_id();
-    describe(*made, handle);
-    tables().names.emplace(made->id, made->name);
-    tables().live.push_back(made);
-    streams::Setters<HipLayer>::all().adopt(*made);
-    if (runtime.recorder != nullptr) {
-      capture::FunctionInfo info;
-      info.id = made->id;
-      info.name = made->name;
-      runtime.recorder->function(info);
-    }
-    if (objects.functions.insert(made, handle_of(handle))) {
-      return made;
-    }
-    tables().live.pop_back();
-    tables().names.erase(made->id);
-    streams::Setters<HipLayer>::all().forget(*made);
-  } catch (...) {
-    // Reported by the caller as a kernel that is not known.
+  const std::lock_guard guard(tables().mutex);
+  const FunctionState* other = objects.functions.find(handle_of(handle));
+  if (other == nullptr && remember(made, handle)) {
+    return made;
   }
   objects.functions.recycle(made);
-  return nullptr;
+  return other;
 }
 
 void HipLayer::forget_functions(std::uint64_t module) noexcept {

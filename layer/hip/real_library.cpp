@@ -105,7 +105,10 @@ void resolve(void* opened, Counts* counts) {
     set_library_function(index, function);
     set_inner_target(index, function);
     count(description.entry_class, counts);
-    addresses().known.emplace(function, index);
+    const auto [known, first] = addresses().known.emplace(function, index);
+    if (!first && descriptions[known->second].entry_class == EntryClass::kNeutral) {
+      known->second = index;  // of functions that share an address the one that is not handed out as it is
+    }
   }
   for (const ExportedFunction& function : exported_functions(opened)) {
     counts->unknown += addresses().known.contains(function.address) ? 0 : 1;

@@ -60,24 +60,26 @@ COPY(hipMemcpyWithStream, (void* to, const void* from, size_t bytes, hipMemcpyKi
      (to, from, bytes, kind, stream))
 #undef COPY
 
-#define BEGIN(name, parameters, arguments)                                                                \
-  hipError_t wrap::name parameters noexcept {                                                             \
-    return streams::begin_capture<HipLayer>(entry::name, stream, [&] { return library.name arguments; }); \
+#define BEGIN(name, by_default, parameters, arguments)                                                                \
+  hipError_t wrap::name parameters noexcept {                                                                         \
+    return streams::begin_capture<HipLayer>(entry::name, stream, by_default, [&] { return library.name arguments; }); \
   }
-BEGIN(hipStreamBeginCapture, (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode))
-BEGIN(hipStreamBeginCapture_spt, (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode))
-BEGIN(hipStreamBeginCaptureToGraph,
+BEGIN(hipStreamBeginCapture, DefaultStream::kLegacy, (hipStream_t stream, hipStreamCaptureMode mode), (stream, mode))
+BEGIN(hipStreamBeginCapture_spt, DefaultStream::kPerThread, (hipStream_t stream, hipStreamCaptureMode mode),
+      (stream, mode))
+BEGIN(hipStreamBeginCaptureToGraph, DefaultStream::kLegacy,
       (hipStream_t stream, hipGraph_t graph, const hipGraphNode_t* nodes, const void* data, size_t count,
        hipStreamCaptureMode mode),
       (stream, graph, nodes, data, count, mode))
 #undef BEGIN
 
-#define END(name)                                                                                            \
-  hipError_t wrap::name(hipStream_t stream, hipGraph_t* graph) noexcept {                                    \
-    return streams::end_capture<HipLayer>(entry::name, stream, [&] { return library.name(stream, graph); }); \
+#define END(name, by_default)                                                           \
+  hipError_t wrap::name(hipStream_t stream, hipGraph_t* graph) noexcept {               \
+    return streams::end_capture<HipLayer>(entry::name, stream, by_default,              \
+                                          [&] { return library.name(stream, graph); }); \
   }
-END(hipStreamEndCapture)
-END(hipStreamEndCapture_spt)
+END(hipStreamEndCapture, DefaultStream::kLegacy)
+END(hipStreamEndCapture_spt, DefaultStream::kPerThread)
 #undef END
 
 }  // namespace refrain::layer::hip

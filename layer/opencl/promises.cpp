@@ -174,13 +174,6 @@ cl_event driver_event(cl_event event) noexcept {
   return event;
 }
 
-void settle_event(replay::Engine& running, cl_event event) noexcept {
-  const EventState* record = objects.events.find(handle_of(event));
-  if (record != nullptr && record->promise && record->outcome.load(std::memory_order_acquire) == 1) {
-    running.settle_lane(record->lane);
-  }
-}
-
 DriverWaits::~DriverWaits() {
   delete[] many_;
 }

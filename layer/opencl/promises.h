@@ -36,8 +36,7 @@ void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, 
 /// The event to name to the driver in place of `event`: itself, or what a kept promise turned into.
 [[nodiscard]] cl_event driver_event(cl_event event) noexcept;
 
-/// A wait list as the driver should see it. Flushes the promises in it that other lanes still hold (and
-/// those of the calling lane, unless `keep_own`).
+/// A wait list as the driver should see it.
 class DriverWaits {
  public:
   DriverWaits() noexcept = default;
@@ -52,8 +51,5 @@ class DriverWaits {
   cl_event fixed_[kFixed] = {};
   cl_event* many_ = nullptr;
 };
-
-/// Flushes the lane that holds the promise, if any still does. For any event handle.
-void settle_event(replay::Engine& engine, cl_event event) noexcept;
 
 }  // namespace refrain::layer

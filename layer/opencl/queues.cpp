@@ -278,8 +278,8 @@ cl_int wrap::clReleaseCommandQueue(cl_command_queue queue) noexcept {
     return target.clReleaseCommandQueue(queue);
   }
   HostCall host_call(entry::clReleaseCommandQueue);
-  if (host_call.engine() != nullptr) {
-    host_call.engine()->queue_gone(known->slot);
+  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
+    running->queue_gone(known->slot);
     signal_promises();
   }
   give_role_back(*known);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layer/immortal.h"
+#include "layer/streams/captures.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stand_in.h"
@@ -145,7 +146,11 @@ class StreamTable {
     if (stream != nullptr) {
       forget(stream, true);
     }
-    return host_call.done(destroy(), false);
+    const typename Api::Status status = destroy();
+    if (status == Api::kSuccess) {
+      no_capture_of<L>({handle_of(handle), DefaultStream::kLegacy});  // nobody can end it any more
+    }
+    return host_call.done(status, false);
   }
 
   /// The call that destroys a context, or resets a device.

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <mutex>
-#include <set>
 
-#include "layer/immortal.h"
+#include "layer/streams/captures.h"
 #include "layer/streams/events.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/stream_table.h"
@@ -92,38 +91,9 @@ typename L::Api::Status copy_now(const replay::EntryPoint& entry_point, Copy&& c
   return host_call.done(call(), true);
 }
 
-/// Streams that the application captures.
-template <class L>
-struct Captures {
-  std::mutex mutex;  ///< while it is held none begins
-  std::set<typename L::Api::StreamHandle> streams;
-
-  /// Never destroyed.
-  static Captures& all() noexcept {
-    static Immortal<Captures> captures;
-    return *captures;
-  }
-};
-
-/// Counts captures under way, for those who submit and for those who ask the driver.
-template <class L>
-void capture_begins() noexcept {
-  L::runtime().captures.fetch_add(1, std::memory_order_seq_cst);
-  if (L::runtime().backend != nullptr) {
-    L::runtime().backend->idle_moment().begin_capture();
-  }
-}
-template <class L>
-void capture_ends() noexcept {
-  if (L::runtime().backend != nullptr) {
-    L::runtime().backend->idle_moment().end_capture();
-  }
-  L::runtime().captures.fetch_sub(1, std::memory_order_relaxed);
-}
-
 template <class L, class Begin>
 typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
-                                      Begin&& begin) noexcept {
+                                      DefaultStream by_default, Begin&& begin) noexcept {
   HostCall<L> host_call(entry_point);
   {
     // Counted before it begins: whatever any thread submits from now on may belong to it.
@@ -137,7 +107,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   try {
     Captures<L>& captures = Captures<L>::all();
     const std::lock_guard guard(captures.mutex);
-    if (status != L::Api::kSuccess || !captures.streams.insert(stream).second) {
+    if (status != L::Api::kSuccess || !captures.streams.insert({handle_of(stream), by_default}).second) {
       capture_ends<L>();
     }
   } catch (...) {
@@ -148,15 +118,11 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
 
 template <class L, class End>
 typename L::Api::Status end_capture(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
-                                    End&& end) noexcept {
+                                    DefaultStream by_default, End&& end) noexcept {
   HostCall<L> host_call(entry_point);
   const typename L::Api::Status status = end();
   if (status != L::Api::kCaptureWrongThread && status != L::Api::kCaptureUnmatched) {
-    Captures<L>& captures = Captures<L>::all();
-    const std::lock_guard guard(captures.mutex);
-    if (captures.streams.erase(stream) != 0) {
-      capture_ends<L>();
-    }
+    no_capture_of<L>({handle_of(stream), by_default});
   }
   return host_call.done(status, false);
 }

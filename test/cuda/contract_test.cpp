@@ -237,6 +237,10 @@ TEST_CASE("promise 7, never in the way: captures of a thread beside others whose
   same_everywhere({"captures_beside", kSanitized ? "60" : "400"}, kSanitized ? 500 : 10000);
 }
 
+TEST_CASE("promise 7, never in the way: two threads capture their own default streams") {
+  same_everywhere({"per_thread_captures"}, 1000);
+}
+
 TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
   const Result plain = run({"loop"}, "plain");
   const Result result = run({"loop"}, "off");

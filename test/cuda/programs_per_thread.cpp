@@ -135,6 +135,76 @@ PROGRAM(per_thread) {
   return 0;
 }
 
+/// Two threads capture their own default streams, which have one handle, and the one that was last goes on when the
+/// other one has ended: in what it captures is all that it launched.
+PROGRAM(per_thread_captures) {
+  const Device gpu;
+  CUfunction scale_function = gpu.function("scale");
+  constexpr Word kLaunches = 8;
+  std::atomic<int> stage{0};
+  const auto reach = [&](int number) { stage.store(number); };
+  const auto wait_for = [&](int number) {
+    while (stage.load() < number) {
+      std::this_thread::yield();
+    }
+  };
+  const auto use = [](const char* whose, CUgraph graph) {
+#ifndef PROGRAMS_ON_HIP
+    size_t count = 0;
+    CHECK_CU(cuGraphGetNodes(graph, nullptr, &count));
+    std::printf("%s: %zu nodes\n", whose, count);
+#else
+    static_cast<void>(whose);
+#endif
+    CUgraphExec exec = nullptr;
+    CHECK_CU(cuGraphInstantiate(&exec, graph, 0));
+    CHECK_CU(cuGraphLaunch(exec, kOwn));
+    CHECK_CU(cuStreamSynchronize(kOwn));
+    CHECK_CU(cuGraphExecDestroy(exec));
+    CHECK_CU(cuGraphDestroy(graph));
+  };
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  const auto launch_all = [&](CUdeviceptr memory) {
+    for (Word i = 0; i < kLaunches; ++i) {
+      scale(kOwn, scale_function, memory, kCount, 3, i);
+    }
+  };
+  std::thread first([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (int round = 0; round < 3; ++round) {
+      wait_for(4 * round + 1);
+      CUgraph graph = nullptr;
+      CHECK_CU(cuStreamBeginCapture(kOwn, CU_STREAM_CAPTURE_MODE_RELAXED));
+      reach(4 * round + 2);
+      wait_for(4 * round + 3);
+      launch_all(y);
+      CHECK_CU(cuStreamEndCapture(kOwn, &graph));
+      use("first", graph);
+      reach(4 * round + 4);
+    }
+  });
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < kRounds; ++i) {
+      launch_all(x);
+      CHECK_CU(cuStreamSynchronize(kOwn));
+    }
+    reach(4 * round + 1);
+    wait_for(4 * round + 2);
+    CUgraph graph = nullptr;
+    CHECK_CU(cuStreamBeginCapture(kOwn, CU_STREAM_CAPTURE_MODE_RELAXED));
+    reach(4 * round + 3);
+    wait_for(4 * round + 4);
+    launch_all(x);
+    CHECK_CU(cuStreamEndCapture(kOwn, &graph));
+    use("second", graph);
+  }
+  first.join();
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
 /// Threads with nothing but their own default streams: each waits for an event of its neighbour's now and then, the
 /// default stream orders them all, and the first thread waits for the whole device while others hold work.
 PROGRAM(per_thread_threads) {
