@@ -42,6 +42,11 @@ TEST_CASE("what is preloaded already stays in front of ours, and comes back exac
       CHECK(environment == before);
       change(environment, remove_libraries(variable, {kShim}, in(environment)));
       CHECK(environment == before);
+      const std::string second = "/opt/refrain/librefrain_exit.so";
+      change(environment, activate_library(variable, kShim, in(environment)));
+      change(environment, activate_library(variable, second, in(environment)));
+      change(environment, remove_libraries(variable, {kShim, second}, in(environment)));
+      CHECK(environment == before);
     }
   }
 }

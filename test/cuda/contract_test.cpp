@@ -199,6 +199,11 @@ TEST_CASE("promise 4, same data: fills of all widths") {
 TEST_CASE("promise 4, same data: copies and fills of rows and slices") {
   same_everywhere({"rows"}, 1000);
 }
+
+TEST_CASE("promise 4, same data: every function that submits, by both of its names") {
+  same_everywhere({"variants"}, 1000);
+  same_everywhere({"variants_per_thread"}, 1000);
+}
 #endif
 
 TEST_CASE("promise 4, same data: parameters of every layout, and buffers of parameters") {

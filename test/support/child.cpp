@@ -14,6 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "test/support/hang.h"
+
 namespace child {
 namespace {
 
@@ -50,6 +52,28 @@ std::string text_of(const std::string& file) {
 long number_of(const nlohmann::json& report, const char* name) {
   const auto found = report.find(name);
   return found != report.end() && found->is_number() ? found->get<long>() : 0;
+}
+
+/// How it ended; -1000 and where its threads were, if it ran out of time or hangs.
+int wait_for(pid_t process, double seconds, std::string* stacks) {
+  const refrain::test::NotWatched by_its_thread;
+  refrain::test::IdleWatch idle(process);
+  const auto begin = std::chrono::steady_clock::now();
+  auto next_look = begin + std::chrono::seconds(1);
+  int status = 0;
+  while (waitpid(process, &status, WNOHANG) == 0) {
+    const auto now = std::chrono::steady_clock::now();
+    const bool too_long = now > begin + std::chrono::duration<double>(seconds);
+    if (too_long || (now > next_look && idle.hangs())) {
+      *stacks = (too_long ? "It took too long:\n" : "It hangs:\n") + refrain::test::stacks_of(process);
+      kill(process, SIGKILL);
+      waitpid(process, &status, 0);
+      return -1000;
+    }
+    next_look = now > next_look ? now + std::chrono::seconds(1) : next_look;
+    usleep(2000);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 }  // namespace
@@ -109,22 +133,10 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
   }
 
   Result result;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  int status = 0;
-  while (waitpid(process, &status, WNOHANG) == 0) {
-    if (std::chrono::steady_clock::now() > end) {
-      kill(process, SIGKILL);
-      waitpid(process, &status, 0);
-      result.exit_code = -1000;
-      break;
-    }
-    usleep(2000);
-  }
-  if (result.exit_code != -1000) {
-    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
+  std::string stacks;
+  result.exit_code = wait_for(process, seconds, &stacks);
   result.output = text_of(output);
-  result.errors = text_of(errors);
+  result.errors = text_of(errors) + stacks;
   const nlohmann::json parsed = nlohmann::json::parse(text_of(report), nullptr, false);
   if (parsed.is_object()) {
     result.reported = true;

@@ -8,7 +8,9 @@
 namespace child {
 
 struct Result {
-  int exit_code = -1;  ///< negative: the signal that ended it; -1000: it ran out of time
+  /// Negative: the signal that ended it. -1000: it ran out of time or hung (hang.h); then `errors` ends with its
+  /// stacks.
+  int exit_code = -1;
   std::string output;
   std::string errors;
   /// From Refrain's report; 0 if there was none.

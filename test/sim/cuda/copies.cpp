@@ -92,6 +92,9 @@ SUBMIT_TWICE(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, std::size_t byte
                        Returns::kAtOnce))
 SUBMIT_TWICE(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
              sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, Returns::kAtOnce))
+SUBMIT_TWICE(cuMemcpyPeerAsync,
+             (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, std::size_t bytes, CUstream stream),
+             sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, Returns::kAtOnce))
 SUBMIT_TWICE_PTDS(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
                   sim::copy(row(to, Side::kAny, from, Side::kAny, bytes), nullptr, per_thread, Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, std::size_t bytes),

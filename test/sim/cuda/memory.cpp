@@ -139,4 +139,21 @@ FACE cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, void** 
 }
 SUBMIT_TWICE(cuMemAllocAsync, (CUdeviceptr * address, std::size_t bytes, CUstream stream),
              sim::allocate_in_order(bytes, stream, per_thread, address))
+SUBMIT_TWICE(cuMemAllocFromPoolAsync, (CUdeviceptr * address, std::size_t bytes, CUmemoryPool, CUstream stream),
+             sim::allocate_in_order(bytes, stream, per_thread, address))
+// A pool is nothing of its own: no memory is kept in it.
+FACE cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps*) {
+  ENTER(cuMemPoolCreate);
+  static int one;
+  *pool = reinterpret_cast<CUmemoryPool>(&one);
+  return CUDA_SUCCESS;
+}
+FACE cuMemPoolTrimTo(CUmemoryPool, std::size_t) {
+  ENTER(cuMemPoolTrimTo);
+  return CUDA_SUCCESS;
+}
+FACE cuMemPoolDestroy(CUmemoryPool) {
+  ENTER(cuMemPoolDestroy);
+  return CUDA_SUCCESS;
+}
 SUBMIT_TWICE(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), sim::free_in_order(address, stream, per_thread))
