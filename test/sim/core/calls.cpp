@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -124,6 +125,17 @@ Entered enter(const char* name) noexcept {
   return calls.fetch_add(1) + 1 == settings().fail_call ? inject(name) : Entered::kOk;
 }
 
+namespace {
+/// Of the calling thread.
+void take_time(double us) noexcept {
+  if (us > 0) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double, std::micro>(us);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  }
+}
+}  // namespace
+
 Entered enter_submission(const char* name) noexcept {
   const Entered entered = enter(name);
   if (entered != Entered::kOk) {
@@ -131,6 +143,7 @@ Entered enter_submission(const char* name) noexcept {
   }
   const std::uint64_t number = submissions.fetch_add(1) + 1;
   const Settings& wanted = settings();
+  take_time(wanted.call_us);
   if (number == wanted.end_at) {
     std::atexit([] { ended.store(true); });
   }

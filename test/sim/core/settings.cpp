@@ -45,6 +45,7 @@ Settings read() {
   if (const char* costs = text_of("SIM_COSTS"); !parse_costs(costs, &read.costs)) {
     std::fprintf(stderr, "sim: SIM_COSTS is not understood: %s\n", costs);
   }
+  read.call_us = std::strtod(text_of("SIM_CALL_US"), nullptr);
   if (const char* patience = text_of("SIM_PATIENCE"); *patience != '\0') {
     read.patience_s = std::strtod(patience, nullptr);
   }

@@ -30,6 +30,7 @@
 //   SIM_COSTS     what things cost (clock.h)
 //   CUDA_LAUNCH_BLOCKING, HIP_LAUNCH_BLOCKING, AMD_SERIALIZE_KERNEL  as for the real ones: a launch of a kernel is done
 //                 when it returns
+//   SIM_CALL_US   a submission-like call takes so many microseconds of its thread, as a real driver's does (default 0)
 //   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
 #pragma once
 
@@ -61,6 +62,7 @@ struct Settings {
   bool virtual_time = false;
   Costs costs;
   bool blocking = false;  ///< CUDA_LAUNCH_BLOCKING, HIP_LAUNCH_BLOCKING or AMD_SERIALIZE_KERNEL
+  double call_us = 0;
   double patience_s = 20;
 };
 
