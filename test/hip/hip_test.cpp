@@ -16,6 +16,10 @@ TEST_CASE("launches in work-items, with events of their own") {
   same_everywhere({"work_items"}, 500);
 }
 
+TEST_CASE("promise 4, same data: every function that submits, by each of its names") {
+  same_everywhere({"hip_variants"}, 1000);
+}
+
 TEST_CASE("default streams of threads by the functions for them") {
   same_everywhere({"thread_streams"}, 0);
 }

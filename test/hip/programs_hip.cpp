@@ -89,6 +89,11 @@ Word* pointer(CUdeviceptr address) {
 
 }  // namespace
 
+const void* registered_scale() noexcept;  // for programs_variants.cpp
+const void* registered_scale() noexcept {
+  return reinterpret_cast<const void*>(&scale);
+}
+
 /// Kernels of the program itself.
 PROGRAM(registered) {
   hipStream_t stream = make_stream();

@@ -99,6 +99,10 @@ TEST_CASE("promise 4, same data: copies, regions and fills of all kinds of memor
   same_both_ways({"copies"}, 100);
 }
 
+TEST_CASE("promise 4, same data: every command that can be appended") {
+  same_both_ways({"variants"}, 1000);
+}
+
 TEST_CASE("promise 4: synchronous lists stay synchronous") {
   same_everywhere({"synchronous"}, 0);
 }

@@ -51,13 +51,22 @@ void run_fill(const Task& task) {
 
 }  // namespace
 
+Shape Task::shape_now() const {
+  Shape found = shape;
+  if (grid_in != 0) {
+    std::memcpy(found.grid, host(grid_in), sizeof(found.grid));
+  }
+  return found;
+}
+
 Accesses Task::accesses() const {
   Accesses found;
   switch (kind) {
     case Kind::kKernel:
       if (kernel->accesses != nullptr) {
-        kernel->accesses(arguments.data(), shape, found);
+        kernel->accesses(arguments.data(), shape_now(), found);
       }
+      found.reads(grid_in, grid_in == 0 ? 0 : sizeof(shape.grid));
       break;
     case Kind::kCopy:
       if (!to_pageable) {
@@ -68,13 +77,13 @@ Accesses Task::accesses() const {
       }
       break;
     case Kind::kFill: add_rows(found, to, *this, true); break;
-    case Kind::kEmpty: found.writes(to.start, bytes); break;
+    case Kind::kEmpty:
+    case Kind::kHost: found.writes(to.start, bytes); break;
     case Kind::kFree:
       if (const Allocation* freed = find_allocation(to.start); freed != nullptr) {
         found.writes(freed->start, freed->bytes);
       }
       break;
-    case Kind::kHost: break;
   }
   return found;
 }
@@ -133,7 +142,7 @@ bool Task::usable(const Accesses& accesses, std::uint64_t number) const {
 void Task::run() const {
   switch (kind) {
     case Kind::kEmpty: break;
-    case Kind::kKernel: kernel->run(arguments.data(), shape); break;
+    case Kind::kKernel: kernel->run(arguments.data(), shape_now()); break;
     case Kind::kCopy: run_copy(*this); break;
     case Kind::kFill: run_fill(*this); break;
     case Kind::kHost: function(data); break;

@@ -24,6 +24,7 @@ struct Task {
   const Kernel* kernel = nullptr;
   std::vector<std::byte> arguments;  ///< kernel->bytes() of them
   Shape shape;
+  Address grid_in = 0;                      ///< if not 0, shape.grid is there when it runs
   std::map<int, std::uint64_t> attributes;  ///< by their ids; part of shape.set
 
   // kCopy, kFill: depth × height rows of `bytes`
@@ -37,10 +38,12 @@ struct Task {
   // kFree: the allocation that starts at to.start
   // kEmpty: with `bytes`, an allocation at to.start that exists for what comes after it
 
-  // kHost
+  // kHost; with `bytes`, it writes them at to.start
   void (*function)(void* data) = nullptr;
   void* data = nullptr;
 
+  /// The shape of a kernel, once what comes before is done.
+  [[nodiscard]] Shape shape_now() const;
   /// Everything that it may read or write, for bounds and races, without pageable memory. Under the lock.
   [[nodiscard]] Accesses accesses() const;
   /// False, and a violation, if some of that is not alive, or beyond its end. Under the lock.

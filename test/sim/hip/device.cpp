@@ -102,14 +102,25 @@ CALL(hipGetDevice, (int* device), (*device = 0, Status::kOk))
 CALL(hipSetDevice, (int device), device == 0 ? Status::kOk : Status::kInvalidDevice)
 CALL(hipDeviceGetName, (char* name, int bytes, hipDevice_t),
      (std::strncpy(name, "Simulated HIP device", static_cast<std::size_t>(bytes)), Status::kOk))
-CALL(hipDeviceSynchronize, (), [] {
+
+namespace {
+
+Status synchronize() {
   Lock lock;
   if (const Status status = sim::forbidden_in_captures_of(*sim::state().primary); status != Status::kOk) {
     return status;
   }
   sim::wait_for_device(lock);
   return Status::kOk;
-}())
+}
+
+}  // namespace
+
+CALL(hipDeviceSynchronize, (), synchronize())
+CALL(hipCtxSynchronize, (), synchronize())
+// AMD's do nothing (hip_context.cpp of its runtime, 5.x to 7.x).
+CALL(hipDevicePrimaryCtxRelease, (hipDevice_t device), device == 0 ? Status::kOk : Status::kInvalidDevice)
+CALL(hipDevicePrimaryCtxReset, (hipDevice_t), Status::kOk)
 CALL(hipDeviceReset, (), [] {
   Lock lock;
   sim::destroy_context(lock, sim::state().primary);

@@ -42,6 +42,33 @@ Status copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, h
                    stream, per_thread, returns);
 }
 
+Status allocate_in_order(std::size_t bytes, hipStream_t stream, void** memory) {
+  Address address = 0;
+  const Status status = sim::allocate_in_order(bytes, stream, false, &address);
+  *memory = sim::host(address);
+  return status;
+}
+
+/// A corner of memory in rows and slices.
+sim::Box corner(const hipPitchedPtr& memory, const hipPos& position) noexcept {
+  const std::size_t slice = memory.pitch * memory.ysize;
+  return {address_of(memory.ptr) + position.x + position.y * memory.pitch + position.z * slice, memory.pitch, slice};
+}
+
+/// Without arrays, which the device does not have.
+Status copy(const hipMemcpy3DParms& wanted, hipStream_t stream) {
+  if (wanted.srcArray != nullptr || wanted.dstArray != nullptr) {
+    return static_cast<Status>(hipErrorNotSupported);
+  }
+  if (wanted.srcPtr.pitch < wanted.extent.width || wanted.dstPtr.pitch < wanted.extent.width) {
+    return Status::kInvalidValue;
+  }
+  return sim::copy(
+      {corner(wanted.dstPtr, wanted.dstPos), side_of(wanted.kind, true), corner(wanted.srcPtr, wanted.srcPos),
+       side_of(wanted.kind, false), wanted.extent.width, wanted.extent.height, wanted.extent.depth},
+      stream, false, Returns::kAtOnce);
+}
+
 Status fill(void* to, unsigned value, unsigned element, std::size_t count, hipStream_t stream, bool per_thread) {
   return sim::fill({address_of(to), 0, 0}, value, element, count, 1, stream, per_thread);
 }
@@ -68,13 +95,36 @@ CALL(hipMalloc, (void** memory, std::size_t bytes), allocate(bytes, MemoryType::
 CALL(hipMallocManaged, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kShared, memory))
 CALL(hipHostMalloc, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kHost, memory))
 CALL(hipFree, (void* memory), sim::free_memory("hipFree", address_of(memory)))
+CALL(hipFreeHost, (void* memory), sim::free_memory("hipFreeHost", address_of(memory)))
 CALL(hipHostFree, (void* memory), sim::free_memory("hipHostFree", address_of(memory)))
-SUBMITS(hipMallocAsync, (void** memory, std::size_t bytes, hipStream_t stream), [&] {
-  Address address = 0;
-  const Status status = sim::allocate_in_order(bytes, stream, false, &address);
-  *memory = sim::host(address);
-  return status;
+CALL(hipHostRegister, (void* memory, std::size_t bytes, unsigned), [&] {
+  const Lock lock;
+  return sim::register_memory(sim::state().primary, address_of(memory), bytes)
+             ? Status::kOk
+             : static_cast<Status>(hipErrorHostMemoryAlreadyRegistered);
 }())
+CALL(hipHostUnregister, (void* memory), [&] {
+  {
+    const Lock lock;
+    const sim::Allocation* found = sim::find_allocation(address_of(memory));
+    if (found == nullptr || !found->registered) {
+      return static_cast<Status>(hipErrorHostMemoryNotRegistered);
+    }
+  }
+  return sim::free_memory("hipHostUnregister", address_of(memory));
+}())
+SUBMITS(hipMallocAsync, (void** memory, std::size_t bytes, hipStream_t stream),
+        allocate_in_order(bytes, stream, memory))
+// A pool is nothing of its own: no memory is kept in it.
+SUBMITS(hipMallocFromPoolAsync, (void** memory, std::size_t bytes, hipMemPool_t, hipStream_t stream),
+        allocate_in_order(bytes, stream, memory))
+CALL(hipMemPoolCreate, (hipMemPool_t * pool, const hipMemPoolProps*), [&] {
+  static int one;
+  *pool = reinterpret_cast<hipMemPool_t>(&one);
+  return Status::kOk;
+}())
+CALL(hipMemPoolTrimTo, (hipMemPool_t, std::size_t), Status::kOk)
+CALL(hipMemPoolDestroy, (hipMemPool_t), Status::kOk)
 SUBMITS(hipFreeAsync, (void* memory, hipStream_t stream), sim::free_in_order(address_of(memory), stream, false))
 CALL(hipDrvPointerGetAttributes, (unsigned count, hipPointer_attribute* wanted, void** answers, hipDeviceptr_t address),
      [&] {
@@ -102,6 +152,12 @@ SUBMITS_TWICE(hipMemcpy2DAsync,
                                                                   width,
                                                                   height},
                                                                  stream, per_thread, Returns::kAtOnce))
+SUBMITS(hipMemcpy3DAsync, (const hipMemcpy3DParms* wanted, hipStream_t stream), copy(*wanted, stream))
+SUBMITS(hipMemcpyPeerAsync,
+        (void* to, int to_device, const void* from, int from_device, std::size_t bytes, hipStream_t stream),
+        to_device != 0 || from_device != 0
+            ? Status::kInvalidDevice
+            : copy(to, from, bytes, hipMemcpyDeviceToDevice, stream, false, Returns::kAtOnce))
 SUBMITS(hipMemcpyHtoD, (hipDeviceptr_t to, void* from, std::size_t bytes),
         copy(to, from, bytes, hipMemcpyHostToDevice, nullptr, false, Returns::kWhenDone))
 SUBMITS(hipMemcpyDtoH, (void* to, hipDeviceptr_t from, std::size_t bytes),
@@ -134,6 +190,11 @@ SUBMITS(hipMemsetD16Async, (hipDeviceptr_t to, unsigned short value, std::size_t
         fill(to, value, 2, count, stream, false))
 SUBMITS(hipMemsetD32Async, (hipDeviceptr_t to, int value, std::size_t count, hipStream_t stream),
         fill(to, static_cast<unsigned>(value), 4, count, stream, false))
+SUBMITS(hipMemset2DAsync,
+        (void* to, std::size_t pitch, int value, std::size_t width, std::size_t height, hipStream_t stream),
+        pitch < width ? Status::kInvalidValue
+                      : sim::fill({address_of(to), pitch, pitch* height}, static_cast<unsigned char>(value), 1, width,
+                                  height, stream, false))
 FACE hipMemset(void* to, int value, std::size_t bytes) {
   sim::log("hipMemset");
   const hipError_t status = hipMemsetAsync(to, value, bytes, nullptr);

@@ -78,6 +78,16 @@ Shape shape_of(const dim3& grid, const dim3& block, std::size_t shared_bytes) no
   return {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, static_cast<unsigned>(shared_bytes)};
 }
 
+/// With events of its own, before and behind it.
+Status launch(const void* function, const Shape& shape, hipStream_t stream, void** parameters, void** extra,
+              hipEvent_t start, hipEvent_t stop) {
+  Status status = start == nullptr ? Status::kOk : record_event(start, stream, false);
+  if (status == Status::kOk) {
+    status = launch(function, shape, stream, false, parameters, extra);
+  }
+  return status == Status::kOk && stop != nullptr ? record_event(stop, stream, false) : status;
+}
+
 /// Sizes in work-items; the last blocks may be smaller, which is not simulated.
 Status launch_items(hipFunction_t function, const unsigned (&global)[3], const unsigned (&local)[3], hipStream_t stream,
                     void** parameters, void** extra, hipEvent_t start, hipEvent_t stop) {
@@ -89,11 +99,7 @@ Status launch_items(hipFunction_t function, const unsigned (&global)[3], const u
     shape.grid[i] = global[i] / local[i];
     shape.block[i] = local[i];
   }
-  Status status = start == nullptr ? Status::kOk : record_event(start, stream, false);
-  if (status == Status::kOk) {
-    status = launch(function, shape, stream, false, parameters, extra);
-  }
-  return status == Status::kOk && stop != nullptr ? record_event(stop, stream, false) : status;
+  return launch(function, shape, stream, parameters, extra, start, stop);
 }
 
 /// A function that came after Refrain was built.
@@ -208,8 +214,8 @@ SUBMITS_TWICE(hipLaunchKernel,
               launch(function, shape_of(grid, block, shared), stream, per_thread, parameters, nullptr))
 SUBMITS(hipExtLaunchKernel,
         (const void* function, dim3 grid, dim3 block, void** parameters, std::size_t shared, hipStream_t stream,
-         hipEvent_t, hipEvent_t, int),
-        launch(function, shape_of(grid, block, shared), stream, false, parameters, nullptr))
+         hipEvent_t start, hipEvent_t stop, int),
+        launch(function, shape_of(grid, block, shared), stream, parameters, nullptr, start, stop))
 SUBMITS(hipLaunchCooperativeKernel,
         (const void* function, dim3 grid, dim3 block, void** parameters, unsigned shared, hipStream_t stream),
         launch(function, shape_of(grid, block, shared), stream, false, parameters, nullptr))
@@ -218,6 +224,7 @@ SUBMITS(hipModuleLaunchKernel,
          unsigned shared, hipStream_t stream, void** parameters, void** extra),
         launch(function, {{gx, gy, gz}, {bx, by, bz}, shared}, stream, false, parameters, extra))
 #define EXT_LAUNCH _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j
+#define OLD_LAUNCH _Z24hipHccModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_
 FACE EXT_LAUNCH(hipFunction_t function, std::uint32_t gx, std::uint32_t gy, std::uint32_t gz, std::uint32_t lx,
                 std::uint32_t ly, std::uint32_t lz, std::size_t, hipStream_t stream, void** parameters, void** extra,
                 hipEvent_t start, hipEvent_t stop, std::uint32_t) {
@@ -226,17 +233,53 @@ FACE EXT_LAUNCH(hipFunction_t function, std::uint32_t gx, std::uint32_t gy, std:
   });
 }
 
-CALL(hipGetProcAddress, (const char* symbol, void** function, int, std::uint64_t, int* found), [&] {
-  *function = std::strcmp(symbol, "hipFutureWork") == 0 ? reinterpret_cast<void*>(&sim::hip::future_work) : nullptr;
+FACE OLD_LAUNCH(hipFunction_t function, std::uint32_t gx, std::uint32_t gy, std::uint32_t gz, std::uint32_t lx,
+                std::uint32_t ly, std::uint32_t lz, std::size_t, hipStream_t stream, void** parameters, void** extra,
+                hipEvent_t start, hipEvent_t stop) {
+  return sim::hip::call("hipHccModuleLaunchKernel", true, [&] {
+    return sim::hip::launch_items(function, {gx, gy, gz}, {lx, ly, lz}, stream, parameters, extra, start, stop);
+  });
+}
+SUBMITS(hipExtModuleLaunchKernel,
+        (hipFunction_t function, std::uint32_t gx, std::uint32_t gy, std::uint32_t gz, std::uint32_t lx,
+         std::uint32_t ly, std::uint32_t lz, std::size_t, hipStream_t stream, void** parameters, void** extra,
+         hipEvent_t start, hipEvent_t stop, std::uint32_t),
+        sim::hip::launch_items(function, {gx, gy, gz}, {lx, ly, lz}, stream, parameters, extra, start, stop))
+
+namespace {
+
+/// A function of the library itself, whoever else has functions of these names.
+void* own_function(const std::string& symbol) {
+  Dl_info own{};
+  dladdr(reinterpret_cast<const void*>(&sim::hip::future_work), &own);
+  void* self = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  return self == nullptr ? nullptr : dlsym(self, symbol.c_str());
+}
+
+/// `per_thread`: the function whose stream 0 is the thread's own, if there is one.
+Status look_up(const std::string& symbol, bool per_thread, void** function, int* found) {
+  *function = symbol == "hipFutureWork" ? reinterpret_cast<void*>(&sim::hip::future_work) : nullptr;
+  if (*function == nullptr && per_thread) {
+    *function = own_function(symbol + "_spt");
+  }
   if (*function == nullptr) {
-    // The library itself, whoever else has functions of these names.
-    Dl_info own{};
-    dladdr(reinterpret_cast<const void*>(&sim::hip::future_work), &own);
-    void* self = dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    *function = self == nullptr ? nullptr : dlsym(self, symbol);
+    *function = own_function(symbol);
   }
   if (found != nullptr) {
     *found = *function == nullptr ? 1 : 0;
   }
   return *function == nullptr ? Status::kNotFound : Status::kOk;
-}())
+}
+
+constexpr std::uint64_t kPerThread = 2;  // hipGetProcAddressPerThreadDefaultStream; 0: as the function's name says
+
+}  // namespace
+
+CALL(hipGetProcAddress, (const char* symbol, void** function, int, std::uint64_t flags, int* found),
+     look_up(symbol, flags == kPerThread, function, found))
+CALL(hipGetProcAddress_spt, (const char* symbol, void** function, int, std::uint64_t flags, int* found),
+     look_up(symbol, flags == 0 || flags == kPerThread, function, found))
+CALL(hipGetDriverEntryPoint, (const char* symbol, void** function, unsigned long long flags, int* found),
+     look_up(symbol, flags == kPerThread, function, found))
+CALL(hipGetDriverEntryPoint_spt, (const char* symbol, void** function, unsigned long long flags, int* found),
+     look_up(symbol, flags == 0 || flags == kPerThread, function, found))

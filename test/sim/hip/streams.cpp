@@ -79,6 +79,8 @@ SUBMITS(hipEventCreate, (hipEvent_t * event), create_event(event, 0))
 SUBMITS(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags), create_event(event, flags))
 CALL(hipEventDestroy, (hipEvent_t event), sim::destroy_event(event))
 SUBMITS_TWICE(hipEventRecord, (hipEvent_t event, hipStream_t stream), sim::record_event(event, stream, per_thread))
+SUBMITS(hipEventRecordWithFlags, (hipEvent_t event, hipStream_t stream, unsigned flags),
+        flags > 1 ? Status::kInvalidValue : sim::record_event(event, stream, false))
 CALL(hipEventQuery, (hipEvent_t event), sim::look_at_event(event, false))
 CALL(hipEventSynchronize, (hipEvent_t event), sim::look_at_event(event, true))
 CALL(hipEventElapsedTime, (float* milliseconds, hipEvent_t start, hipEvent_t end),

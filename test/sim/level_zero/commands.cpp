@@ -208,7 +208,10 @@ ze_result_t append(const Call& call, Describe&& describe) {
   return !list->synchronous || wait_for(lock, last) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
 }
 
-ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_count_t* groups, bool cooperative) {
+/// How a kernel is launched: `kIndirect`, `groups` is memory that is read when it runs.
+enum class How { kPlain, kCooperative, kIndirect };
+
+ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_count_t* groups, How how) {
   return append(call, [&](Command& command, const List& list) {
     KernelObject* kernel = find_or_complain(state().kernels, handle, call.name);
     if (kernel == nullptr) {
@@ -232,15 +235,20 @@ ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_c
     command.task.kind = Task::Kind::kKernel;
     command.task.kernel = kernel->kernel;
     command.task.arguments = kernel->arguments;
-    command.task.shape.grid[0] = groups->groupCountX;
-    command.task.shape.grid[1] = groups->groupCountY;
-    command.task.shape.grid[2] = groups->groupCountZ;
+    if (how == How::kIndirect) {
+      command.task.grid_in = address_of(groups);
+    } else {
+      command.task.shape.grid[0] = groups->groupCountX;
+      command.task.shape.grid[1] = groups->groupCountY;
+      command.task.shape.grid[2] = groups->groupCountZ;
+    }
     std::copy_n(kernel->group, 3, command.task.shape.block);
     // What was set, for kernels that tell it.
     command.task.shape.set = 0;
     for (const std::uint64_t each :
          {std::uint64_t{kernel->offset[0]}, std::uint64_t{kernel->offset[1]}, std::uint64_t{kernel->offset[2]},
-          std::uint64_t{kernel->indirect}, std::uint64_t{kernel->cache}, std::uint64_t{cooperative}, state().set}) {
+          std::uint64_t{kernel->indirect}, std::uint64_t{kernel->cache}, std::uint64_t{how == How::kCooperative},
+          state().set}) {
       command.task.shape.set = (command.task.shape.set + each) * 0x9E3779B97F4A7C15ULL;
     }
     command.kernel = kernel;
@@ -262,17 +270,19 @@ void mark_pageable(Task& task) {
 ze_result_t zeCommandListAppendLaunchKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                             const ze_group_count_t* groups, ze_event_handle_t signal,
                                             std::uint32_t count, ze_event_handle_t* waits) {
-  return launch({"zeCommandListAppendLaunchKernel", list, signal, count, waits}, kernel, groups, false);
+  return launch({"zeCommandListAppendLaunchKernel", list, signal, count, waits}, kernel, groups, How::kPlain);
 }
 ze_result_t zeCommandListAppendLaunchCooperativeKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                                        const ze_group_count_t* groups, ze_event_handle_t signal,
                                                        std::uint32_t count, ze_event_handle_t* waits) {
-  return launch({"zeCommandListAppendLaunchCooperativeKernel", list, signal, count, waits}, kernel, groups, true);
+  return launch({"zeCommandListAppendLaunchCooperativeKernel", list, signal, count, waits}, kernel, groups,
+                How::kCooperative);
 }
 ze_result_t zeCommandListAppendLaunchKernelIndirect(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                                     const ze_group_count_t* groups, ze_event_handle_t signal,
                                                     std::uint32_t count, ze_event_handle_t* waits) {
-  return launch({"zeCommandListAppendLaunchKernelIndirect", list, signal, count, waits}, kernel, groups, false);
+  return launch({"zeCommandListAppendLaunchKernelIndirect", list, signal, count, waits}, kernel, groups,
+                How::kIndirect);
 }
 
 ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to, const void* from, std::size_t bytes,
@@ -365,6 +375,80 @@ ze_result_t zeCommandListAppendMemAdvise(ze_command_list_handle_t list, ze_devic
   return append({"zeCommandListAppendMemAdvise", list}, [](Command&, const List&) { return ZE_RESULT_SUCCESS; });
 }
 
+void write_time(void* to) {
+  const auto now = static_cast<std::uint64_t>(host_ns());
+  std::memcpy(to, &now, sizeof(now));
+}
+
+ze_result_t zeCommandListAppendWriteGlobalTimestamp(ze_command_list_handle_t list, std::uint64_t* to,
+                                                    ze_event_handle_t signal, std::uint32_t count,
+                                                    ze_event_handle_t* waits) {
+  return append({"zeCommandListAppendWriteGlobalTimestamp", list, signal, count, waits},
+                [&](Command& command, const List&) {
+                  if (to == nullptr) {
+                    return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+                  }
+                  command.task = host_task(&write_time, to);
+                  command.task.to.start = address_of(to);
+                  command.task.bytes = pageable(address_of(to)) ? 0 : sizeof(*to);
+                  return ZE_RESULT_SUCCESS;
+                });
+}
+
+/// Where the times of which events go. Never freed: a list may run again.
+struct Times {
+  std::vector<std::pair<Event*, std::uint64_t>> events;  ///< with their serial numbers
+  std::vector<std::byte*> places;
+};
+
+void write_times(void* data) {
+  const auto& times = *static_cast<const Times*>(data);
+  const Lock lock;
+  for (std::size_t i = 0; i < times.events.size(); ++i) {
+    const auto& [event, serial] = times.events[i];
+    if (state().events.find(event) == nullptr || event->serial != serial) {
+      violation("zeCommandListAppendQueryKernelTimestamps: an event was destroyed");
+      continue;
+    }
+    const bool counter = event->pool->counters && event->counted != nullptr;
+    ze_kernel_timestamp_result_t result{};
+    result.global.kernelStart = static_cast<std::uint64_t>(counter ? event->counted->started_ns : event->started_ns);
+    result.global.kernelEnd = static_cast<std::uint64_t>(counter ? event->counted->done_ns : event->done_ns);
+    result.context = result.global;
+    std::memcpy(times.places[i], &result, sizeof(result));
+  }
+}
+
+ze_result_t zeCommandListAppendQueryKernelTimestamps(ze_command_list_handle_t list, std::uint32_t event_count,
+                                                     ze_event_handle_t* events, void* to, const std::size_t* offsets,
+                                                     ze_event_handle_t signal, std::uint32_t count,
+                                                     ze_event_handle_t* waits) {
+  constexpr const char* kName = "zeCommandListAppendQueryKernelTimestamps";
+  return append({kName, list, signal, count, waits}, [&](Command& command, const List&) {
+    if (events == nullptr || to == nullptr) {
+      return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    }
+    auto times = std::make_unique<Times>();
+    std::size_t end = 0;
+    for (std::uint32_t i = 0; i < event_count; ++i) {
+      Event* event = find_or_complain(state().events, events[i], kName);
+      if (event == nullptr || (event->pool->flags & ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP) == 0) {
+        return event == nullptr ? ZE_RESULT_ERROR_INVALID_NULL_HANDLE : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+      }
+      const std::size_t offset = offsets != nullptr ? offsets[i] : i * sizeof(ze_kernel_timestamp_result_t);
+      times->events.emplace_back(event, event->serial);
+      times->places.push_back(static_cast<std::byte*>(to) + offset);
+      end = std::max(end, offset + sizeof(ze_kernel_timestamp_result_t));
+    }
+    static std::vector<std::unique_ptr<Times>>& kept = *new std::vector<std::unique_ptr<Times>>;
+    kept.push_back(std::move(times));
+    command.task = host_task(&write_times, kept.back().get());
+    command.task.to.start = address_of(to);
+    command.task.bytes = pageable(address_of(to)) ? 0 : end;
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
 }  // namespace
 
 void fill_appends(ze_command_list_dditable_t& table) noexcept;
@@ -375,6 +459,8 @@ void fill_appends(ze_command_list_dditable_t& table) noexcept {
   table.pfnAppendMemoryCopy = zeCommandListAppendMemoryCopy;
   table.pfnAppendMemoryFill = zeCommandListAppendMemoryFill;
   table.pfnAppendMemoryCopyRegion = zeCommandListAppendMemoryCopyRegion;
+  table.pfnAppendWriteGlobalTimestamp = zeCommandListAppendWriteGlobalTimestamp;
+  table.pfnAppendQueryKernelTimestamps = zeCommandListAppendQueryKernelTimestamps;
   table.pfnAppendBarrier = zeCommandListAppendBarrier;
   table.pfnAppendMemoryRangesBarrier = zeCommandListAppendMemoryRangesBarrier;
   table.pfnAppendWaitOnEvents = zeCommandListAppendWaitOnEvents;
