@@ -154,6 +154,21 @@ TEST_CASE("graphs that name a freed object are gone when the release returns") {
   CHECK(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("a queue that another thread destroys has all that was held for it, and its graphs are gone") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 30, 8, constant);
+  for (std::uint64_t k = 0; k < 5; ++k) {
+    REQUIRE(program.kernel(100 + k, 7 + k % 3, 1000 + k) == 0);
+  }
+  REQUIRE(rig.engine->anything_held());
+  REQUIRE(rig.backend.live_buffers > 0);
+  std::thread([&] { rig.engine->queue_gone(rig.queue); }).join();
+  CHECK_FALSE(rig.engine->anything_held());
+  CHECK(rig.backend.log() == program.submitted);
+  CHECK(rig.backend.live_buffers == 0);
+}
+
 TEST_CASE("what a graph was changed to name is freed with it, too") {
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);

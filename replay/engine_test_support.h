@@ -47,6 +47,7 @@ class ArithmeticBackend : public backends::Backend {
   std::atomic<int> spare{0};                ///< so many enqueues, issues and updates go well before those that fail
   std::atomic<bool> corrupt_replay{false};  ///< planted fault: a command buffer adds one to the scalar
   std::uint64_t enqueue_cost_ns = 0;        ///< busy time of an enqueue
+  std::function<void()> in_record;          ///< called while a command buffer is recorded
   std::function<void()> in_enqueue;         ///< called inside an enqueue, as a driver may call the application
 
   std::vector<Arrived> log() {
@@ -142,6 +143,9 @@ class ArithmeticBackend : public backends::Backend {
       --fail_records;
       return {-6};
     }
+    if (in_record) {
+      in_record();
+    }
     *result = std::make_unique<Buffer>(*this, graph, nodes);
     return {};
   }
@@ -219,7 +223,9 @@ class TestHooks : public LayerHooks {
     return true;
   }
   void release_objects(const OperationView&) noexcept override { --retained; }
-  bool is_current(const OperationView&) noexcept override { return current; }
+  bool is_current(const OperationView& operation) noexcept override {
+    return current && operation.header().function != outdated;
+  }
   bool watch_exit() noexcept override {
     ++exit_watches;
     return exit_watched;
@@ -228,7 +234,8 @@ class TestHooks : public LayerHooks {
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
 
   bool current = true;
-  bool exit_watched = true;  ///< what watch_exit() answers
+  capture::FunctionId outdated = 0;  ///< what is_current() does not hold of
+  bool exit_watched = true;          ///< what watch_exit() answers
   int exit_watches = 0;
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;  ///< promise → status

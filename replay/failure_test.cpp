@@ -223,7 +223,26 @@ TEST_CASE("a part of a graph that the driver refuses is submitted eagerly, and t
     CHECK(two.iteration(5) == 0);
     CHECK(two.rig.backend.log() == two.expected);
     CHECK(two.rig.report()["launches"].get<int>() <= launches + 1);
+    CHECK(two.rig.backend.live_buffers == 0);
   }
+}
+
+TEST_CASE("a call that is held, and has the chunk submitted that it completes, tells the error", "[promise-5]") {
+  auto settings = quiet(false);
+  settings.chunk_first = settings.chunk_max = 4;
+  Rig rig(settings);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  test::loop(rig, program, 40, 8, test::constant);
+  rig.backend.fail_enqueues = 1;
+  rig.backend.fail_issues = 1;
+  std::vector<int> told;
+  for (int k = 0; k < 8; ++k) {
+    told.push_back(program.kernel(100 + k, 7 + k % 3, test::constant(0, k)));
+  }
+  told.push_back(program.wait());
+  CHECK(std::ranges::count(told, kRefused) == 1);
+  CHECK(told.back() == 0);  // it was told by a call that submits
+  CHECK(std::ranges::count(told, 0) == 8);
 }
 
 TEST_CASE("an error of the eager submission of a refused part is told", "[promise-5]") {

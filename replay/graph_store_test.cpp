@@ -38,6 +38,7 @@ class Graphs {
   }
   StateChanges& changes() noexcept { return changes_; }
   test::TestHooks& hooks() noexcept { return hooks_; }
+  test::ArithmeticBackend& backend() noexcept { return backend_; }
   /// Occurrences come by until the graph is built and ready.
   std::shared_ptr<GraphEntry> build(capture::FunctionId first) {
     auto result = entry(first);
@@ -125,6 +126,31 @@ TEST_CASE("no graph is made of operations from before a setter, or while one is 
   graphs.changes().end();
   graphs.hooks().current = false;
   CHECK(entry->expected(graphs.changes(), graphs.hooks()) == nullptr);
+  graphs.hooks().current = true;
+  CHECK(entry->expected(graphs.changes(), graphs.hooks()) != nullptr);
+  graphs.changes().begin();
+  graphs.changes().end();
+  graphs.hooks().outdated = 1005;  // one of its kernels
+  CHECK(entry->expected(graphs.changes(), graphs.hooks()) == nullptr);
+}
+
+TEST_CASE("what happens while a graph is recorded: a setter, or memory that goes") {
+  env::Settings settings;
+  settings.gate = false;
+  Graphs graphs(settings);
+  graphs.backend().in_record = [&] {
+    graphs.changes().begin();
+    graphs.changes().end();
+  };
+  const auto entry = graphs.ask_for(1000);
+  CHECK(entry->state() == GraphEntry::State::kTracking);
+  CHECK(entry->summary().builds == 0);
+  graphs.backend().in_record = [&] { graphs.store.object_gone(7); };
+  const auto another = graphs.ask_for(2000);
+  CHECK(another->state() != GraphEntry::State::kReady);
+  CHECK(graphs.backend().live_buffers == 0);
+  graphs.backend().in_record = nullptr;
+  CHECK(graphs.build(3000)->state() == GraphEntry::State::kReady);  // 7 is another object's number now
 }
 
 TEST_CASE("the graphs not used for longest make room, however often they were used before") {

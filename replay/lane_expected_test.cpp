@@ -192,6 +192,21 @@ TEST_CASE("nothing is expected in a queue that is gone, or once anything else is
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("nothing is expected in a queue that another thread has submitted to since") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  const int done = GENERATE(0, kPart);
+  loop(rig, program, 32, constant);
+  for (int k = 0; k < done; ++k) {
+    program.kernel(100 + k, 7 + k % 3, constant(0, k));
+  }
+  REQUIRE(rig.engine->lane().expected());
+  std::thread([&] { Program(*rig.engine, rig.backend, rig.queue).kernel(999, 3, 1); }).join();
+  const int before = program.expected;
+  program.kernel(100 + done, 7 + done % 3, constant(0, done));
+  CHECK(program.expected == before);
+}
+
 TEST_CASE("what another thread holds in the same queue comes before what is expected there") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);

@@ -1,0 +1,117 @@
+// Graphs made executable, without an engine around them.
+#include "replay/executable.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/argument_hashes.h"
+#include "replay/engine_test_support.h"
+
+namespace refrain::replay {
+namespace {
+
+using capture::OperationView;
+
+struct Kernel {
+  std::uint64_t queue = 1;
+  std::uint64_t buffer = 7;
+  capture::WaitRef wait = 0;
+};
+
+Occurrence occurrence_of(std::initializer_list<Kernel> kernels) {
+  Occurrence result;
+  std::uint64_t sequence = 100;
+  for (const Kernel& kernel : kernels) {
+    capture::RecordBytes bytes;
+    capture::OperationWriter writer(bytes);
+    auto& header = writer.begin(capture::OperationKind::kKernel, 1);
+    header.function = 5;
+    header.queue = kernel.queue;
+    header.sequence = sequence++;
+    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+    writer.words(words);
+    writer.argument_handle(capture::ArgumentKind::kBuffer, kernel.buffer, kernel.buffer);
+    const std::uint64_t scalar = 3;
+    writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+    if (kernel.wait != 0) {
+      writer.wait(kernel.wait);
+    }
+    writer.finish();
+    result.add(OperationView(bytes.data()));
+  }
+  for (const std::uint64_t queue : {1, 2}) {
+    capture::QueueInfo info;
+    info.id = info.handle = queue;
+    info.role = static_cast<decltype(info.role)>(queue - 1);
+    result.queues.push_back(info);
+  }
+  return result;
+}
+
+std::vector<OperationView> views_of(const Occurrence& occurrence) {
+  std::vector<OperationView> views;
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    views.push_back(occurrence.operation(i));
+  }
+  return views;
+}
+
+std::unique_ptr<Executable> build(test::ArithmeticBackend& backend, const Occurrence& occurrence) {
+  std::string why;
+  auto result = Executable::build(occurrence, test::quiet(false), backend, &why);
+  INFO(why);
+  REQUIRE(result != nullptr);
+  return result;
+}
+
+TEST_CASE("what waits for an event from outside is not in one part with what does not") {
+  test::ArithmeticBackend backend;
+  const auto apart = build(backend, occurrence_of({{1}, {1}, {1}, {1}}));
+  CHECK(apart->part_count() == 1);
+  constexpr capture::WaitRef kFromOutside = 4711;
+  const auto waits = build(backend, occurrence_of({{1}, {1}, {1, 7, kFromOutside}, {1}}));
+  CHECK(waits->part_count() == 2);
+  constexpr capture::WaitRef kInside = capture::kInternalWait | 100;
+  const auto inside = build(backend, occurrence_of({{1}, {1}, {1, 7, kInside}, {1}}));
+  CHECK(inside->part_count() == 1);
+  constexpr capture::WaitRef kEarlier = capture::kInternalWait | 99;
+  const auto earlier = build(backend, occurrence_of({{1}, {1}, {1, 7, kEarlier}, {1}}));
+  CHECK(earlier->part_count() == 2);
+}
+
+TEST_CASE("a graph is not changed for another queue, but for other buffers") {
+  test::ArithmeticBackend backend;
+  backend.can_update = true;
+  const auto executable = build(backend, occurrence_of({{1, 7}, {1, 8}}));
+  const Occurrence elsewhere = occurrence_of({{2, 7}, {2, 8}});
+  CHECK_FALSE(executable->update(views_of(elsewhere)));
+  const Occurrence one_elsewhere = occurrence_of({{1, 7}, {2, 9}});
+  CHECK_FALSE(executable->update(views_of(one_elsewhere)));
+  CHECK(backend.updates == 0);
+  const Occurrence others = occurrence_of({{1, 7}, {1, 9}});
+  CHECK(executable->update(views_of(others)));
+  CHECK(executable->changed() == 1);
+  CHECK(executable->objects_changed());
+  CHECK(executable->objects() == std::vector<capture::ObjectId>{1, 5, 7, 9});  // the queue and the kernel, too
+  CHECK(executable->update(views_of(others)));
+  CHECK_FALSE(executable->objects_changed());
+}
+
+TEST_CASE("arguments in another queue, or in another buffer, have other hashes") {
+  ArgumentHashes hashes;
+  ArgumentHashes same;
+  ArgumentHashes elsewhere;
+  ArgumentHashes others;
+  const Occurrence work = occurrence_of({{1, 7}, {1, 8}});
+  hashes.compute(views_of(work));
+  same.compute(views_of(occurrence_of({{1, 7}, {1, 8}})));
+  elsewhere.compute(views_of(occurrence_of({{2, 7}, {2, 8}})));
+  others.compute(views_of(occurrence_of({{1, 7}, {1, 9}})));
+  CHECK(hashes.whole() == same.whole());
+  CHECK(hashes.whole() != elsewhere.whole());
+  CHECK(hashes.differing(elsewhere) == 2);
+  CHECK(hashes.whole() != others.whole());
+  CHECK(hashes.differing(others) == 1);
+}
+
+}  // namespace
+}  // namespace refrain::replay
