@@ -78,6 +78,26 @@ TEST_CASE("what waits for an event from outside is not in one part with what doe
   CHECK(earlier->part_count() == 2);
 }
 
+TEST_CASE("a part that is refused is issued one by one, and says so, though others wait for it") {
+  const int refused = GENERATE(0, 1);
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work = occurrence_of({{1}, {1}, {2, 7, capture::kInternalWait | 101}, {2}});
+  const auto executable = build(backend, work);
+  REQUIRE(executable->part_count() == 2);
+  WindowEvents window;
+  const SubmitContext context{backend, hooks, window};
+  bool failed = true;
+  REQUIRE(executable->launch(context, views_of(work), &failed) == 0);
+  CHECK_FALSE(failed);
+  backend.spare = refused;
+  backend.fail_enqueues = 1;
+  CHECK(executable->launch(context, views_of(work), &failed) == 0);
+  CHECK(failed);
+  CHECK(backend.log().size() == 8);
+  window.clear(backend);
+}
+
 TEST_CASE("a graph is not changed for another queue, but for other buffers") {
   test::ArithmeticBackend backend;
   backend.can_update = true;
