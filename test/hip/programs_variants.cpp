@@ -212,6 +212,8 @@ const Kind kKinds[] = {
        CHECK_CU(hipMemcpy_spt(work.taken, in_hip(work.y), kBytes, hipMemcpyDeviceToHost));
      }},
     {"fill of rows", [](Work& work, Word) { CHECK_CU(hipMemset2DAsync(in_hip(work.y), 16, 3, 5, 4, work.stream)); }},
+    {"fill of words of equal bytes",
+     [](Work& work, Word) { CHECK_CU(hipMemsetD32Async(in_hip(work.y), 0x05050505, 6, work.stream)); }},
     {"fill", [](Work& work, Word) { CHECK_CU(hipMemsetAsync_spt(in_hip(work.y + 1), 7, 5, work.spt)); }},
     {"event",
      [](Work& work, Word) {
