@@ -245,7 +245,9 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
         failed_updates_ = 0;
         ++totals_.changed;
         totals_.changed_operations += variants_[changeable].changed();
-        result.objects_changed = variants_[changeable].objects_changed();
+        if (variants_[changeable].objects_changed()) {
+          result.new_objects = variants_[changeable].objects();
+        }
         // What comes back is worth an instance of its own: changing one costs more than launching it.
         const ArgumentHashes& hashes = variants_.changed(changeable, operations);
         deserves_own = come_back(hashes.whole());
@@ -435,15 +437,6 @@ void GraphEntry::retire(Decline why, const std::string& text) {
   retired_ = true;
   variants_.clear();
   pass(why, text);
-}
-
-std::vector<capture::ObjectId> GraphEntry::objects() {
-  const std::lock_guard guard(mutex_);
-  std::vector<capture::ObjectId> all;
-  for (std::size_t i = 0; i < variants_.size(); ++i) {
-    all.insert(all.end(), variants_[i].objects().begin(), variants_[i].objects().end());
-  }
-  return all;
 }
 
 std::size_t GraphEntry::drop_object(capture::ObjectId object) {

@@ -38,7 +38,7 @@ struct GraphLaunch {
   /// An instance had to be changed for arguments that have come back: one of their own is to be built (see
   /// GraphEntry::built()).
   bool wants_build = false;
-  bool objects_changed = false;  ///< an instance names others than before (see GraphEntry::objects())
+  std::vector<capture::ObjectId> new_objects;  ///< what an instance names that was changed to name others; else empty
 };
 
 class GraphEntry {
@@ -112,8 +112,6 @@ class GraphEntry {
   void declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns);
   /// Never replay it again.
   void retire(Decline why, const std::string& text);
-  /// What the executables name; an object may come more than once.
-  [[nodiscard]] std::vector<capture::ObjectId> objects();
   /// Drops executables that name the object. Returns the number dropped.
   std::size_t drop_object(capture::ObjectId object);
   /// Drops all executables; returns the memory they took.

@@ -443,8 +443,7 @@ void GraphStore::note_objects(const std::shared_ptr<GraphEntry>& entry, std::spa
   }
 }
 
-void GraphStore::objects_changed(const std::shared_ptr<GraphEntry>& entry) {
-  const std::vector<capture::ObjectId> objects = entry->objects();
+void GraphStore::objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects) {
   const std::lock_guard guard(mutex_);
   note_objects(entry, objects);
 }

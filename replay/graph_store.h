@@ -57,8 +57,8 @@ class GraphStore {
   [[nodiscard]] bool losses_allow() const noexcept { return within_budget(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }
 
-  /// An executable of the entry was changed, and names other objects now.
-  void objects_changed(const std::shared_ptr<GraphEntry>& entry);
+  /// An executable of the entry was changed, and names these now.
+  void objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
   /// Drops every executable that names the object, before it returns. Throws std::bad_alloc: then none may be used any
   /// more.
   void object_gone(capture::ObjectId object);

@@ -123,8 +123,8 @@ void Lane::abandon() noexcept {
   const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
   *launched = result.launch == Launched::kDone;
   try {
-    if (result.objects_changed) {
-      engine_.shared().store.objects_changed(entry);
+    if (!result.new_objects.empty()) {
+      engine_.shared().store.objects_changed(entry, result.new_objects);
     }
     if (result.wants_build) {
       request_variant(entry);
