@@ -49,6 +49,7 @@ class ArithmeticBackend : public backends::Backend {
   std::uint64_t enqueue_cost_ns = 0;        ///< busy time of an enqueue
   std::function<void()> in_record;          ///< called while a command buffer is recorded
   std::function<void()> in_enqueue;         ///< called inside an enqueue, as a driver may call the application
+  std::function<void()> in_run;             ///< called before each operation is done, eagerly or in a command buffer
 
   std::vector<Arrived> log() {
     const std::lock_guard guard(mutex_);
@@ -66,6 +67,9 @@ class ArithmeticBackend : public backends::Backend {
   void run(const OperationView& operation, bool native) {
     if (operation.kind() != OperationKind::kKernel) {
       return;
+    }
+    if (in_run) {
+      in_run();
     }
     const std::lock_guard guard(mutex_);
     std::uint64_t scalar = operation.handle_of(1);

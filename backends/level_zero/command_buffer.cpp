@@ -250,7 +250,9 @@ Status LevelZeroCommandBuffer::enqueue(std::span<const Event> /*waits*/, Event* 
   next_ = (static_cast<std::size_t>(instance - instances_) + 1) % kInstances;
   const LevelZeroDriver& driver = backend_.driver();
   if (instance->submitted) {
+    instance->submitted = false;  // nobody sets `finished` now
     if (const ze_result_t status = instance->reset(driver); status != ZE_RESULT_SUCCESS) {
+      instance->spoilt = true;  // some events are reset, and others are not
       return {static_cast<int>(status)};
     }
   }

@@ -32,9 +32,9 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
   const long calls = which == "SIM_FAIL_AT" ? submissions : all;
   REQUIRE(calls > 50);
   long told = 0;
-  // Every call of the first part, where objects are made and graphs built, then in steps.
+  // Every call of the first part, where objects are made, then in steps: ../refusals refuses every call of what is held.
   const bool dense = !kSanitized && which == "SIM_FAIL_AT";
-  for (long call = 1; call <= calls; call += call < 100 && dense ? 1 : 1 + calls / step) {
+  for (long call = 1; call <= calls; call += call < 50 && dense ? 1 : 1 + calls / step) {
     variables = limit;
     variables[which] = std::to_string(call);
     const Result result = run({program}, mode, seed, variables);
@@ -56,7 +56,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
 }  // namespace
 
 TEST_CASE("an error at each call in turn reaches the application or is passed through", "[promise-5]") {
-  const long step = kSanitized ? 10 : 60;
+  const long step = kSanitized ? 10 : 24;
   CHECK(fail_everywhere("short_mix", "plain", 0, step) > 0);
   CHECK(fail_everywhere("short_mix", "observe", 1, step) > 0);
   CHECK(fail_everywhere("short_mix", "replay", 1, 2 * step) > 0);
@@ -67,7 +67,7 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
 }
 
 TEST_CASE("an error of work that another thread or nobody waited for reaches the application", "[promise-5]") {
-  const long step = kSanitized ? 10 : 80;
+  const long step = kSanitized ? 10 : 30;
   CHECK(fail_everywhere("short_handed", "plain", 0, step) > 0);
   CHECK(fail_everywhere("short_handed", "replay", 1, step) > 0);
   CHECK(fail_everywhere("short_handed", "replay", 2, step) > 0);
@@ -81,7 +81,7 @@ TEST_CASE("launches while the process ends get the driver's answer, which refuse
 }
 
 TEST_CASE("arguments that the driver refuses to change never leave a graph half changed", "[promise-5]") {
-  const long step = kSanitized ? 10 : 80;
+  const long step = kSanitized ? 10 : 30;
   CHECK(fail_everywhere("short_numbers", "replay", 1, step) > 0);
   CHECK(fail_everywhere("short_numbers", "replay", 2, 2 * step, "SIM_FAIL_CALL") > 0);
 }

@@ -4,13 +4,16 @@
 //   ERROR_LAYER_ONLY    only calls of this function count (optional)
 //   ERROR_LAYER_COUNT   file that gets the number of calls at exit
 //   ERROR_LAYER_TRACE   1: names the failing call on stderr
+//   REFUSAL_FILE        what the program says it wants refused while it runs (test/support/refusal.h)
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "test/opencl/layer_support.h"
+#include "test/support/refusal.h"
 
 using layer_support::below;
 using layer_support::ours;
@@ -31,6 +34,9 @@ bool counts(const std::string& name) {
 }
 
 bool fails(const char* name) {
+  if (support::Refusal* refusal = support::Refusal::find(); refusal != nullptr && refusal->refuses(name)) {
+    return true;
+  }
   const long number = calls.fetch_add(1) + 1;
   if (number != failing) {
     return false;
@@ -78,6 +84,50 @@ struct Install {
   }
 };
 
+/// Functions that are no slots of the table: those of command buffers that have the same parameters in every version.
+struct Extension {
+  const char* name;
+  void* ours;
+  void** below;
+};
+cl_command_buffer_khr(CL_API_CALL* create_below)(cl_uint, const cl_command_queue*, const cl_properties*, cl_int*);
+cl_int(CL_API_CALL* finalize_below)(cl_command_buffer_khr);
+cl_int(CL_API_CALL* enqueue_below)(cl_uint, cl_command_queue*, cl_command_buffer_khr, cl_uint, const cl_event*,
+                                   cl_event*);
+
+cl_command_buffer_khr CL_API_CALL create_buffer(cl_uint count, const cl_command_queue* queues,
+                                                const cl_properties* properties, cl_int* error) {
+  if (fails("clCreateCommandBufferKHR")) {
+    set_error(error);
+    return nullptr;
+  }
+  return create_below(count, queues, properties, error);
+}
+cl_int CL_API_CALL finalize_buffer(cl_command_buffer_khr buffer) {
+  return fails("clFinalizeCommandBufferKHR") ? kInjected : finalize_below(buffer);
+}
+cl_int CL_API_CALL enqueue_buffer(cl_uint count, cl_command_queue* queues, cl_command_buffer_khr buffer, cl_uint waits,
+                                  const cl_event* list, cl_event* event) {
+  return fails("clEnqueueCommandBufferKHR") ? kInjected : enqueue_below(count, queues, buffer, waits, list, event);
+}
+
+void* CL_API_CALL find_extension(cl_platform_id platform, const char* name) {
+  static const Extension all[] = {
+      {"clCreateCommandBufferKHR", reinterpret_cast<void*>(&create_buffer), reinterpret_cast<void**>(&create_below)},
+      {"clFinalizeCommandBufferKHR", reinterpret_cast<void*>(&finalize_buffer),
+       reinterpret_cast<void**>(&finalize_below)},
+      {"clEnqueueCommandBufferKHR", reinterpret_cast<void*>(&enqueue_buffer), reinterpret_cast<void**>(&enqueue_below)},
+  };
+  void* const found = below.clGetExtensionFunctionAddressForPlatform(platform, name);
+  for (const Extension& each : all) {
+    if (found != nullptr && std::strcmp(each.name, name) == 0) {
+      *each.below = found;
+      return each.ours;
+    }
+  }
+  return found;
+}
+
 void write_count() {
   if (const char* file = std::getenv("ERROR_LAYER_COUNT"); file != nullptr) {
     if (std::FILE* out = std::fopen(file, "w"); out != nullptr) {
@@ -104,6 +154,9 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   only = function == nullptr ? "" : function;
   layer_support::init(entries, target, entries_ret, dispatch_ret);
   layer_support::for_each_slot(Install());
+  if (below.clGetExtensionFunctionAddressForPlatform != nullptr) {
+    ours.clGetExtensionFunctionAddressForPlatform = &find_extension;
+  }
   std::atexit(&write_count);
   return CL_SUCCESS;
 }

@@ -56,9 +56,9 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
     long calls = 0;
     std::ifstream(count_file) >> calls;
     REQUIRE(calls > 50);
-    // Every call of the first part, where objects are made and graphs built, then in steps.
+    // Every call of the first part, where objects are made, then in steps: ../refusals refuses every call of what is held.
     long last_told = 0;
-    for (long call = 1; call <= calls; call += call < 120 ? 1 : 1 + calls / 60) {
+    for (long call = 1; call <= calls; call += call < 60 ? 1 : 1 + calls / 30) {
       INFO("call " << call << " of " << calls);
       const Result result = run_failing("short_mix", mode, call);
       check_result(result, good.output);
@@ -96,7 +96,7 @@ TEST_CASE("a launch that is refused while it is submitted late is told, by a cal
       std::ifstream(count_file) >> calls;
       REQUIRE(calls > 50);
       long told = 0;
-      for (long call = 1; call <= calls; call += 1 + calls / 80) {
+      for (long call = 1; call <= calls; call += 1 + calls / 40) {
         CAPTURE(call, calls);
         const Result result = run_failing(program, mode, call, "", "clEnqueueNDRangeKernel");
         check_result(result, good.output);

@@ -14,8 +14,20 @@ std::uint64_t calls_made() noexcept;
 /// The process kills itself before call number `call`, from 1. 0: never.
 void kill_before_call(std::uint64_t call) noexcept;
 
-/// Prints "error N from CALL" and ends the process with exit code 3.
-[[noreturn]] void fail(long long error, const char* call) noexcept;
+/// A call failed in a thread that wants to go on.
+struct Refused {
+  long long error;
+};
+/// While it lives, calls of this thread that fail throw Refused.
+class Tolerant {
+ public:
+  Tolerant() noexcept;
+  ~Tolerant();
+  Tolerant(const Tolerant&) = delete;
+  Tolerant& operator=(const Tolerant&) = delete;
+};
+/// Prints "error N from CALL" and ends the process with exit code 3, unless the thread is tolerant.
+[[noreturn]] void fail(long long error, const char* call);
 
 #define PORTABLE_CALL(call)                                                          \
   do {                                                                               \

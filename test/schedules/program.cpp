@@ -7,12 +7,14 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "test/portable/kernels.h"
+#include "test/portable/second_thread.h"
 
 namespace {
 
@@ -423,48 +425,27 @@ std::vector<Touch> all_touches(Device& device) {
   return touches;
 }
 
-/// The other thread: acts when it is told, and is waited for.
+/// The other thread, with what it has of its own.
 class Toucher {
  public:
-  explicit Toucher(Device& device) : device_(device), thread_([this] { run(); }) {}
+  explicit Toucher(Device& device) : thread_(device) {
+    thread_.act([&] { other_.emplace(device); });
+  }
   ~Toucher() {
-    act(nullptr);
-    thread_.join();
+    thread_.act([&] { other_.reset(); });
   }
   Toucher(const Toucher&) = delete;
   Toucher& operator=(const Toucher&) = delete;
 
-  Word act(const std::function<Word(Other&)>* what) {
-    what_ = what;
-    told_.store(true, std::memory_order_release);
-    while (told_.load(std::memory_order_acquire)) {
-      std::this_thread::yield();
-    }
-    return saw_;
+  Word act(const std::function<Word(Other&)>& what) {
+    Word saw = 0;
+    thread_.act([&] { saw = what(*other_); });
+    return saw;
   }
 
  private:
-  void run() {
-    device_.enter_thread();
-    Other other(device_);
-    for (;;) {
-      while (!told_.load(std::memory_order_acquire)) {
-        std::this_thread::yield();
-      }
-      const bool ends = what_ == nullptr;
-      saw_ = ends ? 0 : (*what_)(other);
-      told_.store(false, std::memory_order_release);
-      if (ends) {
-        return;
-      }
-    }
-  }
-
-  Device& device_;
-  const std::function<Word(Other&)>* what_ = nullptr;
-  Word saw_ = 0;
-  std::atomic<bool> told_{false};
-  std::thread thread_;
+  std::optional<Other> other_;
+  SecondThread thread_;
 };
 
 bool fits(const Touch& touch, const Holder& holder, int at) {
@@ -479,10 +460,7 @@ Word round_with(Holder& holder, Toucher& toucher, const Touch& first, int first_
   for (int step = 0; step <= kLength; ++step) {
     for (const auto& [touch, at] : {std::pair(&first, first_at), std::pair(second, second_at)}) {
       if (touch != nullptr && step == at) {
-        const std::function<Word(Other&)> what = [&, touch = touch](Other& other) {
-          return touch->act(holder, other, step);
-        };
-        saw = saw * 31 + toucher.act(&what);
+        saw = saw * 31 + toucher.act([&, touch = touch](Other& other) { return touch->act(holder, other, step); });
       }
     }
     if (step < kLength) {

@@ -14,6 +14,7 @@
 
 #include "test/sim/core/history.h"
 #include "test/sim/core/settings.h"
+#include "test/support/refusal.h"
 
 namespace sim {
 namespace {
@@ -121,6 +122,9 @@ Entered enter(const char* name) noexcept {
   }
   if (ended.load(std::memory_order_relaxed)) {
     return Entered::kEnded;
+  }
+  if (support::Refusal* refusal = support::Refusal::find(); refusal != nullptr && refusal->refuses(name)) {
+    return Entered::kInjected;
   }
   return calls.fetch_add(1) + 1 == settings().fail_call ? inject(name) : Entered::kOk;
 }

@@ -6,6 +6,7 @@
 //   SIM_FAIL_AT   number of the submission-like call, from 1, that fails as if the device had no resources left
 //   SIM_FAIL_COUNT  how many of them fail, from that one on (default 1)
 //   SIM_FAIL_CALL number of the call of whatever kind, from 1, that fails in the same way
+//   REFUSAL_FILE  what the program says it wants refused while it runs (test/support/refusal.h)
 //   SIM_END_AT    number of the submission-like call at which the driver registers a handler of exit() that ends it:
 //   every
 //                 later call fails
