@@ -281,6 +281,9 @@ PROGRAM(synchronous) {
     set_mix(mix, x, y, kCount, round % 4);
     launch(list, mix);
     sum = sum * 31 + x[round % kCount];
+    if (round % 50 == 49) {
+      pause_briefly();  // were it repeated, a graph would be there now
+    }
   }
   std::printf("sum %u\n", sum);
   CHECK_ZE(zeKernelDestroy(mix));
