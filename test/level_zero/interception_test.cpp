@@ -2,6 +2,7 @@
 // layer behind it, without a driver, and by functions of extensions.
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -146,4 +147,70 @@ TEST_CASE("refrain dump reads a capture") {
   CHECK(dumped.exit_code == 0);
   CHECK(dumped.output.find("mix_in") != std::string::npos);
   CHECK(dumped.output.find("Simulated device") != std::string::npos);
+}
+
+TEST_CASE("a capture names all memory that commands use, not only that of their first arguments") {
+  const std::string file = child::scratch("memory.rfn");
+  const auto captured = run({PROGRAMS_FILE, "short_lived_lists"},
+                            with(kLayer, {{"REFRAIN_MODE", "capture"}, {"REFRAIN_CAPTURE_FILE", file}}));
+  REQUIRE(captured.exit_code == 0);
+  const auto dumped = run({REFRAIN, "dump", file}, kPlain);
+  INFO(dumped.output << dumped.errors);
+  CHECK(dumped.output.find(", 2 buffers (") != std::string::npos);
+}
+
+TEST_CASE("another copy of the layer, beside the loader, is not taken for the user's own validation layer") {
+  const std::filesystem::path folder = child::scratch("copy");
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(std::filesystem::canonical(LOADER_FILE), folder / "libze_loader.so.1");
+  std::filesystem::copy_file(std::filesystem::path(LAYER_FOLDER) / "libze_validation_layer.so.1",
+                             folder / "libze_validation_layer.so.1");
+  const auto plain = run({LINKED_PROGRAM}, {{"LD_LIBRARY_PATH", folder}});
+  const auto result = run({LINKED_PROGRAM}, with(kLayer, {{"LD_LIBRARY_PATH", LAYER_FOLDER ":" + folder.string()},
+                                                          {"REFRAIN_SAVED_ZE_ENABLE_VALIDATION_LAYER", "1"}}));
+  INFO(result.output << result.errors);
+  CHECK(result.output == plain.output);
+  CHECK(result.submissions == 1);
+  CHECK(result.errors.find("it is left out") != std::string::npos);
+}
+
+namespace {
+
+/// own_loader.cpp without the layer, and with it, where so much was replayed at least.
+child::Result own_loader(const char* which, long least, const Variables& more = {}) {
+  CAPTURE(which);
+  const auto plain = run({OWN_LOADER, SIMULATED_DRIVER, "-", which}, more);
+  INFO(plain.output << plain.errors);
+  REQUIRE(plain.exit_code == 0);
+  auto result = child::run_until_replayed(least, plain.output, [&] {
+    return run({OWN_LOADER, SIMULATED_DRIVER, LAYER_FOLDER "/libze_validation_layer.so.1", which},
+               with(with(kLayer, {{"REFRAIN_GATE", "0"}}), more));
+  });
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == plain.output);
+  CHECK(result.errors.find("violation") == std::string::npos);
+  CHECK(result.reported);
+  CHECK(result.replayed >= least);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a loader may hand out a table twice") {
+  own_loader("twice", 500);
+}
+
+TEST_CASE("with a loader that is newer than the layer nothing is held, and the log says so") {
+  const auto result = own_loader("newer", 0);
+  CHECK(result.replayed == 0);
+  CHECK(result.errors.find("loader is newer than version") != std::string::npos);
+}
+
+TEST_CASE("a wait for a list that ended too early says nothing about the list") {
+  own_loader("late", 500, {{"SIM_LAZY", "1"}});
+}
+
+TEST_CASE("memory that was the driver's is looked at no more once it was freed: a copy of it is not held") {
+  own_loader("freed", 500);
 }
