@@ -2,6 +2,7 @@
 // layer behind it, without a driver, and by functions of extensions.
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -134,6 +135,18 @@ TEST_CASE("refrain doctor shows the route") {
   CHECK(section.find("level_zero/libze_validation_layer.so.1") != std::string::npos);
   const auto nothing = run({REFRAIN, "doctor"}, {{"ZE_ENABLE_ALT_DRIVERS", "/no/such/driver.so"}});
   CHECK(nothing.output.find("a loader without a driver opens no layers") != std::string::npos);
+}
+
+TEST_CASE("refrain doctor says that a process with the layer crashes") {
+  const std::filesystem::path folder = child::scratch("crashing");
+  std::filesystem::create_directories(folder / "bin");
+  std::filesystem::create_directories(folder / "lib/level_zero");
+  std::filesystem::copy_file(REFRAIN, folder / "bin/refrain");
+  std::filesystem::copy_file(CRASHING_LAYER, folder / "lib/level_zero/libze_validation_layer.so.1");
+  const auto result = run({folder / "bin/refrain", "doctor", "--no-cuda", "--no-hip"}, kPlain);
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK(result.output.find("no: a process with the library: killed by Aborted") != std::string::npos);
 }
 
 TEST_CASE("refrain dump reads a capture") {
