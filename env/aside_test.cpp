@@ -1,7 +1,10 @@
 #include "env/aside.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <map>
+
+#include "env/log.h"
 
 namespace {
 
@@ -39,6 +42,22 @@ TEST_CASE("a process that is traced is noticed") {
   CHECK(why(Api::kCuda, {}, "Name:\tapp\nTracerPid:\t0\nUid:\t0\n").empty());
   CHECK(why(Api::kOpenCl, {}, "Name:\tapp\nTracerPid:\t4711\nUid:\t0\n") ==
         "process 4711 traces this one, as debuggers do");
+}
+
+TEST_CASE("what asks for blocking is minded, unless the user says that it does not matter") {
+  using refrain::env::Mode;
+  refrain::env::Settings quiet;
+  quiet.log_level = refrain::env::LogLevel::kOff;
+  refrain::env::open_log(quiet);
+  REQUIRE(setenv("CUDA_LAUNCH_BLOCKING", "1", 1) == 0);
+  for (const bool wanted : {true, false}) {
+    refrain::env::Settings settings;
+    settings.mode = Mode::kReplay;
+    settings.stand_aside = wanted;
+    refrain::env::stand_aside(settings, Api::kCuda);
+    CHECK(settings.mode == (wanted ? Mode::kObserve : Mode::kReplay));
+  }
+  unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
 }  // namespace

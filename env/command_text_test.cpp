@@ -33,6 +33,7 @@ TEST_CASE("secrets are never told") {
   CHECK(full({"sh", "-c", "./p --x --token abc"}) == "sh -c ./p --x --token ***");
   CHECK(full({"sh", "-c", "./p '--token=abc'"}) == "sh -c ./p '--token=***");
   CHECK(full({"p", "--db", "postgres://me:abc@host:5432/x?a@b"}) == "p --db postgres://me:***@host:5432/x?a@b");
+  CHECK(full({"p", "--db", "postgres://me:a@b@host/x"}) == "p --db postgres://me:***@host/x");
   CHECK(full({"p", "--token"}) == "p --token");
 }
 

@@ -314,6 +314,20 @@ TEST_CASE("in a folder that others may write to, files of others are left alone"
   }
 }
 
+TEST_CASE("in a folder that others may write to, one's own file by a further name is left alone") {
+  const Folder folder;
+  const std::string shared = folder.file("shared");
+  std::filesystem::create_directory(shared);
+  REQUIRE(::chmod(shared.c_str(), 01777) == 0);
+  std::ofstream(folder.file("keys")) << "mine";
+  REQUIRE(::link(folder.file("keys").c_str(), (shared + "/log").c_str()) == 0);
+  OwnFile log;
+  CHECK(log.append_to(shared + "/log", kOwner) == FileRefusal::kForeign);
+  CHECK(OwnFile::obstacle(shared + "/log") == FileRefusal::kForeign);
+  // In one's own folder nobody else has put it there.
+  CHECK(!log.append_to(folder.file("keys"), kOwner));
+}
+
 TEST_CASE("a beginning is taken back, but nothing that others wrote behind it") {
   const Folder folder;
   OwnFile file;

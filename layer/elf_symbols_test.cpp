@@ -17,6 +17,7 @@ struct Library {
   Elf64_Sym symbols[3] = {};
   std::uint32_t hash[2 + 1 + 3] = {1, 3, 1, 0, 2, 0};  // bucket → 1 → 2 → none
   char strings[8] = "\0one\0tw";
+  std::uint16_t versions[3] = {0, 2, 3};
 
   Library() {
     dynamic[0] = entry(DT_SYMTAB, symbols);
@@ -24,6 +25,7 @@ struct Library {
     dynamic[2] = entry(DT_HASH, hash);
     dynamic[3].d_tag = DT_STRSZ;
     dynamic[3].d_un.d_val = sizeof(strings);
+    dynamic[4] = entry(DT_VERSYM, versions);
     for (std::uint32_t index : {1U, 2U}) {
       symbols[index].st_name = index == 1 ? 1 : 5;
       symbols[index].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
@@ -52,6 +54,15 @@ TEST_CASE("symbols of a library in memory") {
   CHECK(symbols.find("tw") == library.address(32));
   CHECK(symbols.find("three") == nullptr);
   CHECK(symbols.function(2) == library.address(32));
+}
+
+TEST_CASE("of a function's versions the default one is found, and no other") {
+  Library library;
+  library.symbols[2].st_name = 1;
+  library.versions[1] = 0x8002;  // hidden: for programs that were linked with an older library
+  CHECK(library.read().find("one") == library.address(32));
+  library.versions[2] = 0x8003;
+  CHECK(library.read().find("one") == nullptr);
 }
 
 TEST_CASE("a chain that goes in a circle ends") {

@@ -51,6 +51,12 @@ expect 1 'hooked +no: the layer is loaded, but switched off' "$refrain" doctor -
 expect 1 'hooked +no: no process of it loads an OpenCL loader' "$refrain" doctor -- true
 expect 1 'hooked +no: there is no such command' "$refrain" doctor -- ./missing
 expect 1 'hooked +no: it is statically linked' "$refrain" doctor -- "$static"
+mkdir temporary
+expect 0 'ended +exit status 0' env TMPDIR="$work/temporary" "$refrain" doctor -- "${program[@]}"
+if [ -n "$(ls -A temporary)" ]; then
+  echo "FAILED: doctor leaves $(ls temporary) behind"
+  failures=$((failures + 1))
+fi
 expect 1 'ended +exit status 7' "$refrain" doctor -- sh -c 'exit 7'
 expect 1 'ended +killed by' "$refrain" doctor -- sh -c 'kill -9 $$'
 expect 1 'hooked +no: .*no OpenCL platform was found' env OCL_ICD_VENDORS="$work" OPENCL_VENDOR_PATH="$work" "$refrain" doctor

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -51,6 +52,22 @@ TEST_CASE("programs that can be hooked") {
   const ProgramFile script = check_program(folder.file("script", "#! /bin/sh -e\nexit\n"));
   CHECK(script.obstacle.empty());
   CHECK(script.note == "a script, run by /bin/sh");
+}
+
+TEST_CASE("an empty entry of PATH is the current folder, wherever it stands") {
+  const TemporaryFolder folder;
+  const std::string here = folder.file("here", "#!/bin/sh\n");
+  const char* const given = std::getenv("PATH");
+  const std::string path = given == nullptr ? "/usr/bin:/bin" : given;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(here).parent_path());
+  for (const char* each : {"", ":/nowhere", "/nowhere::/nowhere", "/nowhere:"}) {
+    CAPTURE(each);
+    REQUIRE(::setenv("PATH", each, 1) == 0);
+    CHECK(check_program("here").path == "./here");
+  }
+  ::setenv("PATH", path.c_str(), 1);
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("programs that can't") {

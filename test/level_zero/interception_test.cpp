@@ -137,6 +137,18 @@ TEST_CASE("refrain doctor shows the route") {
   CHECK(nothing.output.find("a loader without a driver opens no layers") != std::string::npos);
 }
 
+TEST_CASE("refrain doctor says that a process with the layer crashes") {
+  const std::filesystem::path folder = child::scratch("crashing");
+  std::filesystem::create_directories(folder / "bin");
+  std::filesystem::create_directories(folder / "lib/level_zero");
+  std::filesystem::copy_file(REFRAIN, folder / "bin/refrain");
+  std::filesystem::copy_file(CRASHING_LAYER, folder / "lib/level_zero/libze_validation_layer.so.1");
+  const auto result = run({folder / "bin/refrain", "doctor", "--no-cuda", "--no-hip"}, kPlain);
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 1);
+  CHECK(result.output.find("no: a process with the library: killed by Aborted") != std::string::npos);
+}
+
 TEST_CASE("refrain dump reads a capture") {
   const std::string file = child::scratch("loop.rfn");
   const auto captured =

@@ -60,6 +60,21 @@ TEST_CASE("a handle that comes back names the new object") {
   CHECK(things.size() == 1);
 }
 
+TEST_CASE("values near handles may be handles, the lowest and the highest among them") {
+  Things things;
+  CHECK_FALSE(things.may_contain(0x2000));
+  add(things, 0x2000, 1);
+  CHECK(things.may_contain(0x2000));
+  add(things, 0x1000, 2);
+  add(things, 0x3000, 3);
+  CHECK(things.may_contain(0x1000));
+  CHECK(things.may_contain(0x2FFF));
+  CHECK(things.may_contain(0x3000));
+  CHECK_FALSE(things.may_contain(0xFFF));
+  CHECK_FALSE(things.may_contain(0x3001));
+  CHECK_FALSE(things.may_contain(3));
+}
+
 TEST_CASE("random inserts and erases agree with a map, through growth") {
   Things things;
   std::unordered_map<std::uint64_t, std::uint64_t> model;

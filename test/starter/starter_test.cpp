@@ -115,7 +115,7 @@ TEST_CASE("without a layer that can be opened programs run as without Refrain, a
     const Words device{std::string("LD_LIBRARY_PATH=") + api.folder, "REFRAIN_REPORT=off"};
     const Outcome plain = run({api.program}, device);
     REQUIRE(plain.status == 0);
-    for (const char* kind : {"missing", "garbage", "another library", "another version"}) {
+    for (const char* kind : {"missing", "garbage", "another library", "another version", "calling library"}) {
       CAPTURE(api.name, kind);
       const files::path layer = folder.layer(api.layer);
       files::remove(layer);
@@ -125,6 +125,8 @@ TEST_CASE("without a layer that can be opened programs run as without Refrain, a
         files::copy_file(ANOTHER_LIBRARY, layer);
       } else if (kind == std::string("another version")) {
         files::copy_file(OTHER_VERSION, layer);
+      } else if (kind == std::string("calling library")) {
+        files::copy_file(CALLING_LIBRARY, layer);
       }
       Words environment = device;
       environment.push_back("LD_PRELOAD=" + folder.starter(api.starter));
@@ -135,6 +137,8 @@ TEST_CASE("without a layer that can be opened programs run as without Refrain, a
       CHECK(through.driver_calls == plain.driver_calls);
       CHECK(count_lines(through.output, std::string("[refrain] error: ") + api.name + ": ") == 1);
       CHECK(count_lines(through.output, "[refrain] ") == 1);
+      // What the dynamic linker says names the library that it minds.
+      CHECK(has(through, layer.filename()) == (kind != std::string("another version")));
       for (const Words& command : {Words{"true"}, Words{"sh", "-c", "exit 0"}}) {
         const Outcome nothing = run(command, environment);
         CHECK(nothing.status == 0);
