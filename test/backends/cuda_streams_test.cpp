@@ -13,6 +13,9 @@ namespace {
 std::vector<std::string> calls;
 CUresult record_result = CUDA_SUCCESS;
 CUresult wait_result = CUDA_SUCCESS;
+CUresult create_result = CUDA_SUCCESS;
+std::uintptr_t next_event = 100;
+int pending = 0;  ///< so often events and streams will be said not to be done
 
 std::string name(const void* handle) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(handle));
@@ -27,8 +30,8 @@ CudaDriver recording_driver() {
   driver.cuCtxPushCurrent_v2 = [](CUcontext) { return CUDA_SUCCESS; };
   driver.cuCtxPopCurrent_v2 = [](CUcontext*) { return CUDA_SUCCESS; };
   driver.cuEventCreate = [](CUevent* event, unsigned) {
-    *event = reinterpret_cast<CUevent>(100);
-    return CUDA_SUCCESS;
+    *event = reinterpret_cast<CUevent>(next_event++);
+    return create_result;
   };
   driver.cuEventRecord = [](CUevent event, CUstream stream) {
     calls.push_back("record " + name(event) + " in " + name(stream));
@@ -38,7 +41,8 @@ CudaDriver recording_driver() {
     calls.push_back(name(stream) + " waits for " + name(event));
     return wait_result;
   };
-  driver.cuEventQuery = [](CUevent) { return CUDA_SUCCESS; };
+  driver.cuEventQuery = [](CUevent) { return pending > 0 && pending-- > 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; };
+  driver.cuStreamQuery = [](CUstream) { return pending > 0 && pending-- > 0 ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; };
   driver.cuMemsetD8Async = [](CUdeviceptr, unsigned char, std::size_t, CUstream stream) {
     calls.push_back("fill in " + name(stream));
     return CUDA_SUCCESS;
@@ -61,7 +65,9 @@ struct Issuing {
     stream.handle = reinterpret_cast<CUstream>(1);
     stream.context = reinterpret_cast<CUcontext>(7);
     calls.clear();
-    record_result = wait_result = CUDA_SUCCESS;
+    record_result = wait_result = create_result = CUDA_SUCCESS;
+    next_event = 100;
+    pending = 0;
   }
   /// `event`: of the application's, 0 for none.
   Status issue(capture::OperationKind kind, std::uint64_t event, std::span<const Event> waits, Event* done) {
@@ -110,6 +116,13 @@ TEST_CASE_METHOD(Issuing, "what the driver says of a record or wait is told") {
   CHECK(issue(capture::OperationKind::kEventWait, 5, {}, nullptr).code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
 
+TEST_CASE_METHOD(Issuing, "an event that the driver refuses to wait for is waited for by the host") {
+  wait_result = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  pending = 3;
+  CHECK(issue(capture::OperationKind::kEventWait, 5, {}, nullptr).code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  CHECK(pending == 0);
+}
+
 TEST_CASE_METHOD(Issuing, "without the application an event is an edge like any other") {
   Event done = kNoEvent;
   CHECK(issue(capture::OperationKind::kEventRecord, 0, {}, &done).ok());
@@ -126,6 +139,57 @@ TEST_CASE_METHOD(Issuing, "if the driver has no event left, the host waits") {
   CHECK(issue(capture::OperationKind::kPointerFill, 0, {}, &done).ok());
   CHECK(done == kNoEvent);
   CHECK(calls == Calls{"fill in 1", "record 100 in 1", "synchronize 1"});
+}
+
+TEST_CASE_METHOD(Issuing, "a stream comes after what another one holds, whatever the driver refuses") {
+  auto* from = reinterpret_cast<CUstream>(1);
+  auto* to = reinterpret_cast<CUstream>(2);
+  CudaBackend::Handover handover = backend.follow(stream.context, from, to);
+  CHECK(calls.empty());  // it held nothing
+  CHECK(handover.end == kNoEvent);
+  pending = 1;
+  SECTION("nothing") {
+    handover = backend.follow(stream.context, from, to);
+    CHECK(calls == Calls{"record 100 in 1", "2 waits for 100", "record 101 in 2"});
+    CHECK(backend.close(&handover));
+  }
+  SECTION("an event") {
+    create_result = CUDA_ERROR_OUT_OF_MEMORY;
+    handover = backend.follow(stream.context, from, to);
+    CHECK(calls == Calls{"synchronize 1"});
+  }
+  SECTION("the record") {
+    record_result = CUDA_ERROR_OUT_OF_MEMORY;
+    handover = backend.follow(stream.context, from, to);
+    CHECK(calls == Calls{"record 100 in 1", "synchronize 1"});
+  }
+  SECTION("the wait") {
+    wait_result = CUDA_ERROR_OUT_OF_MEMORY;
+    handover = backend.follow(stream.context, from, to);
+    CHECK(calls == Calls{"record 100 in 1", "2 waits for 100", "synchronize 1"});
+  }
+  CHECK(handover.end == kNoEvent);
+  CHECK(handover.behind == kNoEvent);
+}
+
+TEST_CASE_METHOD(Issuing, "events are used again, but not those that were out while a context went") {
+  const auto recorded = [&] {
+    calls.clear();
+    Event done = kNoEvent;
+    CHECK(issue(capture::OperationKind::kEventRecord, 0, {}, &done).ok());
+    return done;
+  };
+  backend.release_event(recorded());
+  CHECK(calls == Calls{"record 100 in 1"});
+  const Event out = recorded();
+  CHECK(calls == Calls{"record 100 in 1"});
+  backend.context_gone(stream.context);  // and there is another one at its address
+  backend.release_event(out);
+  backend.release_event(recorded());
+  CHECK(calls == Calls{"record 101 in 1"});
+  backend.context_gone(stream.context);
+  backend.release_event(recorded());
+  CHECK(calls == Calls{"record 102 in 1"});
 }
 
 }  // namespace refrain::backends

@@ -284,6 +284,33 @@ TEST_CASE("versions: updates in both forms") {
   }
 }
 
+TEST_CASE("versions: of the shape of a launch, what changed is given to the driver, and nothing else") {
+  FakeDriver driver;
+  driver.version = make_version(0, 9, 8);
+  driver.mutable_version = make_version(0, 9, 5);
+  driver.updatable = 0x1F;
+  backends::OpenClBackend backend(driver.dispatch);
+  RecordMaker records(kInOrder);
+  const auto launch = [&](std::uint64_t offset, std::uint64_t global, std::uint64_t local) {
+    return records.make(
+        OperationKind::kKernel, {2, offset, 2, 0, global, 8, 1, local, 4, 1},
+        [](OperationWriter& w) { RecordMaker::value(w, 7U); }, 0, 5, 0x50);
+  };
+  const auto graph = make_graph(kInOrder, {launch(1, 64, 4)});
+  std::unique_ptr<backends::CommandBuffer> buffer;
+  REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+  const auto update = [&](const OperationView& to) {
+    driver.updates.clear();
+    const backends::NodeUpdate all[] = {{0, to}};
+    CHECK(buffer->update(all).ok());
+    return driver.updates;
+  };
+  CHECK(update(launch(1, 64, 8)) == std::vector<std::string>{"20480 dims 2 local 8,4"});
+  CHECK(update(launch(1, 32, 8)) == std::vector<std::string>{"20480 dims 2 global 32,8"});
+  CHECK(update(launch(3, 32, 8)) == std::vector<std::string>{"20480 dims 2 offset 3,2"});
+  CHECK(update(launch(1, 64, 4)) == std::vector<std::string>{"20480 dims 2 global 64,8 local 4,4 offset 1,2"});
+}
+
 TEST_CASE("versions: updates while running wait for nothing") {
   for (const std::uint32_t patch : {4U, 8U}) {
     FakeDriver driver;

@@ -117,6 +117,53 @@ PROGRAM(observed_by_another) {
   return 0;
 }
 
+#ifndef PROGRAMS_ON_HIP
+/// A thread stands still in the middle of what it repeats until another one has read, by a copy of rows, what it
+/// computes: that copy comes after all that is in blocking streams.
+PROGRAM(read_by_another) {
+  const Device gpu;
+  constexpr Word kLength = 12, kLoops = 200, kKnown = 60;
+  CUstream stream = make_stream(CU_STREAM_DEFAULT);
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  std::atomic<Word> submitted{0}, observed{0};
+  constexpr Word kTimes = (kLoops - kKnown) / 5;
+  Word sum = 0;
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (Word time = 1; time <= kTimes; ++time) {
+      wait_until(submitted, time);
+      Word word = 0;
+      CUDA_MEMCPY2D row{};
+      row.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+      row.srcDevice = x;
+      row.dstMemoryType = CU_MEMORYTYPE_HOST;
+      row.dstHost = &word;
+      row.srcPitch = row.dstPitch = row.WidthInBytes = sizeof(word);
+      row.Height = 1;
+      CHECK_CU(cuMemcpy2D(&row));
+      sum = sum * 31 + word;
+      observed.store(time);
+    }
+  });
+  Word times = 0;
+  for (Word round = 0; round < kLoops; ++round) {
+    for (Word i = 0; i < kLength; ++i) {
+      if (round >= kKnown && round % 5 == 0 && i == round / 5 % kLength) {
+        submitted.store(++times);
+        wait_until(observed, times);
+      }
+      scale(stream, kernel, x, kCount, 3, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  other.join();
+  std::printf("sum %u\n", sum);
+  print("x", x, kCount);
+  return 0;
+}
+#endif
+
 /// Two threads work on the same words in turn, one in the default stream and one in a stream that is in order with it:
 /// that alone orders what they do. A third one has words and such a stream of its own.
 PROGRAM(ordered_by_default) {

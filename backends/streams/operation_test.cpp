@@ -1,0 +1,27 @@
+#include "backends/streams/operation.h"
+
+#include <catch2/catch.hpp>
+
+#include "test/backends/record_maker.h"
+
+namespace refrain::backends {
+
+TEST_CASE("a launch of more threads than fit into 32 bits keeps all its blocks") {
+  const Grid grid{0x7FFFFFFF, 65535, 65534}, block{1024, 512, 64};
+  const auto w = shape_words(grid, block);
+  CHECK(w[capture::words::kGlobal] == std::uint64_t{0x7FFFFFFF} * 1024);
+  test::RecordMaker records{capture::QueueInfo{}};
+  KernelLaunch launch;
+  REQUIRE(launch.read(records.make(capture::OperationKind::kKernel,
+                                   {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
+                                   [](capture::OperationWriter& writer) { writer.argument_local(48); })));
+  CHECK(launch.grid.x == grid.x);
+  CHECK(launch.grid.y == grid.y);
+  CHECK(launch.grid.z == grid.z);
+  CHECK(launch.block.x == block.x);
+  CHECK(launch.block.y == block.y);
+  CHECK(launch.block.z == block.z);
+  CHECK(launch.shared_bytes == 48);
+}
+
+}  // namespace refrain::backends
