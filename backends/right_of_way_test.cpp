@@ -67,6 +67,17 @@ TEST_CASE("a claim that takes too long is waited for, less and less often") {
   }
 }
 
+TEST_CASE("claims that overlap are over when the last one is") {
+  RightOfWay right;
+  std::optional<RightOfWay::Claim> first(right);
+  std::optional<RightOfWay::Claim> second(right);
+  CHECK(right.claimed());
+  first.reset();
+  CHECK(right.claimed());
+  second.reset();
+  CHECK_FALSE(right.claimed());
+}
+
 TEST_CASE("whoever waits goes on when the call is over") {
   // Where this machine lets the threads wait for each other for too long, it is tried again.
   constexpr auto kLongest = static_cast<std::uint64_t>(std::chrono::nanoseconds(RightOfWay::kLongest).count());

@@ -176,6 +176,11 @@ TEST_CASE("flush writes what no host call has ended; a later cut replaces it") {
   CHECK(load(file.name()).file_bytes == size);
 
   stream.operation(record.kernel({.function = 2, .sequence = 2}));
+  recorder->flush();  // the same stretch, which has grown
+  capture = load(file.name());
+  CHECK(submissions(capture) == 2);
+  CHECK(capture.lanes[0].items().size() == 1);
+
   stream.host_call("clFinish", 5);
   recorder->flush();
   capture = load(file.name());
@@ -195,6 +200,9 @@ TEST_CASE("host calls are counted, cutting or not") {
     stream.operation(record.kernel({}));
     for (int i = 0; i < 1000; ++i) {
       stream.host_call("clGetEventInfo", 0);
+      if (i == 500) {
+        recorder->flush();  // what is told later replaces what is told here
+      }
     }
   }
   const Capture capture = load(file.name());
@@ -202,6 +210,25 @@ TEST_CASE("host calls are counted, cutting or not") {
   CHECK(capture.host_calls[0].cuts == 1);
   CHECK(capture.host_calls[0].idle == 999);
   CHECK(capture.ended_by(capture.host_calls[0].entry_point) == "clGetEventInfo");
+}
+
+TEST_CASE("an allocation beyond the last address is told without its address") {
+  TemporaryFile file;
+  {
+    const auto recorder = open(file.name());
+    BufferInfo buffer;
+    buffer.id = 1;
+    buffer.size = 4096;
+    buffer.address = ~std::uint64_t{0} - 4095;
+    recorder->buffer(buffer);
+    buffer.id = 2;
+    buffer.address = ~std::uint64_t{0} - 4096;
+    recorder->buffer(buffer);
+  }
+  const Capture capture = load(file.name());
+  CHECK(capture.buffers.at(1).address == 0);
+  CHECK(capture.buffers.at(1).size == 4096);
+  CHECK(capture.buffers.at(2).address == ~std::uint64_t{0} - 4096);
 }
 
 TEST_CASE("two lanes, and definitions from both") {

@@ -216,6 +216,44 @@ TEST_CASE("the reader refuses names longer than the writer's") {
   CHECK_FALSE(read(format::kMaxText + 1));
 }
 
+TEST_CASE("a statistic of what its node does not have is refused") {
+  using format::SlotKind;
+  const auto read = [](SlotKind kind, std::uint32_t index) {
+    flatbuffers::FlatBufferBuilder builder;
+    const std::vector<wire::SlotStatistic> slots{
+        wire::SlotStatistic(0, index, 1, 0, 0, 2, static_cast<std::uint8_t>(kind), false)};
+    std::vector<flatbuffers::Offset<wire::GraphStatistics>> list{
+        wire::CreateGraphStatisticsDirect(builder, 0, 2, 1, 0, &slots)};
+    builder.Finish(wire::CreateStatisticsDirect(builder, &list));
+    TemporaryFile file;
+    // One node of no words and no arguments in one queue.
+    write_records(file.name(), {{format::RecordType::kGraphs, many_graphs(1, 1, false)},
+                                {format::RecordType::kStatistics, finished(builder)}});
+    const Capture capture = load(file.name());
+    try {
+      return capture.graphs[0].statistics().size() == 1;
+    } catch (const Refused& refused) {
+      CHECK_THAT(refused.what(), Contains("a statistic of an unknown argument"));
+      return false;
+    }
+  };
+  CHECK(read(SlotKind::kQueue, 0));
+  CHECK_FALSE(read(SlotKind::kQueue, 1));
+  CHECK_FALSE(read(SlotKind::kArgument, 0));
+  CHECK_FALSE(read(SlotKind::kWord, 0));
+}
+
+TEST_CASE("a file that is another one while it is shown is noticed") {
+  TemporaryFile file, other;
+  write_records(file.name(), {{format::RecordType::kGraphs, many_graphs(2, 1, false)}});
+  write_records(other.name(), {{format::RecordType::kGraphs, many_graphs(1, 1, false)}});
+  const Capture capture = load(file.name());
+  REQUIRE(capture.graphs.size() == 2);
+  std::filesystem::copy_file(other.name(), file.name(), std::filesystem::copy_options::overwrite_existing);
+  CHECK(capture.graphs[0].graph().size() == 1);
+  CHECK_THROWS_WITH(capture.graphs[1].graph(), Contains("it was changed since it was opened"));
+}
+
 TEST_CASE("a small file takes little memory, whatever it claims") {
   TemporaryFile file;
   const auto check = [&](const char* what, const std::function<void()>& write) {

@@ -184,6 +184,68 @@ TEST_CASE("changes are told in words") {
              Contains("another queue nearly every time"));
 }
 
+TEST_CASE("an argument that takes turns in one node and not in another one is not said to take turns") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (std::int32_t i = 0; i < 200; ++i) {
+      for (const std::int32_t value : {i % 3, i * i, i % 3, i * i}) {
+        stream.operation(record.kernel({.scalars = {value}}));
+      }
+      stream.host_call("clFinish", 0);
+    }
+  });
+  CHECK_THAT(dump(file.name(), DumpFormat::kExplain).out,
+             Contains("stencil argument 0 (4-byte value): changes by -2 to +397 (as an integer) (4 nodes)"));
+}
+
+TEST_CASE("explain sums up what it does not list") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (int round = 0; round < 3; ++round) {
+      for (Token stretch = 0; stretch < 25; ++stretch) {
+        for (int i = 0; i < 4; ++i) {
+          stream.operation(record.kernel({}));
+        }
+        stream.operation(record.other(1000 + stretch, OperationKind::kMarker));
+        stream.host_call("clFinish", 0);
+      }
+    }
+  });
+  const std::string text = dump(file.name(), DumpFormat::kExplain).out;
+  CHECK_THAT(text, Contains(" 20.   ") && !Contains(" 21.   "));
+  CHECK_THAT(text, Contains("20.0 %  75 submissions in 5 more, see --json"));
+}
+
+TEST_CASE("pointers are told by the allocation they point into") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder& recorder, Stream& stream) {
+    BufferInfo buffer;
+    buffer.id = 5;
+    buffer.size = 4096;
+    buffer.address = 0x10000;
+    buffer.description = {static_cast<std::uint64_t>(MemoryPlace::kDevice), 0};
+    recorder.buffer(buffer);
+    RecordBytes bytes;
+    OperationWriter writer(bytes);
+    OperationHeader& header = writer.begin(OperationKind::kKernel, 100);
+    header.function = 1;
+    header.queue = 1;
+    writer.words(std::vector<std::uint64_t>{1, 0, 0, 0, 1024, 1, 1, 64, 1, 1});
+    for (const std::uint64_t address : {0xFFFFU, 0x10000U, 0x10FFFU, 0x11000U}) {
+      writer.argument_handle(ArgumentKind::kPointer, 0, address);
+    }
+    writer.finish();
+    stream.operation(OperationView(bytes.data()));
+  });
+  const std::string text = dump(file.name(), DumpFormat::kGraph, 0).out;
+  CHECK_THAT(text, Contains("0: pointer 0xffff\n"));
+  CHECK_THAT(text, Contains("1: 0x10000 = allocation 5 + 0 (device memory, 4.0 KiB)"));
+  CHECK_THAT(text, Contains("2: 0x10fff = allocation 5 + 4095"));
+  CHECK_THAT(text, Contains("3: pointer 0x11000\n"));
+}
+
 TEST_CASE("one graph: nodes, arguments, edges") {
   TemporaryFile file;
   record_to(file.name(), [](Recorder&, Stream& stream) {
@@ -206,9 +268,12 @@ TEST_CASE("one graph: nodes, arguments, edges") {
   CHECK_THAT(output.out, Contains("1 -> 2    event"));
   CHECK_THAT(output.out, Contains("queue 2 (out of order)"));
 
-  const Output missing = dump(file.name(), DumpFormat::kGraph, 9);
-  CHECK(missing.status == 1);
-  CHECK_THAT(missing.err, Contains("has no graph 9; it has 1"));
+  for (const auto format : {DumpFormat::kGraph, DumpFormat::kDot}) {
+    const Output missing = dump(file.name(), format, 9);
+    CHECK(missing.status == 1);
+    CHECK(missing.out.empty());
+    CHECK_THAT(missing.err, Contains("has no graph 9; it has 1"));
+  }
 
   const Output dot = dump(file.name(), DumpFormat::kDot);
   CHECK_THAT(dot.out, Contains("n0_0 -> n0_1 [style=solid color=black]"));
@@ -246,6 +311,52 @@ TEST_CASE("JSON and trace are JSON and agree with the text") {
     open.emplace_back(begin, end);
   }
   CHECK(slices > 5);
+}
+
+TEST_CASE("JSON has the bytes of each argument") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    stream.operation(record.kernel({.buffers = {1}, .scalars = {42, 43}}));
+    stream.host_call("clFinish", 0);
+  });
+  const auto json = nlohmann::json::parse(dump(file.name(), DumpFormat::kJson).out);
+  const auto& arguments = json["graphs"][0]["nodes"][0]["arguments"];
+  REQUIRE(arguments.size() == 3);
+  CHECK(arguments[0]["bytes"] == "01b0000000000000");
+  CHECK(arguments[1]["bytes"] == "2a000000");
+  CHECK(arguments[2]["bytes"] == "2b000000");
+}
+
+TEST_CASE("in a trace a loop within a loop takes the time of what is in it") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    std::uint64_t sequence = 0, time = 1'000'000;
+    const auto stretch = [&](FunctionId function) {
+      stream.operation(record.kernel({.function = function, .sequence = ++sequence, .time_ns = time += 1000}));
+      stream.host_call("clFinish", time += 1000);
+    };
+    for (int outer = 0; outer < 10; ++outer) {
+      for (int inner = 0; inner < 5; ++inner) {
+        stretch(1);
+        stretch(2);
+      }
+      stretch(3);
+    }
+  });
+  const auto trace = nlohmann::json::parse(dump(file.name(), DumpFormat::kTrace).out);
+  std::vector<std::string> names;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") {
+      names.push_back(event["name"]);
+      CHECK(event["dur"] >= 1.0);  // us
+    }
+  }
+  // Nothing came behind the last turn, so it is told by itself.
+  CHECK(names == std::vector<std::string>{"loop x 9", "loop x 5", "graph 0: stencil", "graph 1: residual",
+                                          "graph 2: axpy", "loop x 5", "graph 0: stencil", "graph 1: residual",
+                                          "graph 2: axpy"});
 }
 
 TEST_CASE("names that are not text do no harm") {

@@ -141,6 +141,12 @@ TEST_CASE("an out-of-order queue orders nothing but barriers and markers") {
     CHECK(pairs(graph) == std::vector<Pair>{{0, 2}, {1, 2}, {2, 3}, {2, 4}});
     CHECK(graph.edges()[0].reason == EdgeReason::kBarrier);
   }
+  SECTION("what waits for something else comes after the barrier as well") {
+    bench.add({.queue = 2});
+    bench.add({.kind = OperationKind::kBarrier, .flags = kBarrierFlags});
+    bench.add({.waits = {1}});
+    CHECK(pairs(bench.builder.finish()) == std::vector<Pair>{{0, 2}, {1, 2}});
+  }
   SECTION("a barrier with a wait list: only what it names before it, all after it") {
     bench.add({});
     bench.add({});

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <random>
+#include <utility>
 
 namespace refrain::capture {
 namespace {
@@ -108,6 +109,26 @@ TEST_CASE("a loop of many different stretches") {
   }
   CHECK(run.items().size() < 800);
   run.check();
+}
+
+TEST_CASE("a loop of more items than a file may have stays unfolded") {
+  Run run;
+  for (int outer = 0; outer < 3; ++outer) {
+    for (std::uint32_t loop = 0; loop < 180; ++loop) {
+      for (int turn = 0; turn < 2; ++turn) {
+        for (std::uint32_t i = 0; i < 50; ++i) {
+          run.add(50 * loop + i);
+        }
+      }
+    }
+  }
+  run.check();
+  CHECK(run.items().size() < 3 * 180 * 52);  // the small ones are loops
+  for (const std::vector<Folded>* part : {&std::as_const(run.settled), &run.folder.open()}) {
+    for (const Folded& item : *part) {
+      CHECK(item.items <= format::kMaxLoopItems);
+    }
+  }
 }
 
 TEST_CASE("anything is told exactly, and memory stays bounded") {

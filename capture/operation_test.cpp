@@ -65,6 +65,20 @@ TEST_CASE("same work means same arguments, not same waits") {
   CHECK_FALSE(same_work(OperationView(a.data()), OperationView(c.data())));
 }
 
+TEST_CASE("a copy of rows uses memory at each end by the pitch of that end") {
+  RecordBytes bytes;
+  OperationWriter writer(bytes);
+  writer.begin(OperationKind::kPointerCopyRect, 5);
+  // 4 rows of 16 bytes in 2 slices; to: 32 bytes apart, 5 rows to a slice; from: 64 bytes apart, 8 rows to a slice.
+  writer.words(std::vector<std::uint64_t>{16, 4, 2, 32, 5, 64, 8, 0});
+  writer.argument_handle(ArgumentKind::kPointer, 0, 0x1000);
+  writer.argument_handle(ArgumentKind::kPointer, 0, 0x2000);
+  writer.finish();
+  const OperationView copy(bytes.data());
+  CHECK(bytes_named(copy, 0) == (5 + 3) * 32 + 16);
+  CHECK(bytes_named(copy, 1) == (8 + 3) * 64 + 16);
+}
+
 TEST_CASE("damaged records are not well formed or stay inside their bytes") {
   const auto good = kernel_record(42, 7);
   std::mt19937 random(1);

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "backends/host/host_backend.h"
 #include "capture/file_recorder.h"
 #include "capture/reader.h"
 #include "replay/bench_report.h"
+#include "test/backends/host_device.h"
 #include "test/backends/record_maker.h"
 
 namespace {
@@ -296,39 +296,6 @@ TEST_CASE("bench: wrong options and files") {
 }
 
 namespace {
-
-// The host backend as a device; its command buffers can be made to lose the last command.
-class HostDevice : public backends::StandaloneDevice {
- public:
-  class Faulty : public backends::host::HostBackend {
-   public:
-    bool lose_last = false;
-    backends::Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
-                            std::unique_ptr<backends::CommandBuffer>* result) noexcept override {
-      return HostBackend::record(graph, lose_last ? nodes.first(nodes.size() - 1) : nodes, result);
-    }
-  };
-  Faulty host;
-
-  backends::Backend& backend() noexcept override { return host; }
-  const capture::DeviceInfo& info() const noexcept override { return info_; }
-  bool make_queue(const capture::QueueInfo& wanted, capture::QueueInfo* made, std::string*) override {
-    *made = wanted;
-    host.declare_queue(wanted);
-    return true;
-  }
-  capture::Handle make_memory(const capture::BufferInfo& wanted, capture::Handle, std::string*) override {
-    return host.add_buffer(wanted.size);
-  }
-  capture::Handle make_function(const capture::FunctionInfo&, capture::CodeKind, std::span<const std::byte>,
-                                std::string*) override {
-    return 1;
-  }
-  void release_memory() noexcept override {}
-
- private:
-  capture::DeviceInfo info_;
-};
 
 replay::BenchResult bench_on(HostDevice& device) {
   File file;

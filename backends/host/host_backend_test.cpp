@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "backends/shape.h"
+
 namespace {
 
 using namespace refrain;
@@ -253,6 +255,26 @@ TEST_CASE_METHOD(Fixture, "failures are injected at the call asked for, and logg
   REQUIRE(log[1].sequence == 2);
 }
 
+TEST_CASE_METHOD(Fixture, "of several parts the first that is refused ends it") {
+  const Handle a = backend.add_buffer(16);
+  capture::GraphBuilder builder;
+  builder.declare_queue(in_order);
+  builder.add(records.scale(a, 1, 1));
+  builder.add(records.scale(a, 1, 2));
+  const capture::Graph graph = builder.finish();
+  const capture::NodeIndex nodes[] = {0, 1};
+  const std::span<const capture::NodeIndex> parts[] = {std::span(nodes, 1), std::span(nodes + 1, 1)};
+  std::unique_ptr<CommandBuffer> made[2];
+  backend.fail(Call::kRecord, 1, -99);
+  CHECK(backend.record_all(graph, parts, made).code == -99);
+  CHECK(backend.calls(Call::kRecord) == 1);
+  backend.fail(Call::kRecord, 2, -98);
+  CHECK(backend.record_all(graph, parts, made).code == -98);
+  CHECK(backend.record_all(graph, parts, made).ok());
+  CHECK(made[0] != nullptr);
+  CHECK(made[1] != nullptr);
+}
+
 TEST_CASE_METHOD(Fixture, "a failed event fails what waits for it") {
   const Handle a = backend.add_buffer(16);
   const Event gate = backend.make_event();
@@ -264,6 +286,18 @@ TEST_CASE_METHOD(Fixture, "a failed event fails what waits for it") {
   backend.complete_event(gate, true);
   REQUIRE(backend.complete(after));
   REQUIRE(first(a) == 0);
+  std::uint32_t word = 7;
+  const auto read = records.make(
+      OperationKind::kReadBuffer, {0, 4, 1},
+      [&](capture::OperationWriter& w) {
+        w.argument_handle(ArgumentKind::kBuffer, 0, a);
+        w.argument_handle(ArgumentKind::kHostPointer, 0, reinterpret_cast<std::uint64_t>(&word));
+      },
+      0, capture::kBlocking);
+  CHECK(backend.issue(read, std::span(&after, 1), nullptr).code == kWaitFailed);
+  CHECK(word == 7);
+  CHECK(backend.issue(read, {}, nullptr).ok());
+  CHECK(word == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "work that needs a flush does not start without one; blocking work does") {
@@ -297,6 +331,38 @@ TEST_CASE_METHOD(Fixture, "finish waits for work that another thread unblocks") 
   REQUIRE(backend.finish(in_order).ok());
   REQUIRE(first(a) == 1);
   other.join();
+}
+
+TEST_CASE_METHOD(Fixture, "slices without a pitch of their own are as far apart as their rows say") {
+  const Handle from = backend.add_buffer(32);
+  const Handle to = backend.add_buffer(8);
+  std::uint8_t number = 0;
+  for (std::byte& byte : backend.bytes(from)) {
+    byte = std::byte{number++};
+  }
+  // 2 bytes, 2 rows, 2 slices; rows are 8 bytes apart in one buffer, and close together in the other one.
+  const auto copy = records.make(OperationKind::kCopyBufferRect, {1, 0, 0, 0, 0, 0, 2, 2, 2, 8, 0, 0, 0},
+                                 [&](capture::OperationWriter& w) {
+                                   w.argument_handle(ArgumentKind::kBuffer, 0, from);
+                                   w.argument_handle(ArgumentKind::kBuffer, 0, to);
+                                 });
+  REQUIRE(backend.issue(copy, {}, nullptr).ok());
+  const auto* got = reinterpret_cast<const std::uint8_t*>(backend.bytes(to).data());
+  CHECK(std::vector<std::uint8_t>(got, got + 8) == std::vector<std::uint8_t>{1, 2, 9, 10, 17, 18, 25, 26});
+}
+
+TEST_CASE_METHOD(Fixture, "the colour of a fill has sixteen bytes, whatever the image") {
+  const Handle image = backend.add_image(4, 8, 4);
+  const std::uint32_t colour[4] = {1, 2, 3, 4};
+  const auto fill = [&](std::size_t words) {
+    return records.make(OperationKind::kFillImage, {1, 1, 0, 2, 2, 1}, [&](capture::OperationWriter& w) {
+      w.argument_handle(ArgumentKind::kImage, 0, image);
+      w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(colour, words)));
+    });
+  };
+  CHECK(arguments_fit(fill(4)));
+  CHECK_FALSE(arguments_fit(fill(1)));
+  CHECK_FALSE(arguments_fit(fill(3)));
 }
 
 TEST_CASE_METHOD(Fixture, "images, rectangles, fills and pointers") {

@@ -1,0 +1,51 @@
+#include "capture/graph_store.h"
+
+#include <catch2/catch.hpp>
+
+#include "test/capture/capture_files.h"
+#include "test/capture/temporary_file.h"
+
+namespace refrain::capture {
+
+TEST_CASE("the same work in streams of other order is another graph") {
+  TemporaryFile file;
+  {
+    const auto recorder = open(file.name());
+    Stream& stream = recorder->open_stream(1);
+    TestRecord record;
+    ObjectId id = 0;
+    for (const DefaultOrder order : {DefaultOrder::kNone, DefaultOrder::kWithDefault, DefaultOrder::kIsDefault}) {
+      QueueInfo queue;
+      queue.id = ++id;
+      queue.default_order = order;
+      recorder->queue(queue);
+      stream.operation(record.kernel({.queue = id, .sequence = id}));
+      stream.host_call("cuStreamSynchronize", 0);
+    }
+  }
+  const Capture capture = load(file.name());
+  REQUIRE(capture.graphs.size() == 3);
+  CHECK(capture.graphs[0].graph().queue_of(0).default_order == DefaultOrder::kNone);
+  CHECK(capture.graphs[1].graph().queue_of(0).default_order == DefaultOrder::kWithDefault);
+  CHECK(capture.graphs[2].graph().queue_of(0).default_order == DefaultOrder::kIsDefault);
+}
+
+TEST_CASE("graphs that were forgotten take no room: what comes after them is known when it repeats") {
+  GraphStore store(std::size_t{64} << 10U);
+  TestRecord record;
+  const auto add = [&](Token token) {
+    const OperationView operation = record.other(token);
+    return store.add({&operation, 1}).graph;
+  };
+  for (Token token = 1; token <= 1000; ++token) {
+    add(token);
+  }
+  CHECK(add(1) == 1000);  // it was among the forgotten
+  const std::uint32_t other = add(2);
+  for (int i = 0; i < 10; ++i) {
+    CHECK(add(1) == 1000);
+    CHECK(add(2) == other);
+  }
+}
+
+}  // namespace refrain::capture
