@@ -28,7 +28,7 @@ constexpr hipError_t kHeld = hipErrorLaunchOutOfResources, kRuntimes = hipErrorI
 }  // namespace
 
 TEST_CASE("an error of held work is the last one until it is asked for") {
-  const OfKind runtime(GENERATE(false, true));
+  const OfKind kind(GENERATE(false, true));
   HipLayer::on_held_error(kHeld);
   CHECK(wrap::hipPeekAtLastError() == kHeld);
   CHECK(wrap::hipPeekAtLastError() == kHeld);
@@ -41,7 +41,7 @@ TEST_CASE("an error of held work is the last one until it is asked for") {
 }
 
 TEST_CASE("before HIP 7 a call that succeeds makes the thread forget its last error, whether it is held or not") {
-  const OfKind runtime(false);
+  const OfKind kind(false);
   const bool held = GENERATE(false, true);
   const auto succeed = [held] { held ? HipLayer::on_hold(hipSuccess) : HipLayer::on_success(); };
   HipLayer::on_held_error(kHeld);
@@ -56,7 +56,7 @@ TEST_CASE("before HIP 7 a call that succeeds makes the thread forget its last er
 }
 
 TEST_CASE("from HIP 7 on a call that succeeds leaves the last error alone") {
-  const OfKind runtime(true);
+  const OfKind kind(true);
   const bool of_held_work = GENERATE(false, true);
   of_runtime = of_held_work ? hipSuccess : kRuntimes;
   if (of_held_work) {

@@ -48,6 +48,10 @@ TEST_CASE("default streams of threads by the functions for them") {
   same_everywhere({"thread_streams"}, 0);
 }
 
+TEST_CASE("promise 1, same order: a thread's own default stream, whose device another thread resets") {
+  same_everywhere({"reset_by_another"}, 500);
+}
+
 TEST_CASE("calls of the runtime that call others by their names pass through once") {
   same_everywhere({"nested"}, 500);
   // Per round 4 launches, 4 copies and one more: what the runtime calls itself is not counted once more.

@@ -2,6 +2,8 @@
 // streams of threads, the last error, calls behind which there are others.
 #include <cuda.h>  // in HIP's words
 
+#include <thread>
+
 #include "test/cuda/program.h"
 
 extern "C" {
@@ -196,6 +198,33 @@ PROGRAM(thread_streams) {
     CHECK_CU(hipStreamSynchronize_spt(nullptr));
   }
   print("x", reinterpret_cast<CUdeviceptr>(x), kCount);
+  return 0;
+}
+
+/// Another thread resets the device: what stood in for this one's default stream is gone with it.
+PROGRAM(reset_by_another) {
+  for (int turn = 0; turn < 3; ++turn) {
+    CHECK_CU(hipSetDevice(0));
+    hipModule_t module = nullptr;
+    hipFunction_t kernel = nullptr;
+    CHECK_CU(hipModuleLoadData(&module, contract_image));
+    CHECK_CU(hipModuleGetFunction(&kernel, module, "scale"));
+    const CUdeviceptr x = filled(kCount, 1);
+    const auto loop = [&] {
+      for (int round = 0; round < kRounds; ++round) {
+        for (Word i = 0; i < 6; ++i) {
+          program::scale(hipStreamPerThread, kernel, x, kCount, 3, i);
+        }
+        CHECK_CU(hipStreamSynchronize(hipStreamPerThread));
+      }
+    };
+    loop();
+    print("x", x, kCount);
+    loop();
+    std::thread([] { CHECK_CU(hipDeviceReset()); }).join();
+    std::printf("wait %d, ask %d\n", static_cast<int>(hipStreamSynchronize(hipStreamPerThread)),
+                static_cast<int>(hipStreamQuery(hipStreamPerThread)));
+  }
   return 0;
 }
 
