@@ -57,9 +57,8 @@ TEST_CASE("calls of the runtime that call others by their names pass through onc
   // Per round 4 launches, 4 copies and one more: what the runtime calls itself is not counted once more.
   const Result observed = run({"nested"}, "observe");
   CHECK(observed.submissions == 200L * 9);
-  // The wait of each round, and what comes before and after all of them.
-  CHECK(observed.cuts >= 200);
-  CHECK(observed.cuts < 220);
+  // The wait of each round, and in half of them the one call that is a host call itself: no call behind a call.
+  CHECK(observed.cuts == 300);
 }
 
 TEST_CASE("kernels whose parameters are not known for sure are launched as ever") {
