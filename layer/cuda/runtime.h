@@ -42,6 +42,7 @@ struct CudaLayer {
                             const capture::OperationView& operation) noexcept;
   static void on_hold(CUresult /*status*/) noexcept {}
   static void on_held_error(CUresult /*status*/) noexcept {}
+  static void on_success() noexcept {}
   static bool is_stream(const backends::CudaStream& known, CUstream handle,
                         streams::DefaultStream by_default) noexcept {
     return reinterpret_cast<std::uintptr_t>(handle) > streams::kDefaultHandles

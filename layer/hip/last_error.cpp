@@ -34,6 +34,10 @@ void HipLayer::on_held_error(hipError_t status) noexcept {
   told_error = status;
 }
 
+void HipLayer::on_success() noexcept {
+  told_error = keeps_errors ? told_error : hipSuccess;  // as the runtime forgot its own
+}
+
 hipError_t wrap::hipGetLastError() noexcept {
   return get(library.hipGetLastError());
 }

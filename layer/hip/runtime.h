@@ -57,6 +57,7 @@ struct HipLayer {
                             const capture::OperationView& operation) noexcept;
   static void on_hold(hipError_t status) noexcept;
   static void on_held_error(hipError_t status) noexcept;
+  static void on_success() noexcept;
   static bool is_stream(const backends::Stream<Api>& known, hipStream_t handle, DefaultStream by_default) noexcept;
   static bool describe(backends::Stream<Api>& stream, hipStream_t handle, backends::StreamKind kind) noexcept;
   static std::uint64_t default_stream_key(hipStream_t handle, DefaultStream by_default) noexcept;

@@ -60,6 +60,8 @@ class HostCall {
     if (held_error_ != 0) {
       status = static_cast<Status>(held_error_);
       L::on_held_error(status);
+    } else if (status == L::Api::kSuccess) {
+      L::on_success();
     }
     return status;
   }

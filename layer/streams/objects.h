@@ -14,6 +14,7 @@
 //   on_hold(status)   a call was held, and what the driver was called for is not what the program called
 //   is_stream(stream, handle, by_default)    whether the calling thread means that stream by that handle
 //   on_held_error(status)    a call tells an error of work that was held, and not its own
+//   on_success()      a call that the driver was called for succeeded
 #pragma once
 
 #include <atomic>

@@ -106,6 +106,8 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
     const auto result = static_cast<StatusOf<L>>(lane.issued(status, host_ns));
     if (result != status) [[unlikely]] {
       L::on_held_error(result);
+    } else if (status == L::Api::kSuccess) {
+      L::on_success();
     }
     if (status == L::Api::kSuccess) {
       after(sequence, false);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,24 @@ TEST_CASE("CUDA capture: two runs agree on what was submitted") {
   for (const auto& [id, buffer] : one.buffers) {
     CHECK_FALSE(one.has_contents(id));
   }
+}
+
+TEST_CASE("CUDA capture: memory that is allocated in stream order where other memory was freed") {
+  const Folder folder;
+  const std::string file = folder.file("ordered.rfn");
+  const Outcome outcome = run_captured({PROGRAMS_FILE, "stream_memory"}, file, false, "2");
+  CAPTURE(outcome.output);
+  REQUIRE(outcome.status == 0);
+  std::string error;
+  const auto capture = capture::read_capture(file, &error);
+  CAPTURE(error);
+  REQUIRE(capture);
+  std::set<std::uint64_t> addresses;
+  for (const auto& [id, buffer] : capture->buffers) {
+    addresses.insert(buffer.address);
+  }
+  CHECK(capture->buffers.size() == 201);  // one for each round
+  CHECK(addresses.size() < 100);
 }
 
 TEST_CASE("CUDA capture: bench runs it without the program") {

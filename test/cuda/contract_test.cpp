@@ -185,6 +185,7 @@ TEST_CASE("promise 4, same data: two sets of buffers in turns") {
 
 TEST_CASE("promise 4, same data: copies of pinned and pageable memory, overwritten right after the call") {
   same_everywhere({"copies"}, 500);
+  same_everywhere({"pageable"}, 500);
 }
 
 TEST_CASE("promise 4, same data: pinned memory that copies write and read") {

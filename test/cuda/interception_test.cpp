@@ -1,6 +1,7 @@
 // Every way to the driver, from outside: programs of their own with the library preloaded, on the simulated device.
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -225,6 +226,20 @@ TEST_CASE("without a driver calls report an error") {
   // Our own library is never taken for the driver, under whatever name.
   CHECK(
       has(run({LINKED_PROGRAM, "errors"}, with(kPreload, {"REFRAIN_CUDA_DRIVER=" SHIM})), "100 CUDA_ERROR_NO_DEVICE"));
+}
+
+TEST_CASE("a library that has the driver's name and is none is passed over") {
+  SKIP_WITH_SANITIZERS();
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("refrain-cuda-wrong-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(EXIT_HOOKS, folder / "libcuda.so.1");
+  const std::string sim = std::filesystem::path(SIM_CUDA).parent_path();
+  const Outcome outcome = run({LINKED_PROGRAM}, with(kPreload, {"LD_LIBRARY_PATH=" + folder.string() + ":" + sim}));
+  std::filesystem::remove_all(folder);
+  CHECK(outcome.status == 0);
+  CHECK(has(outcome, "libcuda.so.1 can't be used: it has no cuInit"));
+  CHECK(has(outcome, "work good\n"));
 }
 
 TEST_CASE("switched off, everything leads straight to the driver") {

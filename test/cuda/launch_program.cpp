@@ -55,11 +55,26 @@ cudaKernel_t kernel_of(const char* name) {
   return kernel;
 }
 
+/// What was wrong with a launch is wrong with no later one: a kernel that nobody expects is launched.
+void launch_again(Launch launch, cudaStream_t stream) {
+  constexpr int kTries = 4;
+  const cudaKernel_t kernel = kernel_of("nothing");
+  void* none[] = {nullptr};
+  cudaError_t status = cudaErrorNotReady;
+  for (int i = 0; i < kTries && status != cudaSuccess; ++i) {
+    status = launch(kernel, {1, 1, 1}, {1, 1, 1}, none, 0, stream);
+  }
+  std::printf("launched again: %d\n", status);
+}
+
 /// x[i] = x[i] * a + b
 void scale(Launch launch, cudaKernel_t kernel, cudaStream_t stream, Word* x, Word a, Word b) {
   Word count = kWords;
   void* arguments[] = {&x, &count, &a, &b};
   check(launch(kernel, {1, 1, 1}, {kWords, 1, 1}, arguments, 0, stream), "launch");
+  if (failed) {
+    launch_again(launch, stream);
+  }
 }
 
 /// The same launches in each round, but for what `changes`: one argument, now and then.
@@ -102,6 +117,7 @@ void run_without_context(cudaStream_t stream, int rounds) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   const auto set = reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuCtxSetCurrent"));
   const auto get = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent"));
+  const auto pop = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxPopCurrent_v2"));
   const cudaKernel_t kernel = kernel_of("scale");
   Word* memory = nullptr;
   check(cudaMalloc(reinterpret_cast<void**>(&memory), kWords * sizeof(Word)), "memory");
@@ -110,11 +126,11 @@ void run_without_context(cudaStream_t stream, int rounds) {
   int without = 0;
   for (int round = 0; round < rounds && !failed; ++round) {
     for (int k = 0; k < kLaunches && !failed; ++k) {
+      void* current = nullptr;
       if (k == kLaunches / 2) {
-        set(nullptr);
+        static_cast<void>(round % 2 == 0 ? set(nullptr) : pop(&current));
       }
       scale(&__cudaLaunchKernel, kernel, stream, memory, 3, static_cast<Word>(k));
-      void* current = nullptr;
       get(&current);
       without += current == nullptr ? 1 : 0;
     }
@@ -122,6 +138,40 @@ void run_without_context(cudaStream_t stream, int rounds) {
   }
   check(cudaFree(memory), "free");
   std::printf("launches that left no context: %d\n", without);
+}
+
+/// Launches with an attribute, and now and then one without it where one with it is expected.
+void run_with_attribute(cudaStream_t stream, int rounds) {
+  constexpr const char* kKernel = "seen";
+  const cudaKernel_t kernel = kernel_of(kKernel);
+  Word* memory = nullptr;
+  check(cudaMalloc(reinterpret_cast<void**>(&memory), kWords * sizeof(Word)), "memory");
+  check(cudaMemset(memory, 1, kWords * sizeof(Word)), "memory");
+  check(cudaDeviceSynchronize(), "memory");
+  void* arguments[] = {&memory};
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = 2;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = {1, 1, 1};
+  config.blockDim = {kWords, 1, 1};
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  for (int round = 0; round < rounds && !failed; ++round) {
+    for (int k = 0; k < kLaunches && !failed; ++k) {
+      check(k == kLaunches / 2 && round % 4 == 3
+                ? __cudaLaunchKernel(kernel, {1, 1, 1}, {kWords, 1, 1}, arguments, 0, stream)
+                : cudaLaunchKernelExC(&config, kKernel, arguments),
+            "launch");
+    }
+    check(cudaStreamSynchronize(stream), "wait");
+  }
+  Word seen = 0;
+  check(cudaMemcpy(&seen, memory, sizeof(Word), cudaMemcpyDeviceToHost), "copy");
+  check(cudaFree(memory), "free");
+  std::printf("with an attribute: %08x\n", seen);
 }
 
 }  // namespace
@@ -138,6 +188,7 @@ int main(int count, char** words) {
   run("own default stream", &__cudaLaunchKernel_ptsz, nullptr, rounds, false, 0);
   if (!failed) {
     run_without_context(stream, rounds);
+    run_with_attribute(stream, rounds / 2);
   }
   if (!failed) {
     std::thread([&] { run("thread", &__cudaLaunchKernel, stream, rounds, true, 8); }).join();

@@ -114,6 +114,31 @@ PROGRAM(copies) {
   return 0;
 }
 
+/// A pageable source, overwritten right after the call, in the middle of what repeats.
+PROGRAM(pageable) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  std::vector<Word> source(kCount);
+  CUfunction mix = gpu.function("mix_in");
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 5; ++i) {
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    source.assign(kCount, static_cast<Word>(round) % 2);
+    CHECK_CU(cuMemcpyHtoDAsync(y, source.data(), kCount * sizeof(Word), stream));
+    source.assign(kCount, 0xBAD);
+    for (Word i = 0; i < 5; ++i) {
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  print("y", y, kCount);
+  return 0;
+}
+
 /// Pinned memory that a copy reads when it runs: the program changes it between the call and the wait for the copy,
 /// in the only allowed way, which is by an earlier copy of the same stream.
 PROGRAM(staging) {

@@ -1,5 +1,8 @@
 // What the driver may refuse while it is submitted by another thread, after a pause, or with other arguments.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -10,6 +13,7 @@ using namespace program;
 
 namespace {
 constexpr Word kCount = 64;
+constexpr int kLongRounds = 200;
 }  // namespace
 
 /// Another thread waits for what the first one submitted, or nobody does for a while.
@@ -100,6 +104,42 @@ PROGRAM(at_exit) {
     CHECK_CU(cuStreamSynchronize(late_stream));
   }
   print("x", late_memory, kCount);
+  return 0;
+}
+
+/// Children in which CUDA does not work, forked while something is held.
+PROGRAM(forks) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  CUfunction kernel = gpu.function("scale");
+  for (int round = 0; round < kLongRounds; ++round) {
+    for (Word i = 0; i < 3; ++i) {
+      scale(stream, kernel, x, kCount, 3, i);
+    }
+    if (round % 50 == 49) {
+      const pid_t child = fork();
+      if (child == 0) {
+        CUdeviceptr address = x;
+        Word count = kCount, a = 5, b = 0;  // as the parent's next launch
+        void* parameters[] = {&address, &count, &a, &b};
+        const CUresult launched = cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr);
+        const CUresult made = cuMemAlloc(&address, 4);
+        const CUresult waited = cuCtxSynchronize();
+        const bool refused = launched == CUDA_ERROR_NOT_INITIALIZED && made == CUDA_ERROR_NOT_INITIALIZED &&
+                             waited == CUDA_ERROR_NOT_INITIALIZED;
+        _exit(refused ? 5 : 6);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      std::printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    }
+    for (Word i = 0; i < 3; ++i) {
+      scale(stream, kernel, x, kCount, 5, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
   return 0;
 }
 

@@ -1,8 +1,6 @@
-// Objects that come and go, the program's own graphs, contexts, processes.
+// Objects that come and go, the program's own graphs, contexts.
 
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <barrier>
 #include <functional>
@@ -343,37 +341,6 @@ PROGRAM(forbidden_calls) {
         }
       }
     }
-  }
-  print("x", x, kCount);
-  return 0;
-}
-
-/// Children in which CUDA does not work, forked while something is held.
-PROGRAM(forks) {
-  const Device gpu;
-  CUstream stream = make_stream();
-  const CUdeviceptr x = filled(kCount, 1);
-  CUfunction kernel = gpu.function("scale");
-  for (int round = 0; round < kRounds; ++round) {
-    for (Word i = 0; i < 3; ++i) {
-      scale(stream, kernel, x, kCount, 3, i);
-    }
-    if (round % 50 == 49) {
-      const pid_t child = fork();
-      if (child == 0) {
-        CUdeviceptr address = 0;
-        const CUresult made = cuMemAlloc(&address, 4);
-        const CUresult waited = cuCtxSynchronize();
-        _exit(made == CUDA_ERROR_NOT_INITIALIZED && waited == CUDA_ERROR_NOT_INITIALIZED ? 5 : 6);
-      }
-      int status = 0;
-      waitpid(child, &status, 0);
-      std::printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    }
-    for (Word i = 0; i < 3; ++i) {
-      scale(stream, kernel, x, kCount, 5, i);
-    }
-    CHECK_CU(cuStreamSynchronize(stream));
   }
   print("x", x, kCount);
   return 0;

@@ -256,3 +256,92 @@ PROGRAM(launches_with_attributes) {
   print("x", loop.x, kCount);
   return 0;
 }
+
+namespace {
+
+/// A launch of the kernel `seen` with these attributes.
+void launch_with(const Loop& loop, CUlaunchAttribute* attributes, unsigned count) {
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.blockDimX = 32;
+  config.hStream = loop.stream;
+  config.attrs = attributes;
+  config.numAttrs = count;
+  void* memory = const_cast<CUdeviceptr*>(&loop.x);
+  CHECK_CU(cuLaunchKernelEx(&config, loop.seen, &memory, nullptr));
+}
+
+}  // namespace
+
+/// A launch without attributes, now and then, where one of the same kernel with attributes is expected.
+PROGRAM(missing_attributes) {
+  const Loop loop;
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {2, 1, 1};
+  for (int round = 0; round < 400; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      const bool plain = round >= 200 && round % 10 == 9 && i == 5;
+      launch_with(loop, plain ? nullptr : &attribute, plain ? 0 : 1);
+      if (round >= 200 && round % 10 == 4 && i == 2) {
+        launch_on(loop.stream, loop.seen, 32, loop.x);
+      } else {
+        launch_with(loop, &attribute, 1);
+      }
+    }
+    CHECK_CU(cuStreamSynchronize(loop.stream));
+  }
+  print("x", loop.x, kCount);
+  return 0;
+}
+
+/// An attribute that names an event, which no graph may have, in front of one that every graph may have.
+PROGRAM(attribute_with_an_event) {
+  const Loop loop;
+  CUlaunchAttribute attributes[2] = {};
+  attributes[0].id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+  attributes[0].value.launchCompletionEvent.event = make_event();
+  attributes[1].id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+  attributes[1].value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  for (int round = 0; round < 300; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      launch_with(loop, attributes, 2);
+    }
+    CHECK_CU(cuStreamSynchronize(loop.stream));
+    if (round % 50 == 20) {
+      pause_briefly();
+    }
+  }
+  print("x", loop.x, kCount);
+  return 0;
+}
+
+/// Cooperative launches, which a kernel that waits for all of its grid needs.
+PROGRAM(cooperative) {
+  const Loop loop;
+  void* memory = const_cast<CUdeviceptr*>(&loop.x);
+  for (int round = 0; round < 300; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      CHECK_CU(cuLaunchCooperativeKernel(loop.seen, 1, 1, 1, 32, 1, 1, 0, loop.stream, &memory));
+      scale(loop.stream, loop.scale, loop.x, kCount, 3, static_cast<Word>(i));
+    }
+    CHECK_CU(cuStreamSynchronize(loop.stream));
+  }
+  print("x", loop.x, kCount);
+  return 0;
+}
+
+/// The same value for one device and then for another one (SIM_DEVICES).
+PROGRAM(setters_of_devices) {
+  Loop loop;
+  loop.launched = reinterpret_cast<CUfunction>(loop.kernel);
+  for (int i = 0; i < 12; ++i) {
+    CHECK_CU(
+        cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 1 + i / 2 % 3, loop.kernel, i % 2));
+    loop.run(24, i % 2 == 0 ? 2 : 1);
+    pause_briefly();
+    loop.run(24, 2);
+  }
+  print("x", loop.x, kCount);
+  return 0;
+}

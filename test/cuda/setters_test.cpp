@@ -17,6 +17,10 @@ TEST_CASE("promise 5, same errors: launches that are refused since a setter was 
   same_everywhere({"lowered_limit"}, 500);
 }
 
+TEST_CASE("promise 4, same data: what is set for one device and for another one") {
+  same_everywhere({"setters_of_devices"}, 500, {{"SIM_DEVICES", "2"}});
+}
+
 #ifndef PROGRAMS_ON_HIP
 TEST_CASE("promise 4, same data: what is set by another handle of the same kernel") {
   same_everywhere({"handles_of_setters"}, 300);
@@ -24,5 +28,17 @@ TEST_CASE("promise 4, same data: what is set by another handle of the same kerne
 
 TEST_CASE("promise 4, same data: attributes of launches") {
   same_everywhere({"launches_with_attributes"}, 1000);
+}
+
+TEST_CASE("promise 4, same data: launches without the attributes that are expected") {
+  same_everywhere({"missing_attributes"}, 1000);
+}
+
+TEST_CASE("promise 4, same data: launches with an attribute that names an event") {
+  same_everywhere({"attribute_with_an_event"}, 0);
+}
+
+TEST_CASE("promise 4, same data: cooperative launches") {
+  same_everywhere({"cooperative"}, 1000);
 }
 #endif

@@ -23,6 +23,10 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/driver_search.h"
 #include "layer/cuda/export_tables.h"
+#include "layer/cuda/functions.h"
+#include "layer/cuda/images.h"
+#include "layer/cuda/missing_driver.h"
+#include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/elf_exports.h"
 #include "layer/streams/launch.h"
@@ -233,6 +237,115 @@ TEST_CASE("tables of the driver are copied, with stubs for its functions") {
     CHECK(seen == (neutral ? std::vector<std::string>{}
                            : std::vector<std::string>{"table " + name + " entry " + std::to_string(index)}));
   }
+}
+
+TEST_CASE("entries are the driver's own in the table that they are known of, and in no other one") {
+  const Watching watching;
+  static const struct {
+    std::size_t length;
+    int (*entries[6])();
+  } table = {
+      sizeof(table),
+      {[] { return 1; }, [] { return 2; }, [] { return 3; }, [] { return 4; }, [] { return 5; }, [] { return 6; }}};
+  const CUuuid other{{1, 2, 3}};
+  const auto* copy = static_cast<void* const*>(watched_table(&table, other));
+  for (int index = 1; index <= 6; ++index) {
+    CAPTURE(index);
+    seen.clear();
+    CHECK(reinterpret_cast<int (*)()>(copy[index])() == index);
+    CHECK(seen == std::vector<std::string>{"table " + table_name(other) + " entry " + std::to_string(index)});
+  }
+}
+
+TEST_CASE("without a driver nobody is left with an address that was there before") {
+  CUdriverProcAddressQueryResult result{};
+  void* found = address(&hook);
+  const auto look_up = reinterpret_cast<decltype(&::cuGetProcAddress_v2)>(no_driver_function("cuGetProcAddress_v2"));
+  CHECK(look_up("cuInit", &found, 13000, 0, &result) == CUDA_ERROR_NO_DEVICE);
+  CHECK(found == nullptr);
+  CHECK(result == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  found = address(&hook);
+  const auto older =
+      reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t)>(no_driver_function("cuGetProcAddress"));
+  CHECK(older("cuInit", &found, 13000, 0) == CUDA_ERROR_NO_DEVICE);
+  CHECK(found == nullptr);
+}
+
+namespace {
+
+/// The device's primary context, current.
+struct InContext {
+  InContext() {
+    CUcontext context = nullptr;
+    REQUIRE(::cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    REQUIRE(::cuCtxSetCurrent(context) == CUDA_SUCCESS);
+  }
+  ~InContext() { ::cuDevicePrimaryCtxRelease_v2(0); }
+};
+
+/// Keeps nothing.
+struct Recorder : capture::Recorder {
+  struct Stream : capture::Stream {
+    void operation(const capture::OperationView& /*operation*/) noexcept override {}
+    void host_call(const char* /*entry_point*/, std::uint64_t /*time_ns*/) noexcept override {}
+  } stream;
+  Recorder() { runtime.recorder = this; }
+  ~Recorder() override { runtime.recorder = nullptr; }
+  void device(const capture::DeviceInfo& /*info*/) noexcept override {}
+  void queue(const capture::QueueInfo& /*info*/) noexcept override {}
+  void code(const capture::CodeInfo& /*info*/) noexcept override {}
+  void function(const capture::FunctionInfo& /*info*/) noexcept override {}
+  void buffer(const capture::BufferInfo& /*info*/) noexcept override {}
+  void contents(capture::ObjectId /*buffer*/, std::span<const std::byte> /*bytes*/) noexcept override {}
+  [[nodiscard]] bool wants_contents() const noexcept override { return false; }
+  capture::Stream& open_stream(std::uint64_t /*lane*/) override { return stream; }
+  void flush() noexcept override {}
+};
+
+}  // namespace
+
+TEST_CASE("nothing is known of a kernel when its library is unloaded or its context gone") {
+  const Watching watching;
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  {
+    const InContext context;
+    REQUIRE(::cuLibraryLoadData(&library, "kernels", nullptr, nullptr, 0, nullptr, nullptr, 0) == CUDA_SUCCESS);
+    REQUIRE(::cuLibraryGetKernel(&kernel, library, "scale") == CUDA_SUCCESS);
+    const streams::FunctionState* known = find_function(reinterpret_cast<CUfunction>(kernel));
+    REQUIRE(known != nullptr);
+    CHECK(known->name == "scale");
+    CHECK(::cuLibraryUnload(library) == CUDA_SUCCESS);
+    CHECK(objects.functions.find(handle_of(kernel)) == nullptr);
+
+    REQUIRE(::cuModuleLoadData(&module, "kernels") == CUDA_SUCCESS);
+    REQUIRE(::cuModuleGetFunction(&function, module, "scale") == CUDA_SUCCESS);
+    REQUIRE(find_function(function) != nullptr);
+  }
+  CHECK(objects.functions.find(handle_of(function)) == nullptr);
+}
+
+TEST_CASE("a kernel whose image is not known does not get that of the kernel that had its handle before") {
+  const Watching watching;
+  const InContext context;
+  const Recorder recorder;
+  constexpr capture::FunctionId kUnknown = 77;
+  const auto handle_in = [](const char* image, CUmodule* module) {
+    CUfunction function = nullptr;
+    REQUIRE(::cuModuleLoadData(module, image) == CUDA_SUCCESS);
+    REQUIRE(::cuModuleGetFunction(&function, *module, "scale") == CUDA_SUCCESS);
+    return function;
+  };
+  CUmodule module = nullptr;
+  CUfunction first = handle_in(".version 8.0\n.target sm_90\n.address_size 64\n", &module);
+  CHECK(tell_function(first, "scale", kUnknown) != kUnknown);
+  REQUIRE(::cuModuleUnload(module) == CUDA_SUCCESS);
+  CUfunction second = handle_in("\x01 is in no text, and begins no binary", &module);
+  REQUIRE(second == first);  // the simulated device gives handles again
+  CHECK(tell_function(second, "scale", kUnknown) == kUnknown);
+  CHECK(::cuModuleUnload(module) == CUDA_SUCCESS);
 }
 
 TEST_CASE("tables that know nothing of work, or that the driver tests, are handed out as they are") {

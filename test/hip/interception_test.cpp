@@ -3,9 +3,11 @@
 
 #include <dlfcn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -141,6 +143,15 @@ TEST_CASE("without a runtime calls report an error") {
   CHECK(run({PROGRAMS_FILE, "registered"}, with(kPreload, {"REFRAIN_HIP_LIBRARY=/nowhere"})).status == 3);
 }
 
+TEST_CASE("with a runtime that lacks a function everything passes through") {
+  SKIP_WITH_SANITIZERS();
+  const Outcome outcome = run({LINKED_PROGRAM}, with(kPreload, {"REFRAIN_HIP_LIBRARY=" SMALL_RUNTIME}));
+  CHECK(outcome.status == 0);
+  CHECK(has(outcome, "HIP: the runtime (HIP 5.7.31921) has no hip"));
+  CHECK(has(outcome, ": everything passes through\n"));
+  CHECK(has(outcome, "work good\n"));
+}
+
 TEST_CASE("children after fork, and switched off") {
   SKIP_WITH_SANITIZERS();
   const Outcome forked = run({LINKED_PROGRAM, "fork"}, kPreload);
@@ -162,6 +173,23 @@ TEST_CASE("run preloads the library that the program needs, where there is a run
   CHECK_FALSE(
       has(run(with({REFRAIN, "run", "--hip-library", "/nowhere", "--"}, show)), PRELOADED_FOLDER "librefrain_hip"));
   CHECK(has(run({REFRAIN, "run", "--", LINKED_PROGRAM}, {"REFRAIN_DOCTOR_FD=1"}), "refrain layer active "));
+}
+
+TEST_CASE("run preloads the version that the program is linked with, whatever newer one there is") {
+  SKIP_WITH_SANITIZERS();
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("refrain-hip-versions-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  std::filesystem::create_symlink(SIM_HIP, folder / "libamdhip64.so.5");
+  std::filesystem::create_symlink(SMALL_RUNTIME, folder / "libamdhip64.so.7");
+  const Outcome outcome =
+      run({REFRAIN, "run", "--", LINKED_PROGRAM}, {"LD_LIBRARY_PATH=" + folder.string(), "REFRAIN_DOCTOR_FD=1"});
+  std::filesystem::remove_all(folder);
+  CHECK(outcome.status == 0);
+  CHECK(has(outcome, "hipDeviceSynchronize in shim\n"));
+  CHECK(has(outcome, "refrain layer active "));
+  CHECK_FALSE(has(outcome, "everything passes through"));
+  CHECK(has(outcome, "work good\n"));
 }
 
 TEST_CASE("doctor shows runtime, route and proof") {

@@ -2,6 +2,8 @@
 // streams of threads, the last error, calls behind which there are others.
 #include <cuda.h>  // in HIP's words
 
+#include <thread>
+
 #include "test/cuda/program.h"
 
 extern "C" {
@@ -17,6 +19,8 @@ hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes
 hipError_t __hipPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_bytes, hipStream_t* stream);
 hipError_t hipMemsetAsync_spt(void* to, int value, size_t bytes, hipStream_t stream);
 hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream);
+hipError_t hipGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags, int* found);
+hipError_t hipGetDriverEntryPoint_spt(const char* symbol, void** function, unsigned long long flags, int* found);
 hipError_t hipGetProcAddress(const char* symbol, void** function, int version, std::uint64_t flags, int* found);
 }
 hipError_t hipExtModuleLaunchKernel(hipFunction_t function, std::uint32_t global_x, std::uint32_t global_y,
@@ -113,7 +117,37 @@ PROGRAM(registered) {
   return 0;
 }
 
-/// Sizes in work-items, with and without events of the launch's own.
+/// Launches with events of their own where the same launches without are expected: each event is recorded.
+PROGRAM(own_events) {
+  hipStream_t stream = make_stream();
+  Word* x = pointer(filled(kCount, 1));
+  std::vector<std::pair<hipEvent_t, hipEvent_t>> events;
+  for (int i = 0; i < kRounds / 10; ++i) {
+    events.emplace_back(make_event(hipEventDefault), make_event(hipEventDefault));
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      Word n = kCount, a = 3;
+      void* parameters[] = {&x, &n, &a, &i};
+      const auto& [start, stop] = events[static_cast<std::size_t>(round / 10)];
+      const bool timed = round % 10 == 9 && i == 3;
+      CHECK_CU(hipExtLaunchKernel(reinterpret_cast<const void*>(&scale), dim3(1), dim3(64), parameters, 0, stream,
+                                  timed ? start : nullptr, timed ? stop : nullptr, 0));
+    }
+    CHECK_CU(hipStreamSynchronize(stream));
+  }
+  int recorded = 0;
+  for (const auto& [start, stop] : events) {
+    float milliseconds = -1;
+    recorded += hipEventElapsedTime(&milliseconds, start, stop) == hipSuccess && milliseconds >= 0 ? 1 : 0;
+  }
+  std::printf("recorded %d\n", recorded);
+  print("x", reinterpret_cast<CUdeviceptr>(x), kCount);
+  return 0;
+}
+
+/// Sizes in work-items, with and without events of the launch's own; and with a last block that would be smaller, which
+/// this device refuses.
 PROGRAM(work_items) {
   const Device gpu;
   hipStream_t stream = make_stream();
@@ -121,6 +155,7 @@ PROGRAM(work_items) {
   hipEvent_t stop = make_event(hipEventDefault);
   const CUdeviceptr x = filled(kCount, 1);
   hipFunction_t kernel = gpu.function("odd");
+  int refused = 0;
   for (int round = 0; round < kRounds; ++round) {
     for (Word i = 0; i < 6; ++i) {
       unsigned char a = static_cast<unsigned char>(i);
@@ -129,11 +164,19 @@ PROGRAM(work_items) {
       unsigned long c = 5;
       void* parameters[] = {&a, &address, &b, &c};
       const bool timed = round % 20 == 19 && i == 3;
-      CHECK_CU(hipExtModuleLaunchKernel(kernel, 128, 2, 1, 64, 1, 1, 0, stream, parameters, nullptr,
-                                        timed ? start : nullptr, timed ? stop : nullptr, 0));
+      const auto launch = [&](Word width, Word height, Word depth) {
+        return hipExtModuleLaunchKernel(kernel, width, height, depth, 32, 2, 2, 0, stream, parameters, nullptr,
+                                        timed ? start : nullptr, timed ? stop : nullptr, 0);
+      };
+      if (i == 2 && round % 10 == 5) {
+        const int side = round / 10 % 3;
+        refused += launch(side == 0 ? 40 : 32, side == 1 ? 5 : 4, side == 2 ? 3 : 2) != hipSuccess ? 1 : 0;
+      }
+      CHECK_CU(launch(32, 4, 2));
     }
     CHECK_CU(hipStreamSynchronize(stream));
   }
+  std::printf("refused %d\n", refused);
   print("x", x, kCount);
   return 0;
 }
@@ -158,6 +201,84 @@ PROGRAM(thread_streams) {
   return 0;
 }
 
+/// Another thread resets the device: what stood in for this one's default stream is gone with it.
+PROGRAM(reset_by_another) {
+  for (int turn = 0; turn < 3; ++turn) {
+    CHECK_CU(hipSetDevice(0));
+    hipModule_t module = nullptr;
+    hipFunction_t kernel = nullptr;
+    CHECK_CU(hipModuleLoadData(&module, contract_image));
+    CHECK_CU(hipModuleGetFunction(&kernel, module, "scale"));
+    const CUdeviceptr x = filled(kCount, 1);
+    const auto loop = [&] {
+      for (int round = 0; round < kRounds; ++round) {
+        for (Word i = 0; i < 6; ++i) {
+          program::scale(hipStreamPerThread, kernel, x, kCount, 3, i);
+        }
+        CHECK_CU(hipStreamSynchronize(hipStreamPerThread));
+      }
+    };
+    loop();
+    print("x", x, kCount);
+    loop();
+    std::thread([] { CHECK_CU(hipDeviceReset()); }).join();
+    std::printf("wait %d, ask %d\n", static_cast<int>(hipStreamSynchronize(hipStreamPerThread)),
+                static_cast<int>(hipStreamQuery(hipStreamPerThread)));
+  }
+  return 0;
+}
+
+/// What is held fails when it is submitted (SIM_FAIL_AT): the error is the thread's last one, until a call succeeds.
+PROGRAM(held_error) {
+  constexpr int kFew = 60;
+  const Device gpu;
+  hipStream_t stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  hipFunction_t kernel = gpu.function("scale");
+  bool told = false;
+  for (int round = 0; round < kFew; ++round) {
+    for (Word i = 0; i < 8; ++i) {
+      CUdeviceptr address = x;
+      Word n = kCount, a = 3, b = i;
+      void* parameters[] = {&address, &n, &a, &b};
+      const hipError_t status = hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr);
+      if (status != hipSuccess) {
+        const hipError_t last = hipPeekAtLastError();
+        std::printf("launch: error %d, last %d%s\n", status, last, status == last ? "" : ": not the same");
+      } else if (told) {
+        std::printf("then: %d\n", static_cast<int>(hipGetLastError()));
+      }
+      told = status != hipSuccess;
+    }
+    CHECK_CU(hipStreamSynchronize(stream));
+    if (round < 8) {
+      program::pause_briefly();
+    }
+  }
+  return 0;
+}
+
+/// Streams of two devices (SIM_DEVICES), of which the first one stays the thread's.
+PROGRAM(devices) {
+  const Device gpu;
+  hipStream_t first = make_stream();
+  hipStream_t second = make_stream();
+  CHECK_CU(hipSetDevice(1));
+  hipStream_t other = make_stream();
+  CHECK_CU(hipSetDevice(0));
+  hipFunction_t kernel = gpu.function("scale");
+  for (hipStream_t stream : {first, second, other}) {
+    const CUdeviceptr x = filled(kCount, 1);
+    for (int round = 0; round < kRounds; ++round) {
+      program::scale(stream, kernel, x, kCount, 3, 1);
+      program::scale(stream, kernel, x, kCount, 5, 2);
+      CHECK_CU(hipStreamSynchronize(stream));
+    }
+    print("x", x, kCount);
+  }
+  return 0;
+}
+
 /// What hipGetLastError() tells after good calls and bad ones, held or not.
 PROGRAM(last_error) {
   const Device gpu;
@@ -168,6 +289,9 @@ PROGRAM(last_error) {
   const auto add = [&](hipError_t error) { sum = (sum * 31 + static_cast<int>(error)) % 1000003; };
   for (int round = 0; round < kRounds; ++round) {
     for (Word i = 0; i < 6; ++i) {
+      if (round % 10 == 5 && i == 3) {
+        add(hipSetDevice(7));  // an error that does not concern what is held
+      }
       program::scale(stream, kernel, x, kCount, 3, i);
       if (round % 10 == 9 && i == 4) {
         add(hipModuleLaunchKernel(kernel, 1, 1, 1, 0, 1, 1, 0, stream, nullptr, nullptr));  // no threads
@@ -201,6 +325,8 @@ PROGRAM(nested) {
     for (Word i = 0; i < 4; ++i) {
       program::scale(stream, kernel, x, kCount, 3, i);
       CHECK_CU(hipMemcpyDtoDAsync(in_hip(y), in_hip(x), 64, stream));
+      char name[64];
+      CHECK_CU(hipDeviceGetName(name, sizeof(name), 0));
     }
     if (round % 4 == 1) {
       CHECK_CU(hipMemset(in_hip(x), round, 16));
@@ -262,15 +388,22 @@ PROGRAM(looked_up) {
       Word n = kCount, a = 3, b = i;
       void* parameters[] = {&address, &n, &a, &b};
       CHECK_CU(launch(kernel, 1, 1, 1, 64, 1, 1, 0, stream, parameters, nullptr));
-    }
-    if (round % 10 == 3) {
-      future(&value);
+      if (round % 10 == 3 && i == 2) {
+        future(&value);
+      }
     }
     CHECK_CU(synchronize(stream));
   }
   void* nowhere = nullptr;
   std::printf("value %d, nowhere %d\n", value,
               static_cast<int>(hipGetProcAddress("hipNowhere", &nowhere, 50700000, 0, nullptr)));
+  std::printf("the same again: %d\n", static_cast<int>(look_up("hipFutureWork") == reinterpret_cast<void*>(future)));
+  for (auto* by : {&hipGetDriverEntryPoint, &hipGetDriverEntryPoint_spt}) {  // success is no address
+    int found = -1;
+    nowhere = &value;
+    const hipError_t status = by("hipNowhere", &nowhere, 0, &found);
+    std::printf("nowhere %d, found %d, %s\n", static_cast<int>(status), found, nowhere == nullptr ? "null" : "there");
+  }
   print("x", x, kCount);
   return 0;
 }

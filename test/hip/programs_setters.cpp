@@ -144,6 +144,21 @@ PROGRAM(same_setters) {
   return 0;
 }
 
+/// The same value for one device and then for another one (SIM_DEVICES).
+PROGRAM(setters_of_devices) {
+  const Loop loop;
+  for (int i = 0; i < 12; ++i) {
+    CHECK_CU(hipSetDevice(i % 2));
+    CHECK_CU(hipDeviceSetCacheConfig(static_cast<hipFuncCache_t>(1 + i / 2 % 3)));
+    CHECK_CU(hipSetDevice(0));
+    loop.run(24, i % 2 == 0 ? 2 : 1);
+    pause_briefly();
+    loop.run(24, 2);
+  }
+  print("x", loop.x, kCount);
+  return 0;
+}
+
 /// The most dynamic shared memory that a kernel may have is lowered in mid-loop: launches with more are refused.
 PROGRAM(lowered_limit) {
   const Loop loop;

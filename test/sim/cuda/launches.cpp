@@ -72,6 +72,7 @@ std::uint64_t number_of(int id, const CUlaunchAttributeValue& value) noexcept {
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
       return value.memSyncDomainMap.default_ + 100 * value.memSyncDomainMap.remote;
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return value.memSyncDomain;
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: return value.launchCompletionEvent.event != nullptr ? 1 : 0;
     default: return 0;
   }
 }

@@ -45,14 +45,16 @@ CUresult name_of(const Handles<Function>& own, void* handle, const char** name) 
   return function == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
-CUresult set_attribute(const Handles<Function>& own, void* handle, int attribute, int value) {
+/// `device`: kernels see what was set for any.
+CUresult set_attribute(const Handles<Function>& own, void* handle, int attribute, int value, CUdevice device = 0) {
   const Lock lock;
   Function* function = own.find(handle);
   if (function == nullptr) {
     violation("an attribute of a kernel that is none");
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  (*function->attributes)[attribute] = value;
+  constexpr int kOfDevice = 1000;
+  (*function->attributes)[attribute + kOfDevice * device] = value;
   return CUDA_SUCCESS;
 }
 
@@ -153,17 +155,17 @@ FACE cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int
   ENTER(cuFuncSetAttribute);
   return sim::cuda::set_attribute(state().functions, function, attribute, value);
 }
-FACE cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice) {
+FACE cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device) {
   ENTER(cuKernelSetAttribute);
-  return sim::cuda::set_attribute(state().kernels, kernel, attribute, value);
+  return sim::cuda::set_attribute(state().kernels, kernel, attribute, value, device);
 }
 FACE cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config) {
   ENTER(cuFuncSetCacheConfig);
   return sim::cuda::set_attribute(state().functions, function, -1, config);
 }
-FACE cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice) {
+FACE cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice device) {
   ENTER(cuKernelSetCacheConfig);
-  return sim::cuda::set_attribute(state().kernels, kernel, -1, config);
+  return sim::cuda::set_attribute(state().kernels, kernel, -1, config, device);
 }
 FACE cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config) {
   ENTER(cuFuncSetSharedMemConfig);

@@ -21,6 +21,11 @@ int version() noexcept {
   return told;
 }
 
+int& device() noexcept {
+  static thread_local int current = 0;
+  return current;
+}
+
 hipError_t told(hipError_t status) noexcept {
   if (version() < 70000000 || (status != hipSuccess && status != hipErrorNotReady)) {
     last_error = status;
@@ -97,11 +102,19 @@ FACE hipDriverGetVersion(int* version) {
   return sim::hip::told(hipSuccess);
 }
 CALL(hipInit, (unsigned), Status::kOk)
-CALL(hipGetDeviceCount, (int* count), (*count = 1, Status::kOk))
-CALL(hipGetDevice, (int* device), (*device = 0, Status::kOk))
-CALL(hipSetDevice, (int device), device == 0 ? Status::kOk : Status::kInvalidDevice)
-CALL(hipDeviceGetName, (char* name, int bytes, hipDevice_t),
-     (std::strncpy(name, "Simulated HIP device", static_cast<std::size_t>(bytes)), Status::kOk))
+CALL(hipGetDeviceCount, (int* count), (*count = sim::settings().devices, Status::kOk))
+CALL(hipGetDevice, (int* device), (*device = sim::hip::device(), Status::kOk))
+CALL(hipSetDevice, (int device),
+     device >= 0 && device < sim::settings().devices ? (sim::hip::device() = device, Status::kOk)
+                                                     : Status::kInvalidDevice)
+CALL(hipMemGetInfo, (std::size_t * unused, std::size_t* all), (*unused = *all = std::size_t{1} << 30U, Status::kOk))
+/// Calls a function of the library by its name, as AMD's does here and there: one that a layer watches.
+FACE hipDeviceGetName(char* name, int bytes, hipDevice_t) {
+  sim::log("hipDeviceGetName");
+  std::strncpy(name, "Simulated HIP device", static_cast<std::size_t>(bytes));
+  std::size_t unused = 0, all = 0;
+  return hipMemGetInfo(&unused, &all);
+}
 
 namespace {
 
@@ -127,9 +140,11 @@ CALL(hipDeviceReset, (), [] {
   sim::state().primary = nullptr;
   return Status::kOk;
 }())
-int hipGetStreamDeviceId(hipStream_t) {
+int hipGetStreamDeviceId(hipStream_t handle) {
   sim::log("hipGetStreamDeviceId");
-  return 0;
+  const Lock lock;
+  const sim::Stream* stream = sim::state().streams.find(handle);
+  return stream == nullptr ? -1 : stream->device;
 }
 CALL(hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode * mode), [&] {
   const auto before = static_cast<hipStreamCaptureMode>(sim::capture_mode());

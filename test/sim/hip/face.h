@@ -1,6 +1,7 @@
 // libamdhip64.so.5 on the simulated device (../core, ../streams). As AMD's runtime it keeps the last error of each
 // thread, calls some of its own functions by their names, and starts its device at the first call that needs one. It
-// has one device, whose memory is memory of the process. What the environment says: ../core/settings.h, and
+// has one context, whose memory is memory of the process, for all of its devices (SIM_DEVICES): of these it only knows
+// which is a thread's and which a stream's. What the environment says: ../core/settings.h, and
 //
 //   SIM_HIP_VERSION   what hipRuntimeGetVersion() tells (default 50731921: ROCm 5.7). From 70000000 on a call that
 //                     succeeds leaves the thread's last error alone; before, it clears it.
@@ -18,6 +19,9 @@ namespace sim::hip {
 
 /// SIM_HIP_VERSION.
 int version() noexcept;
+
+/// Which device is the calling thread's.
+int& device() noexcept;
 
 /// The end of every call: sets the thread's last error.
 hipError_t told(hipError_t status) noexcept;

@@ -279,7 +279,8 @@ CALL(hipGetProcAddress, (const char* symbol, void** function, int, std::uint64_t
      look_up(symbol, flags == kPerThread, function, found))
 CALL(hipGetProcAddress_spt, (const char* symbol, void** function, int, std::uint64_t flags, int* found),
      look_up(symbol, flags == 0 || flags == kPerThread, function, found))
+// As CUDA's runtime does: that there is none is no error, but the answer.
 CALL(hipGetDriverEntryPoint, (const char* symbol, void** function, unsigned long long flags, int* found),
-     look_up(symbol, flags == kPerThread, function, found))
+     (static_cast<void>(look_up(symbol, flags == kPerThread, function, found)), Status::kOk))
 CALL(hipGetDriverEntryPoint_spt, (const char* symbol, void** function, unsigned long long flags, int* found),
-     look_up(symbol, flags == 0 || flags == kPerThread, function, found))
+     (static_cast<void>(look_up(symbol, flags == 0 || flags == kPerThread, function, found)), Status::kOk))

@@ -8,12 +8,13 @@ using sim::Stream;
 
 namespace {
 
-/// One number for each thing that is set.
+/// One number for each thing that is set, and as many for each device.
 enum What : std::uint64_t { kCache = 1, kShared, kFlags, kPeer, kAccess, kPool, kPointer, kTexture, kKernel, kLimit };
 
 Status set(What what, std::uint64_t value) {
+  constexpr std::uint64_t kOfDevice = 1000;
   const Lock lock;
-  state().set[what] = value;
+  state().set[what + kOfDevice * static_cast<std::uint64_t>(sim::hip::device())] = value;
   return Status::kOk;
 }
 

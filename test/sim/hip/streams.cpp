@@ -13,6 +13,7 @@ Status create(hipStream_t* stream, unsigned flags, int priority) {
   Stream* made = nullptr;
   const Status status = sim::make_stream(flags, priority, &made);
   if (status == Status::kOk) {
+    made->device = sim::hip::device();
     *stream = reinterpret_cast<hipStream_t>(made);
   }
   return status;

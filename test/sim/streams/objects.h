@@ -48,6 +48,7 @@ struct Stream {
   unsigned flags = 0;
   int priority = 0;
   bool legacy = false;
+  int device = 0;  ///< HIP's, which has one context for all
   OperationRef tail;
   Capture* capture = nullptr;
   std::vector<Node*> captured_tail;
