@@ -28,11 +28,32 @@ bool constant_rate() noexcept {
   return __get_cpuid(0x80000007U, &a, &b, &c, &d) != 0 && (d & (1U << 8U)) != 0;
 }
 
-/// Counter and clock read at the first use, and the rate once it is known (2^32 × ns per tick).
-struct Calibration {
-  std::uint64_t ticks = __rdtsc();
-  std::uint64_t ns = monotonic_ns();
-  bool usable = constant_rate();
+struct Moment {
+  std::uint64_t ticks = 0, ns = 0;
+};
+
+/// Counter and clock read at the same moment: of a few tries the one that took least. The first one in a process may
+/// take long, as what the system's clock looks at is not mapped yet, and any may be interrupted.
+Moment moment() noexcept {
+  constexpr int kTries = 4;
+  Moment best;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t before = __rdtsc();
+    const std::uint64_t ns = monotonic_ns();
+    const std::uint64_t took = __rdtsc() - before;
+    if (took < least) {
+      least = took;
+      best = {before + took / 2, ns};
+    }
+  }
+  return best;
+}
+
+/// Of the first use. The rate is taken from there, once it is known (2^32 × ns per tick).
+struct Calibration : Moment {
+  Calibration() noexcept : usable(constant_rate()) { Moment::operator=(moment()); }
+  bool usable;
 };
 
 const Calibration& calibration() noexcept {
@@ -45,8 +66,7 @@ constexpr std::uint64_t kCalibrationNs = 5'000'000;
 
 std::uint64_t slow_now() noexcept {
   const Calibration& start = calibration();
-  const std::uint64_t ticks = __rdtsc();
-  const std::uint64_t ns = monotonic_ns();
+  const auto [ticks, ns] = moment();
   if (start.usable && ns - start.ns > kCalibrationNs && ticks > start.ticks) {
     rate.store(static_cast<std::uint64_t>((static_cast<__uint128_t>(ns - start.ns) << 32U) / (ticks - start.ticks)),
                std::memory_order_relaxed);
