@@ -68,3 +68,14 @@ TEST_CASE("chunks are no longer than what turned out to fit into the limit") {
   CHECK(fitting[1].most == 20);
   CHECK(ways(500)[1].most == 128);
 }
+
+TEST_CASE("nor are a slow program's, which are longer than what it fills quickly because that is worth it") {
+  constexpr std::uint64_t kSlow = 50'000;
+  const auto fitting = [](std::uint32_t length) {
+    return chunk_ways({.each_ns = kSlow, .suits = kCuda, .longest = 128, .fitting = length})[0].most;
+  };
+  CHECK(ways(kSlow)[0].most == 16);
+  CHECK(fitting(16) == 16);
+  CHECK(fitting(8) == 8);
+  CHECK(fitting(1) == 4);
+}

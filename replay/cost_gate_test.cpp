@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+using refrain::replay::CostGate;
 using refrain::replay::RecentCosts;
 
 TEST_CASE("of the last few costs, whatever their order: least, lower quartile, median, greatest") {
@@ -33,4 +34,20 @@ TEST_CASE("of the last few costs, whatever their order: least, lower quartile, m
     REQUIRE(costs.median() == sorted[sorted.size() / 2]);
     REQUIRE(costs.greatest() == sorted.back());
   }
+}
+
+TEST_CASE("a graph pays if it is cheaper by the margin that was asked for") {
+  const auto verdict = [](double margin_percent, std::uint64_t replay_ns) {
+    CostGate gate(true, margin_percent);
+    for (int i = 0; i < 4; ++i) {  // the first replay is a warm-up
+      gate.add_eager(1000);
+      gate.add_replay(replay_ns);
+    }
+    return gate.verdict();
+  };
+  CHECK(verdict(0, 1000) == CostGate::Verdict::kPays);
+  CHECK(verdict(0, 1001) == CostGate::Verdict::kDoesNotPay);
+  CHECK(verdict(50, 500) == CostGate::Verdict::kPays);
+  CHECK(verdict(50, 510) == CostGate::Verdict::kDoesNotPay);
+  CHECK(verdict(50, 900) == CostGate::Verdict::kDoesNotPay);
 }

@@ -88,3 +88,27 @@ TEST_CASE("what was launched before it was told is not held any more, and the re
   }
   CHECK(launched > 80 * 40 * 6 / 10);
 }
+
+TEST_CASE("what is to rest is not told ahead") {
+  MatcherOptions options;
+  options.chunk_first = options.chunk_cap = 32;
+  Matcher matcher(options);
+  matcher.set_initial_mode(ChunkMode::kHold);
+  const auto rounds = [&](int count) {
+    for (int round = 0; round < count; ++round) {
+      for (const Token token : body(20, 10)) {
+        matcher.feed(token, true);
+      }
+      matcher.cut();
+    }
+    return matcher.next_chunk().chunk;
+  };
+  const ChunkId told = rounds(20);
+  REQUIRE(told != kNoChunk);
+  for (const ChunkMode resting : {ChunkMode::kPass, ChunkMode::kTrack}) {
+    matcher.set_mode(told, resting);
+    CHECK(rounds(1) == kNoChunk);
+    matcher.set_mode(told, ChunkMode::kHold);
+    CHECK(rounds(1) == told);
+  }
+}

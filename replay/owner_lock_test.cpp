@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -40,8 +41,11 @@ TEST_CASE("who waits for an owner's lock for long sleeps, and gets it") {
   OwnerLock lock;
   lock.lock();
   std::atomic<bool> got{false};
+  int error = 0;
   std::thread other([&] {
+    errno = EDOM;
     const std::lock_guard guard(lock);
+    error = errno;
     got.store(true);
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -49,6 +53,7 @@ TEST_CASE("who waits for an owner's lock for long sleeps, and gets it") {
   lock.unlock();
   other.join();
   CHECK(got.load());
+  CHECK(error == EDOM);  // the program's, which knows of no lock
 }
 
 }  // namespace refrain::replay

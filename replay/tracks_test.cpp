@@ -207,6 +207,28 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   CHECK(different() <= most_different);
 }
 
+TEST_CASE("other lengths divide one stretch of a loop anew, and those behind its waits stay divided as they were") {
+  Rig rig;
+  const std::vector<Token> period =
+      numbers(41) + std::vector<Token>{0} + numbers(60, 100) + std::vector<Token>{0} + numbers(30, 200);
+  const std::vector<Token> wait{0};
+  rig.push(wait + period + wait + period + wait);
+  const auto length = static_cast<std::uint32_t>(period.size()) + 1;
+  Track* track = rig.store.add(rig.history.size() - length, length, length, true, nullptr);
+  REQUIRE(track != nullptr);
+  REQUIRE(track->complete());
+  REQUIRE(track->planned == length);
+  REQUIRE(rig.main_lengths(*track) == std::vector<std::uint32_t>{8, 33, 8, 32, 20, 8, 22});
+  rig.options.chunk_first = 16;
+  rig.store.use_lengths(1);
+  rig.store.run_begins(*track, 0);
+  CHECK(track->planned == length);
+  CHECK(rig.main_lengths(*track) == std::vector<std::uint32_t>{16, 25, 8, 32, 20, 8, 22});
+  rig.store.run_begins(*track, 42);
+  CHECK(track->planned == length);
+  CHECK(rig.main_lengths(*track) == std::vector<std::uint32_t>{16, 25, 16, 44, 8, 22});
+}
+
 TEST_CASE("a long period is built in small steps, and can be used from its beginning meanwhile") {
   Rig rig;
   rig.push(numbers(20000) + numbers(20000));
