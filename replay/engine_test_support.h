@@ -59,6 +59,16 @@ class ArithmeticBackend : public backends::Backend {
     const std::lock_guard guard(mutex_);
     return memory_;
   }
+  /// Queues whose flush was asked for, in order.
+  std::vector<std::uint64_t> flushed() {
+    const std::lock_guard guard(mutex_);
+    return flushed_;
+  }
+  /// For how many events each command buffer waited, in order.
+  std::vector<std::size_t> waited() {
+    const std::lock_guard guard(mutex_);
+    return waited_;
+  }
   std::atomic<int> updates{0};  ///< of command buffers, so far
   std::function<bool()> busy;   ///< what a command buffer answers when it is asked; none: no
   std::atomic<int> live_buffers{0};
@@ -92,9 +102,13 @@ class ArithmeticBackend : public backends::Backend {
       ++backend_.live_buffers;
     }
     ~Buffer() override { --backend_.live_buffers; }
-    backends::Status enqueue(std::span<const backends::Event>, backends::Event* done) noexcept override {
+    backends::Status enqueue(std::span<const backends::Event> waits, backends::Event* done) noexcept override {
       if (backend_.fails(backend_.fail_enqueues)) {
         return {-36};
+      }
+      {
+        const std::lock_guard guard(backend_.mutex_);
+        backend_.waited_.push_back(waits.size());
       }
       if (backend_.in_enqueue) {
         backend_.in_enqueue();
@@ -164,7 +178,11 @@ class ArithmeticBackend : public backends::Backend {
     }
     return {};
   }
-  backends::Status flush(const capture::QueueInfo&) noexcept override { return {}; }
+  backends::Status flush(const capture::QueueInfo& queue) noexcept override {
+    const std::lock_guard guard(mutex_);
+    flushed_.push_back(queue.id);
+    return {};
+  }
   backends::Status finish(const capture::QueueInfo&) noexcept override { return {}; }
   void retain_event(backends::Event) noexcept override { ++live_events; }
   void release_event(backends::Event) noexcept override { --live_events; }
@@ -207,6 +225,8 @@ class ArithmeticBackend : public backends::Backend {
  private:
   std::mutex mutex_;
   std::vector<Arrived> log_;
+  std::vector<std::uint64_t> flushed_;
+  std::vector<std::size_t> waited_;
   std::map<std::uint64_t, std::uint64_t> memory_;
   std::atomic<std::uint64_t> events_{0};
 };
@@ -228,22 +248,33 @@ class TestHooks : public LayerHooks {
   }
   void release_objects(const OperationView&) noexcept override { --retained; }
   bool is_current(const OperationView& operation) noexcept override {
-    return current && operation.header().function != outdated;
+    return current && (outdated == 0 || operation.header().function != outdated);
   }
   bool watch_exit() noexcept override {
     ++exit_watches;
     return exit_watched;
   }
-  backends::Event acquire_event(capture::WaitRef) noexcept override { return backend_.new_event(); }
+  bool may_hold() noexcept override { return holdable; }
+  backends::Event acquire_event(capture::WaitRef wait) noexcept override {
+    const std::lock_guard guard(mutex);
+    waits.push_back(wait);
+    if (in_acquire) {
+      in_acquire();
+    }
+    return backend_.new_event();
+  }
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
 
   bool current = true;
   capture::FunctionId outdated = 0;  ///< what is_current() does not hold of
   bool exit_watched = true;          ///< what watch_exit() answers
+  bool holdable = true;              ///< what may_hold() answers
+  std::function<void()> in_acquire;  ///< called when the event behind a wait is asked for
   int exit_watches = 0;
   std::mutex mutex;
-  std::map<std::uint64_t, int> kept;  ///< promise → status
-  std::vector<std::uint64_t> order;   ///< promises as they were kept
+  std::map<std::uint64_t, int> kept;    ///< promise → status
+  std::vector<std::uint64_t> order;     ///< promises as they were kept
+  std::vector<capture::WaitRef> waits;  ///< whose events were asked for
   std::atomic<int> retained{0};
 
  private:
@@ -316,6 +347,10 @@ class Program {
       case Verdict::kDescribeAndIssue: describe(lane.writer()); [[fallthrough]];
       case Verdict::kIssue: break;
     }
+    if (refusal != 0) {
+      submitted.pop_back();
+      return lane.issued(refusal);
+    }
     capture::RecordBytes bytes;
     describe(capture::OperationWriter(bytes));
     const std::uint64_t start = now_ns();
@@ -326,6 +361,25 @@ class Program {
     }
     return lane.issued(0, static_cast<std::uint32_t>(now_ns() - start));
   }
+  /// Asks the driver to start what was submitted.
+  int flush() {
+    Lane& lane = engine_.lane();
+    if (lane.expected()) {
+      lane.surprised();
+    }
+    engine_.settle(queue_);
+    const capture::Token token = capture::mix(0, queue_.info.role + 17) | 1U;
+    const auto describe = [&](capture::OperationWriter writer) {
+      writer.begin(OperationKind::kFlush, token);
+      writer.finish();
+    };
+    switch (lane.submit({token, OperationKind::kFlush, &queue_, nullptr})) {
+      case Verdict::kHold: describe(lane.writer()); return lane.hold();
+      case Verdict::kDescribeAndIssue: describe(lane.writer()); [[fallthrough]];
+      case Verdict::kIssue: break;
+    }
+    return lane.issued(backend_.flush(queue_.info).code);
+  }
   int wait() {
     static const EntryPoint finish{"finish"};
     const int error = engine_.lane().host_call(finish);
@@ -335,6 +389,7 @@ class Program {
 
   std::vector<Arrived> submitted;
   std::uint64_t issue_cost_ns = 0;
+  int refusal = 0;   ///< what the driver says to what it is given at once, instead of doing it; 0: it does it
   int asked = 0;     ///< submissions that had to be compared with what was expected
   int expected = 0;  ///< that were held because they were what was expected
 

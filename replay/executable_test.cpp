@@ -14,26 +14,35 @@ using capture::OperationView;
 struct Kernel {
   std::uint64_t queue = 1;
   std::uint64_t buffer = 7;
-  capture::WaitRef wait = 0;
+  capture::WaitRef wait = 0, other_wait = 0;
 };
+constexpr std::uint64_t kFlush = 0;  ///< instead of a buffer: no kernel, but a flush
 
-Occurrence occurrence_of(std::initializer_list<Kernel> kernels) {
+Occurrence occurrence_of(std::initializer_list<Kernel> kernels, bool in_order = true) {
   Occurrence result;
   std::uint64_t sequence = 100;
   for (const Kernel& kernel : kernels) {
     capture::RecordBytes bytes;
     capture::OperationWriter writer(bytes);
-    auto& header = writer.begin(capture::OperationKind::kKernel, 1);
-    header.function = 5;
+    const bool flush = kernel.buffer == kFlush;
+    auto& header = writer.begin(flush ? capture::OperationKind::kFlush : capture::OperationKind::kKernel, 1);
     header.queue = kernel.queue;
     header.sequence = sequence++;
+    if (flush) {
+      writer.finish();
+      result.add(OperationView(bytes.data()));
+      continue;
+    }
+    header.function = 5;
     const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
     writer.words(words);
     writer.argument_handle(capture::ArgumentKind::kBuffer, kernel.buffer, kernel.buffer);
     const std::uint64_t scalar = 3;
     writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
-    if (kernel.wait != 0) {
-      writer.wait(kernel.wait);
+    for (const capture::WaitRef wait : {kernel.wait, kernel.other_wait}) {
+      if (wait != 0) {
+        writer.wait(wait);
+      }
     }
     writer.finish();
     result.add(OperationView(bytes.data()));
@@ -42,6 +51,7 @@ Occurrence occurrence_of(std::initializer_list<Kernel> kernels) {
     capture::QueueInfo info;
     info.id = info.handle = queue;
     info.role = static_cast<decltype(info.role)>(queue - 1);
+    info.in_order = in_order;
     result.queues.push_back(info);
   }
   return result;
@@ -96,6 +106,55 @@ TEST_CASE("a part that is refused is issued one by one, and says so, though othe
   CHECK(failed);
   CHECK(backend.log().size() == 8);
   window.clear(backend);
+}
+
+TEST_CASE("in a queue without an order a part waits for the one before it, which its operations wait for") {
+  constexpr capture::WaitRef kFromOutside = 4711;
+  const auto number = [](std::uint64_t sequence) { return capture::kInternalWait | sequence; };
+  const bool in_order = GENERATE(true, false);
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work =
+      occurrence_of({{1}, {1, 7, number(100)}, {1, 7, kFromOutside, number(101)}, {1, 7, number(102)}}, in_order);
+  const auto executable = build(backend, work);
+  CAPTURE(in_order);
+  CHECK(executable->part_count() == 2);
+  WindowEvents window;
+  bool failed = true;
+  REQUIRE(executable->launch({backend, hooks, window}, views_of(work), &failed) == 0);
+  // One event of somebody else's; an ordered queue needs none of ours.
+  CHECK(backend.waited() == std::vector<std::size_t>{0, in_order ? 1U : 2U});
+  window.clear(backend);
+  CHECK(backend.live_events == 0);
+}
+
+TEST_CASE("a graph with a flush in it flushes its queue, whichever way it is launched") {
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work = occurrence_of({{2}, {2}, {2, kFlush}, {2}});
+  const auto executable = build(backend, work);
+  CHECK(executable->part_count() == 1);
+  WindowEvents window;
+  const SubmitContext context{backend, hooks, window};
+  bool failed = true;
+  REQUIRE(executable->launch(context, views_of(work), &failed) == 0);
+  CHECK(backend.flushed() == std::vector<std::uint64_t>{2});
+  REQUIRE(executable->launch_plain(context, &failed) == 0);
+  CHECK_FALSE(failed);
+  CHECK(backend.flushed() == std::vector<std::uint64_t>{2, 2});
+}
+
+TEST_CASE("a graph that still runs is not there for another launch, unless it may run twice at once") {
+  test::ArithmeticBackend backend;
+  bool runs = true;
+  backend.busy = [&runs] { return runs; };
+  const auto twice = build(backend, occurrence_of({{1}, {1}}));
+  CHECK(twice->available());
+  backend.simultaneous = false;
+  const auto once = build(backend, occurrence_of({{1}, {1}}));
+  CHECK_FALSE(once->available());
+  runs = false;
+  CHECK(once->available());
 }
 
 TEST_CASE("a graph is not changed for another queue, but for other buffers") {

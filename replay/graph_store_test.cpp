@@ -153,6 +153,26 @@ TEST_CASE("what happens while a graph is recorded: a setter, or memory that goes
   CHECK(graphs.build(3000)->state() == GraphEntry::State::kReady);  // 7 is another object's number now
 }
 
+TEST_CASE("what is asked for and not begun at the end gives back what it names") {
+  env::Settings settings;
+  Graphs graphs(settings);
+  const Occurrence work = graphs.occurrence(1000);
+  const auto request = [&] {
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      REQUIRE(graphs.hooks().retain_objects(work.operation(i)));
+    }
+    graphs.store.request_build(graphs.entry(1000), work);
+  };
+  request();  // no thread was started that would begin with it
+  request();
+  CHECK(graphs.store.oldest_request() == work.size());
+  CHECK(graphs.hooks().retained == static_cast<int>(2 * work.size()));
+  graphs.store.stop();
+  CHECK(graphs.hooks().retained == 0);
+  request();  // too late
+  CHECK(graphs.hooks().retained == 0);
+}
+
 TEST_CASE("the graphs not used for longest make room, however often they were used before") {
   env::Settings settings;
   settings.gate = false;

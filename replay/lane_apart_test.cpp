@@ -1,10 +1,12 @@
 // Threads that have nothing to do with each other: what one holds is nobody else's business, until somebody observes
 // it.
 #include <catch2/catch.hpp>
+#include <optional>
 #include <semaphore>
 #include <thread>
 
 #include "replay/engine_test_support.h"
+#include "replay/lane_state.h"
 
 namespace refrain::replay {
 namespace {
@@ -135,6 +137,39 @@ TEST_CASE("what another thread holds is submitted for whoever observes it") {
   }
   CHECK_FALSE(rig.engine->anything_held());
   CHECK(other.arrived() == other.submitted.size());
+}
+
+TEST_CASE("of what several threads hold, the watchdog is told since when the oldest is held") {
+  const bool other_is_older = GENERATE(true, false);
+  env::Settings patient = settings();
+  patient.hold_limit_us = 60'000'000;
+  Rig rig(patient);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  test::loop(rig, program, 32, kLength, test::constant);
+  const auto hold = [&] {
+    for (int k = 0; k < kLength / 2; ++k) {
+      program.kernel(100 + k, 7 + k % 3, test::constant(0, k));
+    }
+  };
+  std::uint64_t between = 0;
+  std::optional<Other> other;
+  if (other_is_older) {
+    other.emplace(rig, capture::DefaultOrder::kNone);
+    between = now_ns();
+    hold();
+  } else {
+    hold();
+    between = now_ns();
+    other.emplace(rig, capture::DefaultOrder::kNone);
+  }
+  REQUIRE(other->holds());
+  REQUIRE(rig.queue.holder.load() != nullptr);
+  const std::uint64_t since = rig.engine->shared().watchdog.look();
+  CHECK(since != 0);
+  CHECK(since <= between);
+  CHECK(other->holds());
+  program.wait();
+  other.reset();
 }
 
 TEST_CASE("what another thread submitted long ago is nothing to wait for") {
