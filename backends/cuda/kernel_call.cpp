@@ -25,8 +25,7 @@ namespace {
 
 constexpr std::size_t kUnknown = ~std::size_t{0};
 
-/// How much of an attribute's value says something. A launch's own priority is not among them: a graph that minds those
-/// of its nodes minds the stream's no more.
+/// How much of an attribute's value says something.
 std::size_t value_bytes(int id) noexcept {
   using Value = CUlaunchAttributeValue;
   switch (id) {
@@ -38,6 +37,7 @@ std::size_t value_bytes(int id) noexcept {
       return sizeof(Value::clusterSchedulingPolicyPreference);
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       return sizeof(Value::programmaticStreamSerializationAllowed);
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: return sizeof(Value::priority);
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: return sizeof(Value::memSyncDomainMap);
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return sizeof(Value::memSyncDomain);
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION: return sizeof(Value::preferredClusterDim);

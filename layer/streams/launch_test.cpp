@@ -100,6 +100,14 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
     launch.grid.x = 6;
     launch.block.x = 3;
   }));
+  CHECK(differs([](Launch& launch) {
+    launch.grid.y = 28;
+    launch.block.y = 1;
+  }));
+  CHECK(differs([](Launch& launch) {
+    launch.grid.z = 10;
+    launch.block.z = 4;
+  }));
   CHECK(differs([](Launch& launch) { launch.shared_bytes = 100; }));
   CHECK(differs([](Launch& launch) {
     launch.parameters = nullptr;
@@ -146,6 +154,32 @@ TEST_CASE("other kinds of work, and kernels whose parameters are not known, are 
   capture::OperationWriter unknown(example.bytes);
   describe_launch(example.launch(), &example.function, false, unknown, 1);
   CHECK(compared(example, example.launch(), capture::OperationView(example.bytes.data())) == Sameness::kOther);
+}
+
+TEST_CASE("a kernel of which another one's record was used before has its own parameters", "[promise-4]") {
+  Registry<FunctionState> functions;
+  FunctionState* const first = functions.make();
+  first->add_parameter(8, 0);
+  first->add_parameter(4, 8);
+  first->end_parameters();
+  functions.recycle(first);
+  FunctionState* const second = functions.make();
+  REQUIRE(second == first);
+  second->add_parameter(4, 4);
+  second->add_parameter(4, 12);
+  second->end_parameters();
+  const std::array<std::uint32_t, 4> buffer{1, 2, 3, 4};
+  const Launch launch{kEntry, 4711, {1, 1, 1}, {1, 1, 1}, 0, nullptr, std::as_bytes(std::span(buffer)), nullptr, {}};
+  REQUIRE(reason_not_to_hold(launch, second) == nullptr);
+  capture::RecordBytes bytes;
+  capture::OperationWriter writer(bytes);
+  describe_launch(launch, second, true, writer, 1);
+  const capture::OperationView record(bytes.data());
+  const auto is = [&](std::size_t parameter, const std::uint32_t& value) {
+    return std::ranges::equal(record.value_of(parameter), std::as_bytes(std::span(&value, 1)));
+  };
+  CHECK(is(0, 2));
+  CHECK(is(1, 4));
 }
 
 }  // namespace

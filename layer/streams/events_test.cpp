@@ -1,0 +1,61 @@
+// Events that several threads use, and those of another context.
+#include "layer/streams/events.h"
+
+#include "layer/streams/layer_test_support.h"
+
+namespace refrain::layer::streams {
+namespace {
+
+using test::EventHandle;
+using test::Lines;
+using test::Rig;
+using test::Standing;
+using test::State;
+using test::Stretch;
+using test::TestLayer;
+
+TEST_CASE("a wait that another thread holds comes before the event is recorded again", "[promise-1]") {
+  Rig rig;
+  const Stretch stretch(rig);
+  const EventHandle event = Rig::event();
+  State& recording = Rig::stream();
+  const Standing other(rig, [&] {
+    rig.loop([&] {
+      stretch.submit(0, 2);
+      REQUIRE(rig.wait_for(stretch.stream, event) == 0);
+      stretch.submit(2, 8);
+    });
+    rig.device.forget_lines();
+    stretch.submit(0, 2);
+    REQUIRE(rig.wait_for(stretch.stream, event) == 0);
+    stretch.submit(2, 3);
+    REQUIRE(rig.device.lines().empty());
+  });
+  CHECK(rig.record(event, recording) == 0);
+  const auto kernel = [&](std::size_t i) { return Rig::line(stretch.stream, *stretch.kernels[i]); };
+  CHECK(rig.device.lines() ==
+        Lines{kernel(0), kernel(1), test::name(stretch.stream.stream.handle) + " waits for " + test::name(event),
+              kernel(2), "record " + test::name(event) + " in " + test::name(recording.stream.handle)});
+}
+
+TEST_CASE("an event is recorded at once where it may belong to another context, which the driver refuses",
+          "[promise-5]") {
+  const bool others = GENERATE(true, false);
+  Rig rig;
+  const Stretch stretch(rig);
+  TestLayer::current = others ? test::new_handle<test::ContextTag>() : rig.context;
+  const EventHandle event = Rig::event();
+  rig.enter();
+  int records = 0;
+  rig.loop([&] {
+    stretch.submit(0, 4);
+    const int before = rig.own_calls;
+    REQUIRE(rig.record(event, stretch.stream) == 0);
+    records += rig.own_calls - before;
+    stretch.submit(4, 8);
+  });
+  CHECK((records == 30) == others);
+}
+
+}  // namespace
+}  // namespace refrain::layer::streams

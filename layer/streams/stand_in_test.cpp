@@ -1,0 +1,101 @@
+// What stands in for threads' own default streams.
+#include "layer/streams/stand_in.h"
+
+#include "layer/streams/layer_test_support.h"
+
+namespace refrain::layer::streams {
+namespace {
+
+using test::Lines;
+using test::Rig;
+using test::State;
+using test::TestApi;
+using test::TestLayer;
+
+/// The calling thread holds something of its default stream.
+void use(State& own) {
+  while (why_no_stand_in<TestLayer>(own) != nullptr) {
+  }
+  use_stand_in<TestLayer>(own);
+}
+
+/// Whether the thread's own default stream was made to come after the stand-in.
+bool left(Rig& rig, const State& own) {
+  const Lines lines = rig.device.lines();
+  return lines.size() == 3 && lines[0].ends_with(" in " + test::name(own.stream.handle)) &&
+         lines[1].starts_with(test::name(TestApi::per_thread_stream()) + " waits for ");
+}
+
+TEST_CASE("a thread's default stream comes after what stands in for it, once that is left") {
+  Rig rig;
+  State& own = Rig::own_default_stream();
+  use(own);
+  rig.device.busy = {own.stream.handle};
+  leave_stand_in<TestLayer>();
+  CHECK(left(rig, own));
+  rig.device.forget_lines();
+  leave_stand_in<TestLayer>();
+  CHECK(rig.device.lines().empty());
+}
+
+TEST_CASE("a thread with the place in memory of one that ended has its stand-in, and leaves it as well",
+          "[promise-1]") {
+  Rig rig;
+  State& own = Rig::own_default_stream();
+  std::thread([&] {
+    rig.enter();
+    use(own);
+  }).join();
+  rig.device.busy = {own.stream.handle};
+  CHECK(why_no_stand_in<TestLayer>(own) != nullptr);  // with work of the thread that ended
+  rig.device.busy = {};
+  use(own);
+  rig.device.busy = {own.stream.handle};
+  leave_stand_in<TestLayer>();
+  CHECK(left(rig, own));
+}
+
+TEST_CASE("a thread with default streams in several contexts leaves that of each one by itself", "[promise-1]") {
+  Rig rig;
+  struct InContext {
+    test::ContextHandle context = test::new_handle<test::ContextTag>();
+    State* own = nullptr;
+  };
+  std::vector<InContext> all(3);
+  for (InContext& each : all) {
+    TestLayer::current = each.context;
+    each.own = &Rig::own_default_stream();
+    use(*each.own);
+    rig.device.busy.insert(each.own->stream.handle);
+  }
+  for (const std::size_t i : {1, 2, 0}) {
+    rig.device.forget_lines();
+    TestLayer::current = all[i].context;
+    leave_stand_in<TestLayer>();
+    CHECK(left(rig, *all[i].own));
+  }
+}
+
+TEST_CASE("a question behind a wait is asked when what Refrain put behind the work is done as well", "[promise-1]") {
+  Rig rig;
+  State& own = Rig::own_default_stream();
+  use(own);
+  rig.device.busy = {own.stream.handle};
+  leave_stand_in<TestLayer>();
+  rig.device.unfinished = 5;
+  const auto ask = [&] {
+    int left_over = 0;
+    CHECK(query_stream<TestLayer>(test::kHostCall, TestApi::per_thread_stream(), DefaultStream::kPerThread, [&] {
+            left_over = rig.device.unfinished;
+            return 0;
+          }) == 0);
+    return left_over;
+  };
+  CHECK(ask() == 5);  // the program does not know yet that anything is done
+  REQUIRE(wait_for_stream<TestLayer>(test::kWait, TestApi::per_thread_stream(), DefaultStream::kPerThread,
+                                     [] { return 0; }) == 0);
+  CHECK(ask() <= 0);
+}
+
+}  // namespace
+}  // namespace refrain::layer::streams
