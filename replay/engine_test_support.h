@@ -43,6 +43,7 @@ class ArithmeticBackend : public backends::Backend {
   std::atomic<int> fail_enqueues{0};  ///< this many command buffers refuse to run
   std::atomic<int> fail_issues{0};    ///< this many eager issues fail with code -5
   std::atomic<int> fail_records{0};
+  std::atomic<bool> bad_moment{false};      ///< for recording: what is refused now may be recorded later
   std::atomic<int> fail_updates{0};         ///< of command buffers, with code -59
   std::atomic<int> spare{0};                ///< so many enqueues, issues and updates go well before those that fail
   std::atomic<bool> corrupt_replay{false};  ///< planted fault: a command buffer adds one to the scalar
@@ -161,6 +162,9 @@ class ArithmeticBackend : public backends::Backend {
       --fail_records;
       return {-6};
     }
+    if (bad_moment) {
+      return {-6, "not at this moment", true};
+    }
     if (in_record) {
       in_record();
     }
@@ -242,7 +246,10 @@ class TestHooks : public LayerHooks {
       backend_.release_event(event);
     }
   }
-  bool retain_objects(const OperationView&) noexcept override {
+  bool retain_objects(const OperationView& operation) noexcept override {
+    if (freed != 0 && operation.header().function == freed) {
+      return false;
+    }
     ++retained;
     return true;
   }
@@ -267,6 +274,7 @@ class TestHooks : public LayerHooks {
 
   bool current = true;
   capture::FunctionId outdated = 0;  ///< what is_current() does not hold of
+  capture::FunctionId freed = 0;     ///< whose objects are not there any more to be retained
   bool exit_watched = true;          ///< what watch_exit() answers
   bool holdable = true;              ///< what may_hold() answers
   std::function<void()> in_acquire;  ///< called when the event behind a wait is asked for

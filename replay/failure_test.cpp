@@ -42,6 +42,13 @@ void wait_until_submitted(Engine& engine) {
   REQUIRE_FALSE(engine.anything_held());
 }
 
+/// One chunk for each stretch between two waits.
+env::Settings undivided() {
+  env::Settings settings = quiet(false);
+  settings.chunk_first = settings.chunk_max = 64;
+  return settings;
+}
+
 env::Settings short_hold() {
   env::Settings settings = quiet(false);
   settings.hold_limit_us = 20'000;
@@ -84,6 +91,36 @@ TEST_CASE("the error of work flushed by a call that returns none is told by the 
     CHECK(told == kRefused);
     CHECK(held.program.wait() == 0);
   }
+}
+
+TEST_CASE("the error of held work is told by the call in another queue before which it is flushed", "[promise-5]") {
+  Holding held;
+  QueueSlot second;
+  second.info.id = second.info.handle = 2;
+  second.info.role = 1;
+  held.rig.engine->adopt_queue(second);
+  // That one was another thread's until now: what this thread holds is divided there.
+  std::thread([&] { Program(*held.rig.engine, held.rig.backend, second).kernel(998, 8, 1); }).join();
+  REQUIRE(held.rig.engine->anything_held());
+  held.rig.backend.fail_issues = 1;
+  Program in_second(*held.rig.engine, held.rig.backend, second);
+  CHECK(in_second.kernel(999, 8, 1) == kRefused);
+  CHECK_FALSE(held.rig.engine->anything_held());
+  CHECK(held.program.wait() == 0);
+}
+
+TEST_CASE("the event of held work that the driver refuses fails with the driver's error, and no other one does",
+          "[promise-5]") {
+  Holding held(undivided());
+  constexpr std::uint64_t kOfRefused = 4711, kOfAnother = 4712;
+  REQUIRE(held.program.kernel(103, 7, constant(0, 3), kOfRefused) == 0);
+  REQUIRE(held.program.kernel(104, 8, constant(0, 4), kOfAnother) == 0);
+  REQUIRE(held.rig.hooks.kept.empty());
+  held.rig.backend.spare = 3;
+  held.rig.backend.fail_issues = 1;
+  CHECK(held.program.wait() == kRefused);
+  CHECK(held.rig.hooks.kept == std::map<std::uint64_t, int>{{kOfRefused, kRefused}, {kOfAnother, 0}});
+  CHECK(held.rig.backend.live_events == 0);
 }
 
 TEST_CASE("the first of several errors of held work is told", "[promise-5]") {
@@ -169,16 +206,11 @@ TEST_CASE("after a failure another thread's call submits what is held, and is to
 // Graphs over two queues that share no command buffers: one part for each.
 
 struct TwoParts {
-  explicit TwoParts(bool can_update) : rig(settings(), can_update) {
+  explicit TwoParts(bool can_update) : rig(undivided(), can_update) {
     second.info.id = 2;
     second.info.handle = 2;
     second.info.role = 1;
     rig.engine->adopt_queue(second);
-  }
-  static env::Settings settings() {
-    env::Settings result = quiet(false);
-    result.chunk_first = result.chunk_max = 64;
-    return result;
   }
   /// Four kernels in each of the queues, and a wait. All of them have the same scalar. Returns what the program is told
   /// of it.
@@ -279,6 +311,20 @@ TEST_CASE("an update that the driver refuses, in whichever part, never leaves a 
     CHECK(two.iteration(5) == 0);
     CHECK(two.rig.backend.log() == two.expected);
   }
+}
+
+TEST_CASE("a graph that is left half changed makes room for another one, which is replayed") {
+  TwoParts two(true);
+  two.warm_up(5);
+  two.rig.backend.spare = 1;
+  two.rig.backend.fail_updates = 1;
+  REQUIRE(two.iteration(6) == 0);
+  REQUIRE(two.rig.backend.fail_updates == 0);
+  CHECK(two.rig.backend.live_buffers == 0);
+  const int launches = two.rig.report()["launches"].get<int>();
+  two.warm_up(5);
+  CHECK(two.rig.report()["launches"].get<int>() >= launches + 20);
+  CHECK(two.rig.backend.log() == two.expected);
 }
 
 }  // namespace

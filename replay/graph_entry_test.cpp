@@ -197,6 +197,21 @@ TEST_CASE("a stretch weighs as many submissions as it stood for, whichever way t
   CHECK(summary.weight() == 3210);
 }
 
+TEST_CASE("the instance that was used longest ago makes room for another one") {
+  test::ArithmeticBackend backend;
+  GraphVariants variants;
+  for (const std::uint64_t buffer : {7, 8, 9}) {
+    REQUIRE(variants.add(executable_of(backend, occurrence({1, 2, 3}, buffer)), 3, 0) == nullptr);
+  }
+  variants.launched(1, 10);
+  variants.launched(2, 20);
+  variants.launched(0, 30);
+  const auto gone = variants.add(executable_of(backend, occurrence({1, 2, 3}, 10)), 3, 40);
+  REQUIRE(gone != nullptr);
+  CHECK(gone->matches(views(occurrence({1, 2, 3}, 8))));
+  CHECK(variants.size() == 3);
+}
+
 TEST_CASE("when the memory of one instance goes, nobody knows which of the others comes next") {
   test::ArithmeticBackend backend;
   GraphVariants variants;

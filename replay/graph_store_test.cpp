@@ -153,6 +153,19 @@ TEST_CASE("what happens while a graph is recorded: a setter, or memory that goes
   CHECK(graphs.build(3000)->state() == GraphEntry::State::kReady);  // 7 is another object's number now
 }
 
+TEST_CASE("a graph that cannot be recorded at this moment is asked for again, and declined for nothing") {
+  env::Settings settings;
+  settings.gate = false;
+  Graphs graphs(settings);
+  graphs.backend().bad_moment = true;
+  const auto entry = graphs.ask_for(1000);
+  CHECK(entry->state() == GraphEntry::State::kTracking);
+  CHECK(entry->summary().reason.empty());
+  graphs.backend().bad_moment = false;
+  CHECK(graphs.build(1000) == entry);
+  CHECK(entry->state() == GraphEntry::State::kReady);
+}
+
 TEST_CASE("what is asked for and not begun at the end gives back what it names") {
   env::Settings settings;
   Graphs graphs(settings);

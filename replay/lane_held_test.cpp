@@ -115,6 +115,18 @@ TEST_CASE("a stretch whose graph was given up for good is replayed again when it
   CHECK(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("of a stretch whose memory is freed before its graph is built, only what was retained is given back") {
+  Rig rig(settings());
+  rig.hooks.freed = 100 + kLength / 2;
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 30, kLength, constant);
+  CHECK(rig.hooks.retained == 0);
+  const auto report = rig.report();
+  REQUIRE(report["graphs"].size() == 1);
+  CHECK(report["graphs"][0]["reason"] == "its buffers or kernels are freed before it comes back");
+  CHECK(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("a lane sleeps when so many submissions came to nothing as the user says") {
   env::Settings awake = quiet(false);
   awake.awake = GENERATE(64, 0);

@@ -28,4 +28,13 @@ TEST_CASE("report: of spans only those are told that were measured both ways") {
                                              "graphs (1.50x)"));
 }
 
+TEST_CASE("report: replays that verify found to differ are among those that it checked") {
+  ReportData data;
+  data.mode = "verify";
+  data.verified = 5;
+  data.differences = 2;
+  data.unverified = 3;
+  CHECK_THAT(report_text(data), Contains("verify checked 7 replays, 2 differences; 3 could not be checked"));
+}
+
 }  // namespace refrain::replay

@@ -51,6 +51,14 @@ TEST_CASE("a settled span that comes again and again is looked at now and then, 
   }
 }
 
+TEST_CASE("a settled span that would be faster without graphs by now is found out after a while") {
+  Spans spans(1);
+  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 20);
+  REQUIRE(spans.gate.proven());
+  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 500 : 600; }, 400);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
 TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that it still lacks") {
   const auto saved = [](std::uint64_t took, int eager_spans) {
     Spans spans(1);

@@ -268,6 +268,26 @@ TEST_CASE("samples that were disturbed decide nothing") {
   }
 }
 
+TEST_CASE("eager spans in which graphs were looked for decide nothing, but one submission in eight does no harm") {
+  for (const int looked_at : {1, 2}) {
+    Spans spans(1);
+    int number = 0;
+    const auto cost = [&](bool eager, std::uint32_t) {
+      if (!eager) {
+        return 1100;
+      }
+      const bool slow = ++number % 4 != 0;
+      for (int i = 0; slow && i < looked_at; ++i) {
+        spans.gate.looked_at();
+      }
+      return slow ? 3000 : 1000;
+    };
+    spans.run_fairly(cost, 60);
+    CAPTURE(looked_at);
+    CHECK((spans.entry->state() == GraphEntry::State::kPassing) == (looked_at == 2));
+  }
+}
+
 TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains nothing is mostly declined") {
   for (const std::uint64_t with : {900U, 1010U, 1200U}) {
     int declined = 0;

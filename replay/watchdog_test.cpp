@@ -1,5 +1,7 @@
 #include "replay/watchdog.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -53,6 +55,20 @@ TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, a
     CHECK(wait_for(rests));
   }
   watchdog.stop();
+}
+
+TEST_CASE("a watchdog that can have no thread says so, and starts later") {
+  Watchdog watchdog(kLimit, [](std::uint64_t) { return std::uint64_t{0}; });
+  pthread_attr_t usual;
+  REQUIRE(pthread_getattr_default_np(&usual) == 0);
+  pthread_attr_t too_large = usual;
+  REQUIRE(pthread_attr_setstacksize(&too_large, std::size_t{1} << 50U) == 0);  // more than there are addresses
+  REQUIRE(pthread_setattr_default_np(&too_large) == 0);
+  const bool started = watchdog.start();
+  REQUIRE(pthread_setattr_default_np(&usual) == 0);
+  pthread_attr_destroy(&usual);
+  CHECK_FALSE(started);
+  CHECK(watchdog.start());
 }
 
 }  // namespace
