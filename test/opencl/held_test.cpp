@@ -24,7 +24,7 @@ const char* const kSource =
 std::atomic<int> launches{0};           ///< of kThreads, that reached the driver
 std::atomic<int> launches_before{-1};   ///< what comes after them: that many when it reached the driver
 thread_local cl_mem watched = nullptr;  ///< the buffer whose releases by this thread are watched
-bool swallowed = false;                 ///< launches are done without the driver
+std::atomic<bool> swallowed{false};     ///< launches are done without the driver
 
 cl_int CL_API_CALL launch_below(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t* offset,
                                 const size_t* global, const size_t* local, cl_uint count, const cl_event* waits,
