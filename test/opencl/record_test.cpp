@@ -1,160 +1,11 @@
-// What the layer writes down of each call: tokens, identities, arguments, waits. The wrappers are called
-// directly, on top of the installed driver; a recorder of the test's own sees every record.
+// What the layer writes down of each call: tokens, identities, arguments, waits.
 
-#include <catch2/catch.hpp>
-#include <cstring>
-#include <map>
-#include <mutex>
-#include <vector>
-
-#include "layer/opencl/dispatch.h"
-#include "layer/opencl/kernels.h"
-#include "layer/opencl/layer.h"
-#include "layer/opencl/wrappers.h"
+#include "test/opencl/record_fixture.h"
 
 namespace {
 
 using namespace refrain;
 using namespace refrain::layer;
-using capture::ArgumentKind;
-using capture::OperationView;
-
-class TestRecorder final : public capture::Recorder, public capture::Stream {
- public:
-  void device(const capture::DeviceInfo& info) noexcept override { devices.push_back(info); }
-  void queue(const capture::QueueInfo& info) noexcept override { queues.push_back(info); }
-  void code(const capture::CodeInfo& info) noexcept override {
-    codes.emplace_back(info.id, std::string(reinterpret_cast<const char*>(info.bytes.data()), info.bytes.size()));
-  }
-  void function(const capture::FunctionInfo& info) noexcept override { functions.push_back(info); }
-  void buffer(const capture::BufferInfo& info) noexcept override { buffers.push_back(info); }
-  void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
-    stored[buffer].assign(bytes.begin(), bytes.end());
-  }
-  bool wants_contents() const noexcept override { return true; }
-  capture::Stream& open_stream(std::uint64_t) noexcept override { return *this; }
-  void flush() noexcept override {}
-  void operation(const OperationView& operation) noexcept override {
-    const auto bytes = operation.bytes();
-    std::vector<std::uint64_t> copy(bytes.size() / 8);
-    std::memcpy(copy.data(), bytes.data(), bytes.size());
-    records.push_back(std::move(copy));
-  }
-  void host_call(const char* entry_point, std::uint64_t) noexcept override { host_calls.emplace_back(entry_point); }
-
-  OperationView last(std::size_t back = 0) const {
-    const auto& record = records.at(records.size() - 1 - back);
-    REQUIRE(OperationView::well_formed(std::as_bytes(std::span(record))));
-    return OperationView(reinterpret_cast<const std::byte*>(record.data()));
-  }
-
-  std::vector<capture::DeviceInfo> devices;
-  std::vector<capture::QueueInfo> queues;
-  std::vector<std::pair<capture::CodeId, std::string>> codes;
-  std::vector<capture::FunctionInfo> functions;
-  std::vector<capture::BufferInfo> buffers;
-  std::map<ObjectId, std::vector<std::byte>> stored;
-  std::vector<std::vector<std::uint64_t>> records;
-  std::vector<std::string> host_calls;
-};
-
-const char* const kSource =
-    "kernel void f(global uint* x, uint a, ulong b, local uint* l) { x[0] = a + (uint)b; }\n"
-    "kernel void g(global uint* x) { x[0] = 1; }\n";
-
-/// The engine is made once per process; every test makes its own context.
-struct Fixture {
-  static TestRecorder& recorder() {
-    static TestRecorder& all = *new TestRecorder;
-    return all;
-  }
-  Fixture() {
-    static const bool ready = [] {
-      static cl_icd_dispatch table{};
-#define SUBMIT(f) table.f = &::f;
-#define TRACKED(f) SUBMIT(f)
-#define RESOLVE(f) SUBMIT(f)
-#define TYPED(f) SUBMIT(f)
-#define NEUTRAL(f)
-#define HOST(f)
-#define MAKES(f)
-#include "layer/opencl/entry_points.def"
-#undef SUBMIT
-      table.clGetKernelInfo = &::clGetKernelInfo;
-      table.clGetDeviceInfo = &::clGetDeviceInfo;
-      table.clGetPlatformInfo = &::clGetPlatformInfo;
-      table.clGetCommandQueueInfo = &::clGetCommandQueueInfo;
-      table.clGetContextInfo = &::clGetContextInfo;
-      table.clGetMemObjectInfo = &::clGetMemObjectInfo;
-      table.clGetImageInfo = &::clGetImageInfo;
-      table.clGetProgramInfo = &::clGetProgramInfo;
-      table.clGetProgramBuildInfo = &::clGetProgramBuildInfo;
-      cl_uint entries = 0;
-      build_dispatch(&table, sizeof(table) / sizeof(void*), &entries);
-      state.settings.mode = env::Mode::kObserve;
-      state.settings.report = false;
-      state.recorder = &recorder();
-      return true;
-    }();
-    REQUIRE(ready);
-    cl_platform_id platform = nullptr;
-    REQUIRE(::clGetPlatformIDs(1, &platform, nullptr) == CL_SUCCESS);
-    REQUIRE(::clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr) == CL_SUCCESS);
-    context = wrap::clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
-    REQUIRE(context != nullptr);
-    REQUIRE(engine() != nullptr);
-    program = build(kSource, "");
-    queue = wrap::clCreateCommandQueue(context, device, 0, nullptr);
-    x = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
-    y = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
-    kernel = ready_kernel(program);
-  }
-  ~Fixture() {
-    // PoCL compiles kernels in a thread of its own when they run: not while the process ends.
-    static_cast<void>(::clFinish(queue));
-    wrap::clReleaseKernel(kernel);
-    wrap::clReleaseMemObject(x);
-    wrap::clReleaseMemObject(y);
-    wrap::clReleaseCommandQueue(queue);
-    wrap::clReleaseProgram(program);
-    wrap::clReleaseContext(context);
-  }
-  cl_program build(const char* source, const char* options) {
-    cl_program made = wrap::clCreateProgramWithSource(context, 1, &source, nullptr, nullptr);
-    REQUIRE(wrap::clBuildProgram(made, 1, &device, options, nullptr, nullptr) == CL_SUCCESS);
-    return made;
-  }
-  template <class T>
-  void set(cl_kernel k, cl_uint index, const T& value) {
-    REQUIRE(wrap::clSetKernelArg(k, index, sizeof(T), &value) == CL_SUCCESS);
-  }
-  cl_kernel ready_kernel(cl_program of) {
-    cl_kernel made = wrap::clCreateKernel(of, "f", nullptr);
-    REQUIRE(made != nullptr);
-    set(made, 0, x);
-    set(made, 1, cl_uint{5});
-    set(made, 2, cl_ulong{7});
-    REQUIRE(wrap::clSetKernelArg(made, 3, 64, nullptr) == CL_SUCCESS);
-    return made;
-  }
-  OperationView launch(cl_kernel k, std::size_t global = 16, const std::vector<cl_event>& waits = {},
-                       cl_event* event = nullptr, cl_command_queue on = nullptr) {
-    REQUIRE(wrap::clEnqueueNDRangeKernel(on == nullptr ? queue : on, k, 1, nullptr, &global, nullptr,
-                                         static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(),
-                                         event) == CL_SUCCESS);
-    return recorder().last();
-  }
-
-  cl_device_id device = nullptr;
-  cl_context context = nullptr;
-  cl_program program = nullptr;
-  cl_command_queue queue = nullptr;
-  cl_mem x = nullptr;
-  cl_mem y = nullptr;
-  cl_kernel kernel = nullptr;
-};
-
-}  // namespace
 
 TEST_CASE_METHOD(Fixture, "arguments are copied as they are at the enqueue") {
   const OperationView record = launch(kernel);
@@ -205,12 +56,12 @@ TEST_CASE_METHOD(Fixture, "identity is content, not handle") {
   const OperationView first = launch(kernel);
   const capture::FunctionId function = first.header().function;
   const capture::Token token = first.token();
-  cl_program same = build(kSource, "");
+  cl_program same = build(kRecordSource, "");
   cl_kernel twin = ready_kernel(same);
   launch(twin);
   CHECK(recorder().last().header().function == function);
   CHECK(recorder().last().token() == token);
-  cl_program optioned = build(kSource, "-DOTHER=1");
+  cl_program optioned = build(kRecordSource, "-DOTHER=1");
   cl_kernel other = ready_kernel(optioned);
   launch(other);
   CHECK(recorder().last().header().function != function);
@@ -235,7 +86,7 @@ TEST_CASE_METHOD(Fixture, "identity is content, not handle") {
   CHECK(told >= 1);
   bool source_stored = false;
   for (const auto& [id, text] : recorder().codes) {
-    source_stored = source_stored || text == kSource;
+    source_stored = source_stored || text == kRecordSource;
   }
   CHECK(source_stored);
 }
@@ -263,6 +114,27 @@ TEST_CASE_METHOD(Fixture, "tokens: shape and queue role count, handles do not") 
   CHECK(recorder().last(1).words()[0] == 0);
   REQUIRE(wrap::clEnqueueCopyBuffer(queue, y, x, 0, 0, 32, 0, nullptr, nullptr) == CL_SUCCESS);
   CHECK(recorder().last().token() != recorder().last(1).token());
+}
+
+TEST_CASE_METHOD(Fixture, "the shape of a launch is written down with its offset, one in unused directions") {
+  const std::size_t offset[2] = {3, 5};
+  const std::size_t global[2] = {8, 4};
+  const std::size_t local[2] = {2, 2};
+  REQUIRE(wrap::clEnqueueNDRangeKernel(queue, kernel, 2, offset, global, local, 0, nullptr, nullptr) == CL_SUCCESS);
+  const auto words = recorder().last().words();
+  CHECK(std::vector<std::uint64_t>(words.begin(), words.end()) ==
+        std::vector<std::uint64_t>{2, 3, 5, 0, 8, 4, 1, 2, 2, 1});
+}
+
+TEST_CASE_METHOD(Fixture, "a rectangle is written down with both of its places") {
+  const std::size_t from[3] = {4, 1, 1};
+  const std::size_t to[3] = {8, 0, 2};
+  const std::size_t region[3] = {8, 2, 1};
+  REQUIRE(wrap::clEnqueueCopyBufferRect(queue, x, y, from, to, region, 16, 64, 32, 96, 0, nullptr, nullptr) ==
+          CL_SUCCESS);
+  const auto words = recorder().last().words();
+  CHECK(std::vector<std::uint64_t>(words.begin(), words.end()) ==
+        std::vector<std::uint64_t>{4, 1, 1, 8, 0, 2, 8, 2, 1, 16, 64, 32, 96});
 }
 
 TEST_CASE_METHOD(Fixture, "waits are distances, and internal to the lane") {
@@ -370,3 +242,5 @@ TEST_CASE("every slot has a class and every class is used") {
   CHECK(counts[EntryClass::kUnknown] == 0);
   CHECK(counts.size() == 8);  // kUnknown was added by the question above
 }
+
+}  // namespace

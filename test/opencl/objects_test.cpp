@@ -1,0 +1,153 @@
+// What the layer knows of programs, objects that other functions made, held objects and events that it gave out itself.
+
+#include <chrono>
+#include <thread>
+
+#include "layer/opencl/enqueue.h"
+#include "layer/opencl/hooks.h"
+#include "layer/opencl/stubs.h"
+#include "test/opencl/record_fixture.h"
+
+namespace {
+
+using namespace refrain;
+using namespace refrain::layer;
+
+cl_int CL_API_CALL look_at_something(cl_int number) {
+  return number + 1;
+}
+cl_int CL_API_CALL make_something(cl_int number) {
+  return number + 2;
+}
+void* CL_API_CALL extension_function(const char* name) {
+  const bool makes = std::strcmp(name, "clCreateSomethingEXT") == 0;
+  return reinterpret_cast<void*>(makes ? &make_something : &look_at_something);
+}
+
+int kernel_references = 0;  ///< that the layer took and has not given back
+cl_int CL_API_CALL counted_retain(cl_kernel kernel) {
+  ++kernel_references;
+  return ::clRetainKernel(kernel);
+}
+cl_int CL_API_CALL counted_release(cl_kernel kernel) {
+  --kernel_references;
+  return ::clReleaseKernel(kernel);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "programs of the same source are others with other headers", "[promise-4]") {
+  const auto function_with = [&](const char* header) {
+    const char* source = "#include \"value.h\"\nkernel void h(global uint* x) { x[0] = VALUE; }\n";
+    const char* name = "value.h";
+    cl_program text = wrap::clCreateProgramWithSource(context, 1, &header, nullptr, nullptr);
+    cl_program compiled = wrap::clCreateProgramWithSource(context, 1, &source, nullptr, nullptr);
+    REQUIRE(wrap::clCompileProgram(compiled, 1, &device, "", 1, &text, &name, nullptr, nullptr) == CL_SUCCESS);
+    cl_program linked = wrap::clLinkProgram(context, 1, &device, "", 1, &compiled, nullptr, nullptr, nullptr);
+    REQUIRE(linked != nullptr);
+    cl_kernel made = wrap::clCreateKernel(linked, "h", nullptr);
+    REQUIRE(made != nullptr);
+    const capture::FunctionId function = find_kernel(made)->function;
+    wrap::clReleaseKernel(made);
+    for (cl_program each : {linked, compiled, text}) {
+      wrap::clReleaseProgram(each);
+    }
+    return function;
+  };
+  const capture::FunctionId one = function_with("#define VALUE 1\n");
+  CHECK(function_with("#define VALUE 1\n") == one);
+  CHECK(function_with("#define VALUE 2\n") != one);
+}
+
+TEST_CASE_METHOD(Fixture, "an extension function is the same one however often a program asks", "[promise-7]") {
+  const Instead below(target.clGetExtensionFunctionAddress, &extension_function);
+  void* const first = wrap::clGetExtensionFunctionAddress("clLookAtSomethingEXT");
+  CHECK(first != reinterpret_cast<void*>(&look_at_something));
+  std::uint32_t others = 0;
+  for (std::uint32_t i = 0; i < kExtensionStubs; ++i) {
+    others += wrap::clGetExtensionFunctionAddress("clLookAtSomethingEXT") != first ? 1 : 0;
+  }
+  CHECK(others == 0);
+  CHECK(engine() != nullptr);
+}
+
+TEST_CASE_METHOD(Fixture, "once another function may have made an object, numbers of its size may be it",
+                 "[promise-4]") {
+  const Instead below(target.clGetExtensionFunctionAddress, &extension_function);
+  const auto call = [](const char* name) {
+    return reinterpret_cast<cl_int(CL_API_CALL*)(cl_int)>(wrap::clGetExtensionFunctionAddress(name))(40);
+  };
+  const KernelState& known = *find_kernel(kernel);
+  REQUIRE(unholdable_kernel(known) == nullptr);
+  CHECK(call("clLookAtSomethingEXT") == 41);
+  CHECK(unholdable_kernel(known) == nullptr);
+  CHECK(call("clCreateSomethingEXT") == 42);
+  CHECK(unholdable_kernel(known) != nullptr);
+  state.foreign_objects = false;
+}
+
+TEST_CASE_METHOD(Fixture, "a graph that cannot be made for a buffer that is gone keeps nothing", "[promise-7]") {
+  const Instead retain(target.clRetainKernel, &counted_retain);
+  const Instead release(target.clReleaseKernel, &counted_release);
+  cl_mem buffer = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
+  set(kernel, 0, buffer);
+  const OperationView record = launch(kernel);
+  REQUIRE(wrap::clFinish(queue) == CL_SUCCESS);
+  Hooks hooks;
+  kernel_references = 0;
+  REQUIRE(hooks.retain_objects(record));
+  CHECK(kernel_references == 1);
+  hooks.release_objects(record);
+  CHECK(kernel_references == 0);
+  set(kernel, 0, x);
+  wrap::clReleaseMemObject(buffer);
+  CHECK_FALSE(hooks.retain_objects(record));
+  CHECK(kernel_references == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "contents are not read while the device may wait for the program", "[promise-1]") {
+  cl_event user = wrap::clCreateUserEvent(context, nullptr);
+  cl_mem buffer = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
+  const ObjectId id = objects.memory.find(handle_of(buffer))->id;
+  set(kernel, 0, buffer);
+  launch(kernel);
+  CHECK(recorder().buffers.back().id == id);
+  CHECK(recorder().stored.count(id) == 0);
+  set(kernel, 0, x);
+  CHECK(wrap::clSetUserEventStatus(user, CL_COMPLETE) == CL_SUCCESS);
+  wrap::clReleaseEvent(user);
+  wrap::clReleaseMemObject(buffer);
+}
+
+TEST_CASE_METHOD(Fixture, "who holds work is known to the kernel, the buffers and the events that it names",
+                 "[promise-4]") {
+  constexpr std::uint64_t kHolder = 77, kOther = 78;
+  cl_event event = nullptr;
+  launch(kernel, 16, {}, &event);
+  const OperationView record = launch(kernel, 16, {event});
+  mark_held(record, kHolder, 1, &event);
+  CHECK(find_kernel(kernel)->holder.load() == kHolder);
+  CHECK(objects.memory.find(handle_of(x))->holder.load() == kHolder);
+  CHECK(objects.events.find(handle_of(event))->holder.load() == kHolder);
+  mark_held(record, kOther, 1, &event);
+  CHECK(find_kernel(kernel)->holder.load() == kManyLanes);
+  CHECK(objects.memory.find(handle_of(x))->holder.load() == kManyLanes);
+  CHECK(objects.events.find(handle_of(event))->holder.load() == kManyLanes);
+  CHECK(wrap::clFinish(queue) == CL_SUCCESS);
+  wrap::clReleaseEvent(event);
+}
+
+TEST_CASE_METHOD(Fixture, "an event is told what a thread that is not the program's submitted, with no other call",
+                 "[promise-3]") {
+  EventState* promise = make_promise(*objects.queues.find(handle_of(queue)), CL_COMMAND_NDRANGE_KERNEL);
+  REQUIRE(promise != nullptr);
+  const auto event = native<cl_event>(promise->handle.load());
+  std::thread([&] { fulfil_promise(*promise, 0, CL_OUT_OF_RESOURCES); }).join();
+  cl_int status = CL_QUEUED;
+  for (int i = 0; i < 5000 && status >= 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(::clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr) == CL_SUCCESS);
+  }
+  CHECK(status == CL_OUT_OF_RESOURCES);
+  CHECK(wrap::clReleaseEvent(event) == CL_SUCCESS);
+}
