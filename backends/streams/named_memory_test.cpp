@@ -57,6 +57,21 @@ TEST_CASE("named memory: what was freed in stream order is gone until it is allo
   CHECK_FALSE(record(memory, {19'999}).good());
 }
 
+TEST_CASE("named memory: of what was freed in stream order the newest 4096 at least are remembered") {
+  for (const std::uint64_t count : {4096U, 4097U, 6000U, 8192U, 8193U}) {
+    CAPTURE(count);
+    NamedMemory memory;
+    for (std::uint64_t start = 1; start <= count; ++start) {
+      memory.freed_in_order(start);
+    }
+    CHECK_FALSE(record(memory, {count}).good());
+    const std::uint64_t oldest = count - 4095;
+    CHECK_FALSE(record(memory, {oldest}).good());
+    memory.allocated(oldest);
+    CHECK(record(memory, {oldest}).good());
+  }
+}
+
 TEST_CASE("named memory: a free waits for the recording that names it, and for no other") {
   NamedMemory memory;
   auto recording = record(memory, {1, 2});

@@ -15,7 +15,6 @@ class Hooks final : public replay::LayerHooks {
   bool is_current(const capture::OperationView& operation) noexcept override;
   void release_objects(const capture::OperationView& operation) noexcept override;
   backends::Event acquire_event(capture::WaitRef wait) noexcept override;
-  bool may_wait() noexcept override;
   bool watch_exit() noexcept override { return layer::watch_exit(); }
   std::string function_name(capture::FunctionId function) noexcept override;
 };

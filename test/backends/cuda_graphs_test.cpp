@@ -123,7 +123,9 @@ CudaDriver driver_of_device() {
     return CUDA_SUCCESS;
   };
   driver.cuGraphDestroy = [](CUgraph) { return CUDA_SUCCESS; };
-  driver.cuGraphExecDestroy = [](CUgraphExec) { return CUDA_SUCCESS; };
+  driver.cuGraphExecDestroy = [](CUgraphExec executable) {
+    return device.executables.erase(executable) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  };
   return driver;
 }
 
@@ -222,6 +224,22 @@ TEST_CASE_METHOD(Recording, "no graph is made of kernels that are gone, or for a
   stream.id = 0;
   CHECK(record(other).code == CUDA_ERROR_INVALID_HANDLE);
   CHECK(device.graphs.size() == 1);
+}
+
+TEST_CASE_METHOD(Recording, "graphs of a context that goes, or may go, go before it and are not launched any more") {
+  REQUIRE(record(make_graph(records.queue(), {kernel(records, 1)})).ok());
+  backend.context_gone(reinterpret_cast<CUcontext>(8));
+  CHECK(device.executables.size() == 1);
+  CHECK(buffer->enqueue({}, nullptr).ok());
+  SECTION("it goes") {
+    backend.context_gone(reinterpret_cast<CUcontext>(7));
+  }
+  SECTION("any may go") {
+    backend.context_gone(CudaApi::kNoContext);
+  }
+  CHECK(device.executables.empty());
+  CHECK(buffer->enqueue({}, nullptr).code == CUDA_ERROR_INVALID_HANDLE);
+  CHECK(device.ran.size() == 1);
 }
 
 TEST_CASE_METHOD(Recording, "operations are changed in any order, and those without work are passed over") {

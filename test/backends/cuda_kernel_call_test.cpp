@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/cuda/issue.h"
 #include "backends/cuda/kernel_call.h"
 #include "record_maker.h"
 
@@ -77,6 +78,47 @@ TEST_CASE("a launch is read back with its grid, parameters, shared memory and at
   CHECK(*static_cast<std::uint16_t*>(call.parameters[1]) == 77);
   REQUIRE(call.attributes.size() == 1);
   CHECK(call.attributes[0].value.priority == -3);
+}
+
+TEST_CASE("a launch with attributes is issued as it was called") {
+  static CUlaunchConfig issued;
+  static CUlaunchAttribute its_attribute;
+  static int its_parameter;
+  static CUfunction its_function;
+  CudaDriver driver;
+  driver.cuLaunchKernelEx = [](const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
+    REQUIRE(config->numAttrs == 1);
+    CHECK(extra == nullptr);
+    issued = *config;
+    its_attribute = config->attrs[0];
+    its_function = function;
+    its_parameter = *static_cast<const int*>(parameters[0]);
+    return CUDA_SUCCESS;
+  };
+  CUlaunchAttribute given{};
+  given.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  given.value.priority = -3;
+  CUlaunchAttribute attribute{};
+  REQUIRE(normalize(given, &attribute));
+  auto records = maker();
+  const auto w = words_of({5, 6, 7}, {32, 2, 3});
+  const auto record = records.make(
+      OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
+      [&](capture::OperationWriter& writer) {
+        test::RecordMaker::value(writer, 77);
+        writer.argument_local(4096);
+        test::RecordMaker::value(writer, attribute);
+      },
+      0, 1, 0x5000);
+  REQUIRE(submit(driver, record, reinterpret_cast<CUstream>(9)) == CUDA_SUCCESS);
+  CHECK(its_function == reinterpret_cast<CUfunction>(0x5000));
+  CHECK(its_parameter == 77);
+  CHECK(its_attribute.id == CU_LAUNCH_ATTRIBUTE_PRIORITY);
+  CHECK(its_attribute.value.priority == -3);
+  CHECK(issued.hStream == reinterpret_cast<CUstream>(9));
+  CHECK(issued.sharedMemBytes == 4096);
+  CHECK(std::vector{issued.gridDimX, issued.gridDimY, issued.gridDimZ} == std::vector{5U, 6U, 7U});
+  CHECK(std::vector{issued.blockDimX, issued.blockDimY, issued.blockDimZ} == std::vector{32U, 2U, 3U});
 }
 
 TEST_CASE("records that are no launches of CUDA are refused") {

@@ -256,6 +256,51 @@ TEST_CASE_METHOD(OpenClFixture, "opencl: errors are the driver's own") {
   REQUIRE(std::string(backend.error_name(-123456)) == "unknown OpenCL error");
 }
 
+TEST_CASE_METHOD(OpenClFixture, "opencl: after a launch that was refused the next one has no argument of it") {
+  cl_mem data = buffer(1);
+  cl_mem other = buffer(100);
+  cl_kernel model = kernel("scale");
+  const auto good = [&] { return scale(records, model, data, 2, 0, kWords, 21); };
+  REQUIRE(backend.issue(good(), {}, nullptr).ok());
+  const auto refused = records.make(
+      OperationKind::kKernel, {1, 0, 0, 0, kWords, 1, 1, 16, 1, 1},
+      [&](OperationWriter& w) {
+        w.argument_handle(kBuffer, 22, handle(other));
+        RecordMaker::value(w, 7U);
+        RecordMaker::value(w, std::uint64_t{1});  // wrong size
+        w.argument_local(64);
+      },
+      0, 1, handle(model));
+  REQUIRE(backend.issue(refused, {}, nullptr).code == CL_INVALID_ARG_SIZE);
+  REQUIRE(backend.issue(good(), {}, nullptr).ok());
+  CHECK(first(data) == 4);
+  CHECK(first(other) == 100);
+}
+
+TEST_CASE_METHOD(OpenClFixture, "opencl: work that ended with an error is over") {
+  cl_int error = 0;
+  cl_event failing = clCreateUserEvent(context, &error);
+  REQUIRE(error == CL_SUCCESS);
+  const auto event = reinterpret_cast<Event>(failing);
+  CHECK_FALSE(backend.complete(event));
+  REQUIRE(clSetUserEventStatus(failing, CL_OUT_OF_RESOURCES) == CL_SUCCESS);
+  CHECK(backend.complete(event));
+  clReleaseEvent(failing);
+}
+
+TEST_CASE_METHOD(OpenClFixture, "opencl: a flush that was held reaches the driver") {
+  static cl_command_queue flushed;  // this driver starts work by itself: nobody would miss it
+  flushed = nullptr;
+  cl_icd_dispatch noting = *backends::opencl::system_dispatch();
+  noting.clFlush = [](cl_command_queue which) -> cl_int {
+    flushed = which;
+    return clFlush(which);
+  };
+  backends::OpenClBackend noted(noting);
+  REQUIRE(noted.issue(records.make(OperationKind::kFlush, {}, [](OperationWriter&) {}), {}, nullptr).ok());
+  CHECK(flushed == queue);
+}
+
 TEST_CASE_METHOD(OpenClFixture, "opencl: whole contents, also of what the host may not touch") {
   cl_mem data = buffer(3);
   REQUIRE(backend.size_of(kBuffer, handle(data)) == kBytes);

@@ -231,6 +231,64 @@ TEST_CASE("versions: simultaneous use") {
   }
 }
 
+TEST_CASE("versions: in an out-of-order queue every submission is over by itself") {
+  static std::set<cl_event> running;
+  FakeDriver driver;
+  driver.capabilities = (1U << 2U) | (1U << 3U);
+  driver.queue_properties = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  driver.dispatch.clGetEventInfo = [](cl_event event, cl_event_info, std::size_t, void* into, std::size_t*) -> cl_int {
+    const cl_int state = running.contains(event) ? CL_RUNNING : CL_COMPLETE;
+    std::memcpy(into, &state, sizeof(state));
+    return CL_SUCCESS;
+  };
+  {
+    backends::OpenClBackend backend(driver.dispatch);
+    RecordMaker records(kOutOfOrder);
+    const auto graph = make_graph(kOutOfOrder, {kernel(records, 1)});
+    std::unique_ptr<backends::CommandBuffer> buffer;
+    REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
+    Event first = backends::kNoEvent, second = backends::kNoEvent;
+    REQUIRE(buffer->enqueue({}, &first).ok());
+    running.insert(reinterpret_cast<cl_event>(first));
+    REQUIRE(buffer->enqueue({}, &second).ok());
+    running.insert(reinterpret_cast<cl_event>(second));
+    backend.release_event(first);
+    backend.release_event(second);
+    running.erase(reinterpret_cast<cl_event>(second));
+    CHECK(buffer->busy());
+    buffer.reset();
+    CHECK(driver.references[reinterpret_cast<void*>(0x40)] == 1);
+    running.clear();
+    backend.forget_function(5);
+    CHECK(driver.references[reinterpret_cast<void*>(0x40)] == 0);
+  }
+  check_no_leak(driver);
+}
+
+TEST_CASE("versions: copies from and to the program's own memory are in no command buffer") {
+  FakeDriver driver;
+  driver.version = make_version(0, 9, 4);
+  backends::OpenClBackend backend(driver.dispatch);
+  RecordMaker records(kInOrder);
+  const auto copy = [&](ArgumentKind to, ArgumentKind from) {
+    return records.make(OperationKind::kPointerCopy, {64, 0}, [&](OperationWriter& w) {
+      w.argument_handle(to, 0, 0x10);
+      w.argument_handle(from, 0, 0x20);
+    });
+  };
+  CHECK(backend.can_record(copy(ArgumentKind::kPointer, ArgumentKind::kPointer), kInOrder).ok);
+  for (const auto& [to, from] : {std::pair{ArgumentKind::kPointer, ArgumentKind::kHostPointer},
+                                 std::pair{ArgumentKind::kHostPointer, ArgumentKind::kPointer}}) {
+    const OperationView operation = copy(to, from);
+    const backends::Recordable answer = backend.can_record(operation, kInOrder);
+    CHECK_FALSE(answer.ok);
+    CHECK(std::string(answer.why) == "it copies from or to the program's own memory");
+    const auto graph = make_graph(kInOrder, {operation});
+    std::unique_ptr<backends::CommandBuffer> buffer;
+    CHECK_FALSE(backend.record(graph, all_nodes(graph), &buffer).ok());
+  }
+}
+
 TEST_CASE("versions: updates in both forms") {
   for (std::uint32_t patch = 0; patch <= 5; ++patch) {
     INFO("mutable dispatch 0.9." << patch);

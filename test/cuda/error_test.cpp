@@ -1,11 +1,13 @@
 // Promise 5, same errors: the driver fails at one call after the other.
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
 #include "test/cuda/contract.h"
 #include "test/cuda/run_program.h"
+#include "test/support/refusal.h"
 
 using run_program::kSanitized;
 using run_program::Result;
@@ -32,7 +34,7 @@ long fail_everywhere(const std::string& program, const std::string& mode, int se
   const long calls = which == "SIM_FAIL_AT" ? submissions : all;
   REQUIRE(calls > 50);
   long told = 0;
-  // Every call of the first part, where objects are made, then in steps: ../refusals refuses every call of what is held.
+  // Every call of the first part, where objects are made, then in steps: ../refusals refuses all calls of what is held.
   const bool dense = !kSanitized && which == "SIM_FAIL_AT";
   for (long call = 1; call <= calls; call += call < 50 && dense ? 1 : 1 + calls / step) {
     variables = limit;
@@ -73,11 +75,33 @@ TEST_CASE("an error of work that another thread or nobody waited for reaches the
   CHECK(fail_everywhere("short_handed", "replay", 2, step) > 0);
 }
 
+#ifndef PROGRAMS_ON_HIP
+TEST_CASE("a kernel of which the driver tells some parameters only is launched with all of them") {
+  const Result good = run({"short_mix"}, "plain");
+  const std::string file = child::scratch("refusal");
+  std::ofstream(file) << std::string(support::Refusal::kFileBytes, '\0');
+  REQUIRE(setenv("REFUSAL_FILE", file.c_str(), 1) == 0);  // for this process and its children
+  support::Refusal* const refusal = support::Refusal::find();
+  REQUIRE(refusal != nullptr);
+  for (int parameter = 1; parameter <= 3; ++parameter) {
+    refusal->refuse(parameter, "GetParamInfo", false);
+    const Result result = run({"short_mix"}, "replay");
+    CAPTURE(parameter);
+    INFO("output: " << result.output);
+    INFO("errors: " << result.errors.substr(0, 3000));
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == good.output);
+    CHECK(result.errors.find("violation") == std::string::npos);
+    CHECK(refusal->name().ends_with("GetParamInfo"));
+  }
+  unsetenv("REFUSAL_FILE");
+}
+#endif
+
 TEST_CASE("launches while the process ends get the driver's answer, which refuses them", "[promise-5]") {
   const contract::Words program{"at_exit"};
   contract::same_everywhere(program, 1000, {{"SIM_END_AT", "5"}});  // before anything is held
-  CHECK(run(program, "replay", 0, {{"SIM_END_AT", "5"}}).output.find("late: 4 4 4 4 4 4 4 4 4\n") !=
-        std::string::npos);
+  CHECK(run(program, "replay", 0, {{"SIM_END_AT", "5"}}).output.find("late: 4 4 4 4 4 4 4 4 4\n") != std::string::npos);
 }
 
 TEST_CASE("arguments that the driver refuses to change never leave a graph half changed", "[promise-5]") {

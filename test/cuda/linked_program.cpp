@@ -1,7 +1,8 @@
-// Linked with the driver. Usage: linked_program [fork | exec COMMAND...]
+// Linked with the driver. Usage: linked_program [threads | errors | errno | fork | exec COMMAND... | lookup]
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <thread>
 
 #include "test/cuda/work.h"
@@ -39,6 +40,13 @@ int main(int count, char** words) {
       bad += results[index] == CUDA_SUCCESS ? 0 : 1;
     }
     return bad;
+  }
+  if (std::strcmp(what, "errno") == 0) {
+    errno = EDOM;
+    const CUresult status = cuInit(0);
+    const int after = errno;
+    std::printf("%d errno %s\n", static_cast<int>(status), after == EDOM ? "kept" : std::strerror(after));
+    return 0;
   }
   if (std::strcmp(what, "errors") == 0) {
     const char* text = nullptr;

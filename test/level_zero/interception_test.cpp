@@ -219,10 +219,33 @@ TEST_CASE("with a loader that is newer than the layer nothing is held, and the l
   CHECK(result.errors.find("loader is newer than version") != std::string::npos);
 }
 
+TEST_CASE("what is held when a newer loader comes runs before what is submitted from then on") {
+  const auto plain = run({OWN_LOADER, SIMULATED_DRIVER, "-", "later"}, kPlain);
+  INFO(plain.output << plain.errors);
+  REQUIRE(plain.exit_code == 0);
+  constexpr long kLeast = 500;
+  const auto result = child::run_until(
+      [&](const child::Result& done) { return done.output != plain.output || done.replayed >= kLeast; },
+      [&] {
+        return run({OWN_LOADER, SIMULATED_DRIVER, LAYER_FOLDER "/libze_validation_layer.so.1", "later"},
+                   with(kLayer, {{"REFRAIN_GATE", "0"}}));
+      });
+  INFO(result.output << result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == plain.output);
+  CHECK(result.errors.find("violation") == std::string::npos);
+  CHECK(result.errors.find("loader is newer than version") != std::string::npos);
+  CHECK(result.replayed >= kLeast);
+}
+
 TEST_CASE("a wait for a list that ended too early says nothing about the list") {
   own_loader("late", 500, {{"SIM_LAZY", "1"}});
 }
 
 TEST_CASE("memory that was the driver's is looked at no more once it was freed: a copy of it is not held") {
   own_loader("freed", 500);
+}
+
+TEST_CASE("a copy that goes beyond the end of the driver's memory is not held") {
+  own_loader("beyond", 500);
 }

@@ -4,9 +4,11 @@
 //   DRIVER LAYER CASE   LAYER "-": none
 //
 //   newer   a loader of a version of the API that the layer does not know
+//   later   the same, which comes in the middle of the last round
 //   twice   each table is handed out twice
 //   late    zeCommandListHostSynchronize, since 1.6, which says that the list is not done yet
 //   freed   memory that was the driver's is the program's own then, which a copy reads when it is called, as drivers do
+//   beyond  a copy begins in memory of the driver's and goes on behind its end, in the program's own
 #include <dlfcn.h>
 #include <level_zero/ze_api.h>
 #include <level_zero/ze_ddi.h>
@@ -16,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -99,7 +102,7 @@ ze_result_t ZE_APICALL not_ready(ze_command_list_handle_t, std::uint64_t) {
   return ZE_RESULT_NOT_READY;
 }
 
-/// Memory of the driver's first, the program's own later.
+/// Memory of the driver's first, the program's own later, or as far as the driver did not allocate it.
 alignas(4096) Word place[kCount];
 bool is_pageable = false;
 /// Where the driver keeps what it read when it was called.
@@ -212,8 +215,11 @@ struct Work {
     CHECK_ZE(tables.kernel.known.pfnSetArgumentValue(of, index, sizeof(value), &value));
   }
   /// Eight launches, and the end of a round.
-  void round(int number) {
+  void round(int number, const std::function<void()>& halfway = {}) {
     for (Word i = 0; i < 8; ++i) {
+      if (i == 4 && halfway) {
+        halfway();
+      }
       set(mix, 0, x);
       set(mix, 1, y);
       set(mix, 2, kCount);
@@ -255,13 +261,16 @@ void late() {
   std::printf("x %u\n", work.x[7]);
 }
 
-void freed() {
+/// Of `place`, which is freed at once or stays, the driver allocates so much.
+void pageable(std::size_t allocated, bool freed) {
   Work work;
   staging = work.shared(kCount * kStages);
   ze_host_mem_alloc_desc_t description{};
   void* memory = nullptr;
-  CHECK_ZE(tables.memory.known.pfnAllocHost(work.context, &description, kBytes, 64, &memory));
-  CHECK_ZE(tables.memory.known.pfnFree(work.context, memory));
+  CHECK_ZE(tables.memory.known.pfnAllocHost(work.context, &description, allocated, 64, &memory));
+  if (freed) {
+    CHECK_ZE(tables.memory.known.pfnFree(work.context, memory));
+  }
   is_pageable = true;
   for (int number = 0; number < kRounds; ++number) {
     for (Word& each : place) {
@@ -274,6 +283,9 @@ void freed() {
     work.round(number);
   }
   std::printf("x %u\n", work.x[7]);
+  if (!freed) {
+    CHECK_ZE(tables.memory.known.pfnFree(work.context, memory));
+  }
   CHECK_ZE(tables.memory.known.pfnFree(work.context, staging));
 }
 
@@ -287,16 +299,17 @@ int main(int argc, char** argv) {
   hand_to(open(argv[1]), ZE_API_VERSION_CURRENT);
   if (which == "late") {
     tables.list.slots[kHostSynchronize] = reinterpret_cast<void*>(&not_ready);
-  } else if (which == "freed") {
+  } else if (which == "freed" || which == "beyond") {
     drivers_copy = std::exchange(tables.list.known.pfnAppendMemoryCopy, &copy);
     tables.memory.known.pfnAllocHost = &allocate_place;
     drivers_free = std::exchange(tables.memory.known.pfnFree, &free_place);
   }
-  if (std::strcmp(argv[2], "-") != 0) {
-    void* const layer = open(argv[2]);
-    const auto version = static_cast<ze_api_version_t>(which == "newer"  ? ZE_MAKE_VERSION(1, 18)
-                                                       : which == "late" ? ZE_MAKE_VERSION(1, 6)
-                                                                         : ZE_MAKE_VERSION(1, 4));
+  void* const layer = std::strcmp(argv[2], "-") != 0 ? open(argv[2]) : nullptr;
+  constexpr auto kNewer = static_cast<ze_api_version_t>(ZE_MAKE_VERSION(1, 18));
+  if (layer != nullptr) {
+    const auto version = which == "newer" ? kNewer
+                                          : static_cast<ze_api_version_t>(which == "late" ? ZE_MAKE_VERSION(1, 6)
+                                                                                          : ZE_MAKE_VERSION(1, 4));
     for (int time = 0; time < (which == "twice" ? 2 : 1); ++time) {
       hand_to(layer, version);
     }
@@ -304,11 +317,18 @@ int main(int argc, char** argv) {
   if (which == "late") {
     late();
   } else if (which == "freed") {
-    freed();
+    pageable(kBytes, true);
+  } else if (which == "beyond") {
+    pageable(kBytes / 2, false);
   } else {
     Work work;
+    const auto newer_comes = [&] {
+      if (layer != nullptr) {
+        hand_to(layer, kNewer);
+      }
+    };
     for (int number = 0; number < kRounds; ++number) {
-      work.round(number);
+      work.round(number, which == "later" && number + 1 == kRounds ? newer_comes : std::function<void()>());
     }
     std::printf("x %u\n", work.x[7]);
   }

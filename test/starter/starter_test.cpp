@@ -182,6 +182,19 @@ TEST_CASE("without a layer and without a driver calls report an error") {
   CHECK(hip.status == 3);
 }
 
+TEST_CASE("the first call leaves errno as it was, whatever is looked for in vain") {
+  const Folder folder;
+  const Words no_driver{"REFRAIN_CUDA_DRIVER=/nowhere/libcuda.so.1"};
+  Words no_layer = no_driver;
+  no_layer.push_back("LD_PRELOAD=" + folder.starter(CUDA_STARTER));
+  CHECK(has(run({CUDA_PROGRAM, "errno"}, no_layer), "100 errno kept\n"));
+  if (!kSanitized) {
+    Words preloaded = no_driver;
+    preloaded.push_back("LD_PRELOAD=" CUDA_STARTER);
+    CHECK(has(run({CUDA_PROGRAM, "errno"}, preloaded), "100 errno kept\n"));
+  }
+}
+
 #ifdef DEVICE_PROGRAM
 TEST_CASE("without a layer the shared runtime's functions are the runtime's own") {
   const Folder folder;
