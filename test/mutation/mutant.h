@@ -37,7 +37,7 @@ inline bool find(const char* name, char* value, size_t size) {
     snprintf(path, sizeof(path), "/proc/%d/environ", process);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     size_t got = 0;
-    for (ssize_t more = 1; file >= 0 && more > 0 && got < sizeof(environment) - 1; got += more > 0 ? more : 0) {
+    for (ssize_t more = 1; file >= 0 && more > 0 && got<sizeof(environment) - 1; got += more> 0 ? more : 0) {
       more = read(file, environment + got, sizeof(environment) - 1 - got);
     }
     environment[got] = 0;

@@ -4,6 +4,7 @@
 // its next wait; nothing else is lost, and what was not refused to the program is not told. Prints what was not so.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -332,7 +333,7 @@ class Trials {
 
 int main(int argc, char** argv) {
   const std::string_view what = argc == 3 ? argv[1] : "";
-  const int number = argc == 3 ? std::atoi(argv[2]) : 0;
+  const int number = argc == 3 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 0;
   Refusal* const refusal = Refusal::find();
   if ((what != "every" && what != "pause") || number < 1 || refusal == nullptr) {
     std::fprintf(stderr, "usage: REFUSAL_FILE=... %s every STEP | pause NUMBER\n", argv[0]);
