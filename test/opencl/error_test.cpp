@@ -56,7 +56,8 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
     long calls = 0;
     std::ifstream(count_file) >> calls;
     REQUIRE(calls > 50);
-    // Every call of the first part, where objects are made, then in steps: ../refusals refuses every call of what is held.
+    // Every call of the first part, where objects are made, then in steps: ../refusals refuses every call of what is
+    // held.
     long last_told = 0;
     for (long call = 1; call <= calls; call += call < 60 ? 1 : 1 + calls / 30) {
       INFO("call " << call << " of " << calls);
