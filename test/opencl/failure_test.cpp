@@ -6,6 +6,7 @@
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/wrappers.h"
+#include "test/opencl/driver_table.h"
 
 namespace {
 
@@ -29,25 +30,7 @@ cl_int CL_API_CALL launch_below(cl_command_queue queue, cl_kernel kernel, cl_uin
 
 const cl_icd_dispatch* dispatch() {
   static const cl_icd_dispatch* const ours = [] {
-    static cl_icd_dispatch table{};
-#define SUBMIT(f) table.f = &::f;
-#define TRACKED(f) SUBMIT(f)
-#define RESOLVE(f) SUBMIT(f)
-#define TYPED(f) SUBMIT(f)
-#define NEUTRAL(f)
-#define HOST(f)
-#define MAKES(f)
-#include "layer/opencl/entry_points.def"
-#undef SUBMIT
-    table.clGetKernelInfo = &::clGetKernelInfo;
-    table.clGetDeviceInfo = &::clGetDeviceInfo;
-    table.clGetPlatformInfo = &::clGetPlatformInfo;
-    table.clGetCommandQueueInfo = &::clGetCommandQueueInfo;
-    table.clGetContextInfo = &::clGetContextInfo;
-    table.clGetMemObjectInfo = &::clGetMemObjectInfo;
-    table.clGetProgramInfo = &::clGetProgramInfo;
-    table.clGetProgramBuildInfo = &::clGetProgramBuildInfo;
-    table.clSVMFree = &::clSVMFree;
+    static cl_icd_dispatch table = driver_table();
     table.clEnqueueNDRangeKernel = &launch_below;
     state.settings.mode = env::Mode::kReplay;
     state.settings.gate = false;

@@ -10,6 +10,7 @@
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/wrappers.h"
+#include "test/opencl/driver_table.h"
 
 namespace {
 
@@ -50,24 +51,7 @@ cl_int CL_API_CALL release_below(cl_mem memory) {
 /// The engine is made once per process; every test makes its own context.
 struct Fixture {
   Fixture() {
-    static cl_icd_dispatch table{};
-#define SUBMIT(f) table.f = &::f;
-#define TRACKED(f) SUBMIT(f)
-#define RESOLVE(f) SUBMIT(f)
-#define TYPED(f) SUBMIT(f)
-#define NEUTRAL(f)
-#define HOST(f)
-#define MAKES(f)
-#include "layer/opencl/entry_points.def"
-#undef SUBMIT
-    table.clGetKernelInfo = &::clGetKernelInfo;
-    table.clGetDeviceInfo = &::clGetDeviceInfo;
-    table.clGetPlatformInfo = &::clGetPlatformInfo;
-    table.clGetCommandQueueInfo = &::clGetCommandQueueInfo;
-    table.clGetContextInfo = &::clGetContextInfo;
-    table.clGetMemObjectInfo = &::clGetMemObjectInfo;
-    table.clGetProgramInfo = &::clGetProgramInfo;
-    table.clGetProgramBuildInfo = &::clGetProgramBuildInfo;
+    static cl_icd_dispatch table = driver_table();
     table.clEnqueueNDRangeKernel = &launch_below;
     table.clReleaseMemObject = &release_below;
     if (engine() == nullptr) {

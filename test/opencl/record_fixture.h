@@ -13,6 +13,7 @@
 #include "layer/opencl/kernels.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/wrappers.h"
+#include "test/opencl/driver_table.h"
 
 namespace refrain::layer {
 
@@ -70,25 +71,7 @@ struct Fixture {
   }
   Fixture() {
     static const bool ready = [] {
-      static cl_icd_dispatch table{};
-#define SUBMIT(f) table.f = &::f;
-#define TRACKED(f) SUBMIT(f)
-#define RESOLVE(f) SUBMIT(f)
-#define TYPED(f) SUBMIT(f)
-#define NEUTRAL(f)
-#define HOST(f)
-#define MAKES(f)
-#include "layer/opencl/entry_points.def"
-#undef SUBMIT
-      table.clGetKernelInfo = &::clGetKernelInfo;
-      table.clGetDeviceInfo = &::clGetDeviceInfo;
-      table.clGetPlatformInfo = &::clGetPlatformInfo;
-      table.clGetCommandQueueInfo = &::clGetCommandQueueInfo;
-      table.clGetContextInfo = &::clGetContextInfo;
-      table.clGetMemObjectInfo = &::clGetMemObjectInfo;
-      table.clGetImageInfo = &::clGetImageInfo;
-      table.clGetProgramInfo = &::clGetProgramInfo;
-      table.clGetProgramBuildInfo = &::clGetProgramBuildInfo;
+      static cl_icd_dispatch table = driver_table();
       cl_uint entries = 0;
       build_dispatch(&table, sizeof(table) / sizeof(void*), &entries);
       state.settings.mode = env::Mode::kObserve;
