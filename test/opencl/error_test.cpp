@@ -56,10 +56,10 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
     long calls = 0;
     std::ifstream(count_file) >> calls;
     REQUIRE(calls > 50);
-    // Every call of the first part, where objects are made, then in steps: ../refusals refuses every call of what is
-    // held.
+    // The first part, where objects are made, then in steps: ../refusals refuses every call of what is held.
+    const long part = child::nightly() ? 1 : 2;  // the modes share the calls
     long last_told = 0;
-    for (long call = 1; call <= calls; call += call < 60 ? 1 : 1 + calls / 30) {
+    for (long call = *mode == 'r' ? 1 : part; call <= calls; call += part * (call < 60 ? 1 : 1 + calls / 30)) {
       INFO("call " << call << " of " << calls);
       const Result result = run_failing("short_mix", mode, call);
       check_result(result, good.output);
@@ -97,13 +97,13 @@ TEST_CASE("a launch that is refused while it is submitted late is told, by a cal
       std::ifstream(count_file) >> calls;
       REQUIRE(calls > 50);
       long told = 0;
-      for (long call = 1; call <= calls; call += 1 + calls / 40) {
+      for (long call = 1; call <= calls; call += 1 + calls / (child::nightly() ? 40 : 15)) {
         CAPTURE(call, calls);
         const Result result = run_failing(program, mode, call, "", "clEnqueueNDRangeKernel");
         check_result(result, good.output);
         told += result.exit_code != 0 ? 1 : 0;
       }
-      CHECK(told > 10);
+      CHECK(told > 4);
     }
   }
 }

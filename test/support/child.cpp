@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -94,6 +95,23 @@ Result run_until_replayed(long least, const std::string& output, const std::func
            result.errors.find("[refrain] error") == std::string::npos;
   };
   return run_until([&](const Result& result) { return !clean(result) || result.replayed >= least; }, run);
+}
+
+bool nightly() {
+  return getenv("TEST_NIGHTLY") != nullptr;
+}
+
+std::vector<Way> ways() {
+  if (!nightly()) {
+    return {{1, "plain"}, {1, "observe"}, {1, "capture"}, {0, "replay"}, {1, "replay"}, {1, "gate"}};
+  }
+  std::vector<Way> all;
+  for (const int seed : {0, 1, 2, 5}) {
+    for (const char* mode : {"plain", "observe", "capture", "replay", "gate"}) {
+      all.push_back({seed, mode});
+    }
+  }
+  return all;
 }
 
 std::string scratch(const std::string& name) {

@@ -32,6 +32,18 @@ Result run_until(const std::function<bool(const Result&)>& enough, const std::fu
 /// by verify) is returned at once.
 Result run_until_replayed(long least, const std::string& output, const std::function<Result()>& run);
 
+/// Whether more of the same is asked for than a test of a change has the time for: TEST_NIGHTLY is set.
+bool nightly();
+
+/// A mode of Refrain ("plain": without it), and the order in which the simulated device works.
+struct Way {
+  int seed;
+  std::string mode;
+};
+
+/// Those in which programs must do the same: every mode once, replay in two orders; nightly every mode in four.
+std::vector<Way> ways();
+
 /// A file name in a folder of this process, removed at its end.
 std::string scratch(const std::string& name);
 
