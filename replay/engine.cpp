@@ -6,9 +6,9 @@
 #include <stdexcept>
 
 #include "env/log.h"
-#include "replay/clock.h"
-#include "replay/lane_state.h"
-#include "replay/report.h"
+#include "replay/lane/lane_state.h"
+#include "replay/report/report.h"
+#include "replay/runtime/clock.h"
 
 namespace refrain::replay {
 
@@ -281,7 +281,7 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
 
 void Engine::drop_graphs_of(capture::ObjectId object) noexcept {
   try {
-    shared_->store.object_gone(object);
+    shared_->graphs.object_gone(object);
   } catch (const std::exception& error) {
     fail(error.what());  // no graph is used any more
   }
@@ -294,7 +294,7 @@ void Engine::object_gone(capture::ObjectId object) noexcept {
 
 void Engine::identity_gone(capture::ObjectId identity) noexcept {
   object_gone(identity);
-  shared_->store.identity_gone(identity);
+  shared_->graphs.identity_gone(identity);
 }
 
 void Engine::state_changed(bool changed) noexcept {
@@ -306,7 +306,7 @@ void Engine::state_changed(bool changed) noexcept {
 }
 
 void Engine::wait_idle() {
-  shared_->store.wait_idle();
+  shared_->builder.wait_idle();
 }
 
 void Engine::fail(const char* what) noexcept {
@@ -360,9 +360,9 @@ ReportData Engine::report_data() const {
     data.spans.insert(data.spans.end(), spans.begin(), spans.end());
     add_times(&data.times, *lane);
   }
-  data.graphs = shared_->store.summaries();
-  data.graphs_gone = shared_->store.gone();
-  data.trial_ms = static_cast<double>(shared_->store.spent_ns()) / 1e6;
+  data.graphs = shared_->graphs.summaries();
+  data.graphs_gone = shared_->graphs.gone();
+  data.trial_ms = static_cast<double>(shared_->budget.spent_ns()) / 1e6;
   data.gave_way_ms = static_cast<double>(shared_->backend.right_of_way().given_ns()) / 1e6;
   return data;
 }
@@ -410,7 +410,7 @@ void Engine::shut_down() noexcept {
     }
   }
   shared_->watchdog.stop();
-  shared_->store.stop();
+  shared_->builder.stop();
   has_threads_.store(false, std::memory_order_release);
   tell_once();
 }
@@ -437,7 +437,7 @@ void Engine::disable_after_fork() noexcept {
   has_threads_.store(false);
   held_lanes_.store(0);
   shared_->watchdog.abandon_thread();
-  shared_->store.abandon_thread();
+  shared_->builder.abandon_thread();
 }
 
 }  // namespace refrain::replay

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "replay/clock.h"
 #include "replay/engine.h"
+#include "replay/runtime/clock.h"
 
 namespace refrain::replay::test {
 

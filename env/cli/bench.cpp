@@ -1,4 +1,4 @@
-#include "replay/bench.h"
+#include "replay/bench/bench.h"
 
 #include <charconv>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layer/cuda/objects.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer::cuda {
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "layer/starter/starter.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer::hip {
 

@@ -4,7 +4,7 @@
 
 #include "backends/hip/hip_headers.h"
 #include "layer/waiting.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer::hip {
 

@@ -11,7 +11,7 @@
 #include "layer/level_zero/event_meaning.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/registry.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer::level_zero {
 

@@ -1,11 +1,11 @@
-// What every command given to an immediate list has in common: the protocol of replay/lane.h.
+// What every command given to an immediate list has in common: the protocol of replay/lane/lane.h.
 #pragma once
 
 #include <algorithm>
 
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
-#include "replay/clock.h"
+#include "replay/runtime/clock.h"
 
 namespace refrain::layer::level_zero {
 

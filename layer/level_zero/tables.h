@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "layer/level_zero/level_zero_headers.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer::level_zero {
 

@@ -4,7 +4,7 @@
 
 #include "layer/level_zero/level_zero_headers.h"
 #include "layer/waiting.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 #define TABLE(prefix, name)
 #define NEUTRAL(f, major, minor)

@@ -1,5 +1,5 @@
 // What every enqueue function has in common: token, reasons not to hold, wait lists, events, and the
-// protocol of replay/lane.h.
+// protocol of replay/lane/lane.h.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
 #include "layer/waiting.h"
-#include "replay/clock.h"
+#include "replay/runtime/clock.h"
 
 namespace refrain::layer {
 

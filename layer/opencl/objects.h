@@ -15,7 +15,7 @@
 #include "capture/recorder.h"
 #include "layer/opencl/opencl_headers.h"
 #include "layer/registry.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer {
 

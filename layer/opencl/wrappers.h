@@ -4,7 +4,7 @@
 
 #include "layer/opencl/opencl_headers.h"
 #include "layer/waiting.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer {
 

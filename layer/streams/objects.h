@@ -27,7 +27,7 @@
 #include "capture/recorder.h"
 #include "layer/registry.h"
 #include "layer/set_state.h"
-#include "replay/lane.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::layer {
 

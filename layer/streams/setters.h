@@ -1,7 +1,7 @@
 // Setters: calls that change how later submissions behave. What they set is part of the tokens of all that it concerns,
-// so that no graph of another state is used for them; see layer/set_state.h for the numbers, and replay/state_changes.h
-// for graphs that are being made. Which attributes a driver takes into a graph, and when, is not known: all are treated
-// alike.
+// so that no graph of another state is used for them; see layer/set_state.h for the numbers, and
+// replay/runtime/state_changes.h for graphs that are being made. Which attributes a driver takes into a graph, and
+// when, is not known: all are treated alike.
 #pragma once
 
 #include <map>

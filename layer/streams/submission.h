@@ -1,4 +1,4 @@
-// What every submission to a stream has in common: the protocol of replay/lane.h.
+// What every submission to a stream has in common: the protocol of replay/lane/lane.h.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stream_table.h"
-#include "replay/clock.h"
+#include "replay/runtime/clock.h"
 
 namespace refrain::layer::streams {
 

@@ -1,5 +1,5 @@
 // FEATURES.md: partitioning, on graphs captured from programs of each API, and on those programs under the layer.
-#include "replay/partition.h"
+#include "replay/graph/partition.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "replay/clock.h"
-#include "replay/lane_state.h"
-#include "replay/machine.h"
+#include "replay/lane/lane_state.h"
+#include "replay/runtime/clock.h"
+#include "replay/runtime/machine.h"
 
 namespace refrain {
 namespace {
@@ -12,7 +12,7 @@ policy::VirtualTime* current = nullptr;
 unsigned processors_now = 1;
 }  // namespace
 
-// In place of replay/clock.cpp and replay/machine.cpp.
+// In place of replay/runtime/clock.cpp and replay/runtime/machine.cpp.
 namespace replay {
 std::uint64_t now_ns() noexcept {
   return current == nullptr ? 0 : current->now();
@@ -45,7 +45,7 @@ void VirtualTime::attach(replay::Engine* engine, Ns hold_limit) noexcept {
 
 /// When the graph that is being built will be published; 0: none is.
 Ns VirtualTime::build_done() const noexcept {
-  const std::size_t nodes = engine_->shared().store.oldest_request();
+  const std::size_t nodes = engine_->shared().builder.oldest_request();
   return nodes == 0 ? 0 : std::max(builder_free_, requested_) + costs_.instantiate.of(nodes);
 }
 
@@ -55,9 +55,9 @@ void VirtualTime::pass(Ns ns) noexcept {
     now_ = until;
     return;
   }
-  replay::GraphStore& store = engine_->shared().store;
+  replay::GraphBuilder& builder = engine_->shared().builder;
   while (true) {
-    if (store.oldest_request() == 0) {
+    if (builder.oldest_request() == 0) {
       requested_ = 0;
     } else if (requested_ == 0) {
       requested_ = now_;
@@ -68,7 +68,7 @@ void VirtualTime::pass(Ns ns) noexcept {
     if (build_is_next) {
       const Ns here = std::max(now_, built);
       now_ = std::max(builder_free_, requested_);  // the background thread's own clock
-      store.build_oldest();
+      builder.build_oldest();
       builder_free_ = now_;
       now_ = here;
       requested_ = 0;
@@ -90,7 +90,7 @@ void VirtualTime::pass(Ns ns) noexcept {
 
 void VirtualTime::stall() noexcept {
   if (engine_ == nullptr || requested_ == 0 || stalled_ ||
-      engine_->shared().store.oldest_request() < costs_.stall_from) {
+      engine_->shared().builder.oldest_request() < costs_.stall_from) {
     return;
   }
   const Ns begin = std::max(builder_free_, requested_);

@@ -1,6 +1,6 @@
 // Time that only passes when it is told to, for one program thread and what goes on beside it: the engine's background
-// thread and its watchdog, which do not exist as threads (replay/machine.h) and act here when their time has come.
-// One real thread, nothing random: the same run gives the same nanoseconds.
+// thread and its watchdog, which do not exist as threads (replay/runtime/machine.h) and act here when their time has
+// come. One real thread, nothing random: the same run gives the same nanoseconds.
 #pragma once
 
 #include "replay/engine.h"

@@ -48,7 +48,7 @@ FAULTS = {
           "  // The work is submitted: from here on a failure must not")]),
     "false-wait-between-chunks": (
         "each part of a graph waits for the one before, whatever their streams are",
-        [("replay/executable.cpp", "    result->plain_ = result->plain_ && native",
+        [("replay/graph/executable.cpp", "    result->plain_ = result->plain_ && native",
           "    for (std::size_t before = result->parts_.size(); before-- > 0;) {\n"
           "      if (Part& other = result->parts_[before]; std::find(recorded.begin(), recorded.end(), before) != recorded.end()) {\n"
           "        part.waits.push_back(static_cast<std::uint32_t>(before));\n"
@@ -64,8 +64,8 @@ FAULTS = {
           "    const Setting setting{entry_point, capture::mix(function, what), value};\n")]),
     "update-applied-in-flight": (
         "changed arguments are written into a graph when the launch that they are for is already in flight",
-        [("replay/executable.cpp", "if (!parts_[index].buffer->update(updates_[index]).ok()) {", "if (index > parts_.size()) {"),
-         ("replay/executable.cpp", "status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);",
+        [("replay/graph/executable.cpp", "if (!parts_[index].buffer->update(updates_[index]).ok()) {", "if (index > parts_.size()) {"),
+         ("replay/graph/executable.cpp", "status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);",
           "status = part.buffer->enqueue(waits.events(), wants_event ? &event : nullptr);\n"
           "      if (index < updates_.size() && !updates_[index].empty()) {\n"
           "        static_cast<void>(part.buffer->update(updates_[index]));\n"

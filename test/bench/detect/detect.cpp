@@ -17,7 +17,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "replay/matcher.h"
+#include "replay/detect/matcher.h"
 #include "test/bench/detect/stream.h"
 
 namespace refrain::bench {

@@ -1,0 +1,118 @@
+#include "replay/bench/bench_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "env/escape.h"
+
+namespace refrain::replay {
+namespace {
+
+std::string spread(const BenchTime& time) {
+  return fmt::format("{:.1f}-{:.1f}", time.p10, time.p90);
+}
+
+nlohmann::json json_of(const BenchTime& time) {
+  return {{"median", time.median}, {"p10", time.p10}, {"p90", time.p90}};
+}
+
+}  // namespace
+
+BenchTime summarize(std::vector<std::uint64_t>& samples) {
+  if (samples.empty()) {
+    return {};
+  }
+  std::ranges::sort(samples);
+  const auto at = [&](double part) {
+    const double place = part * static_cast<double>(samples.size() - 1);
+    const auto low = static_cast<std::size_t>(place);
+    const std::size_t high = std::min(low + 1, samples.size() - 1);
+    const double share = place - static_cast<double>(low);
+    return (static_cast<double>(samples[low]) * (1 - share) + static_cast<double>(samples[high]) * share) / 1000.0;
+  };
+  const BenchTime time{at(0.5), at(0.1), at(0.9)};
+  samples.clear();
+  return time;
+}
+
+void print_table(const BenchResult& result, const BenchOptions& options, std::FILE* out) {
+  fmt::print(out, "{}\n{}\n", env::escaped(result.file),
+             env::escaped(fmt::format("{} on {} (driver {})", result.device.name, result.device.platform,
+                                      result.device.driver)));
+  fmt::print(out, "{} pairs of eager and native runs after {} for warm-up; medians in microseconds, spread p10-p90\n\n",
+             options.repetitions, options.warm_up);
+  if (!result.rows.empty()) {
+    fmt::print(out, "{:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>11} {:>17} {:>11} {:>17} {:>6}\n", "graph", "seen", "nodes",
+               "edges", "chunk", "parts", "eager us", "spread", "native us", "spread", "ratio");
+    for (const BenchRow& row : result.rows) {
+      const std::string chunk = row.chunk == 0 ? "all" : std::to_string(row.chunk);
+      fmt::print(out, "{:>6} {:>6} {:>6} {:>6} {:>6} {:>7} {:>11.1f} {:>17} {:>11.1f} {:>17} {:>6.2f}{}\n", row.graph,
+                 row.occurrences, row.nodes, row.edges, chunk, row.parts, row.eager.median, spread(row.eager),
+                 row.native.median, spread(row.native), row.ratio, row.made_up != 0 ? " *" : "");
+    }
+    fmt::print(out, "\nratio: eager / native; above 1, native is faster. Both gave the same bytes.\n");
+  }
+  for (const BenchRow& row : result.rows) {
+    if (row.pairs < options.repetitions) {
+      fmt::print(out, "graph {}, chunk {}: {} pairs only, as they take long.\n", row.graph,
+                 row.chunk == 0 ? "all" : std::to_string(row.chunk), row.pairs);
+    }
+  }
+  if (std::ranges::any_of(result.rows, [](const BenchRow& row) { return row.made_up != 0; })) {
+    fmt::print(out,
+               "*: the capture holds no contents for some buffers (it was made without --portable); they "
+               "were filled\n"
+               "   with small pseudo-random whole numbers, the same on every run.\n");
+  }
+  for (const bool failure : {true, false}) {
+    bool first = true;
+    for (const BenchProblem& problem : result.problems) {
+      if (problem.failure == failure) {
+        if (first) {
+          fmt::print(out, "\n{}:\n", failure ? "Failed" : "Not benched");
+          first = false;
+        }
+        fmt::print(out, "  graph {}: {}\n", problem.graph, env::escaped(problem.reason));
+      }
+    }
+  }
+}
+
+void print_json(const BenchResult& result, const BenchOptions& options, std::FILE* out) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const BenchRow& row : result.rows) {
+    rows.push_back({{"graph", row.graph},
+                    {"occurrences", row.occurrences},
+                    {"nodes", row.nodes},
+                    {"edges", row.edges},
+                    {"chunk", row.chunk},
+                    {"parts", row.parts},
+                    {"native_parts", row.native_parts},
+                    {"pairs", row.pairs},
+                    {"eager_us", json_of(row.eager)},
+                    {"native_us", json_of(row.native)},
+                    {"ratio", row.ratio},
+                    {"buffers_without_contents", row.made_up},
+                    {"equal", true}});
+  }
+  nlohmann::json failed = nlohmann::json::array();
+  nlohmann::json skipped = nlohmann::json::array();
+  for (const BenchProblem& problem : result.problems) {
+    (problem.failure ? failed : skipped).push_back({{"graph", problem.graph}, {"reason", problem.reason}});
+  }
+  const nlohmann::json all = {{"file", result.file},
+                              {"device", result.device.name},
+                              {"platform", result.device.platform},
+                              {"driver", result.device.driver},
+                              {"api", result.device.api},
+                              {"repetitions", options.repetitions},
+                              {"warm_up", options.warm_up},
+                              {"results", rows},
+                              {"failed", failed},
+                              {"skipped", skipped}};
+  fmt::print(out, "{}\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace refrain::replay

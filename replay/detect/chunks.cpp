@@ -1,0 +1,147 @@
+#include "replay/detect/chunks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace refrain::replay {
+
+ChunkTable::ChunkTable(std::uint32_t expected)
+    : bucket_mask_(std::bit_ceil(std::clamp(expected, 64U, 1U << 20U)) - 1),
+      buckets_(bucket_mask_ + std::size_t{1}),
+      words_((1U << kIdBits) / (kBlockMask + 1)) {}
+
+ChunkTable::~ChunkTable() {
+  for (std::size_t block = 0; block * (kBlockMask + 1) < next_id_; ++block) {
+    delete words_[block].load(std::memory_order_relaxed);
+  }
+}
+
+std::atomic<std::uint32_t>* ChunkTable::word(ChunkId id) const noexcept {
+  Words* block = id <= kMaxId ? words_[id >> kBlockBits].load(std::memory_order_acquire) : nullptr;
+  return block == nullptr ? nullptr : &(*block)[id & kBlockMask];
+}
+
+ChunkId ChunkTable::new_id() {
+  if (!free_ids_.empty()) {
+    const ChunkId id = free_ids_.back();
+    free_ids_.pop_back();
+    return id;
+  }
+  if (next_id_ > kMaxId) {
+    return kNoChunk;
+  }
+  if (word(next_id_) == nullptr) {
+    words_[next_id_ >> kBlockBits].store(new Words{}, std::memory_order_release);
+  }
+  return next_id_++;
+}
+
+std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length) {
+  std::uint32_t& bucket = buckets_[(hash ^ (hash >> 32U) ^ length) & bucket_mask_];
+  std::uint32_t found = bucket - 1;
+  while (found != kNone) {
+    const Chunk& chunk = chunks_[found];
+    if (chunk.hash == hash && chunk.length == length &&
+        std::memcmp(slots_[chunk.first_slot].tokens, tokens, length * sizeof(Token)) == 0) {
+      break;
+    }
+    found = chunk.next_in_bucket;
+  }
+  if (found == kNone) {
+    const ChunkId id = new_id();
+    if (id == kNoChunk) {
+      return kNone;
+    }
+    found = chunks_.take();
+    chunks_[found] = {hash, id, length, kNone, bucket - 1};
+    bucket = found + 1;
+    ++count_;
+    word(id)->store(found << kRecordShift | kLive | static_cast<std::uint32_t>(initial_mode_),
+                    std::memory_order_release);
+  }
+  const std::uint32_t index = slots_.take();
+  Slot& slot = slots_[index];
+  slot.tokens = tokens;
+  slot.start = start;
+  slot.length = length;
+  slot.chunk = found;
+  slot.id = chunks_[found].id;
+  slot.word = word(slot.id);
+  slot.next_same = chunks_[found].first_slot;
+  if (slot.next_same != kNone) {
+    slots_[slot.next_same].previous_same = index;
+  }
+  chunks_[found].first_slot = index;
+  return index;
+}
+
+void ChunkTable::remove_slot(std::uint32_t index) {
+  const Slot& slot = slots_[index];
+  Chunk& chunk = chunks_[slot.chunk];
+  if (slot.next_same != kNone) {
+    slots_[slot.next_same].previous_same = slot.previous_same;
+  }
+  if (slot.previous_same != kNone) {
+    slots_[slot.previous_same].next_same = slot.next_same;
+  } else {
+    chunk.first_slot = slot.next_same;
+  }
+  if (chunk.first_slot == kNone) {
+    std::uint32_t* link = &buckets_[(chunk.hash ^ (chunk.hash >> 32U) ^ chunk.length) & bucket_mask_];
+    if (*link - 1 == slot.chunk) {
+      *link = chunk.next_in_bucket + 1;
+    } else {
+      std::uint32_t before = *link - 1;
+      while (chunks_[before].next_in_bucket != slot.chunk) {
+        before = chunks_[before].next_in_bucket;
+      }
+      chunks_[before].next_in_bucket = chunk.next_in_bucket;
+    }
+    word(chunk.id)->store(static_cast<std::uint32_t>(ChunkMode::kPass), std::memory_order_release);
+    evicted_.push_back(chunk.id);
+    --count_;
+    chunks_.give(slot.chunk);
+  }
+  slots_.give(index);
+}
+
+void ChunkTable::set_mode(ChunkId id, ChunkMode mode) noexcept {
+  std::atomic<std::uint32_t>* const mine = word(id);
+  std::uint32_t seen = mine != nullptr ? mine->load(std::memory_order_acquire) : 0;
+  while ((seen & kLive) != 0 &&
+         !mine->compare_exchange_weak(seen, (seen & ~kModeMask) | static_cast<std::uint32_t>(mode),
+                                      std::memory_order_acq_rel)) {
+  }
+}
+
+ChunkMode ChunkTable::mode(ChunkId id) const noexcept {
+  const std::atomic<std::uint32_t>* const mine = word(id);
+  const std::uint32_t seen = mine != nullptr ? mine->load(std::memory_order_acquire) : 0;
+  return (seen & kLive) != 0 ? static_cast<ChunkMode>(seen & kModeMask) : ChunkMode::kPass;
+}
+
+std::vector<Token> ChunkTable::tokens_of(ChunkId id) const {
+  const std::atomic<std::uint32_t>* const mine = word(id);
+  const std::uint32_t seen = mine != nullptr ? mine->load(std::memory_order_relaxed) : 0;
+  if ((seen & kLive) == 0) {
+    return {};
+  }
+  const Chunk& chunk = chunks_[seen >> kRecordShift];
+  const Token* tokens = slots_[chunk.first_slot].tokens;
+  return {tokens, tokens + chunk.length};
+}
+
+std::vector<ChunkId> ChunkTable::take_evicted() {
+  free_ids_.insert(free_ids_.end(), evicted_.begin(), evicted_.end());
+  return std::exchange(evicted_, {});
+}
+
+std::size_t ChunkTable::bytes() const noexcept {
+  return buckets_.bytes() + chunks_.bytes() + slots_.bytes() + sizeof(*this) +
+         (next_id_ + std::size_t{kBlockMask}) / (kBlockMask + 1) * sizeof(Words) +
+         (evicted_.capacity() + free_ids_.capacity()) * sizeof(ChunkId);
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,186 @@
+#include "replay/detect/held_window.h"
+
+#include <array>
+
+namespace refrain::replay {
+namespace {
+
+/// A chunk that fails twice as often as it completes is entered less and less often, down to once in 1024.
+constexpr std::uint8_t kMaxBackoff = 12, kBackoffRelief = 2;
+
+void back_off(Slot& slot) noexcept {
+  slot.backoff = std::min<std::uint8_t>(kMaxBackoff, static_cast<std::uint8_t>(slot.backoff + 1));
+  if (slot.backoff >= 3) {
+    slot.skip = static_cast<std::uint16_t>(1U << (slot.backoff - 2U));
+  }
+}
+
+}  // namespace
+
+[[gnu::hot]] void HeldWindow::completed(const Track& track) noexcept {
+  slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, kBackoffRelief) - kBackoffRelief);
+  slot_ = nullptr;
+  chunks_.prefetch(track.spots[range_.end == track.length ? 0 : range_.end].head);
+  if (growth_limit_ < options_.chunk_cap) {
+    growth_limit_ = grown(growth_limit_);
+  }
+}
+
+/// The same choice as enter() makes, where it is an easy one.
+[[gnu::hot]] Holding HeldWindow::next(const Place& cursor) noexcept {
+  Track& track = *cursor.track;
+  std::uint32_t offset = cursor.offset, limit = std::min(growth_limit_, options_.chunk_cap);
+  if (ahead_.known) {
+    offset = ahead_.offset;
+    limit = grown(ahead_.growth_limit);
+  } else if (held_ != 0) {
+    offset = range_.end;
+    limit = grown(growth_limit_);
+  } else if (slot_ != nullptr) {
+    return {};
+  }
+  if (offset == track.length && track.period != 0) {
+    offset = 0;
+  }
+  if (offset >= track.planned || track.training.length() != 0) {
+    return {};
+  }
+  const Range range = TrackStore::largest_part(track, offset);
+  if (range.length() < options_.min_chunk || range.length() > limit) {
+    return {};
+  }
+  const Slot* slot = store_.find_slot(track, range);
+  if (slot == nullptr || slot->skip != 0 || ChunkTable::mode_of(*slot) != ChunkMode::kHold) {
+    return {};
+  }
+  ahead_ = {true, range.end, limit};
+  return {slot->id, 0, range.length()};
+}
+
+[[gnu::hot]] void HeldWindow::follow(const Place& cursor) noexcept {
+  const bool last = cursor.offset == range_.end;
+  if (reported_) {
+    following_ = {chunk_, cursor.offset - range_.start - 1, last, mode_};
+  }
+  if (last) {
+    completed(*cursor.track);
+  }
+}
+
+/// Chooses the chunk that starts at the cursor, if any.
+[[gnu::hot]] void HeldWindow::enter(const Place& cursor) {
+  Track& track = *cursor.track;
+  if (cursor.offset >= track.planned) {
+    return;
+  }
+  Range range = TrackStore::largest_part(track, cursor.offset);
+  if (track.training.length() != 0) {
+    while (range.contains(track.training) && range != track.training) {
+      range = left_part(range, track.unit);
+    }
+    if (range == track.training) {
+      track.training = {};
+    }
+  }
+  while (range.length() >= options_.min_chunk) {
+    Slot* slot = store_.slot(track, range);
+    if (slot == nullptr) {
+      return;
+    }
+    const Range left = left_part(range, track.unit);
+    if (slot->skip != 0) {
+      --slot->skip;
+    } else {
+      const ChunkMode mode = ChunkTable::mode_of(*slot);
+      const std::uint32_t limit = std::min(growth_limit_, options_.chunk_cap);
+      if (mode != ChunkMode::kHold || range.length() <= limit || !can_hold(track, left, range)) {
+        slot_ = slot;
+        range_ = range;
+        chunk_ = slot->id;
+        mode_ = mode;
+        // Parts of main chunks are worth building only where the stream is disturbed again and again.
+        reported_ = mode != ChunkMode::kHold && (slot->entered != 0 || range == track.spots[cursor.offset].main);
+        slot->entered = 1;
+        __builtin_prefetch(&track.spots[range.end == track.length ? 0 : range.end]);
+        return;
+      }
+    }
+    if (left == range) {
+      return;
+    }
+    range = left;
+  }
+}
+
+[[gnu::hot]] bool HeldWindow::can_hold(Track& track, Range part, Range whole) {
+  if (part == whole || part.length() < options_.min_chunk) {
+    return false;
+  }
+  const Slot* slot = store_.slot(track, part);
+  return slot != nullptr && slot->skip == 0 && ChunkTable::mode_of(*slot) == ChunkMode::kHold;
+}
+
+void HeldWindow::leave(Track* track, bool failed) {
+  if (slot_ == nullptr) {
+    return;
+  }
+  if (failed) {
+    back_off(*slot_);
+  }
+  slot_ = nullptr;
+  if (held_ == 0) {
+    return;
+  }
+  largest_hold_ = std::max(largest_hold_, held_);
+  const std::uint32_t end = range_.start + held_;
+  held_ = 0;
+  // At most one part of each length. All of them are asked for before the first is used: what is read
+  // here was not needed for a while.
+  std::array<Range, 32> parts;
+  std::size_t count = 0;
+  std::uint32_t start = range_.start;
+  for (; start < end && count < parts.size(); ++count) {
+    parts[count] = part_within(range_, start, end, track->unit);
+    __builtin_prefetch(&track->spots[start]);
+    start = parts[count].end;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    chunks_.prefetch(track->spots[parts[i].start].head);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    launch_parts(*track, parts[i], 0);
+  }
+  if (start < end) {
+    issue(end - start);
+  }
+}
+
+/// Launches `range`, or what is ready of it; the rest is issued.
+void HeldWindow::launch_parts(Track& track, Range range, int depth) {
+  constexpr int kDepth = 3;  // so many times it is halved at most
+  if (range.length() < options_.min_chunk || depth > kDepth) {
+    issue(range.length());
+    return;
+  }
+  Slot* slot = depth == 0 ? store_.slot(track, range) : store_.find_slot(track, range);
+  const ChunkMode mode = slot != nullptr ? ChunkTable::mode_of(*slot) : ChunkMode::kPass;
+  if (mode == ChunkMode::kHold) {
+    launch(range.length(), slot->id);
+    return;
+  }
+  if (depth == 0 && mode == ChunkMode::kTrack && ++slot->wanted >= slot->wanted_limit) {
+    slot->wanted = 0;
+    slot->wanted_limit = static_cast<std::uint16_t>(std::min(slot->wanted_limit * 2, 1 << 14));
+    slot->entered = 1;
+    track.training = range;
+  }
+  const Range left = left_part(range, track.unit);
+  if (left == range) {
+    issue(range.length());
+    return;
+  }
+  launch_parts(track, left, depth + 1);
+  launch_parts(track, {left.end, range.end}, depth + 1);
+}
+
+}  // namespace refrain::replay

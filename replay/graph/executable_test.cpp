@@ -1,0 +1,196 @@
+// Graphs made executable, without an engine around them.
+#include "replay/graph/executable.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/engine_test_support.h"
+#include "replay/graph/argument_hashes.h"
+
+namespace refrain::replay {
+namespace {
+
+using capture::OperationView;
+
+struct Kernel {
+  std::uint64_t queue = 1;
+  std::uint64_t buffer = 7;
+  capture::WaitRef wait = 0, other_wait = 0;
+};
+constexpr std::uint64_t kFlush = 0;  ///< instead of a buffer: no kernel, but a flush
+
+Occurrence occurrence_of(std::initializer_list<Kernel> kernels, bool in_order = true) {
+  Occurrence result;
+  std::uint64_t sequence = 100;
+  for (const Kernel& kernel : kernels) {
+    capture::RecordBytes bytes;
+    capture::OperationWriter writer(bytes);
+    const bool flush = kernel.buffer == kFlush;
+    auto& header = writer.begin(flush ? capture::OperationKind::kFlush : capture::OperationKind::kKernel, 1);
+    header.queue = kernel.queue;
+    header.sequence = sequence++;
+    if (flush) {
+      writer.finish();
+      result.add(OperationView(bytes.data()));
+      continue;
+    }
+    header.function = 5;
+    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+    writer.words(words);
+    writer.argument_handle(capture::ArgumentKind::kBuffer, kernel.buffer, kernel.buffer);
+    const std::uint64_t scalar = 3;
+    writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+    for (const capture::WaitRef wait : {kernel.wait, kernel.other_wait}) {
+      if (wait != 0) {
+        writer.wait(wait);
+      }
+    }
+    writer.finish();
+    result.add(OperationView(bytes.data()));
+  }
+  for (const std::uint64_t queue : {1, 2}) {
+    capture::QueueInfo info;
+    info.id = info.handle = queue;
+    info.role = static_cast<decltype(info.role)>(queue - 1);
+    info.in_order = in_order;
+    result.queues.push_back(info);
+  }
+  return result;
+}
+
+std::vector<OperationView> views_of(const Occurrence& occurrence) {
+  std::vector<OperationView> views;
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    views.push_back(occurrence.operation(i));
+  }
+  return views;
+}
+
+std::unique_ptr<Executable> build(test::ArithmeticBackend& backend, const Occurrence& occurrence) {
+  std::string why;
+  auto result = Executable::build(occurrence, test::quiet(false), backend, &why);
+  INFO(why);
+  REQUIRE(result != nullptr);
+  return result;
+}
+
+TEST_CASE("what waits for an event from outside is not in one part with what does not") {
+  test::ArithmeticBackend backend;
+  const auto apart = build(backend, occurrence_of({{1}, {1}, {1}, {1}}));
+  CHECK(apart->part_count() == 1);
+  constexpr capture::WaitRef kFromOutside = 4711;
+  const auto waits = build(backend, occurrence_of({{1}, {1}, {1, 7, kFromOutside}, {1}}));
+  CHECK(waits->part_count() == 2);
+  constexpr capture::WaitRef kInside = capture::kInternalWait | 100;
+  const auto inside = build(backend, occurrence_of({{1}, {1}, {1, 7, kInside}, {1}}));
+  CHECK(inside->part_count() == 1);
+  constexpr capture::WaitRef kEarlier = capture::kInternalWait | 99;
+  const auto earlier = build(backend, occurrence_of({{1}, {1}, {1, 7, kEarlier}, {1}}));
+  CHECK(earlier->part_count() == 2);
+}
+
+TEST_CASE("a part that is refused is issued one by one, and says so, though others wait for it") {
+  const int refused = GENERATE(0, 1);
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work = occurrence_of({{1}, {1}, {2, 7, capture::kInternalWait | 101}, {2}});
+  const auto executable = build(backend, work);
+  REQUIRE(executable->part_count() == 2);
+  WindowEvents window;
+  const SubmitContext context{backend, hooks, window};
+  bool failed = true;
+  REQUIRE(executable->launch(context, views_of(work), &failed) == 0);
+  CHECK_FALSE(failed);
+  backend.spare = refused;
+  backend.fail_enqueues = 1;
+  CHECK(executable->launch(context, views_of(work), &failed) == 0);
+  CHECK(failed);
+  CHECK(backend.log().size() == 8);
+  window.clear(backend);
+}
+
+TEST_CASE("in a queue without an order a part waits for the one before it, which its operations wait for") {
+  constexpr capture::WaitRef kFromOutside = 4711;
+  const auto number = [](std::uint64_t sequence) { return capture::kInternalWait | sequence; };
+  const bool in_order = GENERATE(true, false);
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work =
+      occurrence_of({{1}, {1, 7, number(100)}, {1, 7, kFromOutside, number(101)}, {1, 7, number(102)}}, in_order);
+  const auto executable = build(backend, work);
+  CAPTURE(in_order);
+  CHECK(executable->part_count() == 2);
+  WindowEvents window;
+  bool failed = true;
+  REQUIRE(executable->launch({backend, hooks, window}, views_of(work), &failed) == 0);
+  // One event of somebody else's; an ordered queue needs none of ours.
+  CHECK(backend.waited() == std::vector<std::size_t>{0, in_order ? 1U : 2U});
+  window.clear(backend);
+  CHECK(backend.live_events == 0);
+}
+
+TEST_CASE("a graph with a flush in it flushes its queue, whichever way it is launched") {
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work = occurrence_of({{2}, {2}, {2, kFlush}, {2}});
+  const auto executable = build(backend, work);
+  CHECK(executable->part_count() == 1);
+  WindowEvents window;
+  const SubmitContext context{backend, hooks, window};
+  bool failed = true;
+  REQUIRE(executable->launch(context, views_of(work), &failed) == 0);
+  CHECK(backend.flushed() == std::vector<std::uint64_t>{2});
+  REQUIRE(executable->launch_plain(context, &failed) == 0);
+  CHECK_FALSE(failed);
+  CHECK(backend.flushed() == std::vector<std::uint64_t>{2, 2});
+}
+
+TEST_CASE("a graph that still runs is not there for another launch, unless it may run twice at once") {
+  test::ArithmeticBackend backend;
+  bool runs = true;
+  backend.busy = [&runs] { return runs; };
+  const auto twice = build(backend, occurrence_of({{1}, {1}}));
+  CHECK(twice->available());
+  backend.simultaneous = false;
+  const auto once = build(backend, occurrence_of({{1}, {1}}));
+  CHECK_FALSE(once->available());
+  runs = false;
+  CHECK(once->available());
+}
+
+TEST_CASE("a graph is not changed for another queue, but for other buffers") {
+  test::ArithmeticBackend backend;
+  backend.can_update = true;
+  const auto executable = build(backend, occurrence_of({{1, 7}, {1, 8}}));
+  const Occurrence elsewhere = occurrence_of({{2, 7}, {2, 8}});
+  CHECK_FALSE(executable->update(views_of(elsewhere)));
+  const Occurrence one_elsewhere = occurrence_of({{1, 7}, {2, 9}});
+  CHECK_FALSE(executable->update(views_of(one_elsewhere)));
+  CHECK(backend.updates == 0);
+  const Occurrence others = occurrence_of({{1, 7}, {1, 9}});
+  CHECK(executable->update(views_of(others)));
+  CHECK(executable->changed() == 1);
+  CHECK(executable->objects_changed());
+  CHECK(executable->objects() == std::vector<capture::ObjectId>{1, 5, 7, 9});  // the queue and the kernel, too
+  CHECK(executable->update(views_of(others)));
+  CHECK_FALSE(executable->objects_changed());
+}
+
+TEST_CASE("arguments in another queue, or in another buffer, have other hashes") {
+  ArgumentHashes hashes;
+  ArgumentHashes same;
+  ArgumentHashes elsewhere;
+  ArgumentHashes others;
+  const Occurrence work = occurrence_of({{1, 7}, {1, 8}});
+  hashes.compute(views_of(work));
+  same.compute(views_of(occurrence_of({{1, 7}, {1, 8}})));
+  elsewhere.compute(views_of(occurrence_of({{2, 7}, {2, 8}})));
+  others.compute(views_of(occurrence_of({{1, 7}, {1, 9}})));
+  CHECK(hashes.whole() == same.whole());
+  CHECK(hashes.whole() != elsewhere.whole());
+  CHECK(hashes.differing(elsewhere) == 2);
+  CHECK(hashes.whole() != others.whole());
+  CHECK(hashes.differing(others) == 1);
+}
+
+}  // namespace
+}  // namespace refrain::replay

@@ -1,0 +1,300 @@
+#include "replay/graph/graph_cache.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace refrain::replay {
+
+namespace {
+
+// The table is swept once for so many stretches (a share of max_graphs) that it does not know, and an entry may go once
+// it has not come for so many sweeps: after twice as many other stretches as the table has places. (With the oldest one
+// going at once, a program with a few more stretches than places would never find one again.)
+constexpr std::size_t kSweepsPerTable = 8;
+constexpr std::uint32_t kSweepsUnseen = 16;
+
+capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) noexcept {
+  std::uint64_t hash = tokens.size();
+  for (const capture::Token token : tokens) {
+    hash = capture::mix(hash, token);
+  }
+  return hash;
+}
+
+}  // namespace
+
+GraphCache::GraphCache(const env::Settings& settings) noexcept : settings_(settings) {}
+
+std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> tokens, bool can_update) {
+  const capture::Fingerprint fingerprint = fingerprint_of(tokens);
+  const std::lock_guard guard(mutex_);
+  const auto found = entries_.find(fingerprint);
+  if (found != entries_.end()) {
+    // A hash is no proof: a stretch that only collides is not given somebody else's graph.
+    return found->second.entry->tokens() == tokens ? found->second.entry : nullptr;
+  }
+  const auto most = static_cast<std::size_t>(settings_.max_graphs);
+  if (++unknown_ > most / kSweepsPerTable && entries_.size() > most / 2) {
+    unknown_ = 0;
+    sweep_due_.store(true, std::memory_order_relaxed);
+  }
+  if (entries_.size() >= most) {
+    return nullptr;
+  }
+  GraphEntry::Limits limits;
+  limits.gate = settings_.gate && settings_.mode != env::Mode::kVerify;
+  limits.gate_margin_percent = static_cast<double>(settings_.gate_margin_percent);
+  limits.variants = static_cast<std::size_t>(settings_.variants);
+  limits.can_update = can_update && settings_.updates == env::UpdateChoice::kAuto;
+  auto entry = std::make_shared<GraphEntry>(fingerprint, std::move(tokens), limits);
+  entries_.emplace(fingerprint, Kept{entry});
+  return entry;
+}
+
+void GraphCache::name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
+  const std::lock_guard guard(mutex_);
+  const auto add = [&](capture::ObjectId identity) {
+    auto& entries = by_identity_[identity];
+    if (entries.empty() || entries.back() != entry) {  // all of one entry's come in a row
+      entries.push_back(entry);
+    }
+  };
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    const capture::OperationHeader& header = occurrence.operation(i).header();
+    add(header.queue);
+    if (header.function != 0) {
+      add(header.function);
+    }
+  }
+}
+
+/// The entries that have not come for long, those of least use first: what they have saved for each byte that they
+/// take, half as much for each sweep. So many go that there is room for a while.
+void GraphCache::sweep() {
+  struct Candidate {
+    std::shared_ptr<GraphEntry> entry;
+    double worth = 0;
+  };
+  std::vector<std::shared_ptr<GraphEntry>> leaving;
+  {
+    const std::lock_guard guard(mutex_);
+    std::vector<Candidate> candidates;
+    for (auto& [fingerprint, kept] : entries_) {
+      const GraphEntry::Use use = kept.entry->use();
+      kept.unseen = use.seen == std::exchange(kept.seen, use.seen) ? kept.unseen + 1 : 0;
+      if (kept.unseen >= kSweepsUnseen) {
+        const double worth = std::ldexp(static_cast<double>(use.saved_ns + 1), -static_cast<int>(kept.unseen));
+        candidates.push_back({kept.entry, worth / static_cast<double>(use.bytes)});
+      }
+    }
+    const auto most = static_cast<std::size_t>(settings_.max_graphs);
+    const std::size_t wanted = std::min(most - most / 4, most - 1);
+    const std::size_t count = std::min(candidates.size(), entries_.size() - std::min(entries_.size(), wanted));
+    std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(count), {},
+                              &Candidate::worth);
+    for (std::size_t i = 0; i < count; ++i) {
+      leaving.push_back(std::move(candidates[i].entry));
+    }
+  }
+  leave(leaving);
+}
+
+void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept {
+  if (entries.empty()) {
+    return;
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& entry : entries) {
+      const auto found = entries_.find(entry->fingerprint());
+      if (found == entries_.end() || found->second.entry != entry) {
+        continue;  // another thread was faster
+      }
+      try {
+        remember(entry->summary());
+      } catch (const std::exception&) {  // no memory: the report will not tell of it
+        ++untold_.entries;
+      }
+      entries_.erase(found);
+    }
+  }
+  for (const auto& entry : entries) {
+    entry->leave();
+  }
+  entries_gone_.fetch_add(entries.size(), std::memory_order_relaxed);
+  // All of them are looked at for that: not each time.
+  constexpr std::size_t kMany = 64;
+  const std::lock_guard guard(mutex_);
+  if ((gone_but_named_ += entries.size()) < kMany + entries_.size() / kSweepsPerTable) {
+    return;
+  }
+  gone_but_named_ = 0;
+  for (ByObject* const table : {&by_object_, &by_identity_}) {
+    for (auto& [object, named] : *table) {
+      std::erase_if(named, [](const auto& entry) { return entry->gone(); });
+    }
+    std::erase_if(*table, [](const auto& object) { return object.second.empty(); });
+  }
+}
+
+void GraphCache::identity_gone(capture::ObjectId identity) noexcept {
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto found = by_identity_.find(identity);
+    if (found == by_identity_.end()) {
+      return;
+    }
+    entries = std::move(found->second);
+    by_identity_.erase(found);
+  }
+  leave(entries);
+}
+
+/// With the lock held: for the report, which is often written when a program has given back all that it had.
+void GraphCache::remember(GraphEntry::Summary summary) noexcept {
+  constexpr std::size_t kMostTold = 256;
+  if (left_.capacity() == 0) {
+    try {
+      left_.reserve(kMostTold);
+    } catch (const std::exception&) {
+      // Then it is only counted.
+    }
+  }
+  if (left_.size() < left_.capacity()) {
+    left_.push_back(std::move(summary));
+    return;
+  }
+  if (const auto least = std::ranges::min_element(left_, {}, &GraphEntry::Summary::weight);
+      least != left_.end() && least->weight() < summary.weight()) {
+    std::swap(*least, summary);
+  }
+  ++untold_.entries;
+  untold_.launched += summary.launched;
+  untold_.saved_ns += summary.saved_ns;
+}
+
+GraphCache::Gone GraphCache::gone() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return untold_;
+}
+
+std::size_t GraphCache::size() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return entries_.size();
+}
+
+void GraphCache::publish(const std::shared_ptr<GraphEntry>& entry, std::unique_ptr<Executable> executable,
+                         const std::string& why) {
+  std::unique_ptr<Executable> evicted;  // destroyed outside the lock
+  const std::lock_guard guard(mutex_);
+  if (executable == nullptr || entry->gone()) {
+    evicted = entry->built(std::move(executable), why);
+    return;
+  }
+  const bool stale = std::any_of(executable->objects().begin(), executable->objects().end(),
+                                 [this](capture::ObjectId object) { return gone_.contains(object); });
+  if (stale) {
+    evicted = std::move(executable);
+    static_cast<void>(entry->built(nullptr, "its buffers are new each time"));
+    return;
+  }
+  note_objects(entry, executable->objects());
+  evicted = entry->built(std::move(executable), why);
+}
+
+/// With the table's lock held.
+void GraphCache::note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects) {
+  for (const capture::ObjectId object : objects) {
+    auto& entries = by_object_[object];
+    if (std::find(entries.begin(), entries.end(), entry) == entries.end()) {
+      entries.push_back(entry);
+    }
+  }
+}
+
+void GraphCache::objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects) {
+  const std::lock_guard guard(mutex_);
+  note_objects(entry, objects);
+}
+
+void GraphCache::make_room(const GraphEntry* keep) {
+  const auto limit = static_cast<std::size_t>(settings_.graph_memory_mb) << 20U;
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [fingerprint, kept] : entries_) {
+      entries.push_back(kept.entry);
+    }
+  }
+  std::size_t used = 0;
+  for (const auto& entry : entries) {
+    used += entry->memory();
+  }
+  if (used <= limit) {
+    return;
+  }
+  // Read once: threads that submit go on using entries meanwhile, and a sort whose keys change leaves the range.
+  std::vector<std::pair<std::uint64_t, GraphEntry*>> by_use;
+  by_use.reserve(entries.size());
+  for (const auto& entry : entries) {
+    by_use.emplace_back(entry->last_used(), entry.get());
+  }
+  std::ranges::sort(by_use, {}, &std::pair<std::uint64_t, GraphEntry*>::first);
+  for (const auto& [last_used, entry] : by_use) {
+    if (used <= limit) {
+      return;
+    }
+    if (entry != keep) {
+      used -= std::min(used, entry->drop_all());
+    }
+  }
+}
+
+void GraphCache::object_gone(capture::ObjectId object) {
+  if (requests_.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  {
+    const std::lock_guard guard(mutex_);
+    if (builds_ != 0) {
+      gone_.insert(object);
+    }
+    const auto found = by_object_.find(object);
+    if (found == by_object_.end()) {
+      return;
+    }
+    entries = std::move(found->second);
+    by_object_.erase(found);
+  }
+  for (const auto& entry : entries) {
+    entry->drop_object(object);
+  }
+}
+
+std::vector<GraphEntry::Summary> GraphCache::summaries() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<GraphEntry::Summary> result = left_;
+  result.reserve(left_.size() + entries_.size());
+  for (const auto& [fingerprint, kept] : entries_) {
+    result.push_back(kept.entry->summary());
+  }
+  return result;
+}
+
+void GraphCache::build_begins() noexcept {
+  const std::lock_guard guard(mutex_);
+  ++builds_;
+  requests_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void GraphCache::build_ends() noexcept {
+  const std::lock_guard guard(mutex_);
+  if (--builds_ == 0) {
+    gone_.clear();  // no graph is in the making that could name one of them
+  }
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,97 @@
+// What is known of every repeating stretch of the process, found by its tokens, by what its graphs name, and by what
+// its tokens stand for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "env/settings.h"
+#include "replay/graph/graph_entry.h"
+
+namespace refrain::replay {
+
+/// Thread-safe. Calls no driver but to drop graphs.
+class GraphCache {
+ public:
+  explicit GraphCache(const env::Settings& settings) noexcept;
+  GraphCache(const GraphCache&) = delete;
+  GraphCache& operator=(const GraphCache&) = delete;
+
+  /// The entry for this sequence of tokens; made if there is none. Null if there are too many, until those that are of
+  /// least use have gone (see sweep()).
+  std::shared_ptr<GraphEntry> entry_for(std::vector<capture::Token> tokens, bool can_update);
+  /// Which queues and kernels the entry's tokens stand for (see identity_gone()). Once for each entry.
+  void name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
+  /// An executable of the entry was changed, and names these now.
+  void objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
+
+  /// Drops every executable that names the object, before it returns. Throws std::bad_alloc: then none may be used any
+  /// more.
+  void object_gone(capture::ObjectId object);
+  /// No token will ever stand for this queue or kernel again: the entries that it names are of no use any more.
+  void identity_gone(capture::ObjectId identity) noexcept;
+  /// How many entries have gone so far. One relaxed load.
+  [[nodiscard]] std::uint64_t entries_gone() const noexcept { return entries_gone_.load(std::memory_order_relaxed); }
+
+  /// Whether entries should make room for others, told once: then somebody with time is to sweep().
+  [[nodiscard]] bool take_sweep_due() noexcept {
+    return sweep_due_.load(std::memory_order_relaxed) && sweep_due_.exchange(false, std::memory_order_relaxed);
+  }
+  void sweep();
+
+  /// From its request to its publishing, a graph may name what goes meanwhile: object_gone() remembers it.
+  void build_begins() noexcept;
+  void build_ends() noexcept;
+  /// Gives the entry its graph, unless something that it names has gone. Null: none was built, `why`.
+  void publish(const std::shared_ptr<GraphEntry>& entry, std::unique_ptr<Executable> executable,
+               const std::string& why);
+  /// Drops the graphs that were not used for longest, until the others need no more memory than they may; never
+  /// `keep`'s.
+  void make_room(const GraphEntry* keep);
+
+  /// Of those that are known, and of those that have gone and that stood for most submissions.
+  [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
+  /// Of the others that have gone.
+  struct Gone {
+    std::uint64_t entries = 0, launched = 0, saved_ns = 0;
+  };
+  [[nodiscard]] Gone gone() const noexcept;
+  /// Entries that are known.
+  [[nodiscard]] std::size_t size() const noexcept;
+
+ private:
+  struct Kept {
+    std::shared_ptr<GraphEntry> entry;
+    std::uint64_t seen = 0;    ///< GraphEntry::Use::seen at the last sweep
+    std::uint32_t unseen = 0;  ///< sweeps since it last came
+  };
+  void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept;
+  void remember(GraphEntry::Summary summary) noexcept;
+  void note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
+
+  const env::Settings& settings_;
+  std::atomic<std::size_t> requests_{0};  ///< builds that ever began; 0: object_gone() is free
+  std::atomic<std::uint64_t> entries_gone_{0};
+  std::atomic<bool> sweep_due_{false};
+
+  using ByObject = std::unordered_map<capture::ObjectId, std::vector<std::shared_ptr<GraphEntry>>>;
+  mutable std::mutex mutex_;  ///< what follows
+  std::unordered_map<capture::Fingerprint, Kept> entries_;
+  ByObject by_object_;                          ///< whose executables name it
+  ByObject by_identity_;                        ///< whose tokens stand for it
+  std::size_t builds_ = 0;                      ///< under way
+  std::unordered_set<capture::ObjectId> gone_;  ///< freed while builds were under way
+  std::size_t unknown_ = 0;                     ///< stretches that were asked for and not known, since the last sweep
+  std::size_t gone_but_named_ = 0;              ///< entries that have gone, in by_object_ and by_identity_ still
+  std::vector<GraphEntry::Summary> left_;       ///< of entries that have gone
+  Gone untold_;                                 ///< those of them that are not in it
+};
+
+}  // namespace refrain::replay

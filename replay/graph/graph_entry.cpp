@@ -1,0 +1,510 @@
+#include "replay/graph/graph_entry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "replay/runtime/clock.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+namespace {
+// Occurrences looked at before giving up on arguments that come back.
+constexpr std::uint64_t kTrackingRound = 24;
+constexpr std::uint64_t kFirstBackoff = 64;
+constexpr std::uint64_t kLongestBackoff = 1U << 20U;
+constexpr std::uint64_t kBudgetBackoff = 16;
+// Launches until eager execution is measured again, for each launch's worth of time that this costs.
+constexpr std::uint64_t kFirstCheck = 256;
+constexpr std::uint64_t kLongestCheck = 32768;
+constexpr std::uint32_t kMissesToTrackAgain = 4;
+// Four updates in a row that rewrite most nodes: the graph is not what repeats.
+constexpr std::uint64_t kHeavyUpdates = 4;
+constexpr std::uint32_t kUpdatesToTry = 3;
+constexpr std::size_t kChangesRemembered = 64;
+constexpr std::uint64_t kUnusedNs = 1'000'000'000;  ///< an instance that may go for another one
+constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
+// Building an instance costs as much as changing one many times. So many are free (with so many operations in all, if
+// those are more), and one more for so many launches, or for so many that needed no change: where hardly any arguments
+// come back, most of them would be built in vain.
+constexpr std::uint64_t kFreeBuilds = 16, kFreeOperations = 512, kLaunchesForBuild = 24, kHitsForBuild = 6;
+// Where nobody wants to know whether a launch pays, one in so many is timed: the clock and what is measured would be a
+// good part of what a launch needs of the processor's caches.
+constexpr std::uint64_t kTimedOf = 8;
+}  // namespace
+
+GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
+    : fingerprint_(fingerprint),
+      tokens_(std::move(tokens)),
+      limits_(limits),
+      gate_(limits.gate, limits.gate_margin_percent) {
+  totals_.fingerprint = fingerprint;
+  totals_.operations = tokens_.size();
+}
+
+void GraphEntry::subscribe(Matcher& matcher, ChunkId chunk) {
+  const std::lock_guard guard(mutex_);
+  subscribers_.emplace_back(&matcher, chunk);
+  change_state(state_);
+}
+
+void GraphEntry::unsubscribe(const Matcher& matcher) {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(subscribers_, [&](const auto& entry) { return entry.first == &matcher; });
+}
+
+void GraphEntry::unsubscribe(const Matcher& matcher, ChunkId chunk) {
+  const std::lock_guard guard(mutex_);
+  std::erase(subscribers_, std::pair(const_cast<Matcher*>(&matcher), chunk));
+}
+
+void GraphEntry::change_state(State state) {
+  if (state == State::kTracking && state_ != State::kTracking) {
+    round_ = 0;
+  }
+  if (state == State::kReady) {
+    times_ready_.fetch_add(1, std::memory_order_relaxed);
+  }
+  state_ = state;
+  const ChunkMode mode = state == State::kTracking ? ChunkMode::kTrack
+                         : state == State::kReady  ? ChunkMode::kHold
+                                                   : ChunkMode::kPass;
+  for (const auto& [matcher, chunk] : subscribers_) {
+    matcher->set_mode(chunk, mode);
+  }
+}
+
+void GraphEntry::pass(Decline why, std::string text) {
+  decline_ = why;
+  reason_ = std::move(text);
+  passed_in_round_ = 0;
+  previous_ = {};  // a program may have thousands of such stretches
+  change_state(State::kPassing);
+}
+
+bool GraphEntry::can_update() const noexcept {
+  return limits_.can_update && failed_updates_ < kUpdatesToTry;
+}
+
+void GraphEntry::note_changes(std::span<const OperationView> operations) {
+  if (previous_.size() == operations.size()) {
+    for (std::uint32_t node = 0; node < operations.size() && changes_.size() < kChangesRemembered; ++node) {
+      const OperationView before = previous_.operation(node);
+      const OperationView& now = operations[node];
+      if (same_work(before, now) || before.arguments().size() != now.arguments().size()) {
+        continue;
+      }
+      bool found = false;
+      for (std::uint32_t index = 0; index < now.arguments().size(); ++index) {
+        const auto a = before.value_of(index);
+        const auto b = now.value_of(index);
+        if (before.arguments()[index].object != now.arguments()[index].object ||
+            !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
+          ++changes_[{node, index}];
+          found = true;
+        }
+      }
+      if (!found) {
+        ++changes_[{node, ~0U}];
+      }
+    }
+  }
+  previous_.clear();
+  for (const OperationView& operation : operations) {
+    previous_.add(operation);
+  }
+}
+
+std::string GraphEntry::argument_text() const {
+  if (changes_.empty()) {
+    return "its arguments did not come back";
+  }
+  const auto most = std::max_element(changes_.begin(), changes_.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto [node, argument] = most->first;
+  if (argument == ~0U) {
+    return fmt::format("offsets or sizes of operation {} change each time", node);
+  }
+  return fmt::format("argument {} of operation {} ({}) changes each time{}", argument, node,
+                     node < previous_.size() ? capture::name_of(previous_.operation(node).kind()) : "unknown",
+                     changes_.size() > 1 ? fmt::format(", and {} more", changes_.size() - 1) : "");
+}
+
+GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
+  const std::lock_guard guard(mutex_);
+  ++totals_.tracked;
+  if (state_ != State::kTracking || retired_) {
+    return Wish::kNothing;
+  }
+  ++round_;
+  if (eager_ns != 0) {
+    gate_.add_eager(eager_ns);
+  }
+  ArgumentHashes hashes;
+  hashes.compute(operations);
+  const std::uint64_t hash = hashes.whole();
+  const std::size_t kept = std::min<std::uint64_t>(hash_count_, hashes_.size());
+  const bool seen = std::find(hashes_.begin(), hashes_.begin() + kept, hash) != hashes_.begin() + kept;
+  const bool previous_known = hash_count_ != 0 && variants_.known(hashes_[(hash_count_ - 1) % hashes_.size()]);
+  hashes_[hash_count_++ % hashes_.size()] = hash;
+  note_changes(operations);
+
+  const bool gate_wants_eager = gate_.verdict() == CostGate::Verdict::kNeedEager;
+  if (variants_.known(hash)) {
+    // Two in a row that could have been launched: the arguments come back.
+    if ((previous_known || variants_.size() > 1 || can_update()) && !gate_wants_eager) {
+      decline_ = Decline::kNone;
+      reason_.clear();
+      misses_ = 0;
+      change_state(State::kReady);
+    }
+    return Wish::kNothing;
+  }
+  if (can_update() && !variants_.empty() && !gate_wants_eager) {
+    change_state(State::kReady);
+    return Wish::kNothing;
+  }
+  if (building_ == 0 && (seen || can_update()) && (variants_.size() < limits_.variants || round_ > 4)) {
+    if (budget) {
+      ++building_;
+      return Wish::kBuild;
+    }
+    pass(Decline::kBudget, "the budget for building and trying graphs is used up for now");
+    return Wish::kNothing;
+  }
+  if (round_ >= kTrackingRound && building_ == 0) {
+    backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+    pass(Decline::kArguments, argument_text());
+  }
+  return Wish::kNothing;
+}
+
+void GraphEntry::passed() {
+  const std::lock_guard guard(mutex_);
+  ++totals_.passed;
+  const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
+  if (state_ != State::kPassing || retired_ || ++passed_in_round_ < (short_of_budget ? kBudgetBackoff : backoff_)) {
+    return;
+  }
+  // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
+  backoff_ = short_of_budget ? backoff_ : std::min(backoff_ * 8, kLongestBackoff);
+  gate_.clear_replay();
+  gate_.clear_eager();
+  change_state(State::kTracking);
+}
+
+std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> executable, const std::string& why) {
+  const std::lock_guard guard(mutex_);
+  building_ = building_ == 0 ? 0 : building_ - 1;
+  ++totals_.builds;
+  if (executable == nullptr && !variants_.empty()) {
+    ++failed_variants_;  // what there is goes on
+    return nullptr;
+  }
+  if (executable == nullptr) {
+    backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+    pass(Decline::kUnrecordable, why);
+    return nullptr;
+  }
+  if (retired_) {
+    return executable;
+  }
+  totals_.parts = executable->part_count();
+  totals_.native_nodes = executable->native_nodes();
+  return variants_.add(std::move(executable), limits_.variants, now_ns());
+}
+
+void GraphEntry::build_cancelled() {
+  const std::lock_guard guard(mutex_);
+  building_ = building_ == 0 ? 0 : building_ - 1;
+}
+
+GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
+                               std::uint64_t hold_ns, bool proven) {
+  const std::lock_guard guard(mutex_);
+  GraphLaunch result;
+  std::size_t fitting = GraphVariants::kNone;
+  std::uint64_t update_ns = 0;
+  bool deserves_own = false;
+  if (state_ == State::kReady && !retired_) {
+    const std::size_t likely = variants_.expected();
+    fitting = variants_.find(operations);
+    if (fitting != GraphVariants::kNone) {
+      variants_.hit(fitting);
+      ++(fitting == likely ? totals_.as_expected : totals_.found);
+    } else if (can_update() && !variants_.empty()) {
+      const std::size_t changeable = variants_.changeable();
+      if (changeable == GraphVariants::kNone) {
+        return result;  // all still run and cannot be changed: eager this time
+      }
+      const std::uint64_t start = now_ns();
+      if (variants_[changeable].update(operations)) {
+        fitting = changeable;
+        failed_updates_ = 0;
+        ++totals_.changed;
+        totals_.changed_operations += variants_[changeable].changed();
+        if (variants_[changeable].objects_changed()) {
+          result.new_objects = variants_[changeable].objects();
+        }
+        // What comes back is worth an instance of its own: changing one costs more than launching it.
+        const ArgumentHashes& hashes = variants_.changed(changeable, operations);
+        deserves_own = come_back(hashes.whole());
+        if (variants_[changeable].changed() * 2 > operations.size()) {
+          deserves_own = nearly_come_back(hashes) || deserves_own;
+        }
+      } else if (++failed_updates_ == kUpdatesToTry) {
+        hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
+        change_state(State::kTracking);
+      }
+      update_ns = now_ns() - start;
+      if (fitting == GraphVariants::kNone) {
+        variants_.remove_dead();
+      }
+    }
+  }
+  if (fitting == GraphVariants::kNone) {
+    ++totals_.mismatched;
+    if (state_ == State::kReady && ++misses_ >= kMissesToTrackAgain) {
+      misses_ = 0;
+      // Every return to tracking that ends here again is one step towards giving up.
+      if (++heavy_updates_ >= kHeavyUpdates) {
+        heavy_updates_ = 0;
+        backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+        pass(Decline::kArguments, argument_text());
+      } else {
+        change_state(State::kTracking);
+      }
+    }
+    return result;
+  }
+  // Else it still runs and cannot be used twice at once, or nothing can: eager this time.
+  if (variants_[fitting].available() && context.backend.may_replay()) {
+    launch(context, operations, {fitting, update_ns, hold_ns, deserves_own, proven}, &result);
+  }
+  return result;
+}
+
+[[gnu::hot]] GraphLaunch GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
+                                                     std::span<const OperationView> operations, std::uint64_t hold_ns,
+                                                     bool proven, std::uint64_t since_ns) {
+  const std::lock_guard guard(mutex_);
+  GraphLaunch result;
+  const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
+  if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
+      context.backend.may_replay()) {
+    variants_.hit(fitting);
+    ++totals_.as_expected;
+    const bool is_one_of_many = proven || !limits_.gate;
+    const std::uint64_t stands_for = !is_one_of_many ? 1 : totals_.launched % kTimedOf == 0 ? kTimedOf : 0;
+    launch(context, operations, {fitting, 0, hold_ns, false, proven, stands_for, since_ns}, &result);
+  }
+  return result;
+}
+
+/// With the lock held, once an instance has the right arguments and can be launched.
+/// `operations`: see launch_expected().
+[[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
+                                     const Chosen& chosen, GraphLaunch* result) {
+  Executable& executable = variants_[chosen.index];
+  const std::uint64_t start = chosen.stands_for != 0 ? now_ns() : chosen.since_ns;
+  variants_.launched(chosen.index, start);
+  bool failed = false;
+  result->error =
+      operations.empty() ? executable.launch_plain(context, &failed) : executable.launch(context, operations, &failed);
+  result->launch = Launched::kDone;
+  misses_ = misses_ == 0 ? 0 : misses_ - 1;
+  if (failed) {
+    variants_.clear();
+    retired_ = true;
+    pass(Decline::kFailed, "the driver refused to run its command buffer");
+    return;
+  }
+  // Only now: whoever is told that nothing was launched asks for no build either, and it would be waited for for ever.
+  if (chosen.deserves_own && room_for_variant()) {
+    ++building_;
+    result->wants_build = true;
+  }
+  result->native = executable.native_nodes();
+  ++totals_.launched;
+  ++launches_since_check_;
+  if (chosen.stands_for != 0) {
+    took(now_ns() - start + chosen.update_ns + chosen.hold_ns, chosen, result);
+  }
+}
+
+/// A launch cost so much, holding the operations and changing the instance included.
+void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) {
+  const std::uint64_t eager = gate_.eager_ns();
+  gate_.add_replay(cost);
+  if (gate_.verdict() != CostGate::Verdict::kPays && cost > eager) {
+    result->excess_ns = (cost - eager) * chosen.stands_for;
+  }
+  if (eager > cost) {
+    result->saved_ns = (eager - cost) * chosen.stands_for;
+    totals_.saved_ns += result->saved_ns;
+  }
+  measured(chosen.proven);
+}
+
+std::uint64_t GraphEntry::next_check() const noexcept {
+  const std::uint64_t worth =
+      std::max<std::uint64_t>(gate_.eager_ns() / std::max<std::uint64_t>(gate_.replay_ns(), 1), 1);
+  return std::min((kFirstCheck * worth) << (3 * checks_), kLongestCheck);
+}
+
+bool GraphEntry::come_back(std::uint64_t hash) noexcept {
+  const std::size_t kept = std::min<std::uint64_t>(updated_count_, updated_to_.size());
+  const bool seen = std::find(updated_to_.begin(), updated_to_.begin() + kept, hash) != updated_to_.begin() + kept;
+  updated_to_[updated_count_++ % updated_to_.size()] = hash;
+  return seen;
+}
+
+/// Most of the arguments take turns, and some are new each time: with an instance for each turn, only those would have
+/// to be changed.
+bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
+  const bool near = std::any_of(many_changed_.begin(), many_changed_.end(), [&](const ArgumentHashes& before) {
+    return before.known() && before.differing(hashes) * 2 <= tokens_.size();
+  });
+  many_changed_[many_changed_count_++ % many_changed_.size()] = hashes;
+  return near && variants_.size() < many_changed_.size();
+}
+
+bool GraphEntry::room_for_variant() const noexcept {
+  return building_ == 0 && failed_variants_ < kBuildsToTry &&
+         totals_.builds < std::max(kFreeBuilds, kFreeOperations / tokens_.size()) +
+                              totals_.launched / kLaunchesForBuild +
+                              (totals_.as_expected + totals_.found) / kHitsForBuild &&
+         (variants_.size() < limits_.variants || variants_.unused_for(kUnusedNs, now_ns()));
+}
+
+void GraphEntry::measured(bool proven) {
+  switch (gate_.verdict()) {
+    case CostGate::Verdict::kDoesNotPay:
+      if (proven) {
+        break;
+      }
+      // The machine may have been slower since eager execution was measured: both once more, in the same minute.
+      if (!doubted_ && !gate_.clearly_worse()) {
+        doubted_ = true;
+        gate_.clear_eager();
+        gate_.clear_replay();
+        change_state(State::kTracking);
+        break;
+      }
+      doubted_ = false;
+      backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+      // Its executables are of no use now, and their memory may be worth something.
+      totals_.eager_ns = gate_.eager_ns();
+      totals_.replay_ns = gate_.replay_ns();
+      variants_.clear();
+      pass(Decline::kCost, fmt::format("measured: {:.1f} us eagerly, {:.1f} us as a graph",
+                                       static_cast<double>(gate_.eager_ns()) / 1000.0,
+                                       static_cast<double>(gate_.replay_ns()) / 1000.0));
+      break;
+    case CostGate::Verdict::kPays:
+      doubted_ = false;
+      if (gate_.enabled() && launches_since_check_ >= next_check()) {
+        // Measure eager execution again now and then: the program or the machine may have changed.
+        launches_since_check_ = 0;
+        checks_ += checks_ < 4 ? 1 : 0;
+        gate_.clear_eager();
+        change_state(State::kTracking);
+      }
+      break;
+    case CostGate::Verdict::kNeedEager: change_state(State::kTracking); break;
+    case CostGate::Verdict::kNeedReplay: break;
+  }
+}
+
+void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) {
+  const std::lock_guard guard(mutex_);
+  if (retired_ || state_ == State::kPassing) {
+    return;
+  }
+  totals_.span_eager_ns = eager_ns;
+  totals_.span_replay_ns = replay_ns;
+  backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+  pass(Decline::kSpan,
+       fmt::format("measured in submissions and the wait behind them: {:.1f} us eagerly, {:.1f} us with "
+                   "graphs",
+                   static_cast<double>(eager_ns) / 1000.0, static_cast<double>(replay_ns) / 1000.0));
+}
+
+void GraphEntry::retire(Decline why, const std::string& text) {
+  const std::lock_guard guard(mutex_);
+  retired_ = true;
+  variants_.clear();
+  pass(why, text);
+}
+
+std::size_t GraphEntry::drop_object(capture::ObjectId object) {
+  const std::lock_guard guard(mutex_);
+  const std::size_t dropped = variants_.remove(object);
+  if (dropped != 0 && variants_.empty() && state_ == State::kReady) {
+    change_state(State::kTracking);
+  }
+  return dropped;
+}
+
+std::size_t GraphEntry::drop_all() {
+  const std::lock_guard guard(mutex_);
+  std::size_t bytes = previous_.storage.size();
+  previous_ = {};  // gives its memory back, which clear() would not
+  bytes += variants_.memory();
+  variants_.clear();
+  if (state_ == State::kReady) {
+    change_state(State::kTracking);
+  }
+  return bytes;
+}
+
+void GraphEntry::leave() noexcept {
+  const std::lock_guard guard(mutex_);
+  retired_ = true;
+  variants_.clear();
+  previous_ = {};
+  changes_.clear();
+  gone_.store(true, std::memory_order_release);
+  change_state(State::kTracking);  // the next occurrence is looked at, and finds out
+}
+
+GraphEntry::Use GraphEntry::use() const noexcept {
+  const std::lock_guard guard(mutex_);
+  return {totals_.tracked + totals_.passed + totals_.launched + totals_.mismatched, totals_.saved_ns,
+          sizeof(*this) + tokens_.size() * sizeof(capture::Token) + previous_.storage.size() + variants_.memory()};
+}
+
+GraphEntry::Summary GraphEntry::summary() const {
+  const std::lock_guard guard(mutex_);
+  Summary result = totals_;
+  result.state = state_;
+  result.decline = decline_;
+  result.reason = state_ == State::kReady ? "" : reason_;
+  result.variants = variants_.size();
+  if (gate_.eager_ns() != 0) {
+    result.eager_ns = gate_.eager_ns();
+  }
+  if (gate_.replay_ns() != 0) {
+    result.replay_ns = gate_.replay_ns();
+  }
+  return result;
+}
+
+std::size_t GraphEntry::memory() const {
+  const std::lock_guard guard(mutex_);
+  return previous_.storage.size() + variants_.memory();
+}
+
+GraphEntry::State GraphEntry::state() const {
+  const std::lock_guard guard(mutex_);
+  return state_;
+}
+
+std::uint64_t GraphEntry::last_used() const {
+  const std::lock_guard guard(mutex_);
+  return variants_.last_used();
+}
+
+}  // namespace refrain::replay

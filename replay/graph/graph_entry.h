@@ -1,0 +1,224 @@
+// Everything known about one repeating stretch: how it did, what was built for it, what is next.
+// Shared by all lanes in which the same stretch occurs.
+//
+// Life of an entry: kTracking (its operations are issued and looked at, until the same arguments come
+// back) → kReady (held and launched) → kPassing (not worth it at present: only followed), and back to
+// kTracking after a number of passed occurrences that grows eightfold each time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/detect/matcher.h"
+#include "replay/graph/executable.h"
+#include "replay/graph/graph_variants.h"
+#include "replay/policy/cost_gate.h"
+#include "replay/policy/declinable.h"
+#include "replay/runtime/owner_lock.h"
+
+namespace refrain::replay {
+
+enum class Launched : std::uint8_t {
+  kDone,   ///< submitted as a graph
+  kIssue,  ///< not submitted: no fitting graph now; issue the operations
+};
+struct GraphLaunch {
+  Launched launch = Launched::kIssue;
+  int error = 0;           ///< of operations issued eagerly after a failed part
+  std::size_t native = 0;  ///< operations that went to the device inside command buffers
+  /// What the launch, and those for which it stands, cost more than eager execution would have, while on trial.
+  std::uint64_t excess_ns = 0;
+  std::uint64_t saved_ns = 0;  ///< what they cost less
+  /// An instance had to be changed for arguments that have come back: one of their own is to be built (see
+  /// GraphEntry::built()).
+  bool wants_build = false;
+  std::vector<capture::ObjectId> new_objects;  ///< what an instance names that was changed to name others; else empty
+};
+
+class GraphEntry final : public Declinable {
+ public:
+  enum class State : std::uint8_t { kTracking, kReady, kPassing };
+  /// Why a passing entry is not replayed; the words for it are in GraphEntry::reason().
+  enum class Decline : std::uint8_t { kNone, kArguments, kCost, kSpan, kUnrecordable, kBudget, kFailed, kDiffers };
+
+  struct Limits {
+    bool gate = true;
+    double gate_margin_percent = 3;
+    std::size_t variants = 4;
+    bool can_update = false;  ///< arguments of recorded graphs can be changed
+  };
+
+  GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits);
+
+  [[nodiscard]] capture::Fingerprint fingerprint() const noexcept { return fingerprint_; }
+  [[nodiscard]] std::size_t size() const noexcept override { return tokens_.size(); }
+  [[nodiscard]] const std::vector<capture::Token>& tokens() const noexcept { return tokens_; }
+
+  /// A lane's matcher follows this entry under `chunk`: it is told every change of mode. The matcher
+  /// must unsubscribe before it dies. Thread-safe, like everything below.
+  void subscribe(Matcher& matcher, ChunkId chunk);
+  void unsubscribe(const Matcher& matcher);
+  void unsubscribe(const Matcher& matcher, ChunkId chunk);
+
+  /// What an occurrence that was issued eagerly asks for.
+  enum class Wish : std::uint8_t { kNothing, kBuild };
+  /// An occurrence was issued eagerly, operation by operation, in `eager_ns` of driver time.
+  /// `budget`: building and trying may be paid for now.
+  Wish tracked(std::span<const capture::OperationView> operations, std::uint64_t eager_ns, bool budget);
+  /// An occurrence went by in kPassing.
+  void passed();
+
+  /// Result of the build that tracked() or launch() wished for. Returns an executable that had to make room, if any.
+  std::unique_ptr<Executable> built(std::unique_ptr<Executable> executable, const std::string& why);
+
+  /// The build that launch() wished for is not made.
+  void build_cancelled();
+
+  /// `hold_ns`: what holding the operations cost. `proven`: whole spans, waits included, are known to be faster with
+  /// graphs, whatever the launch of one costs.
+  GraphLaunch launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
+                     std::uint64_t hold_ns, bool proven);
+  /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue. `operations`
+  /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
+  /// measured, is timed now and then only.
+  GraphLaunch launch_expected(const SubmitContext& context, const Occurrence& expected,
+                              std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
+                              std::uint64_t since_ns);
+  /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
+  /// before a setter was called: who expects them compares no tokens.
+  [[nodiscard]] std::shared_ptr<const Occurrence> expected(const StateChanges& changes, LayerHooks& hooks) noexcept {
+    const std::lock_guard guard(mutex_);
+    const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
+    return likely != GraphVariants::kNone && variants_.is_current(likely, changes, hooks) ? variants_[likely].lend()
+                                                                                          : nullptr;
+  }
+  /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
+  template <class Use>
+  bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
+    const std::lock_guard guard(mutex_);
+    const std::size_t fitting = variants_.find(operations);
+    if (fitting != GraphVariants::kNone) {
+      use(variants_[fitting]);
+    }
+    return fitting != GraphVariants::kNone;
+  }
+  void declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) override;
+  /// Never replay it again.
+  void retire(Decline why, const std::string& text);
+  /// Drops executables that name the object. Returns the number dropped.
+  std::size_t drop_object(capture::ObjectId object);
+  /// Drops all executables; returns the memory they took.
+  std::size_t drop_all();
+  /// The store has given it up: nothing is built for it or launched any more. Who comes to it forgets it, and asks the
+  /// store for another one.
+  void leave() noexcept;
+  [[nodiscard]] bool gone() const noexcept { return gone_.load(std::memory_order_acquire); }
+  /// False the first time: GraphCache::name() is to be told.
+  [[nodiscard]] bool named() noexcept { return named_.exchange(true, std::memory_order_relaxed); }
+  /// What tells whether it is worth its place.
+  struct Use {
+    std::uint64_t seen = 0;  ///< occurrences so far
+    std::uint64_t saved_ns = 0;
+    std::size_t bytes = 0;  ///< all that it takes
+  };
+  [[nodiscard]] Use use() const noexcept;
+
+  struct Summary {
+    capture::Fingerprint fingerprint = 0;
+    std::size_t operations = 0;
+    State state = State::kTracking;
+    Decline decline = Decline::kNone;
+    std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
+    /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
+    std::uint64_t as_expected = 0, found = 0, changed = 0;
+    std::uint64_t changed_operations = 0;       ///< of the latter, how many arguments were given to in all
+    std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured
+    std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
+    std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
+    std::size_t variants = 0, parts = 0, native_nodes = 0;
+    std::string reason;  ///< why it is not replayed; empty if it is
+    /// What it stands for in submissions: how much there is to gain.
+    [[nodiscard]] std::uint64_t weight() const noexcept { return operations * (tracked + passed + launched); }
+  };
+  [[nodiscard]] Summary summary() const;
+  [[nodiscard]] std::size_t memory() const;
+  [[nodiscard]] State state() const;
+  /// Changes whenever any entry becomes ready.
+  [[nodiscard]] static std::uint64_t times_ready() noexcept { return times_ready_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t last_used() const;
+
+ private:
+  static inline std::atomic<std::uint64_t> times_ready_{0};
+  struct Chosen {
+    std::size_t index = 0;         ///< of the instance
+    std::uint64_t update_ns = 0;   ///< what changing it took
+    std::uint64_t hold_ns = 0;     ///< what holding the operations cost
+    bool deserves_own = false;     ///< its arguments come back
+    bool proven = false;           ///< see launch()
+    std::uint64_t stands_for = 1;  ///< so many launches when its cost is counted; 0: nobody wants to know that
+    std::uint64_t since_ns = 0;    ///< see launch_expected()
+  };
+  void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
+              GraphLaunch* result);
+  void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result);
+  void change_state(State state);
+  void pass(Decline why, std::string text);
+  void note_changes(std::span<const capture::OperationView> operations);
+  [[nodiscard]] bool can_update() const noexcept;
+  [[nodiscard]] bool come_back(std::uint64_t hash) noexcept;
+  [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes);
+  [[nodiscard]] bool room_for_variant() const noexcept;
+  [[nodiscard]] std::string argument_text() const;
+  void measured(bool proven);
+  [[nodiscard]] std::uint64_t next_check() const noexcept;
+
+  const capture::Fingerprint fingerprint_;
+  const std::vector<capture::Token> tokens_;
+  const Limits limits_;
+
+  // First what each launch needs, in a few cache lines.
+  mutable OwnerLock mutex_;
+  State state_ = State::kTracking;
+  Decline decline_ = Decline::kNone;
+  bool retired_ = false;
+  std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
+  std::uint64_t launches_since_check_ = 0;
+  GraphVariants variants_;
+  Summary totals_;
+
+  std::string reason_;
+  std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
+  std::size_t building_ = 0;
+  std::array<std::uint64_t, 128> updated_to_{};  ///< argument hashes of the last launches that needed an update
+  std::uint64_t updated_count_ = 0;
+  std::array<ArgumentHashes, 8> many_changed_;  ///< of the last launches for which most operations were changed
+  std::uint64_t many_changed_count_ = 0;
+  std::uint32_t failed_variants_ = 0;
+  CostGate gate_;
+
+  std::array<std::uint64_t, 16> hashes_{};  ///< argument hashes of the last occurrences tracked
+  std::uint64_t hash_count_ = 0;
+  std::uint64_t round_ = 0;  ///< occurrences tracked since tracking began
+  Occurrence previous_;      ///< the last one tracked, to say what changes
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;  ///< (node, argument) → times
+
+  bool doubted_ = false;  ///< it did not seem to pay, and everything is measured once more
+  std::uint64_t backoff_ = 64;
+  std::uint64_t passed_in_round_ = 0;
+  std::uint64_t checks_ = 0;  ///< how often eager execution was measured again
+  std::uint64_t heavy_updates_ = 0;
+  /// Updates that failed since one succeeded. With several, what changes here is not what the device can change
+  /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
+  /// nothing can be changed.
+  std::uint32_t failed_updates_ = 0;
+  std::atomic<bool> gone_{false}, named_{false};
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,238 @@
+// What becomes of one repeating stretch, without an engine around it. Times are told, not taken: seconds, beside which
+// what the test itself takes is nothing.
+#include "replay/graph/graph_entry.h"
+
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "replay/engine_test_support.h"
+#include "replay/graph/graph_variants.h"
+#include "replay/lane/test_lane.h"
+
+namespace refrain::replay {
+namespace {
+
+using capture::OperationView;
+using State = GraphEntry::State;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kEager = 10 * kSecond, kSlower = 12 * kSecond;  ///< an occurrence; not by half as much again
+
+/// Kernels with these scalars.
+Occurrence occurrence(const std::vector<std::uint64_t>& scalars, std::uint64_t buffer = 7) {
+  Occurrence result;
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    capture::RecordBytes bytes;
+    capture::OperationWriter writer(bytes);
+    auto& header = writer.begin(capture::OperationKind::kKernel, 10 + i);
+    header.function = 100 + i;
+    header.queue = 1;
+    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+    writer.words(words);
+    writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
+    writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalars[i], 1)));
+    writer.finish();
+    result.add(OperationView(bytes.data()));
+  }
+  capture::QueueInfo queue;
+  queue.id = queue.handle = 1;
+  result.queues.push_back(queue);
+  return result;
+}
+
+std::vector<OperationView> views(const Occurrence& work) {
+  std::vector<OperationView> operations;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    operations.push_back(work.operation(i));
+  }
+  return operations;
+}
+
+std::unique_ptr<Executable> executable_of(test::ArithmeticBackend& backend, const Occurrence& work) {
+  std::string why;
+  auto result = Executable::build(work, test::quiet(false), backend, &why);
+  INFO(why);
+  REQUIRE(result != nullptr);
+  return result;
+}
+
+/// A stretch of three kernels.
+struct Stretch {
+  explicit Stretch(const GraphEntry::Limits& limits) : entry(1, {10, 11, 12}, limits) {
+    backend.can_update = limits.can_update;
+  }
+  /// An occurrence was issued eagerly; what is asked for is built.
+  void come(const Occurrence& work) {
+    if (entry.tracked(views(work), kEager, true) == GraphEntry::Wish::kBuild) {
+      CHECK(entry.built(executable_of(backend, work), "") == nullptr);
+    }
+  }
+  Launched launch(const Occurrence& work, std::uint64_t hold_ns = 0, bool proven = false) {
+    WindowEvents window;
+    return entry.launch({backend, hooks, window}, views(work), hold_ns, proven).launch;
+  }
+  Launched launch_expected(const Occurrence& expected) {
+    WindowEvents window;
+    return entry.launch_expected({backend, hooks, window}, expected, {}, 0, false, 0).launch;
+  }
+  void make_ready(const Occurrence& work) {
+    for (int i = 0; i < 10 && entry.state() == State::kTracking; ++i) {
+      come(work);
+    }
+    REQUIRE(entry.state() == State::kReady);
+  }
+
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks{backend};
+  StateChanges changes;
+  GraphEntry entry;
+};
+
+const Occurrence kSame = occurrence({1, 2, 3});
+
+TEST_CASE("a graph that is a little slower is measured once more, and then declined") {
+  Stretch stretch({});
+  int launches = 0;
+  for (int i = 0; i < 1000 && stretch.entry.state() != State::kPassing; ++i) {
+    if (stretch.entry.state() == State::kTracking) {
+      stretch.come(kSame);
+    } else {
+      launches += stretch.launch(kSame, kSlower) == Launched::kDone ? 1 : 0;
+    }
+  }
+  const auto summary = stretch.entry.summary();
+  CHECK(summary.state == State::kPassing);
+  CHECK(summary.decline == GraphEntry::Decline::kCost);
+  CHECK(summary.reason.find("10000000.0 us eagerly, 120") != std::string::npos);
+  CHECK(launches > 4);  // not at once: the machine may have been slower just then
+  CHECK(launches < 20);
+}
+
+TEST_CASE("where whole spans are known to be faster with graphs, launches that take longer end none") {
+  Stretch stretch({});
+  stretch.make_ready(kSame);
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(stretch.launch(kSame, kSlower, true) == Launched::kDone);
+  }
+  CHECK(stretch.entry.state() == State::kReady);
+}
+
+TEST_CASE("a graph that is never to be replayed again does not come back") {
+  Stretch stretch({.gate = false});
+  stretch.make_ready(kSame);
+  stretch.entry.retire(GraphEntry::Decline::kDiffers, "it computes something else");
+  for (int i = 0; i < 5000; ++i) {
+    stretch.entry.passed();
+  }
+  CHECK(stretch.entry.state() == State::kPassing);
+  CHECK(stretch.entry.summary().reason == "it computes something else");
+  CHECK(stretch.launch(kSame) == Launched::kIssue);
+}
+
+TEST_CASE("what came as expected is not launched with the arguments that a graph was given meanwhile") {
+  Stretch stretch({.gate = false, .can_update = true});
+  stretch.make_ready(kSame);
+  const auto expected = stretch.entry.expected(stretch.changes, stretch.hooks);
+  REQUIRE(expected != nullptr);
+  CHECK(stretch.launch_expected(*expected) == Launched::kDone);
+  const Occurrence other = occurrence({1, 2, 33});
+  CHECK(stretch.launch(other) == Launched::kDone);  // another thread's
+  const std::size_t arrived = stretch.backend.log().size();
+  CHECK(stretch.launch_expected(*expected) == Launched::kIssue);
+  CHECK(stretch.backend.log().size() == arrived);
+  const auto now = stretch.entry.expected(stretch.changes, stretch.hooks);
+  REQUIRE(now != nullptr);
+  CHECK(stretch.launch_expected(*now) == Launched::kDone);
+  CHECK(stretch.backend.log().back().scalar == 33);
+}
+
+TEST_CASE("of several arguments that change, the one is named that changes most often") {
+  Stretch stretch({.gate = false});
+  for (std::uint64_t i = 0; i < 100 && stretch.entry.state() == State::kTracking; ++i) {
+    stretch.come(occurrence({i < 5 ? 1U : 2U, i, i < 9 ? 1U : 2U}));
+  }
+  CHECK(stretch.entry.summary().decline == GraphEntry::Decline::kArguments);
+  CHECK(stretch.entry.summary().reason.find("argument 1 of operation 1 ") == 0);
+  CHECK(stretch.entry.summary().reason.find(" changes each time, and 2 more") != std::string::npos);
+}
+
+TEST_CASE("who does not follow a stretch any more is not told what becomes of it") {
+  const bool all_chunks = GENERATE(true, false);
+  Matcher gone({}), follower({});
+  const auto chunk_of = [](Matcher& matcher) {
+    ChunkId chunk = kNoChunk;
+    for (int round = 0; round < 20; ++round) {
+      for (const Token token : body(3, 10)) {
+        matcher.feed(token, true);
+        chunk = matcher.following().chunk;
+      }
+      matcher.cut();
+    }
+    REQUIRE(chunk != kNoChunk);
+    return chunk;
+  };
+  const ChunkId of_gone = chunk_of(gone), of_follower = chunk_of(follower);
+  Stretch stretch({.gate = false});
+  stretch.entry.subscribe(gone, of_gone);
+  stretch.entry.subscribe(follower, of_follower);
+  stretch.make_ready(kSame);
+  REQUIRE(gone.mode(of_gone) == ChunkMode::kHold);
+  if (all_chunks) {
+    stretch.entry.unsubscribe(gone);
+  } else {
+    stretch.entry.unsubscribe(gone, of_gone);
+  }
+  stretch.entry.retire(GraphEntry::Decline::kDiffers, "");
+  CHECK(gone.mode(of_gone) == ChunkMode::kHold);
+  CHECK(follower.mode(of_follower) == ChunkMode::kPass);
+}
+
+TEST_CASE("a stretch weighs as many submissions as it stood for, whichever way they went") {
+  GraphEntry::Summary summary;
+  summary.operations = 10;
+  CHECK(summary.weight() == 0);
+  summary.tracked = 1;
+  summary.passed = 20;
+  summary.launched = 300;
+  CHECK(summary.weight() == 3210);
+}
+
+TEST_CASE("the instance that was used longest ago makes room for another one") {
+  test::ArithmeticBackend backend;
+  GraphVariants variants;
+  for (const std::uint64_t buffer : {7, 8, 9}) {
+    REQUIRE(variants.add(executable_of(backend, occurrence({1, 2, 3}, buffer)), 3, 0) == nullptr);
+  }
+  variants.launched(1, 10);
+  variants.launched(2, 20);
+  variants.launched(0, 30);
+  const auto gone = variants.add(executable_of(backend, occurrence({1, 2, 3}, 10)), 3, 40);
+  REQUIRE(gone != nullptr);
+  CHECK(gone->matches(views(occurrence({1, 2, 3}, 8))));
+  CHECK(variants.size() == 3);
+}
+
+TEST_CASE("when the memory of one instance goes, nobody knows which of the others comes next") {
+  test::ArithmeticBackend backend;
+  GraphVariants variants;
+  for (const std::uint64_t buffer : {7, 8, 9}) {
+    variants.add(executable_of(backend, occurrence({1, 2, 3}, buffer)), 3, 0);
+  }
+  for (const std::size_t index : {0, 1, 2, 0, 1, 2, 0, 1}) {  // they take turns
+    variants.launched(index, 0);
+  }
+  REQUIRE(variants.expected() == 2);
+  CHECK(variants.remove(1000) == 0);
+  CHECK(variants.expected() == 2);
+  CHECK(variants.remove(7) == 1);
+  REQUIRE(variants.size() == 2);
+  CHECK(variants.expected() == GraphVariants::kNone);  // what was the second has the first one's number now
+  variants.launched(1, 0);
+  CHECK(variants.expected() == GraphVariants::kNone);
+  variants.launched(0, 0);
+  variants.launched(1, 0);
+  CHECK(variants.expected() == 0);
+}
+
+}  // namespace
+}  // namespace refrain::replay

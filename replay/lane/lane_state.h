@@ -1,0 +1,394 @@
+// The inside of a Lane, and what all lanes of an engine share. Only for lane*.cpp, engine.cpp, report.cpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capture/recorder.h"
+#include "replay/detect/matcher.h"
+#include "replay/engine.h"
+#include "replay/graph/executable.h"
+#include "replay/graph/graph_builder.h"
+#include "replay/graph/graph_cache.h"
+#include "replay/graph/submit.h"
+#include "replay/lane/lane.h"
+#include "replay/policy/chunk_ways.h"
+#include "replay/policy/dormancy.h"
+#include "replay/policy/span_gate.h"
+#include "replay/policy/trial_budget.h"
+#include "replay/report/report.h"
+#include "replay/report/report_file.h"
+#include "replay/runtime/clock.h"
+#include "replay/runtime/owner_lock.h"
+#include "replay/runtime/watchdog.h"
+#include "replay/verify/standstill.h"
+
+namespace refrain::replay {
+
+/// Counted by one thread, read by any.
+class Counter {
+ public:
+  void add(std::uint64_t amount = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// How often something with a name of static lifetime happened. One thread counts, any may read.
+class NamedCounts {
+ public:
+  void add(const char* name) noexcept {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      const char* known = names_[i].load(std::memory_order_relaxed);
+      if (known == nullptr) {
+        names_[i].store(name, std::memory_order_release);
+        known = name;
+      }
+      if (known == name || i == kMost - 1) {  // the last one takes what has no place of its own
+        counts_[i].add();
+        return;
+      }
+    }
+  }
+  void collect(std::map<std::string, std::uint64_t>& into) const {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      const char* name = names_[i].load(std::memory_order_acquire);
+      if (name == nullptr) {
+        return;
+      }
+      into[name] += counts_[i].get();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 48;
+  std::array<std::atomic<const char*>, kMost> names_{};
+  std::array<Counter, kMost> counts_;
+};
+
+/// True while this thread is inside a lane. The driver may call the application back from there (a
+/// destructor callback, say), and the application the driver: such calls pass through.
+extern constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec")));
+
+class Inside {
+ public:
+  Inside() noexcept : before_(inside_lane) { inside_lane = true; }
+  ~Inside() { inside_lane = before_; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// What calls usually take, without those that were disturbed: the mean of all but the longest quarter of the last
+/// samples.
+class CallTimes {
+ public:
+  void clear() noexcept { count_ = 0; }
+  /// True when usual() is worth asking for anew: after the first few samples, and later whenever all were replaced.
+  bool add(std::uint64_t ns) noexcept {
+    samples_[count_++ % kSamples] = ns;
+    return count_ == kFirst || count_ % kSamples == 0;
+  }
+  [[nodiscard]] std::uint64_t usual() const noexcept;
+  /// As many were added as are looked at.
+  [[nodiscard]] bool full() const noexcept { return count_ >= kSamples; }
+
+ private:
+  static constexpr std::size_t kSamples = 64, kFirst = 16;
+  std::array<std::uint64_t, kSamples> samples_{};
+  std::uint64_t count_ = 0;
+};
+
+struct LaneCounters {
+  Counter submissions;  ///< every submission seen
+  Counter replayed;     ///< of these, submitted as part of a native command buffer
+  Counter between;      ///< issued between the parts of a graph
+  Counter expected;     ///< held without being looked at, see Lane::expected()
+  Counter launches;
+  Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
+  Counter tracked;      ///< issued while a stretch was being looked at
+  Counter held_issued;  ///< held, but issued eagerly in the end
+  Counter expired;      ///< flushes by the watchdog
+  Counter unholdable;   ///< of all names, see State::unholdable
+  Counter asleep;       ///< not looked at, because nothing had paid for a long time
+  Counter cuts;         ///< host calls that ended a stretch
+  Counter verified, unverified, differences;
+};
+
+/// Ways of dividing stretches that are tried where all is submitted to one queue, before kTimedWay is known; over
+/// several there is one more.
+inline constexpr std::uint32_t kWaysOfOne = 3;
+
+// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
+// ones of a loop's body.
+inline constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
+
+/// Neither the first length of chunks nor their growth was set by the user.
+[[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
+[[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
+
+/// Beside what other threads hold something may be held that nobody has looked at. (Nobody else holds anything for the
+/// same queues.)
+enum class Apart : std::uint8_t {
+  kNo,
+  kFromAllButDefaults,  ///< some of its queues come after what is held for a default queue
+  kFromAll,
+};
+
+/// What a lane holds without having looked at it, because it was expected: see Lane::expected().
+struct Expectation {
+  bool possible = false;  ///< in this mode: what is verified is looked at when it comes
+  // The lane's own thread's:
+  std::shared_ptr<const Occurrence> occurrence;  ///< what expected() points into
+  ChunkId chunk = kNoChunk;                      ///< all of it
+  bool met = false;                              ///< something of what was expected last came
+  std::uint32_t disappointments = 0;             ///< in a row
+  std::uint32_t pause = 0;                       ///< submissions before anything is expected again
+  /// Chunks that were launched, from their operation `first` on: what the matcher has not been told yet. Only while
+  /// something is expected.
+  struct Launched {
+    std::shared_ptr<GraphEntry> entry;
+    std::size_t first = 0;
+  };
+  std::vector<Launched> launched;
+  std::size_t behind = 0;          ///< how many operations that are
+  std::vector<QueueSlot*> queues;  ///< of what was held last, while nothing is held
+  std::uint64_t gone = 0;          ///< Engine::gone_ when it was found out
+  Apart apart = Apart::kNo;
+  // Guarded by the lane's lock:
+  const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
+  std::uint64_t sequence = 0;        ///< the first one's
+  /// Of those, the ones with other values: which of them, and where their records are in `changed_bytes`.
+  struct Changed {
+    std::uint32_t number = 0;
+    std::size_t offset = 0;
+  };
+  std::vector<Changed> changed;
+  capture::RecordBytes changed_bytes;
+  /// The records of those that were met, one after the other.
+  template <class Use>
+  void for_each_noted(std::uint32_t count, Use&& use) const {
+    const std::byte* record = first;
+    auto other = changed.begin();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const bool is_other = other != changed.end() && other->number == i;
+      use(capture::OperationView(is_other ? changed_bytes.data() + (other++)->offset : record));
+      record += capture::OperationView(record).header().size;
+    }
+  }
+};
+
+struct Lane::State {
+  State(const MatcherOptions& options, std::uint32_t last, bool free, Engine& engine);
+
+  Matcher matcher;
+  bool replaying = false;            ///< work may be held
+  bool locked_by_owner = false;      ///< between submit() and hold()
+  Standstill* standstill = nullptr;  ///< the engine's; null except in verify mode
+
+  // What the launch of a chunk needs that was expected lies together, up to `spans`.
+  capture::RecordBytes held_bytes;  ///< nothing but the records, one behind the other
+  std::vector<std::size_t> held_offsets;
+  std::size_t held_head = 0;  ///< index of the oldest held operation in held_offsets
+  std::vector<QueueSlot*> held_queues;
+  std::atomic<std::uint64_t> held_since_ns{0};
+  std::vector<std::pair<void (*)(capture::Handle), capture::Handle>> deferred;
+  std::uint64_t last_time_ns = 0;                    ///< of the last operation whose time was taken
+  std::atomic<std::uint64_t> hold_cost_ns{80};       ///< what holding one operation usually takes
+  int flush_error = 0;                               ///< of held work, not reported yet
+  bool stretch_open = false;                         ///< a submission since the last cut
+  std::uint64_t left_ns = 0;                         ///< when the layer was left after a sampled submission; 0: not now
+  std::uint64_t next_timed = 0;                      ///< number of the next submission that is timed
+  std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
+  std::uint64_t entries_gone = 0;                    ///< GraphCache::entries_gone() when those were last looked for
+  std::vector<capture::OperationView> views;         ///< reused
+  Expectation expectation;
+  LaneCounters counters;
+  WindowEvents window;
+  SpanGate spans;
+
+  std::size_t newest_offset = 0;  ///< of the record that is being written
+  Action pending;                 ///< launch to be done when the newest operation is described
+  bool has_pending = false;
+  std::uint64_t away_ns = 0;     ///< when it was left after any submission of a span on trial; 0: not now
+  bool left_holding = false;     ///< that submission was held
+  CallTimes program_times;       ///< the program's own, between two submissions …
+  bool program_holding = false;  ///< … of which the first was held (once there were enough of them)
+  std::uint64_t expired_ns = 0;  ///< the program's time between two submissions when a hold expired; fades
+  std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
+  std::uint64_t expired_at = 0;                ///< sequence number when that was last noticed
+  std::uint32_t expired_often = 0;             ///< how often in a row that was soon after the last time
+  std::uint32_t fitting = kAnyLength;          ///< longest chunk that the hold limit leaves time for, if that is known
+  std::uint32_t forgiven = 0;                  ///< see Lane::forgive()
+  CallTimes filling_times;            ///< from one submission to the next, over whole chunks that came as expected
+  std::uint64_t filled = 0;           ///< such chunks
+  std::uint64_t filling_kept_to = 0;  ///< sequence number up to which that stays
+  std::uint32_t filling_changes = 0;
+  std::uint32_t queues = 1;  ///< of which something was held at once, as far as it matters
+  std::uint32_t chunks_for_queues = 1;
+  ChunkLengths lengths;                         ///< what settings and backend want
+  bool lengths_free;                            ///< neither the first length nor the growth was set by the user
+  std::array<ChunkLengths, kChunkWays> ways;    ///< chosen for the program; kNoLengths: not yet, or not there
+  std::atomic<std::uint64_t> chunks_for_ns{0};  ///< time per operation for which lengths were chosen; 0: not yet
+  std::atomic<std::uint64_t> filling_ns{0};     ///< of filling_times, for which lengths were chosen; 0: not known yet
+  std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
+  std::uint32_t way = 0;                        ///< in which spans are divided now
+  CallTimes hold_times;                         ///< what holding one operation took
+  std::uint64_t submit_started_ns = 0;
+  backends::SubmissionPause::Place place;
+
+  QueueSlot* queue = nullptr;  ///< of the submission in progress
+  Verdict verdict = Verdict::kIssue;
+  bool bypass = false;
+  bool entered = false;           ///< the standstill, for the driver call of the submission in progress
+  bool waited = false;            ///< at the end of a span, ever
+  bool first_of_stretch = false;  ///< the submission in progress is the first since the last cut
+
+  capture::RecordBytes scratch;  ///< the record of an operation that is issued
+  Occurrence tracking;
+  ChunkId tracked_chunk = kNoChunk;
+  std::uint64_t tracked_ns = 0;
+  TrialShare trials;
+  Dormancy dormancy;
+
+  capture::Stream* stream = nullptr;
+
+  NamedCounts unholdable;
+  NamedCounts cut_by;
+  NamedCounts unchecked;  ///< verify mode: replays that could not be checked, and why
+
+  /// Submissions that no graph will make faster: of stretches that are known and do not pay, or of a kind that is never
+  /// held.
+  [[nodiscard]] std::uint64_t hopeless() const noexcept { return counters.followed.get() + counters.unholdable.get(); }
+  // What the program does between one submission and the next, or the host call behind them. Behind a host call it may
+  // be waiting in a way of its own, and what that takes depends on how the work was submitted.
+  void leaves() noexcept {
+    if (spans.wants_outside()) [[unlikely]] {
+      away_ns = now_ns();
+    }
+  }
+  void came_back() noexcept {
+    if (away_ns != 0) [[unlikely]] {
+      spans.outside(now_ns() - std::exchange(away_ns, 0));
+    }
+  }
+};
+
+/// For the lane's own thread, before it looks at what is held, or asks the matcher for anything: what was only noted is
+/// held like the rest, and if anything is held the lock of all that is taken.
+class Lane::HeldLock {
+ public:
+  HeldLock(Lane& lane, bool holding) noexcept : mutex_(holding ? &lane.mutex_ : nullptr) {
+    if (mutex_ != nullptr) {
+      mutex_->lock();
+    }
+    lane.catch_up();
+  }
+  ~HeldLock() {
+    if (mutex_ != nullptr) {
+      mutex_->unlock();
+    }
+  }
+  HeldLock(const HeldLock&) = delete;
+  HeldLock& operator=(const HeldLock&) = delete;
+
+ private:
+  OwnerLock* mutex_;
+};
+
+/// While held work of a lane is submitted.
+class Lane::Submitting {
+ public:
+  explicit Submitting(Lane& lane) noexcept : lane_(lane) { lane_.begin_submitting(); }
+  ~Submitting() { lane_.end_submitting(); }
+  Submitting(const Submitting&) = delete;
+  Submitting& operator=(const Submitting&) = delete;
+
+ private:
+  Lane& lane_;
+};
+
+/// Totals of lanes that are gone.
+struct ClosedLanes {
+  std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, expected = 0, launches = 0, followed = 0,
+                tracked = 0, held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0,
+                differences = 0;
+  std::map<std::string, std::uint64_t> unholdable;
+  std::map<std::string, std::uint64_t> cut_by;
+  std::map<std::string, std::uint64_t> unchecked;
+  std::vector<SpanSummary> spans;
+  std::vector<LaneTimes> times;
+  void add(Lane& lane);
+};
+
+struct Engine::Shared {
+  Shared(const env::Settings& settings, backends::Backend& its_backend, LayerHooks& its_hooks,
+         capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check,
+         const StateChanges& changes)
+      : backend(its_backend),
+        hooks(its_hooks),
+        recorder(its_recorder),
+        budget(settings),
+        graphs(settings),
+        builder(settings, its_backend, its_hooks, changes, graphs, budget),
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
+        report_file(settings.report_file, env::permissions(settings.file_mode)) {
+    if (settings.mode == env::Mode::kVerify) {
+      standstill = std::make_unique<Standstill>();
+    }
+  }
+
+  /// What must be there before anything is held. False if it cannot.
+  [[nodiscard]] bool prepare_to_hold() noexcept {
+    const std::lock_guard lock(preparing);
+    exit_watched = exit_watched || hooks.watch_exit();
+    return exit_watched && builder.start() && watchdog.start();
+  }
+
+  backends::Backend& backend;
+  LayerHooks& hooks;
+  capture::Recorder* recorder;
+  TrialBudget budget;
+  GraphCache graphs;
+  GraphBuilder builder;
+  Watchdog watchdog;
+  std::mutex preparing;
+  bool exit_watched = false;
+  std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
+
+  std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
+
+  std::mutex lanes_mutex;
+  std::vector<Lane*> lanes;
+  std::vector<Lane*> idle_lanes;           ///< of these, the ones whose threads ended
+  std::unique_ptr<Lane> passing_lane;      ///< of threads that have none, once the engine gave up; nothing is in it
+  std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
+  std::uint64_t lane_numbers = 0;
+  ClosedLanes closed;
+
+  ReportFile report_file;
+};
+
+inline Lane::State::State(const MatcherOptions& options, std::uint32_t last, bool free, Engine& engine)
+    : matcher(options),
+      lengths{options.chunk_first, options.chunk_growth, options.chunk_cap, std::min(last, options.chunk_cap)},
+      lengths_free(free),
+      trials(engine.shared().budget),
+      dormancy(engine.settings()) {
+  ways.fill(kNoLengths);
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,149 @@
+// Stretches that may be worth a graph are recorded while they are issued eagerly; when one is complete, its
+// graph is asked for.
+#include <algorithm>
+
+#include "replay/lane/lane.h"
+#include "replay/lane/lane_state.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+void Lane::described(std::uint32_t host_ns) {
+  State& state = *state_;
+  reinterpret_cast<capture::OperationHeader*>(state.scratch.data())->host_ns = host_ns;
+  stamp(state.scratch.data());
+  const OperationView operation(state.scratch.data());
+  if (state.stream != nullptr) {
+    state.stream->operation(operation);
+  }
+  const Following& following = state.matcher.following();
+  if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !env::replays(engine_.settings())) {
+    return;
+  }
+  if (following.position == 0) {
+    state.tracked_chunk = following.chunk;
+    state.tracking.clear();
+    state.tracked_ns = 0;
+  } else if (state.tracked_chunk != following.chunk || state.tracking.size() != following.position) {
+    state.tracked_chunk = kNoChunk;  // not seen from its beginning
+    return;
+  }
+  state.tracking.add(operation);
+  const auto& queues = state.tracking.queues;
+  if (std::none_of(queues.begin(), queues.end(), [&](const auto& known) { return known.id == state.queue->info.id; })) {
+    state.tracking.queues.push_back(state.queue->info);
+  }
+  state.tracked_ns += host_ns;
+  if (following.complete) {
+    state.tracked_chunk = kNoChunk;
+    occurrence_complete(following.chunk);
+  }
+}
+
+void Lane::occurrence_complete(ChunkId chunk) {
+  State& state = *state_;
+  const auto entry = entry_of(chunk);
+  if (entry == nullptr) {
+    state.matcher.set_mode(chunk, ChunkMode::kPass);
+    return;
+  }
+  if (!entry->named()) {
+    engine_.shared().graphs.name(entry, state.tracking);
+  }
+  TrialBudget& budget = engine_.shared().budget;
+  state.trials.join();
+  budget.spend(state.tracking.size() * state.hold_cost_ns);  // what looking cost
+  state.views.clear();
+  for (std::size_t i = 0; i < state.tracking.size(); ++i) {
+    state.views.push_back(state.tracking.operation(i));
+  }
+  if (entry->tracked(state.views, state.tracked_ns, budget.may_build()) != GraphEntry::Wish::kBuild) {
+    return;
+  }
+  request_build(entry, state.tracking);
+}
+
+/// The entry waits for built().
+void Lane::request_build(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
+  if (!engine_.shared().prepare_to_hold()) {
+    engine_.fail("there can be no thread for building graphs or for the hold limit, or no handler of exit()");
+    entry->build_cancelled();
+    return;
+  }
+  if (!engine_.shared().builder.request(entry, occurrence)) {
+    static_cast<void>(entry->built(nullptr, "its buffers or kernels are freed before it comes back"));
+  }
+}
+
+/// A further instance, for the arguments of what was just launched.
+void Lane::request_variant(const std::shared_ptr<GraphEntry>& entry) {
+  State& state = *state_;
+  if (!engine_.shared().budget.may_build()) {
+    entry->build_cancelled();
+    return;
+  }
+  Occurrence occurrence;
+  for (const OperationView& operation : state.views) {
+    occurrence.add(operation);
+  }
+  for (const QueueSlot* queue : state.held_queues) {
+    occurrence.queues.push_back(queue->info);
+  }
+  request_build(entry, occurrence);
+}
+
+const std::shared_ptr<GraphEntry>& Lane::entry_of(ChunkId chunk) {
+  State& state = *state_;
+  if (chunk >= state.entries.size()) {
+    state.entries.resize(std::size_t{chunk} + 1);
+  }
+  auto& entry = state.entries[chunk];
+  if (entry != nullptr && entry->gone()) {
+    forget_entry(chunk);
+  }
+  if (entry == nullptr) {
+    forget_entries();
+    auto tokens = state.matcher.tokens_of(chunk);
+    if (!tokens.empty()) {
+      GraphCache& graphs = engine_.shared().graphs;
+      entry = graphs.entry_for(std::move(tokens), state.queue->capabilities.update_arguments);
+      if (graphs.take_sweep_due()) [[unlikely]] {
+        engine_.shared().builder.request_sweep();
+      }
+      if (entry != nullptr) {
+        entry->subscribe(state.matcher, chunk);
+      }
+    }
+  }
+  return entry;
+}
+
+void Lane::forget_entry(ChunkId chunk) noexcept {
+  auto& entry = state_->entries[chunk];
+  entry->unsubscribe(state_->matcher, chunk);
+  entry = nullptr;
+}
+
+/// Of chunks that the matcher has forgotten, whose ids may be others' from now on; and those that have gone from the
+/// cache, now and then.
+void Lane::forget_entries() {
+  State& state = *state_;
+  for (const ChunkId evicted : state.matcher.take_evicted()) {
+    if (evicted < state.entries.size() && state.entries[evicted] != nullptr) {
+      forget_entry(evicted);
+    }
+    state.tracked_chunk = state.tracked_chunk == evicted ? kNoChunk : state.tracked_chunk;
+  }
+  const std::uint64_t gone = engine_.shared().graphs.entries_gone();
+  if (gone - state.entries_gone > state.entries.size() / 8) {
+    state.entries_gone = gone;
+    for (ChunkId chunk = 0; chunk < state.entries.size(); ++chunk) {
+      if (state.entries[chunk] != nullptr && state.entries[chunk]->gone()) {
+        forget_entry(chunk);
+      }
+    }
+  }
+}
+
+}  // namespace refrain::replay

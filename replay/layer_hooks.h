@@ -1,0 +1,41 @@
+// What the engine asks of the layer that owns it.
+#pragma once
+
+#include <string>
+
+#include "backends/backend.h"
+#include "capture/operation.h"
+
+namespace refrain::replay {
+
+/// What the engine asks of the layer. Called with a lane's lock held, from any thread; must not call
+/// back into a Lane and must not throw.
+class LayerHooks {
+ public:
+  virtual ~LayerHooks() = default;
+  /// The held operation that promised an event was submitted. `event` (one reference, now owned by the callee) stands
+  /// for its completion, or is 0 where the application's own event does; if `status` is not 0 the submission failed.
+  virtual void fulfil(const capture::OperationView& operation, backends::Event event, int status) noexcept = 0;
+  /// Retains every object named in the record (kernel, buffers, images, samplers, queue) so that it
+  /// may be used later by another thread. Returns false, retaining nothing, if one is already gone.
+  virtual bool retain_objects(const capture::OperationView& operation) noexcept = 0;
+  virtual void release_objects(const capture::OperationView& operation) noexcept = 0;
+  /// Whether what setters have set is what the record was made with (OperationHeader::state).
+  virtual bool is_current(const capture::OperationView& /*operation*/) noexcept { return true; }
+  /// Native event (one reference for the caller) behind a WaitRef that is not an internal wait of the
+  /// lane; 0 if it is already complete or unknown.
+  virtual backends::Event acquire_event(capture::WaitRef wait) noexcept = 0;
+  /// False while nothing may be held that the layer has not looked at. Asked only while nothing is held by that thread.
+  virtual bool may_hold() noexcept { return true; }
+  /// False while waiting for a queue could block for ever, because the application has user events
+  /// that it has not set yet.
+  virtual bool may_wait() noexcept { return true; }
+  /// Before anything is held for the first time: what ends the engine with the process must run before what the driver
+  /// has registered for that so far, since held work is refused behind it and nobody is told. False: nothing may be
+  /// held.
+  virtual bool watch_exit() noexcept { return true; }
+  /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
+  virtual std::string function_name(capture::FunctionId function) noexcept = 0;
+};
+
+}  // namespace refrain::replay

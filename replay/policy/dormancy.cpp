@@ -1,0 +1,59 @@
+#include "replay/policy/dormancy.h"
+
+#include <algorithm>
+
+namespace refrain::replay {
+namespace {
+
+// It looks at this many submissions, then sleeps for so many times as many, at first and in the end.
+constexpr std::uint64_t kAwake = 4096;
+constexpr std::uint64_t kShortestSleep = 4, kLongestSleep = 64;
+
+/// 0: lanes never sleep.
+std::uint64_t awake_for(const env::Settings& settings) {
+  if (settings.mode != env::Mode::kReplay) {
+    return 0;
+  }
+  return settings.awake != 0 ? settings.awake : settings.gate ? kAwake : 0;
+}
+
+}  // namespace
+
+Dormancy::Dormancy(const env::Settings& settings) noexcept
+    : awake_for_(awake_for(settings)),
+      history_(static_cast<std::uint64_t>(settings.history)),
+      one_is_too_few_(settings.min_graph > 1),
+      sleep_length_(kShortestSleep * awake_for_) {}
+
+void Dormancy::wake(const Seen& seen) noexcept {
+  since_ = seen;
+  hopeless_since_ = hopeless(seen);
+  taken_over_ = 0;
+}
+
+std::uint64_t Dormancy::consider(const Seen& seen, std::uint64_t on_trial) noexcept {
+  const std::uint64_t submissions = seen.submissions - since_.submissions;
+  if (on_trial * 2 >= awake_for_) {
+    return 0;  // one long span without graphs would be enough for a sleep, before it was measured
+  }
+  const std::uint64_t replayed = seen.replayed - since_.replayed;
+  if (replayed * 10 >= submissions) {
+    sleep_length_ = kShortestSleep * awake_for_;
+    wake(seen);
+    return 0;
+  }
+  // What repeats is known and does not pay; or nothing repeats, over more than the history can compare.
+  if ((hopeless(seen) - hopeless_since_) * 10 < submissions * 9 && submissions < 4 * history_) {
+    return 0;
+  }
+  // It takes turns with other lanes, and graphs are launched by others (any: with which it takes turns is not kept).
+  // They divide their work where this one's begins, so that it has to go on looking.
+  if (taken_over_ != 0 && seen.replayed_by_all - since_.replayed_by_all > replayed) {
+    return 0;
+  }
+  const std::uint64_t length = sleep_length_;
+  sleep_length_ = std::min(sleep_length_ * 2, kLongestSleep * awake_for_);
+  return length;
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,59 @@
+// When a lane in which nothing pays stops looking at what is submitted: for a while, then for longer and longer.
+#pragma once
+
+#include <cstdint>
+
+#include "env/settings.h"
+
+namespace refrain::replay {
+
+/// Owner thread only. Counts are in submissions.
+class Dormancy {
+ public:
+  /// What a lane has seen so far. All of it only grows.
+  struct Seen {
+    std::uint64_t submissions = 0;
+    std::uint64_t replayed = 0;
+    std::uint64_t hopeless = 0;         ///< of stretches that are known and do not pay, or of a kind that is never held
+    std::uint64_t replayed_by_all = 0;  ///< by every lane of the engine
+  };
+
+  explicit Dormancy(const env::Settings& settings) noexcept;
+
+  /// Before the first submission since a cut is looked at, and at the next cut.
+  void stretch_begins(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+    stretch_first_ = submission;
+    hopeless_then_ = hopeless;
+  }
+  void stretch_ends(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+    alone_ += one_is_too_few_ && submission == stretch_first_ && hopeless == hopeless_then_ ? 1 : 0;
+  }
+  /// Another lane's work was the newest in a queue that this one submits to.
+  void queue_taken_over() noexcept { ++taken_over_; }
+
+  /// Whether enough was seen to consider().
+  [[nodiscard]] bool is_due(std::uint64_t submissions) const noexcept {
+    return awake_for_ != 0 && submissions - since_.submissions >= awake_for_;
+  }
+  /// For how many submissions nothing is to be looked at; 0: the lane goes on. `on_trial`: submissions of the span with
+  /// which graphs are being compared, 0 if none are.
+  [[nodiscard]] std::uint64_t consider(const Seen& seen, std::uint64_t on_trial) noexcept;
+  /// From now on it is looked at what comes.
+  void wake(const Seen& seen) noexcept;
+
+ private:
+  [[nodiscard]] std::uint64_t hopeless(const Seen& seen) const noexcept { return seen.hopeless + alone_; }
+
+  const std::uint64_t awake_for_;  ///< looked at before a sleep; 0: it never sleeps
+  const std::uint64_t history_;    ///< compared with each other
+  const bool one_is_too_few_;      ///< for a graph
+  std::uint64_t sleep_length_;
+  Seen since_;  ///< when it woke up
+  std::uint64_t hopeless_since_ = 0;
+  std::uint64_t taken_over_ = 0;  ///< queues, since then
+  std::uint64_t alone_ = 0;       ///< that had no other one beside them between two cuts
+  std::uint64_t stretch_first_ = 0;
+  std::uint64_t hopeless_then_ = 0;
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,94 @@
+#include "replay/policy/dormancy.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+namespace refrain::replay {
+namespace {
+
+env::Settings with_gate() {
+  env::Settings settings;
+  settings.gate = true;
+  settings.awake = 100;
+  settings.history = 1000;
+  return settings;
+}
+
+/// So many submissions come, of which no graph will make any faster.
+Dormancy::Seen hopeless(std::uint64_t submissions) {
+  return {.submissions = submissions, .hopeless = submissions};
+}
+
+TEST_CASE("a lane in which nothing pays sleeps for longer and longer") {
+  Dormancy dormancy(with_gate());
+  CHECK_FALSE(dormancy.is_due(99));
+  REQUIRE(dormancy.is_due(100));
+  std::uint64_t submissions = 100;
+  std::uint64_t expected = 400;
+  for (int i = 0; i < 10; ++i) {
+    CHECK(dormancy.consider(hopeless(submissions), 0) == expected);
+    dormancy.wake(hopeless(submissions));
+    CHECK_FALSE(dormancy.is_due(submissions + 99));
+    submissions += 100;
+    expected = std::min<std::uint64_t>(2 * expected, 6400);
+  }
+  // What is replayed again shortens it.
+  Dormancy::Seen seen = hopeless(submissions);
+  seen.replayed = 50;
+  CHECK(dormancy.consider(seen, 0) == 0);
+  CHECK_FALSE(dormancy.is_due(submissions + 99));
+  seen.submissions += 100;
+  seen.hopeless += 100;
+  CHECK(dormancy.consider(seen, 0) == 400);
+}
+
+TEST_CASE("a lane goes on looking while something may still pay") {
+  Dormancy dormancy(with_gate());
+  CHECK(dormancy.consider(hopeless(100), 50) == 0);  // a long span that is just being compared
+  Dormancy::Seen unknown = hopeless(100);
+  unknown.hopeless = 89;
+  CHECK(dormancy.consider(unknown, 0) == 0);  // it may repeat later …
+  unknown.submissions = 4000;
+  CHECK(dormancy.consider(unknown, 0) == 400);  // … but not after more than the history can compare
+}
+
+TEST_CASE("a lane goes on looking while it takes turns with another one whose work is replayed") {
+  Dormancy dormancy(with_gate());
+  Dormancy::Seen seen = hopeless(100);
+  seen.replayed_by_all = 10;
+  dormancy.queue_taken_over();
+  CHECK(dormancy.consider(seen, 0) == 0);
+  dormancy.wake(seen);
+  seen.submissions += 100;
+  seen.hopeless += 100;
+  seen.replayed_by_all += 10;
+  CHECK(dormancy.consider(seen, 0) == 400);  // it has not taken anything over since
+}
+
+TEST_CASE("submissions with none beside them are hopeless where a graph needs two") {
+  env::Settings settings = with_gate();
+  for (const int least : {1, 2}) {
+    settings.min_graph = least;
+    Dormancy dormancy(settings);
+    for (std::uint64_t submission = 1; submission <= 100; ++submission) {
+      dormancy.stretch_begins(submission, 0);
+      dormancy.stretch_ends(submission, 0);
+    }
+    CHECK((dormancy.consider({.submissions = 100}, 0) != 0) == (least == 2));
+  }
+}
+
+TEST_CASE("nothing sleeps but what is replayed with the gate, or where the user says so") {
+  env::Settings settings;
+  settings.gate = true;
+  CHECK(Dormancy(settings).is_due(1'000'000));
+  settings.gate = false;
+  CHECK_FALSE(Dormancy(settings).is_due(1'000'000));
+  settings.awake = 10;
+  CHECK(Dormancy(settings).is_due(10));
+  settings.mode = env::Mode::kObserve;
+  CHECK_FALSE(Dormancy(settings).is_due(1'000'000));
+}
+
+}  // namespace
+}  // namespace refrain::replay

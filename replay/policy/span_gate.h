@@ -1,0 +1,230 @@
+// Second half of the cost gate: compares whole spans, from the first submission after a wait to the
+// end of the next wait. A graph can be cheaper to submit and still make the program slower (on an
+// H200, memset + kernel + 8-byte copy + sync: 12.3 us eagerly, 17.8 us as a graph); only the span shows it.
+// What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
+// where it is most of the time its noise would hide the rest. It shows as well which way of dividing a span into chunks
+// is the fastest, which nobody can know beforehand: that depends on how long the device takes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/operation.h"
+#include "replay/detect/matcher.h"
+#include "replay/policy/cost_gate.h"
+#include "replay/policy/declinable.h"
+
+namespace refrain::replay {
+
+/// The way of dividing with the longest chunks, and so the fewest launches.
+inline constexpr std::uint32_t kFewLaunches = 1;
+
+/// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
+struct SpanSummary {
+  enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
+  struct Way {
+    std::uint64_t ns = 0, samples = 0;
+    std::uint64_t in_graphs = 0;  ///< submissions that were launched in graphs
+  };
+  State state = State::kTrial;
+  std::uint64_t submissions = 0;
+  std::uint64_t seen = 0;  ///< times, since graphs ran in it
+  std::uint64_t eager_ns = 0, eager_samples = 0;
+  std::array<Way, kChunkWays> ways;
+  std::uint32_t way = 0;  ///< of dividing it, chosen or on trial
+};
+
+/// One per lane; not thread-safe, except summaries(). A span is known by the sequence of its tokens. When graphs of a
+/// span have passed the first half of the gate, spans are run with and without them in turn, and then with the other
+/// ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without graphs, they
+/// are declined.
+class SpanGate {
+ public:
+  /// `ways`: of dividing spans into chunks, see Matcher::use_lengths().
+  void configure(bool enabled, std::uint32_t ways) noexcept {
+    enabled_ = enabled;
+    ways_ = ways;
+  }
+  /// The ways are others from now on, and so many: what was measured says nothing any more.
+  void ways_changed(std::uint32_t ways) noexcept {
+    const std::lock_guard guard(mutex_);
+    ways_ = ways;
+    has_timed_ = false;
+    known_.clear();
+    // The first one is the first to be tried again.
+    turn_.way = 0;
+    turn_.settled = false;
+  }
+  /// One more way is there: kTimedWay. What is known of the others stays, and what pays is used until this one is
+  /// known, too. (Or it is another one now.)
+  void timed_way_added() noexcept;
+  /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
+  [[nodiscard]] std::vector<SpanSummary> summaries() const;
+
+  /// The first submission of a span has come; if submitted() is told of it only later, at least this has to be in time.
+  void begin(std::uint64_t now) noexcept {
+    open_ = true;
+    start_ns_ = now;
+    hash_ = 0;
+    launched_.clear();
+    in_graphs_ = 0;
+    disturbed_ = false;
+    outside_ns_ = 0;
+    submissions_ = looked_at_ = 0;
+  }
+  void submitted(capture::Token token, std::uint64_t now) noexcept {
+    if (!open_) {
+      begin(now);
+    }
+    ++submissions_;
+    hash_ = capture::mix(hash_, token);
+  }
+  [[nodiscard]] bool open() const noexcept { return open_; }
+  /// Of the newest span, so far.
+  [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
+  /// True while outside() is wanted.
+  [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
+  /// So long the program did something else, between two calls.
+  void outside(std::uint64_t ns) noexcept { outside_ns_ += ns; }
+  /// The program is about to wait, perhaps: everything before is submitted.
+  void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
+  void launched(const std::shared_ptr<Declinable>& entry);
+  /// Something made this span no fair sample (an expired hold).
+  void disturbed() noexcept { disturbed_ = true; }
+  /// A submission was looked at for a graph to come. A few of them do no harm: some program has one in nearly
+  /// every span.
+  void looked_at() noexcept { ++looked_at_; }
+  /// The rest of this span will not be seen.
+  void abandon() noexcept { open_ = false; }
+  /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
+  /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
+  std::int64_t waited(std::uint64_t now, bool may_lose);
+  /// Instead of waited(), where there is nothing to find out: the span is one that was settled, came last time as well,
+  /// and took less than without graphs. Then all stays as it is, and this returns true. (The program is about to
+  /// submit, and the device has nothing to do.)
+  [[nodiscard]] bool waited_as_before(std::uint64_t now) noexcept {
+    if (steady_.left == 0 || !open_ || !turn_.settled || hash_ != steady_.hash || in_graphs_ > steady_.most_in_graphs ||
+        now - start_ns_ > steady_.most_ns) {
+      return false;
+    }
+    open_ = false;
+    saved_ns_ = 0;
+    --steady_.left;
+    ++steady_.passed;
+    steady_.newest_ns = now - start_ns_;
+    return true;
+  }
+  /// What that span surely took less than without graphs, if it was on trial, in nanoseconds.
+  [[nodiscard]] std::uint64_t saved() const noexcept { return saved_ns_; }
+
+  /// True while the current span is to run without graphs, to be compared.
+  [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
+  /// True while it is being found out whether graphs pay in the current span.
+  [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
+  /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
+  /// graph.
+  [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.resting; }
+  /// True if the current span is known to be faster with graphs.
+  [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
+  /// The way in which the current span is to be divided.
+  [[nodiscard]] std::uint32_t way() const noexcept { return turn_.way; }
+
+ private:
+  struct Turn {
+    bool eager = false;
+    bool resting = false;  ///< eager because no more may be lost now
+    bool trial = false;    ///< what it is worth is being found out
+    bool outside = false;  ///< … and what the program does by itself
+    bool settled = false;  ///< nobody wants to know which graphs are launched
+    std::uint32_t way = 0;
+  };
+  struct Known {
+    RecentCosts eager;  ///< without what the program does by itself
+    std::array<RecentCosts, kChunkWays> replay;
+    RecentCosts whole_eager;  ///< with it
+    std::array<RecentCosts, kChunkWays> whole;
+    std::array<std::uint64_t, kChunkWays> in_graphs{};  ///< submissions that were launched in graphs in these samples
+    RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
+    std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
+    std::uint32_t tries = 0;
+    std::int64_t credit_ns = 0;  ///< what may still be lost with other ways than the one that pays
+    bool confirming = false;     ///< a later way seems faster, and the first one is measured once more
+    bool settled = false;
+    bool doubted = false;  ///< one trial said that graphs do not pay
+    /// Spans with graphs of which it is not known yet what they would have cost without.
+    struct Unpaid {
+      std::uint64_t ns = 0, spans = 0;
+      /// What they cost more than so much each; negative: less. Forgets them.
+      std::int64_t loss(std::uint64_t each) noexcept;
+    };
+    Unpaid unpaid, unpaid_whole;  ///< the latter: of which only the whole was measured
+    bool eager_unfair = false;    ///< the last eager turn was no fair sample
+    std::uint64_t replays = 0;    ///< since it was settled
+    std::uint64_t next_check = 0;
+    std::uint64_t checks = 0;
+    std::uint64_t submissions = 0, seen = 0;
+    std::uint64_t last_seen = 0;                      ///< spans_ then
+    std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not settled
+  };
+  struct Successor {
+    std::uint64_t span = 0, next = 0;
+  };
+  /// The span that comes again and again.
+  struct Steady {
+    std::uint64_t hash = 0;
+    std::uint32_t left = 0;    ///< times that it may come before it is looked at
+    std::uint32_t passed = 0;  ///< times that it came since
+    std::uint64_t most_in_graphs = 0, most_ns = 0;
+    std::uint64_t newest_ns = 0;  ///< what it took last
+  };
+
+  [[nodiscard]] Successor& successor_of(std::uint64_t span) noexcept { return successors_[span % successors_.size()]; }
+  /// What was measured of one span.
+  struct Costs {
+    std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself
+    std::uint64_t wait = 0;
+  };
+  void sample(Known& span, const Costs& costs, Turn turn);
+  [[nodiscard]] std::int64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
+  bool settle(Known& span);
+  bool lost(Known& span);
+  static void start_over(Known& span);
+  void log_outcome(const Known& span, const char* outcome) const;
+  [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
+  [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
+  void count_credit(Known& span, const Costs& costs, Turn turn) noexcept;
+  [[nodiscard]] static std::uint32_t paying_way(const Known& span, std::uint64_t samples) noexcept;
+  [[nodiscard]] bool outside_matters(const Known& span) const noexcept;
+  [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
+  [[nodiscard]] bool way_known(const Known& span) const noexcept;
+  void choose(Known& span) const noexcept;
+  void count_passed() noexcept;
+  void make_room();
+  [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
+  [[nodiscard]] SpanSummary summary_of(const Known& span) const;
+
+  bool enabled_ = false;
+  std::uint32_t ways_ = 1;
+  bool has_timed_ = false;  ///< the last of them is kTimedWay
+  bool open_ = false;
+  bool disturbed_ = false;
+  std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
+  Turn turn_;
+  std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
+  std::uint64_t hash_ = 0;
+  std::uint64_t previous_ = 0;
+  std::uint64_t saved_ns_ = 0;
+  Steady steady_;
+  std::vector<std::shared_ptr<Declinable>> launched_;
+  mutable std::mutex mutex_;  ///< guards known_ and declined_, which reports look at, for other threads
+  std::unordered_map<std::uint64_t, Known> known_;
+  std::uint64_t spans_ = 0;  ///< that were looked at
+  std::vector<SpanSummary> declined_;
+  std::array<Successor, 64> successors_;  ///< what followed last time
+};
+
+}  // namespace refrain::replay

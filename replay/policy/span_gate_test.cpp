@@ -1,0 +1,457 @@
+#include <array>
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "replay/policy/span_gate_test_support.h"
+
+namespace refrain::replay {
+namespace {
+
+TEST_CASE("graphs of a span that is slower with them are declined") {
+  for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
+    Spans spans(1);
+    spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
+    CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+    CHECK(spans.replayed <= 6);
+    CHECK(spans.entry->summary().decline == GraphEntry::Decline::kSpan);
+  }
+}
+
+TEST_CASE("graphs of a span that is faster with them stay, and eager turns become rare") {
+  Spans spans(1);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.replayed >= 1990);
+}
+
+TEST_CASE("spans that do not come any more make room for others") {
+  Spans spans(1);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 20'000 : 10'000; };
+  for (capture::Token other = 11; other < 3011; ++other) {
+    spans.submissions = other;
+    spans.run(cost, true);
+  }
+  spans.submissions = 10;
+  spans.run_fairly(cost, 60);
+  CHECK(spans.gate.proven());
+  CHECK(spans.gate.summaries().size() <= 1024);
+}
+
+TEST_CASE("the fastest way of dividing a span stays") {
+  for (std::uint32_t best = 0; best < kChunkWays; ++best) {
+    Spans spans(kChunkWays);
+    std::uint64_t in_best = 0;
+    const auto cost = [&](bool eager, std::uint32_t way) {
+      in_best += !eager && way == best ? 1 : 0;
+      return eager ? 1000U : way == best ? 700U : 800U;
+    };
+    spans.run_fairly(cost, 200);
+    CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+    CHECK(in_best >= 170);
+  }
+}
+
+TEST_CASE("a way whose graphs never become ready is given up after so many submissions") {
+  for (const capture::Token submissions : {100, 4100}) {
+    CAPTURE(submissions);
+    Spans spans(2);
+    spans.submissions = submissions;
+    int tried = 0;
+    for (int i = 0; i < (submissions == 100 ? 400 : 200); ++i) {
+      const bool second = !spans.gate.eager_turn() && spans.gate.way() == 1;
+      const bool ready = !spans.gate.eager_turn() && !second;
+      tried += second ? 1 : 0;
+      spans.launches = static_cast<int>(submissions) / 2;  // all of them
+      spans.run([&](bool, std::uint32_t) { return ready ? 600 : 1000; }, ready);
+    }
+    CHECK(tried == (submissions == 100 ? 64 : 8));
+    CHECK(spans.gate.proven());
+  }
+}
+
+TEST_CASE("without leave to lose anything, a span rests in a way that pays, and goes on with the others later") {
+  Spans spans(2);
+  spans.submissions = 100;
+  spans.launches = 50;
+  const auto cost = [](bool eager, std::uint32_t way) { return eager ? 1000U : way == 0 ? 600U : 500U; };
+  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
+    spans.run(cost, !spans.gate.eager_turn());
+  }
+  spans.may_lose = false;
+  spans.run(cost, true);  // whose turn it was
+  for (int i = 0; i < 100; ++i) {
+    CHECK_FALSE(spans.gate.eager_turn());
+    CHECK(spans.gate.way() == 0);
+    spans.run(cost, true);
+  }
+  spans.may_lose = true;
+  spans.run_fairly(cost, 20);
+  CHECK(spans.gate.way() == 1);
+  CHECK(spans.gate.proven());
+}
+
+TEST_CASE("other ways cost no more than a fourth of what the first one saves, which is used in between") {
+  Spans spans(2);
+  spans.submissions = 100;
+  spans.launches = 50;
+  const auto cost = [](bool eager, std::uint32_t way) { return eager || way == 1 ? 10'000U : 1'000U; };
+  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
+    spans.run(cost, !spans.gate.eager_turn());
+  }
+  int tried = 0;
+  for (int i = 0; i < 400; ++i) {
+    CHECK_FALSE(spans.gate.eager_turn());
+    tried += spans.gate.way();
+    spans.run(cost, spans.gate.way() == 0);  // the second one's graphs do not become ready
+  }
+  CHECK(tried >= 50);
+  CHECK(tried <= 64);
+  CHECK(spans.gate.proven());
+}
+
+TEST_CASE("no span rests in a way whose graphs are gone") {
+  Spans spans(2);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
+  for (int i = 0; i < 8; ++i) {
+    spans.run(cost, !spans.gate.eager_turn());
+  }
+  spans.may_lose = false;
+  spans.run(cost, !spans.gate.eager_turn());
+  spans.run(cost, true);
+  CHECK_FALSE(spans.gate.eager_turn());
+  int eager = 0;
+  for (int i = 0; i < 10; ++i) {
+    spans.run([](bool, std::uint32_t) { return 1000U; }, false);
+    eager += spans.gate.eager_turn() ? 1 : 0;
+  }
+  CHECK(eager >= 8);
+}
+
+TEST_CASE("what spans on trial gain is told as well") {
+  Spans spans(1);
+  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 1300U; }, 3);
+  CHECK(spans.lost == 600);
+  spans.run_fairly([](bool, std::uint32_t) { return 800U; }, 2);  // an eager one, and one with graphs
+  CHECK(spans.lost < 600);
+}
+
+TEST_CASE("other ways of dividing are tried from the first one on") {
+  Spans spans(2);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
+  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
+    spans.run(cost, !spans.gate.eager_turn());
+  }
+  spans.gate.ways_changed(2);
+  spans.run(cost, true);
+  CHECK(spans.gate.way() == 0);
+  int eager = 0;
+  for (int i = 0; i < 20; ++i) {
+    eager += spans.gate.eager_turn() ? 1 : 0;
+    spans.run(cost, !spans.gate.eager_turn());
+  }
+  CHECK(eager >= 5);
+}
+
+TEST_CASE("a machine that becomes faster while ways are tried makes none of them look better") {
+  const int when = GENERATE(range(8, 40));  // in the middle of any of the ways
+  CAPTURE(when);
+  Spans spans(3);
+  int number = 0;
+  std::uint64_t in_first = 0;
+  const auto cost = [&](bool eager, std::uint32_t way) {
+    const std::uint64_t usual = eager ? 1000 : way == 0 ? 600 : 660;
+    in_first += !eager && way == 0 ? 1 : 0;
+    return ++number < when ? usual * 3 / 2 : usual;
+  };
+  spans.run_fairly(cost, 120);
+  CHECK(in_first >= 80);
+}
+
+TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
+  Spans spans(kChunkWays);
+  spans.submissions = 100;
+  spans.waits = 500;
+  bool others = false;
+  spans.run_fairly(
+      [&](bool eager, std::uint32_t way) {
+        others = others || way != 0;
+        return eager ? 1000U : way == 0 ? 700U : 600U;
+      },
+      200);
+  CHECK_FALSE(others);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a way that is added later is used if it is only a little faster, and what pays is used until then") {
+  const std::uint64_t added = GENERATE(594, 606);
+  const std::uint64_t own = GENERATE(200, 20'000);  // what the program does by itself
+  CAPTURE(added, own);
+  Spans spans(kTimedWay);
+  spans.submissions = 100;
+  spans.launches = 50;
+  spans.waits = own + 500;  // so that none of the other ways is tried
+  int in_added = 0, eager_spans = 0;
+  const auto cost = [&](bool ready, bool its) {
+    const bool asked = spans.gate.wants_outside();
+    if (asked) {
+      spans.gate.outside(own);
+      CHECK_FALSE(its);
+    }
+    constexpr std::uint64_t kAsking = 100;  // makes spans longer
+    return (!ready ? 3000U : its ? added : 600U) + own + (asked ? kAsking : 0U);
+  };
+  // Graphs of the way that is added are there after it had its turn a few times.
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const bool its = !spans.gate.eager_turn() && spans.gate.way() == kTimedWay;
+      const bool ready = !spans.gate.eager_turn() && (!its || ++in_added > 4);
+      eager_spans += ready ? 0 : 1;
+      spans.run([&](bool, std::uint32_t) { return cost(ready, its); }, ready);
+      REQUIRE((spans.gate.eager_turn() || spans.gate.way() == 0 || spans.gate.way() == kTimedWay));
+    }
+  };
+  run(60);
+  REQUIRE(spans.gate.proven());
+  CHECK(in_added == 0);
+  eager_spans = 0;
+  spans.gate.timed_way_added();
+  run(140);
+  CHECK(spans.gate.proven());
+  CHECK(eager_spans == 4);
+  CHECK(spans.gate.way() == (added < 600 ? kTimedWay : 0));
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a way that is added while others are tried comes behind them") {
+  const bool device_bound = GENERATE(false, true);
+  Spans spans(kTimedWay);
+  spans.submissions = 100;
+  spans.launches = 50;
+  spans.waits = device_bound ? 500 : 0;
+  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 600U; }, 4);
+  REQUIRE_FALSE(spans.gate.proven());
+  spans.gate.timed_way_added();
+  std::array<int, kChunkWays> tried{};
+  spans.run_fairly(
+      [&](bool eager, std::uint32_t way) {
+        ++tried[way];
+        return eager ? 1000U : way == 1 ? 400U : way == kTimedWay ? 390U : 600U;
+      },
+      120);
+  CHECK(spans.gate.proven());
+  CHECK(spans.gate.way() == kTimedWay);
+  CHECK(tried[kTimedWay] > 0);
+  CHECK((tried[1] > 0) == !device_bound);
+  CHECK((tried[2] > 0) == !device_bound);
+  // Other lengths are other ways: it is gone with the rest.
+  spans.gate.ways_changed(kTimedWay);
+  spans.run_fairly(
+      [&](bool eager, std::uint32_t way) {
+        CHECK(way != kTimedWay);
+        return eager ? 1000U : 600U;
+      },
+      120);
+}
+
+TEST_CASE("samples that were disturbed decide nothing") {
+  for (const bool eager_disturbed : {false, true}) {
+    Spans spans(1);
+    int number = 0;
+    spans.run_fairly(
+        [&](bool eager, std::uint32_t) {
+          // Every third one takes three times as long.
+          const std::uint64_t cost = eager ? 1000 : 900;
+          return eager == eager_disturbed && ++number % 3 == 0 ? cost * 3 : cost;
+        },
+        100);
+    CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  }
+}
+
+TEST_CASE("eager spans in which graphs were looked for decide nothing, but one submission in eight does no harm") {
+  for (const int looked_at : {1, 2}) {
+    Spans spans(1);
+    int number = 0;
+    const auto cost = [&](bool eager, std::uint32_t) {
+      if (!eager) {
+        return 1100;
+      }
+      const bool slow = ++number % 4 != 0;
+      for (int i = 0; slow && i < looked_at; ++i) {
+        spans.gate.looked_at();
+      }
+      return slow ? 3000 : 1000;
+    };
+    spans.run_fairly(cost, 60);
+    CAPTURE(looked_at);
+    CHECK((spans.entry->state() == GraphEntry::State::kPassing) == (looked_at == 2));
+  }
+}
+
+TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains nothing is mostly declined") {
+  for (const std::uint64_t with : {900U, 1010U, 1200U}) {
+    int declined = 0;
+    constexpr std::uint64_t kPrograms = 13;
+    for (std::uint64_t first = 0; first < kPrograms; ++first) {
+      Spans spans(1);
+      std::uint64_t number = first;
+      const auto cost = [&](bool eager, std::uint32_t) {
+        const std::uint64_t noise = ++number * 7919 % kPrograms * 10;  // up to 120
+        return (eager ? 1000 : with) + noise;
+      };
+      spans.run_fairly(cost, 40);
+      declined += spans.entry->state() == GraphEntry::State::kPassing ? 1 : 0;
+    }
+    CAPTURE(with, declined);
+    CHECK((with < 1000 ? declined <= 1 : with > 1100 ? declined == kPrograms : declined >= 10));
+  }
+}
+
+TEST_CASE("a span that became slower than it was eagerly is measured again long before its time") {
+  Spans spans(1);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
+  REQUIRE(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1500; }, 40);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a span that loses in every way but one is not declined") {
+  Spans spans(2);
+  spans.run_fairly([&](bool eager, std::uint32_t way) { return eager ? 1000 : way == 1 ? 900 : 1500; }, 100);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.gate.way() == 1);
+}
+
+TEST_CASE("what spans on trial lose is told, and without leave for more they rest") {
+  Spans spans(1);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
+  spans.run_fairly(cost, 3);  // two with graphs, one without
+  CHECK(spans.lost == 100);
+  spans.may_lose = false;
+  spans.run_fairly(cost, 2);
+  const int before = spans.replayed;
+  spans.run_fairly(cost, 100);
+  CHECK(spans.replayed == before);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.may_lose = true;
+  spans.run_fairly(cost, 30);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.lost == std::int64_t{50} * spans.replayed);
+}
+
+/// Spans whose program does a lot by itself, with noise, between the submissions.
+struct NoisySpans {
+  NoisySpans() { gate.configure(true, kChunkWays); }
+
+  [[nodiscard]] bool has_graphs() const { return entry->state() != GraphEntry::State::kPassing && !gate.eager_turn(); }
+  /// `with`: what submitting costs with graphs; 400 without. The program's own time is 10000, or 15000 if it is slow.
+  void run(std::uint64_t with, bool slow) {
+    const bool graphs = has_graphs();
+    submit(slow ? 15000 : 10000, graphs ? with : 400, graphs);
+  }
+  /// `own`: the program's own time; `busy`: what submitting takes.
+  void run_as_long(std::uint64_t own, std::uint64_t busy) { submit(own, busy, has_graphs()); }
+
+  void submit(std::uint64_t own, std::uint64_t busy, bool graphs) {
+    for (capture::Token token = 1; token <= 100; ++token) {
+      gate.submitted(token, now);
+    }
+    if (gate.wants_outside()) {
+      gate.outside(own);
+    }
+    if (graphs) {
+      gate.launched(entry);
+      ways[gate.way()] += 1;
+    }
+    now += own + busy + 100;
+    gate.waiting(now - 100);
+    gate.waited(now, true);
+    now += 100;
+  }
+
+  SpanGate gate;
+  std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
+  std::uint64_t now = 1000;
+  std::array<int, kChunkWays> ways{};
+};
+
+TEST_CASE("what the program does by itself does not hide what submitting costs") {
+  for (int seed = 1; seed < 40; ++seed) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    NoisySpans gains, loses;
+    for (int i = 0; i < 100; ++i) {
+      gains.run(200, random() % 2 == 0);
+      loses.run(500, random() % 2 == 0);
+    }
+    CHECK(gains.entry->state() != GraphEntry::State::kPassing);
+    CHECK(loses.entry->state() == GraphEntry::State::kPassing);
+    // It hardly waits: few launches are what it needs.
+    CHECK(gains.ways[1] >= 60);
+    CHECK(gains.ways[2] == 0);
+  }
+}
+
+TEST_CASE("a slow moment of the machine decides nothing about a long span that is mostly the program's own") {
+  const int from = GENERATE(range(0, 10));
+  const int spans_slow = GENERATE(1, 2, 3);
+  CAPTURE(from, spans_slow);
+  NoisySpans spans;
+  for (int i = 0; i < 60; ++i) {
+    const bool slow = i >= from && i < from + spans_slow;
+    const std::uint64_t busy = spans.has_graphs() ? 250'000 : 400'000;
+    spans.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
+  }
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+}
+
+TEST_CASE("of a program that is mostly by itself it takes two trials to decline graphs") {
+  const bool for_ever = GENERATE(false, true);
+  NoisySpans spans;
+  int with_graphs = 0;
+  for (int i = 0; i < 60; ++i) {
+    const bool graphs = spans.has_graphs();
+    const bool bad = graphs && (++with_graphs <= 3 || for_ever);  // by chance not while it was eager
+    spans.run_as_long(8'000'000, bad ? 2'600'000 : graphs ? 250'000 : 400'000);
+  }
+  CHECK((spans.entry->state() == GraphEntry::State::kPassing) == for_ever);
+}
+
+TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {
+  NoisySpans spans;
+  for (int i = 0; i < 100; ++i) {
+    spans.run(200, spans.has_graphs());
+  }
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
+TEST_CASE("more graphs in a span than when it was settled are a new trial") {
+  Spans spans(1);
+  const auto half = [&](int spans_count, std::uint64_t with) {
+    for (int i = 0; i < spans_count; ++i) {
+      const bool ready = spans.entry->state() != GraphEntry::State::kPassing && !spans.gate.eager_turn();
+      spans.run([&](bool eager, std::uint32_t) { return eager ? 1000 : with; }, ready);
+    }
+  };
+  half(20, 900);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.launches = 2;
+  half(20, 1300);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
+TEST_CASE("a graph that is launched in an eager turn makes it no sample, and there are others") {
+  Spans spans(1);
+  int eager_turns = 0;
+  for (int i = 0; i < 40; ++i) {  // whatever the turn, graphs run
+    eager_turns += spans.gate.eager_turn() ? 1 : 0;
+    spans.run([](bool, std::uint32_t) { return 1000U; }, true);
+  }
+  CHECK(eager_turns > 5);
+  CHECK(eager_turns <= 20);
+  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 500 : 1000; }, 40);
+  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+}
+
+}  // namespace
+}  // namespace refrain::replay

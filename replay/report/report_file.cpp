@@ -1,0 +1,63 @@
+#include "replay/report/report_file.h"
+
+#include <filesystem>
+
+#include "env/log.h"
+#include "env/settings.h"
+
+namespace refrain::replay {
+namespace {
+
+std::error_code whole(env::OwnFile& file, const std::string& text) {
+  return {file.write(text), std::system_category()};
+}
+
+}  // namespace
+
+void ReportFile::write(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  const std::string wanted = env::expand_file_name(pattern_);
+  if (const std::error_code error = try_to_write(wanted, text)) {
+    env::log_error("cannot write the report to " + wanted + " (setting report_file): " + error.message());
+  }
+}
+
+std::error_code ReportFile::try_to_write(const std::string& wanted, const std::string& text) {
+  if (shown_ != nullptr && shown_->in_place()) {
+    return replace(shown_->name(), text);
+  }
+  env::OwnFile claim;  // nobody else takes the name until the report is there
+  if (const std::error_code error = claim.create(wanted, mode_)) {
+    return error;
+  }
+  if (!claim.regular()) {
+    return whole(claim, text);
+  }
+  if (claim.name() != std::filesystem::absolute(wanted)) {
+    env::log_info("report: '" + wanted + "' is there already; writing '" + claim.name() + "'");
+  }
+  const std::error_code error = replace(claim.name(), text);
+  if (error) {
+    claim.remove();
+  }
+  return error;
+}
+
+std::error_code ReportFile::replace(const std::string& name, const std::string& text) {
+  auto draft = std::make_unique<env::OwnFile>();
+  std::error_code error = draft->create_beside(name, mode_);
+  if (!error) {
+    error = whole(*draft, text);
+  }
+  if (!error) {
+    error = draft->rename_to(name);
+  }
+  if (error) {
+    draft->remove();
+  } else {
+    shown_ = std::move(draft);
+  }
+  return error;
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,105 @@
+#include "replay/report/report_file.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace refrain::replay {
+namespace {
+
+class Folder {
+ public:
+  Folder() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] std::size_t files() const {
+    const std::filesystem::directory_iterator all(path_);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+ private:
+  std::string path_ = (std::filesystem::temp_directory_path() / "refrain-report-XXXXXX").string();
+};
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("report file: each report replaces the one before, and is its owner's alone") {
+  const Folder folder;
+  ReportFile file(folder.file("x.json"), 0600);
+  for (const char* text : {"one", "two"}) {
+    file.write(text);
+    CHECK(contents(folder.file("x.json")) == text);
+    CHECK(folder.files() == 1);
+  }
+  struct stat status {};
+  REQUIRE(::stat(folder.file("x.json").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0600);
+}
+
+TEST_CASE("report file: what others put in its place stays") {
+  const Folder folder;
+  ReportFile file(folder.file("x.json"), 0600);
+  file.write("one");
+  std::filesystem::remove(folder.file("x.json"));
+  std::ofstream(folder.file("x.json")) << "theirs";
+  file.write("two");
+  CHECK(contents(folder.file("x.json")) == "theirs");
+  CHECK(contents(folder.file("x." + std::to_string(::getpid()) + ".json")) == "two");
+}
+
+TEST_CASE("report file: one that can't be written whole leaves nothing behind") {
+  const Folder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_DFL);
+    const rlimit limit{2, 2};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ReportFile(folder.file("x.json"), 0600).write("whole");
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(folder.files() == 0);
+}
+
+TEST_CASE("report file: nothing that waits at a name that can be foreseen is written to") {
+  const Folder folder;
+  std::ofstream(folder.file("theirs")).flush();
+  REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("x.json.part").c_str()) == 0);
+  ReportFile(folder.file("x.json"), 0600).write("one");
+  CHECK(contents(folder.file("x.json")) == "one");
+  CHECK(std::filesystem::is_symlink(folder.file("x.json.part")));
+  std::filesystem::remove(folder.file("x.json"));
+  REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("x.json").c_str()) == 0);
+  ReportFile(folder.file("x.json"), 0600).write("two");
+  CHECK(contents(folder.file("theirs")).empty());
+}
+
+TEST_CASE("report file: a descriptor that the user names gets each report as it comes") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  ReportFile file("/dev/fd/" + std::to_string(ends[1]), 0600);
+  file.write("one");
+  file.write("two");
+  char text[16];
+  CHECK(std::string(text, static_cast<std::size_t>(::read(ends[0], text, sizeof(text)))) == "onetwo");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace refrain::replay

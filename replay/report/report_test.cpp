@@ -1,0 +1,40 @@
+#include "replay/report/report.h"
+
+#include <catch2/catch.hpp>
+
+namespace refrain::replay {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("report: of spans only those are told that were measured both ways") {
+  ReportData data;
+  const auto add = [&](std::uint64_t submissions, std::uint64_t eager_ns, std::uint64_t way_ns) {
+    SpanSummary& span = data.spans.emplace_back();
+    span.submissions = submissions;
+    span.seen = 1;
+    span.eager_ns = eager_ns;
+    span.way = 1;
+    span.ways[0].ns = 7;
+    span.ways[1].ns = way_ns;
+  };
+  add(101, 3000, 0);
+  add(102, 0, 2000);
+  CHECK_THAT(report_text(data),
+             !Contains("from the first submission") && !Contains("101 submissions") && !Contains("102 submissions"));
+  add(103, 3000, 2000);
+  CHECK_THAT(report_text(data), Contains("from the first submission") && !Contains("101 submissions") &&
+                                    !Contains("102 submissions") &&
+                                    Contains("103 submissions, seen 1 times, on trial: 3.0 us eagerly, 2.0 us with "
+                                             "graphs (1.50x)"));
+}
+
+TEST_CASE("report: replays that verify found to differ are among those that it checked") {
+  ReportData data;
+  data.mode = "verify";
+  data.verified = 5;
+  data.differences = 2;
+  data.unverified = 3;
+  CHECK_THAT(report_text(data), Contains("verify checked 7 replays, 2 differences; 3 could not be checked"));
+}
+
+}  // namespace refrain::replay

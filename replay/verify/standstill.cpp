@@ -1,0 +1,80 @@
+#include "replay/verify/standstill.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace refrain::replay {
+
+void Standstill::enter(Queues queues) noexcept {
+  std::unique_lock lock(mutex_);
+  resumed_.wait_for(lock, kPatience, [&] { return !stopped_; });
+  ++entered_;
+  mark(queues);
+}
+
+void Standstill::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (--entered_ == 0 && stopped_) {
+    all_left_.notify_one();
+  }
+}
+
+bool Standstill::stop(Queues queues) noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  std::unique_lock lock(mutex_);
+  if (!resumed_.wait_until(lock, deadline, [&] { return !stopped_; })) {
+    return false;
+  }
+  stopped_ = true;  // keeps newcomers out while those inside finish
+  if (!all_left_.wait_until(lock, deadline, [&] { return entered_ == 0; })) {
+    stopped_ = false;
+    resumed_.notify_all();
+    return false;
+  }
+  mark(queues);
+  return true;
+}
+
+void Standstill::resume() noexcept {
+  const std::lock_guard lock(mutex_);
+  stopped_ = false;
+  resumed_.notify_all();
+}
+
+bool Standstill::finish(backends::Backend& backend) {
+  std::vector<capture::QueueInfo> used;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Known& known : queues_) {
+      if (std::exchange(known.used, false)) {
+        used.push_back(known.info);
+      }
+    }
+  }
+  bool ok = true;
+  for (const capture::QueueInfo& queue : used) {
+    ok = backend.finish(queue).ok() && ok;
+  }
+  return ok;
+}
+
+void Standstill::add(const QueueSlot& queue) {
+  const std::lock_guard lock(mutex_);
+  queues_.push_back({queue.info});
+}
+
+void Standstill::forget(const QueueSlot& queue) noexcept {
+  std::unique_lock lock(mutex_);
+  resumed_.wait_for(lock, kPatience, [&] { return !stopped_; });
+  std::erase_if(queues_, [&](const Known& known) { return known.info.id == queue.info.id; });
+}
+
+void Standstill::mark(Queues queues) noexcept {
+  for (Known& known : queues_) {
+    known.used = known.used || std::any_of(queues.begin(), queues.end(),
+                                           [&](const QueueSlot* queue) { return queue->info.id == known.info.id; });
+  }
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,77 @@
+// verify mode: while a graph is run twice and its buffers are put back in between, nothing else may be
+// submitted, or what other threads compute would be overwritten and the comparison would be wrong.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backends/backend.h"
+#include "replay/queue_slot.h"
+
+namespace refrain::replay {
+
+/// Lets submissions pass, or one verification, never both. Thread-safe. Nobody waits longer than
+/// kPatience: a driver may call the application, and that the driver, from a thread that the
+/// verification waits for.
+class Standstill {
+ public:
+  static constexpr std::chrono::milliseconds kPatience{2000};
+
+  using Queues = std::span<QueueSlot* const>;
+
+  /// Around every submission to the driver, blocking or not, with the queues it goes to. May be nested.
+  void enter(Queues queues) noexcept;
+  void leave() noexcept;
+
+  /// Waits until no submission is under way, and keeps others out until resume(). False, and nothing to
+  /// resume, if that took too long. `queues`: those the caller will submit to.
+  [[nodiscard]] bool stop(Queues queues) noexcept;
+  void resume() noexcept;
+
+  /// Between stop() and resume(): waits for every queue of the process with work since it was last waited
+  /// for. False if the driver reports an error.
+  [[nodiscard]] bool finish(backends::Backend& backend);
+
+  /// A queue was created, or goes away: forget() returns when no verification uses it.
+  void add(const QueueSlot& queue);
+  void forget(const QueueSlot& queue) noexcept;
+
+ private:
+  struct Known {
+    capture::QueueInfo info;
+    bool used = false;  ///< work was submitted since it was last waited for
+  };
+  void mark(Queues queues) noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable resumed_;
+  std::condition_variable all_left_;  ///< only the one that stopped the others waits for it
+  unsigned entered_ = 0;
+  bool stopped_ = false;
+  std::vector<Known> queues_;
+};
+
+/// Around a submission, if there is a standstill to respect.
+class Entered {
+ public:
+  Entered(Standstill* standstill, Standstill::Queues queues) noexcept : standstill_(standstill) {
+    if (standstill_ != nullptr) {
+      standstill_->enter(queues);
+    }
+  }
+  ~Entered() {
+    if (standstill_ != nullptr) {
+      standstill_->leave();
+    }
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  Standstill* standstill_;
+};
+
+}  // namespace refrain::replay

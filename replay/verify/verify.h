@@ -1,0 +1,36 @@
+// verify mode: a replay is compared, byte for byte, with eager execution of the same operations.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/graph/executable.h"
+#include "replay/graph/submit.h"
+#include "replay/verify/standstill.h"
+
+namespace refrain::replay {
+
+enum class Verified : std::uint8_t {
+  kEqual,
+  kDifferent,   ///< the graph computes something else
+  kUnstable,    ///< two eager runs differ from each other as well: nothing can be said
+  kImpossible,  ///< memory that can't be copied, or waiting could block; the operations were issued eagerly
+};
+
+struct VerifyResult {
+  Verified outcome = Verified::kImpossible;
+  std::string text;      ///< kDifferent, kUnstable: first differing byte, buffer and operation
+  const char* why = "";  ///< kImpossible: for users, with static lifetime
+  int error = 0;         ///< first error of the eager execution
+};
+
+/// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and
+/// compares. What stays in the buffers, and what promises stand for, is the eager execution. `queues`:
+/// those the operations go to. All queues of the process are waited for first (`standstill`, which the caller
+/// has stopped), because earlier work on the same buffers may still run there.
+VerifyResult verify(const SubmitContext& context, Executable& executable,
+                    std::span<const capture::OperationView> operations, const std::vector<capture::QueueInfo>& queues,
+                    Standstill& standstill);
+
+}  // namespace refrain::replay

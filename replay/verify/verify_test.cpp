@@ -1,0 +1,81 @@
+// A graph is run for trial, and what it changed is put back: nobody notices but by what verify says.
+#include "replay/verify/verify.h"
+
+#include <catch2/catch.hpp>
+
+#include "replay/engine_test_support.h"
+
+namespace refrain::replay {
+namespace {
+
+using capture::ArgumentKind;
+using capture::OperationView;
+
+constexpr std::uint64_t kMemory = 7, kBefore = 11;
+constexpr int kKernels = 3;
+
+/// Kernels that update one buffer or image, each with an event of the program's.
+Occurrence updates_of(ArgumentKind kind) {
+  Occurrence result;
+  for (std::uint64_t i = 0; i < kKernels; ++i) {
+    capture::RecordBytes bytes;
+    capture::OperationWriter writer(bytes);
+    auto& header = writer.begin(capture::OperationKind::kKernel, 1);
+    header.queue = 1;
+    header.function = 5;
+    header.sequence = 100 + i;
+    header.promise = 1 + i;
+    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
+    writer.words(words);
+    writer.argument_handle(kind, kMemory, kMemory);
+    writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&i, 1)));
+    writer.finish();
+    result.add(OperationView(bytes.data()));
+  }
+  capture::QueueInfo queue;
+  queue.id = queue.handle = 1;
+  result.queues.push_back(queue);
+  return result;
+}
+
+TEST_CASE("verify updates buffers and images once, and sees where a graph computes something else") {
+  const auto kind = GENERATE(ArgumentKind::kBuffer, ArgumentKind::kImage);
+  const bool wrong = GENERATE(false, true);
+  CAPTURE(static_cast<int>(kind), wrong);
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  const Occurrence work = updates_of(kind);
+  std::vector<OperationView> operations;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    operations.push_back(work.operation(i));
+  }
+  std::string why;
+  const auto executable = Executable::build(work, test::quiet(false), backend, &why);
+  INFO(why);
+  REQUIRE(executable != nullptr);
+  REQUIRE(backend.write(work.queues[0], kind, kMemory, std::as_bytes(std::span(&kBefore, 1))).ok());
+  backend.corrupt_replay = wrong;
+
+  WindowEvents window;
+  Standstill standstill;
+  REQUIRE(standstill.stop({}));
+  const VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, standstill);
+  standstill.resume();
+
+  CHECK(result.outcome == (wrong ? Verified::kDifferent : Verified::kEqual));
+  CHECK(result.error == 0);
+  const std::string named = kind == ArgumentKind::kImage ? "byte 0 of image 7 is" : "byte 0 of buffer 7 is";
+  CHECK((result.text.find(named) != std::string::npos) == wrong);
+  std::uint64_t expected = kBefore;
+  for (std::uint64_t i = 0; i < kKernels; ++i) {
+    expected = expected * 31 + i;
+  }
+  CHECK(backend.memory() == std::map<std::uint64_t, std::uint64_t>{{kMemory, expected}});
+  // Each event stands for one execution, the eager one that the program is to see.
+  CHECK(hooks.order == std::vector<std::uint64_t>{1, 2, 3});
+  window.clear(backend);
+  CHECK(backend.live_events == 0);
+}
+
+}  // namespace
+}  // namespace refrain::replay
