@@ -287,5 +287,20 @@ TEST_CASE("what is known of a kernel or a queue goes with it") {
   CHECK(graphs.cache.gone().entries == 1002 - 256);
 }
 
+TEST_CASE("entries that have gone are not kept by what named them") {
+  env::Settings settings;
+  settings.gate = false;
+  Graphs graphs(settings);
+  std::vector<std::weak_ptr<GraphEntry>> gone;
+  for (std::size_t i = 1; i <= 1000; ++i) {  // kernels come and go, and their queue stays
+    const auto entry = graphs.entry(10'000 * i);
+    graphs.cache.name(entry, graphs.occurrence(10'000 * i));
+    graphs.cache.identity_gone(10'000 * i + 1);
+    REQUIRE(entry->gone());
+    gone.push_back(entry);
+  }
+  CHECK(std::ranges::count_if(gone, [](const auto& entry) { return !entry.expired(); }) < 100);
+}
+
 }  // namespace
 }  // namespace refrain::replay

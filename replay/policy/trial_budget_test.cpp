@@ -25,6 +25,21 @@ TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {
   CHECK_FALSE(budget.may_lose());
 }
 
+TEST_CASE("what graphs save pays for building others") {
+  env::Settings settings;
+  settings.gate = true;
+  settings.trial_budget_permille = 1;
+  constexpr std::uint64_t kHour = 3'600'000'000'000;
+  TrialBudget budget(settings);
+  CHECK(budget.may_build());
+  budget.spend(kHour);
+  CHECK_FALSE(budget.may_build());
+  budget.earn(kHour);
+  CHECK_FALSE(budget.may_build());  // half of it
+  budget.earn(kHour);
+  CHECK(budget.may_build());
+}
+
 TEST_CASE("each thread that tries graphs brings a budget of its own, for as long as it lasts") {
   env::Settings settings;
   settings.gate = true;

@@ -77,5 +77,37 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
   CHECK(backend.live_events == 0);
 }
 
+TEST_CASE("where verify cannot check, everything is submitted, and the first error is told", "[promise-5]") {
+  const int spare = GENERATE(0, 1, 2);  // submissions before the one that is refused
+  CAPTURE(spare);
+  test::ArithmeticBackend backend;
+  backend.addresses = true;
+  test::TestHooks hooks(backend);
+  const Occurrence work = updates_of(ArgumentKind::kBuffer);
+  std::vector<OperationView> operations;
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    operations.push_back(work.operation(i));
+  }
+  std::string why;
+  const auto executable = Executable::build(work, test::quiet(false), backend, &why);
+  INFO(why);
+  REQUIRE(executable != nullptr);
+  backend.spare = spare;
+  backend.fail_issues = 1;
+
+  WindowEvents window;
+  Standstill standstill;
+  REQUIRE(standstill.stop({}));
+  const VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, standstill);
+  standstill.resume();
+
+  CHECK(result.outcome == Verified::kImpossible);
+  CHECK(result.error == -5);
+  for (int i = 0; i < kKernels; ++i) {
+    CHECK((hooks.kept.at(1 + static_cast<std::uint64_t>(i)) != 0) == (i == spare));
+  }
+  window.clear(backend);
+}
+
 }  // namespace
 }  // namespace refrain::replay

@@ -1,0 +1,52 @@
+// Which graph a lane takes for what comes.
+
+#include <catch2/catch.hpp>
+
+#include "replay/engine_test_support.h"
+#include "replay/lane/lane_state.h"
+
+namespace refrain::replay {
+namespace {
+
+using test::Program;
+using test::quiet;
+using test::Rig;
+
+/// So many repetitions of a stretch that no other `number` has. Returns how much of the last half of them was replayed.
+double repeat(Rig& rig, Program& program, std::uint64_t number, int times) {
+  constexpr std::uint64_t kLength = 200;
+  const auto replayed = [&] { return static_cast<double>(rig.engine->lane().state().counters.replayed.get()); };
+  double before = 0;
+  int errors = 0;
+  for (int i = 0; i < times; ++i) {
+    if (i == times / 2) {
+      before = replayed();
+    }
+    for (std::uint64_t k = 0; k < kLength; ++k) {
+      errors += program.kernel(number * kLength + k, 7, k) != 0 ? 1 : 0;
+    }
+    errors += program.wait() != 0 ? 1 : 0;
+    rig.engine->wait_idle();
+  }
+  CHECK(errors == 0);
+  return (replayed() - before) / (static_cast<double>(times - times / 2) * kLength);
+}
+
+TEST_CASE("a chunk that gets the number of one that was forgotten gets a graph of its own", "[promise-6]") {
+  Rig rig(quiet(false));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  // More than the matcher can keep: numbers come back.
+  constexpr std::uint64_t kStretches = 900;
+  for (std::uint64_t number = 1; number <= kStretches; ++number) {
+    repeat(rig, program, number, 4);
+    program.submitted.clear();
+  }
+  int good = 0;
+  for (std::uint64_t number = 1; number <= 20; ++number) {
+    good += repeat(rig, program, kStretches + number, 20) > 0.5 ? 1 : 0;
+  }
+  CHECK(good == 20);
+}
+
+}  // namespace
+}  // namespace refrain::replay
