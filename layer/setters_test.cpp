@@ -1,4 +1,4 @@
-// Every function whose name says that it sets something is decided: in the table "State" of docs/…-calls.md, from which
+// Every function whose name says that it sets something is decided: in the table "State" of docs/apis/*.md, from which
 // its class in the entry points follows.
 
 #include <catch2/catch.hpp>
@@ -84,8 +84,8 @@ void check(const std::string& api, const std::string& file) {
 }  // namespace
 
 TEST_CASE("setters: every one of each API is decided") {
-  check("cuda", "cuda-calls.md");
-  check("hip", "hip-calls.md");
-  check("level_zero", "level-zero-calls.md");
-  check("opencl", "opencl-calls.md");
+  check("cuda", "apis/cuda.md");
+  check("hip", "apis/hip.md");
+  check("level_zero", "apis/level_zero.md");
+  check("opencl", "apis/opencl.md");
 }

@@ -14,7 +14,7 @@ class CudaBackend final : public StreamBackend<CudaApi> {
   explicit CudaBackend(const CudaDriver& driver);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "cuda"; }
-  /// Measured on an H200 (docs/performance.md): a chunk must be held before the device is done with the one in
+  /// Measured on an H200 (docs/policy.md): a chunk must be held before the device is done with the one in
   /// front of it, so that it grows by less than the device is slower than the host; and each launch costs the
   /// device about 1 us, or 3 us where a graph forks. While a graph is built, launches of other threads wait for about 1
   /// us a node.

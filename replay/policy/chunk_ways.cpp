@@ -34,8 +34,8 @@ constexpr std::uint64_t kLongestEven = 64;
 // Way 3 over several queues, where each graph costs the device more: the same, filled in twice the time.
 // Way 3 on one queue, only where it is known how long whole chunks take to fill (looking at the clock for a single
 // submission takes as long as such a one): growing by as much as is filled while the device is busy with the chunk
-// before. A first chunk that is a little longer lets the second one be the last of a hundred (docs/performance.md, "A
-// way for the program's own pace").
+// before. A first chunk that is a little longer lets the second one be the last of a hundred
+// (docs/decisions/0010-a-way-for-the-programs-own-pace.md).
 struct Growth {
   std::uint64_t most_ns;  ///< for a submission
   std::uint32_t first, growth;

@@ -207,5 +207,5 @@ ROW("copy-engine split (Level Zero)") {
   verdict.limit(
       "what a program gives to a queue that can only copy stays there (test/level_zero); copies in other queues are "
       "not "
-      "moved to one, which costs two events each: docs/level-zero-calls.md");
+      "moved to one, which costs two events each: docs/apis/level_zero.md");
 }

@@ -1,6 +1,6 @@
 // Which orders the device keeps that a program may rely on: a writer of pinned memory in one stream, a reader in
 // another, behind a kernel that takes long, and what orders the two. For each line: how many of the readers found what
-// the writer had written. Found with it: what is in docs/cuda-calls.md about host functions and the legacy default
+// the writer had written. Found with it: what is in docs/apis/cuda.md about host functions and the legacy default
 // stream.
 #include <chrono>
 #include <thread>

@@ -1,8 +1,8 @@
 // What driver, device and layer cost, in nanoseconds: the only table of numbers of the policy evaluation.
 //
-// Sources. [D] DESIGN.md section 5 and promise 6; [P] docs/performance.md, "CUDA on an H200" (NVIDIA H200, driver
-// 580.159.04, CUDA 13.0; 2026-11-21); [O] the same file, "Cost per call" (OpenCL). [=] follows from measured totals.
-// [A] an assumption nobody measured; it says which way it leans.
+// Sources. [D] DESIGN.md section 5 and promise 6; [P] docs/performance.md as it was then, "CUDA on an H200"
+// (NVIDIA H200, driver 580.159.04, CUDA 13.0; 2026-11-21); [O] the same file, "Cost per call" (OpenCL). [=] follows
+// from measured totals. [A] an assumption nobody measured; it says which way it leans.
 //
 //   figure                   H200            source
 //   eager_launch             3300            [D] 2.8–4.7 us; [P] 1000 kernels and a wait 3351 us, 100 kernels 329 us

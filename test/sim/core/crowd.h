@@ -1,7 +1,7 @@
 // With SIM_CROWD=1: a driver that threads which launch share, and that other calls want for themselves. As NVIDIA's 580
-// was seen to do (docs/performance.md#threads), whoever only shares it goes first, so that the others may wait for as
-// long as enough threads launch. With SIM_GRAPH_MEMORY=1 each instantiation takes memory for graphs, before which it
-// waits for all graphs that run (test/gpu/busy_calls.cu).
+// was seen to do (docs/decisions/0005-builds-get-the-right-of-way.md), whoever only shares it goes first, so that the
+// others may wait for as long as enough threads launch. With SIM_GRAPH_MEMORY=1 each instantiation takes memory for
+// graphs, before which it waits for all graphs that run (test/gpu/busy_calls.cu).
 #pragma once
 
 #include <mutex>
