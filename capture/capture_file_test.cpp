@@ -161,7 +161,7 @@ TEST_CASE("a queue made anew for every call is the same graph with another argum
   CHECK(capture.graphs[0].statistics()[0].kind == format::SlotKind::kQueue);
 }
 
-TEST_CASE("flush writes what no host call has ended; a later cut replaces it") {
+TEST_CASE("flush writes what no host call has ended, a later cut replaces it") {
   TemporaryFile file;
   const auto recorder = open(file.name());
   Stream& stream = recorder->open_stream(1);

@@ -175,7 +175,7 @@ TEST_CASE("standard error that the program closed is not written to, whatever ha
   std::filesystem::remove(path);
 }
 
-TEST_CASE("a log file that the program closed goes on; one that was moved away as well is replaced by stderr") {
+TEST_CASE("a log file that the program closed goes on, one that was moved away as well is replaced by stderr") {
   const std::string path = "/tmp/refrain_log_closed_" + std::to_string(::getpid());
   const Outcome outcome = in_child([&] {
     const auto close_others = [] {

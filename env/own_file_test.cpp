@@ -83,7 +83,7 @@ TEST_CASE("it takes no descriptor that the program would get, and no child inher
         }) == 0);
 }
 
-TEST_CASE("closed by the program it is opened again; the program's file with its number gets nothing") {
+TEST_CASE("closed by the program it is opened again, the program's file with its number gets nothing") {
   const Folder folder;
   CHECK(in_child([&] {
           OwnFile file;

@@ -5,7 +5,7 @@
 namespace refrain::env {
 namespace {
 
-TEST_CASE("a process is secure if the kernel said so; where nobody told, if its ids differ") {
+TEST_CASE("a process is secure if the kernel said so, where nobody told, if its ids differ") {
   const unsigned long no = 0;
   const unsigned long yes = 1;
   CHECK(is_secure(&yes, false));

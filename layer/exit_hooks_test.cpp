@@ -72,7 +72,7 @@ TEST_CASE("the end of a child that has its parent's memory is not the parent's")
   CHECK(told.numbers == std::vector<int>{0, told.process});
 }
 
-TEST_CASE("signals that the program handles or ignores are not its end; with its default action one is") {
+TEST_CASE("signals that the program handles or ignores are not its end, with its default action one is") {
   const Told told = run([] {
     ::signal(SIGTERM, &handle);
     ::signal(SIGINT, SIG_IGN);

@@ -108,7 +108,7 @@ TEST_CASE("whatever comes, every operation leaves once, in order, and in chunks 
   CHECK(stats.nodes <= std::max(options.max_nodes, 64U));
 }
 
-TEST_CASE("a chunk is followed once, built, and then held; never reported complete with a gap") {
+TEST_CASE("a chunk is followed once, built, and then held, never reported complete with a gap") {
   TestLane lane({}, ChunkMode::kTrack);
   lane.build_time = 400;
   const auto period = body(100, 10);

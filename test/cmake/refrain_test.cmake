@@ -9,5 +9,5 @@ function(refrain_test)
   if(REFRAIN_SANITIZE)
     set(timeout 1200)  # the error tests start hundreds of processes
   endif()
-  catch_discover_tests(${ARG_NAME} TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT ${timeout} ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
+  catch_discover_tests(${ARG_NAME} EXTRA_ARGS --warn NoTests TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT ${timeout} ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
 endfunction()
