@@ -69,10 +69,10 @@ constexpr std::size_t kMostClosedSpans = 1024;
 constexpr std::size_t kMostIdleLanes = 256;
 
 void add_times(std::vector<LaneTimes>* times, Lane& lane) {
-  const std::uint64_t each = lane.state().chunks_for_ns.load(std::memory_order_relaxed);
+  const std::uint64_t each = lane.state().tuner.call_ns();
   if (each != 0 && times->size() < kMostClosedSpans) {
-    times->push_back({each, lane.state().hold_cost_ns.load(std::memory_order_relaxed),
-                      lane.state().filling_ns.load(std::memory_order_relaxed)});
+    times->push_back({each, lane.state().tuner.hold_cost_ns(),
+                      lane.state().tuner.filling_ns()});
   }
 }
 

@@ -29,10 +29,7 @@ MatcherOptions options_of(Engine& engine, std::uint64_t number) {
 }  // namespace
 
 Lane::Lane(Engine& engine, std::uint64_t number)
-    : engine_(engine),
-      number_(number),
-      state_(std::make_unique<State>(options_of(engine, number), engine.shared().backend.chunk_sizes().last,
-                                     lengths_are_free(engine.settings()), engine)) {
+    : engine_(engine), number_(number), state_(std::make_unique<State>(engine, number, options_of(engine, number))) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
   // What layer/cuda/kernels.cpp relies on, in assembly.
@@ -43,10 +40,7 @@ Lane::Lane(Engine& engine, std::uint64_t number)
   state_->replaying = env::replays(settings) && number != kPassing;
   state_->standstill = engine.shared().standstill.get();
   state_->expectation.possible = settings.mode == env::Mode::kReplay;
-  state_->next_timed = kTimedAtFirst;
-  state_->spans.configure(settings.gate && settings.mode == env::Mode::kReplay, state_->lengths_free ? kWaysOfOne : 1);
   engine.shared().backend.submission_pause().add(state_->place);
-  start_lengths();
   if (number == kPassing) {
     return;
   }
@@ -146,10 +140,10 @@ std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
     state.unholdable.add(unholdable);
     state.counters.unholdable.add();
   }
-  if (state.left_ns != 0 || state.expired_held.load(std::memory_order_relaxed) != 0) {
-    note_program_time();
+  if (state.tuner.wants_app_time()) {
+    state.tuner.app_time(sequence_, state.held_queues.size());
   }
-  state.submit_started_ns = sequence_ < state.next_timed ? 0 : start_timing();
+  state.submit_started_ns = begin_sample();
   try {
     state.verdict = decide(submission.token, unholdable == nullptr);
   } catch (const std::exception& error) {
@@ -257,7 +251,7 @@ void Lane::enter_standstill() noexcept {
   wants_time_ = state.first_of_stretch || (sequence_ & 7U) == 0;
   const Following& following = state.matcher.following();
   if (following.chunk == kNoChunk) {
-    state.tracked_chunk = kNoChunk;
+    state.occurrences.abort();
   } else if (following.mode == ChunkMode::kTrack && state.replaying) {
     state.counters.tracked.add();
     state.spans.looked_at();
@@ -327,7 +321,7 @@ void Lane::enter_standstill() noexcept {
       held_count_.store(held_before + 1, std::memory_order_relaxed);  // the oldest one is the same
     }
     if (state.submit_started_ns != 0) {
-      note_hold_time(state.submit_started_ns);
+      state.tuner.end_held(state.submit_started_ns, held_count_.load(std::memory_order_relaxed) != 0);
     }
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
@@ -372,7 +366,7 @@ void Lane::enter_standstill() noexcept {
   try {
     if (status != 0) {
       // The driver refused it: not part of anything that repeats.
-      state.tracked_chunk = kNoChunk;
+      state.occurrences.abort();
       static_cast<void>(state.matcher.cut());
     } else if (state.verdict == Verdict::kDescribeAndIssue) {
       described(host_ns);
@@ -382,8 +376,7 @@ void Lane::enter_standstill() noexcept {
   }
   const int held_error = std::exchange(state.flush_error, 0);
   if (state.submit_started_ns != 0) {
-    state.left_ns = now_ns();
-    state.left_holding = false;
+    state.tuner.end_issued();
   }
   state.leaves();
   return status != 0 ? status : held_error;
@@ -403,10 +396,10 @@ void Lane::enter_standstill() noexcept {
   }
   state.stretch_open = false;
   state.dormancy.stretch_ends(sequence_, state.hopeless());
-  state.left_ns = 0;
+  state.tuner.stop_app_clock();
   state.came_back();
   state.counters.cuts.add();
-  state.tracked_chunk = kNoChunk;
+  state.occurrences.abort();
   const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;
   int error = 0;
   try {
@@ -487,6 +480,12 @@ void Lane::tell_later(int error) noexcept {
   } catch (const std::exception& failure) {
     engine_.fail(failure.what());
   }
+}
+
+/// When the submission in progress began, if it is timed, else 0.
+[[gnu::hot]] std::uint64_t Lane::begin_sample() noexcept {
+  State& state = *state_;
+  return sequence_ >= state.tuner.next_sample() && state.replaying ? state.tuner.begin_sample(sequence_) : 0;
 }
 
 void Lane::let_graphs_rest(bool rest) {

@@ -135,16 +135,16 @@ Apart apart(std::span<QueueSlot* const> queues) noexcept {
 [[gnu::hot, gnu::noinline]] std::uint64_t Lane::attend() noexcept {
   State& state = *state_;
   state.came_back();
-  if (state.left_ns != 0) {
-    note_program_time();
+  if (state.tuner.app_clock_runs()) {
+    state.tuner.app_time(sequence_, state.held_queues.size());
   }
-  return sequence_ < state.next_timed ? 0 : start_timing();
+  return begin_sample();
 }
 
 [[gnu::hot, gnu::noinline]] void Lane::attended(std::uint64_t started_ns) noexcept {
   State& state = *state_;
   if (started_ns != 0) {
-    note_hold_time(started_ns);
+    state.tuner.end_held(started_ns, held_count_.load(std::memory_order_relaxed) != 0);
   }
   state.leaves();
   attention_ = next_attention();
@@ -152,7 +152,8 @@ Apart apart(std::span<QueueSlot* const> queues) noexcept {
 
 /// The number of the next submission that is timed, or 0 if what comes next is.
 std::uint64_t Lane::next_attention() const noexcept {
-  return state_->left_ns != 0 || state_->spans.wants_outside() ? 0 : state_->next_timed;
+  const State& state = *state_;
+  return state.tuner.app_clock_runs() || state.spans.wants_outside() ? 0 : state.tuner.next_sample();
 }
 
 /// With the lock held. False if there is no memory.
@@ -423,7 +424,7 @@ bool Lane::is_apart() const noexcept {
   if (!expectation.changed.empty() || older + noted_ != occurrence.size()) {
     return false;
   }
-  const std::uint64_t filling_ns = older == 0 ? filling_time(noted_) : 0;
+  const std::uint64_t filling_ns = older == 0 ? state.tuner.filling_time(state.last_time_ns, noted_) : 0;
   bool launched = false;
   try {
     if (!view_expected(older)) {
@@ -436,7 +437,7 @@ bool Lane::is_apart() const noexcept {
       const env::UseReserve reserve;
       const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
       const Submitting submitting(*this);
-      result = entry->launch_expected(context, occurrence, state.views, state.hold_cost_ns * occurrence.size(),
+      result = entry->launch_expected(context, occurrence, state.views, state.tuner.hold_cost_ns() * occurrence.size(),
                                       state.spans.proven(), state.last_time_ns);
       if (reserve.used()) [[unlikely]] {
         engine_.fail("out of memory while held work was submitted");
@@ -461,7 +462,7 @@ bool Lane::is_apart() const noexcept {
     expectation.launched.push_back({std::move(entry), older});
     expectation.behind += noted;
     if (filling_ns != 0) {
-      note_filling_time(filling_ns);
+      state.tuner.note_filling_time(filling_ns, sequence_, state.counters.launches.get());
     }
     if (!expect_next()) {
       look_at_launched();

@@ -32,16 +32,16 @@ void Lane::take_over(QueueSlot& queue) noexcept {
   }
   state.stretch_open = false;
   state.dormancy.stretch_ends(sequence_, state.hopeless());
-  state.left_ns = 0;
+  state.tuner.stop_app_clock();
   state.counters.cuts.add();
-  state.tracked_chunk = kNoChunk;
+  state.occurrences.abort();
   const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;
   try {
     const HeldLock lock(*this, was_holding);
     state.cut_by.add("another thread's work in the same queue");
     // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
     // will show which way is the fastest.
-    if (!state.waited && state.way != kFewLaunches && state.ways[kFewLaunches] != kNoLengths) {
+    if (!state.waited && state.way != kFewLaunches && state.tuner.has_few_launches()) {
       state.way = kFewLaunches;
       state.matcher.use_lengths(state.way);
     }

@@ -120,7 +120,8 @@ void Lane::abandon() noexcept {
     return launch_verified(context, entry, launched);
   }
   const Submitting submitting(*this);
-  const auto result = entry->launch(context, state.views, state.hold_cost_ns * action.count, state.spans.proven());
+  const auto result =
+      entry->launch(context, state.views, state.tuner.hold_cost_ns() * action.count, state.spans.proven());
   *launched = result.launch == Launched::kDone;
   try {
     if (!result.new_objects.empty()) {
@@ -338,7 +339,7 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
     catch_up();
     if (expired) {
       state.counters.expired.add();
-      state.expired_held.store(held_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      state.tuner.hold_expired(held_count_.load(std::memory_order_relaxed));
     }
     state.spans.disturbed();
     for (const Action& action : state.matcher.expire()) {

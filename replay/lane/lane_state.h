@@ -20,7 +20,8 @@
 #include "replay/graph/graph_cache.h"
 #include "replay/graph/submit.h"
 #include "replay/lane/lane.h"
-#include "replay/policy/chunk_ways.h"
+#include "replay/lane/occurrence_recorder.h"
+#include "replay/policy/chunk_tuner.h"
 #include "replay/policy/dormancy.h"
 #include "replay/policy/span_gate.h"
 #include "replay/policy/trial_budget.h"
@@ -92,26 +93,6 @@ class Inside {
   bool before_;
 };
 
-/// What calls usually take, without those that were disturbed: the mean of all but the longest quarter of the last
-/// samples.
-class CallTimes {
- public:
-  void clear() noexcept { count_ = 0; }
-  /// True when usual() is worth asking for anew: after the first few samples, and later whenever all were replaced.
-  bool add(std::uint64_t ns) noexcept {
-    samples_[count_++ % kSamples] = ns;
-    return count_ == kFirst || count_ % kSamples == 0;
-  }
-  [[nodiscard]] std::uint64_t usual() const noexcept;
-  /// As many were added as are looked at.
-  [[nodiscard]] bool full() const noexcept { return count_ >= kSamples; }
-
- private:
-  static constexpr std::size_t kSamples = 64, kFirst = 16;
-  std::array<std::uint64_t, kSamples> samples_{};
-  std::uint64_t count_ = 0;
-};
-
 struct LaneCounters {
   Counter submissions;  ///< every submission seen
   Counter replayed;     ///< of these, submitted as part of a native command buffer
@@ -127,18 +108,6 @@ struct LaneCounters {
   Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
 };
-
-/// Ways of dividing stretches that are tried where all is submitted to one queue, before kTimedWay is known; over
-/// several there is one more.
-inline constexpr std::uint32_t kWaysOfOne = 3;
-
-// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
-// ones of a loop's body.
-inline constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
-
-/// Neither the first length of chunks nor their growth was set by the user.
-[[nodiscard]] bool lengths_are_free(const env::Settings& settings) noexcept;
-[[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
 
 /// Beside what other threads hold something may be held that nobody has looked at. (Nobody else holds anything for the
 /// same queues.)
@@ -192,7 +161,7 @@ struct Expectation {
 };
 
 struct Lane::State {
-  State(const MatcherOptions& options, std::uint32_t last, bool free, Engine& engine);
+  State(Engine& engine, std::uint64_t number, const MatcherOptions& options);
 
   Matcher matcher;
   bool replaying = false;            ///< work may be held
@@ -207,11 +176,8 @@ struct Lane::State {
   std::atomic<std::uint64_t> held_since_ns{0};
   std::vector<std::pair<void (*)(capture::Handle), capture::Handle>> deferred;
   std::uint64_t last_time_ns = 0;                    ///< of the last operation whose time was taken
-  std::atomic<std::uint64_t> hold_cost_ns{80};       ///< what holding one operation usually takes
   int flush_error = 0;                               ///< of held work, not reported yet
   bool stretch_open = false;                         ///< a submission since the last cut
-  std::uint64_t left_ns = 0;                         ///< when the layer was left after a sampled submission; 0: not now
-  std::uint64_t next_timed = 0;                      ///< number of the next submission that is timed
   std::vector<std::shared_ptr<GraphEntry>> entries;  ///< by ChunkId
   std::uint64_t entries_gone = 0;                    ///< GraphCache::entries_gone() when those were last looked for
   std::vector<capture::OperationView> views;         ///< reused
@@ -219,34 +185,14 @@ struct Lane::State {
   LaneCounters counters;
   WindowEvents window;
   SpanGate spans;
+  ChunkTuner tuner;
 
   std::size_t newest_offset = 0;  ///< of the record that is being written
   Action pending;                 ///< launch to be done when the newest operation is described
   bool has_pending = false;
-  std::uint64_t away_ns = 0;     ///< when it was left after any submission of a span on trial; 0: not now
-  bool left_holding = false;     ///< that submission was held
-  CallTimes program_times;       ///< the program's own, between two submissions …
-  bool program_holding = false;  ///< … of which the first was held (once there were enough of them)
-  std::uint64_t expired_ns = 0;  ///< the program's time between two submissions when a hold expired; fades
-  std::atomic<std::uint32_t> expired_held{0};  ///< operations that were held when the limit came
-  std::uint64_t expired_at = 0;                ///< sequence number when that was last noticed
-  std::uint32_t expired_often = 0;             ///< how often in a row that was soon after the last time
-  std::uint32_t fitting = kAnyLength;          ///< longest chunk that the hold limit leaves time for, if that is known
-  std::uint32_t forgiven = 0;                  ///< see Lane::forgive()
-  CallTimes filling_times;            ///< from one submission to the next, over whole chunks that came as expected
-  std::uint64_t filled = 0;           ///< such chunks
-  std::uint64_t filling_kept_to = 0;  ///< sequence number up to which that stays
-  std::uint32_t filling_changes = 0;
-  std::uint32_t queues = 1;  ///< of which something was held at once, as far as it matters
-  std::uint32_t chunks_for_queues = 1;
-  ChunkLengths lengths;                         ///< what settings and backend want
-  bool lengths_free;                            ///< neither the first length nor the growth was set by the user
-  std::array<ChunkLengths, kChunkWays> ways;    ///< chosen for the program; kNoLengths: not yet, or not there
-  std::atomic<std::uint64_t> chunks_for_ns{0};  ///< time per operation for which lengths were chosen; 0: not yet
-  std::atomic<std::uint64_t> filling_ns{0};     ///< of filling_times, for which lengths were chosen; 0: not known yet
-  std::uint64_t times_ready = 0;                ///< GraphEntry::times_ready() when graphs were last put to rest
-  std::uint32_t way = 0;                        ///< in which spans are divided now
-  CallTimes hold_times;                         ///< what holding one operation took
+  std::uint64_t away_ns = 0;      ///< when it was left after any submission of a span on trial; 0: not now
+  std::uint64_t times_ready = 0;  ///< GraphEntry::times_ready() when graphs were last put to rest
+  std::uint32_t way = 0;          ///< in which spans are divided now
   std::uint64_t submit_started_ns = 0;
   backends::SubmissionPause::Place place;
 
@@ -258,9 +204,7 @@ struct Lane::State {
   bool first_of_stretch = false;  ///< the submission in progress is the first since the last cut
 
   capture::RecordBytes scratch;  ///< the record of an operation that is issued
-  Occurrence tracking;
-  ChunkId tracked_chunk = kNoChunk;
-  std::uint64_t tracked_ns = 0;
+  OccurrenceRecorder occurrences;
   TrialShare trials;
   Dormancy dormancy;
 
@@ -382,13 +326,10 @@ struct Engine::Shared {
   ReportFile report_file;
 };
 
-inline Lane::State::State(const MatcherOptions& options, std::uint32_t last, bool free, Engine& engine)
+inline Lane::State::State(Engine& engine, std::uint64_t number, const MatcherOptions& options)
     : matcher(options),
-      lengths{options.chunk_first, options.chunk_growth, options.chunk_cap, std::min(last, options.chunk_cap)},
-      lengths_free(free),
+      tuner(engine.settings(), engine.shared().backend.chunk_sizes(), number, matcher, spans),
       trials(engine.shared().budget),
-      dormancy(engine.settings()) {
-  ways.fill(kNoLengths);
-}
+      dormancy(engine.settings()) {}
 
 }  // namespace refrain::replay

@@ -15,8 +15,8 @@ void Lane::thread_ends() noexcept {
   expect_nothing();
   state.spans.abandon();
   state.flush_error = 0;
-  state.left_ns = state.away_ns = 0;
-  state.expired_held.store(0, std::memory_order_relaxed);
+  state.away_ns = 0;
+  state.tuner.thread_ends();
   state.trials.pause();
 }
 

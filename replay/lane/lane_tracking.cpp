@@ -21,47 +21,33 @@ void Lane::described(std::uint32_t host_ns) {
   if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !env::replays(engine_.settings())) {
     return;
   }
-  if (following.position == 0) {
-    state.tracked_chunk = following.chunk;
-    state.tracking.clear();
-    state.tracked_ns = 0;
-  } else if (state.tracked_chunk != following.chunk || state.tracking.size() != following.position) {
-    state.tracked_chunk = kNoChunk;  // not seen from its beginning
-    return;
-  }
-  state.tracking.add(operation);
-  const auto& queues = state.tracking.queues;
-  if (std::none_of(queues.begin(), queues.end(), [&](const auto& known) { return known.id == state.queue->info.id; })) {
-    state.tracking.queues.push_back(state.queue->info);
-  }
-  state.tracked_ns += host_ns;
-  if (following.complete) {
-    state.tracked_chunk = kNoChunk;
+  if (state.occurrences.add(following, operation, state.queue->info, host_ns)) {
     occurrence_complete(following.chunk);
   }
 }
 
 void Lane::occurrence_complete(ChunkId chunk) {
   State& state = *state_;
+  const Occurrence& occurrence = state.occurrences.occurrence();
   const auto entry = entry_of(chunk);
   if (entry == nullptr) {
     state.matcher.set_mode(chunk, ChunkMode::kPass);
     return;
   }
   if (!entry->named()) {
-    engine_.shared().graphs.name(entry, state.tracking);
+    engine_.shared().graphs.name(entry, occurrence);
   }
   TrialBudget& budget = engine_.shared().budget;
   state.trials.join();
-  budget.spend(state.tracking.size() * state.hold_cost_ns);  // what looking cost
+  budget.spend(occurrence.size() * state.tuner.hold_cost_ns());  // what looking cost
   state.views.clear();
-  for (std::size_t i = 0; i < state.tracking.size(); ++i) {
-    state.views.push_back(state.tracking.operation(i));
+  for (std::size_t i = 0; i < occurrence.size(); ++i) {
+    state.views.push_back(occurrence.operation(i));
   }
-  if (entry->tracked(state.views, state.tracked_ns, budget.may_build()) != GraphEntry::Wish::kBuild) {
+  if (entry->tracked(state.views, state.occurrences.took_ns(), budget.may_build()) != GraphEntry::Wish::kBuild) {
     return;
   }
-  request_build(entry, state.tracking);
+  request_build(entry, occurrence);
 }
 
 /// The entry waits for built().
@@ -133,7 +119,7 @@ void Lane::forget_entries() {
     if (evicted < state.entries.size() && state.entries[evicted] != nullptr) {
       forget_entry(evicted);
     }
-    state.tracked_chunk = state.tracked_chunk == evicted ? kNoChunk : state.tracked_chunk;
+    state.occurrences.forget(evicted);
   }
   const std::uint64_t gone = engine_.shared().graphs.entries_gone();
   if (gone - state.entries_gone > state.entries.size() / 8) {

@@ -138,8 +138,8 @@ FAULTS = [
           seen="In observe mode memory behind what is kept is overwritten after 32 launches without another call."),
 
     # --- lane_tracking.cpp ---
-    Fault("second-queue-of-a-stretch-forgotten", TRACKING,
-          old="known.id == state.queue->info.id", new="true", promise=6,
+    Fault("second-queue-of-a-stretch-forgotten", "replay/lane/occurrence_recorder.h",
+          old="known.id == queue.id", new="true", promise=6,
           seen="Graphs over two queues cannot be built, or put all into the first queue."),
     Fault("released-what-was-never-retained", "replay/graph/graph_builder.cpp",
           old="retained < i", new="retained <= i", promise=7,
@@ -162,7 +162,7 @@ FAULTS = [
     Fault("span-goes-on-in-the-next-thread", "replay/lane/lane_succession.cpp",
           old="state.spans.abandon();", new="", promise=6, statement=True,
           seen="The pause between two threads counts as waiting for the device, so that the gate judges by the wrong time."),
-    Fault("setting-chunk-max-ignored", "replay/lane/lane_lengths.cpp",
+    Fault("setting-chunk-max-ignored", "replay/policy/chunk_tuner.cpp",
           old="choose(settings.chunk_max, std::max(suits.most, suits.most_of_several))",
           new="std::max(suits.most, suits.most_of_several)", promise=3,
           seen="More operations are held at once than chunk_max allows."),
