@@ -122,7 +122,7 @@ TEST_CASE_METHOD(Fixture, "create, append, finalize: twice or too late is an err
   REQUIRE(backend.live_command_buffers() == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "N submissions give N ordered events; release with work in flight is safe") {
+TEST_CASE_METHOD(Fixture, "N submissions give N ordered events, release with work in flight is safe") {
   const Handle a = backend.add_buffer(16);
   backend.set_asynchronous(true);
   auto buffer = backend.create_command_buffer(in_order);
@@ -300,7 +300,7 @@ TEST_CASE_METHOD(Fixture, "a failed event fails what waits for it") {
   CHECK(word == 0);
 }
 
-TEST_CASE_METHOD(Fixture, "work that needs a flush does not start without one; blocking work does") {
+TEST_CASE_METHOD(Fixture, "work that needs a flush does not start without one, blocking work does") {
   backend.set_asynchronous(true);
   backend.set_needs_flush(true);
   const Handle a = backend.add_buffer(16);
