@@ -14,12 +14,13 @@
 #include "backends/backend.h"
 #include "capture/recorder.h"
 #include "env/settings.h"
+#include "replay/lane/engine_state.h"
 #include "replay/lane/lane.h"
 #include "replay/layer_hooks.h"
-#include "replay/runtime/state_changes.h"
 
 namespace refrain::replay {
 
+struct LaneContext;
 struct ReportData;
 
 class Engine {
@@ -37,14 +38,14 @@ class Engine {
     return mine != nullptr ? *mine : open_lane();
   }
   /// True if any lane holds work. One relaxed load: for the fast path of host calls.
-  [[nodiscard]] bool anything_held() const noexcept { return held_lanes_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool anything_held() const noexcept { return state_.held_lanes.load(std::memory_order_relaxed) != 0; }
 
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
   /// *another* lane is flushed. Cheap if there is none. Must not be called with a lane's lock held.
   void settle(QueueSlot& queue) noexcept {
     Lane* holder = queue.holder.load(std::memory_order_acquire);
     if (holder != nullptr && holder != Lane::current) {
-      flush_lane(holder, queue);
+      flush_holder(holder, queue);
     }
   }
   /// Flushes every lane but the calling thread's.
@@ -73,16 +74,16 @@ class Engine {
   /// Before the driver destroys something that no record may exist of, but what a lane kept may name
   /// (Lane::nothing_gone()). Waits for who asks the driver about that; must not be called with a lock held.
   void something_gone() noexcept {
-    const std::lock_guard guard(asking_);
-    gone_.fetch_add(1, std::memory_order_seq_cst);
+    const std::lock_guard guard(state_.asking);
+    state_.gone.fetch_add(1, std::memory_order_seq_cst);
   }
 
   /// Around the driver's call of a setter, everything held being flushed: nobody expects or builds anything of before.
   /// `changed`: the driver accepted it, and the layer's tokens and is_current() tell of it. Whoever found a token
   /// before, and held something by it since, sees that a change has begun, and flushes.
-  void state_changing() noexcept { changes_.begin(); }
+  void state_changing() noexcept { state_.changes.begin(); }
   void state_changed(bool changed) noexcept;
-  [[nodiscard]] const StateChanges& state_changes() const noexcept { return changes_; }
+  [[nodiscard]] const StateChanges& state_changes() const noexcept { return state_.changes; }
 
   /// Waits until every graph that was asked for is built (tests).
   void wait_idle();
@@ -107,44 +108,34 @@ class Engine {
   /// False once its threads have ended. Until then, and after it gave up as well, it may be making something of what
   /// the program is about to destroy: whoever does tells it.
   [[nodiscard]] bool has_threads() const noexcept { return has_threads_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool active() const noexcept { return state_.active.load(std::memory_order_relaxed); }
   /// An internal failure (out of memory, say): one log line, and from then on everything passes through. What is held
   /// still is submitted, and its errors are told, as before: by the flushes above, by its thread's next submission, or
   /// within the hold limit.
-  void fail(const char* what) noexcept;
+  void fail(const char* what) noexcept { state_.fail(what); }
 
   /// The same where nothing failed, but nothing may be held any more; `why`: the parts of the log line.
-  void stand_aside(std::initializer_list<std::string_view> why) noexcept;
+  void stand_aside(std::initializer_list<std::string_view> why) noexcept { state_.stand_aside(why); }
 
-  struct Shared;  ///< what lanes and background thread share; replay/ only
-  [[nodiscard]] Shared& shared() noexcept { return *shared_; }
+  /// For tests, and where no thread runs (see machine.h).
+  [[nodiscard]] LaneContext& context() noexcept;
 
  private:
-  friend class Lane;
   Lane& open_lane() noexcept;
-  void count_open_lanes() noexcept;
   void drop_graphs_of(capture::ObjectId object) noexcept;
-  void flush_lane(Lane* lane, QueueSlot& queue) noexcept;
-  std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept;
+  void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;
   void tell_once() noexcept;
 
-  // What every submission asks for, in one cache line.
-  alignas(64) std::atomic<std::uint32_t> held_lanes_{0};
-  std::atomic<std::uint32_t> held_defaults_{0};  ///< default queues for which any lane holds work
-  std::atomic<bool> active_{true};
-  std::atomic<std::uint64_t> gone_{
-      0};  ///< how often a queue or an object went away, or another state came: nobody expects anything after that
-  StateChanges changes_;
+  struct Inside;
 
-  std::mutex asking_;  ///< while the driver is asked about what a lane kept
+  EngineState state_;
   std::atomic<bool> shut_{false};
   std::atomic<bool> has_threads_{true};
-  std::atomic<bool> forked_{false};
   std::atomic<bool> told_{false};
   env::Settings settings_;
   std::uint64_t started_ns_ = 0;
-  std::unique_ptr<Shared> shared_;
+  std::unique_ptr<Inside> inside_;
 };
 
 }  // namespace refrain::replay

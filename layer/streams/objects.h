@@ -27,7 +27,7 @@
 #include "capture/recorder.h"
 #include "layer/registry.h"
 #include "layer/set_state.h"
-#include "replay/lane/lane.h"
+#include "replay/engine.h"
 
 namespace refrain::layer {
 

@@ -19,41 +19,43 @@ constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec")
 
 namespace {
 
-MatcherOptions options_of(Engine& engine, std::uint64_t number) {
+MatcherOptions options_of(const LaneContext& context, std::uint64_t number) {
   constexpr std::uint32_t kLeast = 1024;
-  MatcherOptions options = matcher_options(engine.settings(), engine.shared().backend.chunk_sizes());
+  MatcherOptions options = matcher_options(context.settings, context.backend.chunk_sizes());
   options.history = number == Lane::kPassing ? kLeast : options.history;
   return options;
 }
 
 }  // namespace
 
-Lane::Lane(Engine& engine, std::uint64_t number)
-    : engine_(engine), number_(number), state_(std::make_unique<State>(engine, number, options_of(engine, number))) {
+Lane::Lane(LaneContext& context, std::uint64_t number)
+    : engine_(context.state),
+      number_(number),
+      state_(std::make_unique<State>(context, number, options_of(context, number))) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
   // What layer/cuda/kernels.cpp relies on, in assembly.
   static_assert(offsetof(Lane, expected_) == 0 && offsetof(Lane, unseen_) == 64);
 #pragma GCC diagnostic pop
-  const env::Settings& settings = engine.settings();
+  const env::Settings& settings = context.settings;
   state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
   state_->replaying = env::replays(settings) && number != kPassing;
-  state_->standstill = engine.shared().standstill.get();
+  state_->standstill = context.standstill.get();
   state_->expectation.possible = settings.mode == env::Mode::kReplay;
-  engine.shared().backend.submission_pause().add(state_->place);
+  context.backend.submission_pause().add(state_->place);
   if (number == kPassing) {
     return;
   }
-  if (engine.shared().recorder != nullptr) {
-    state_->stream = &engine.shared().recorder->open_stream(number);
+  if (context.recorder != nullptr) {
+    state_->stream = &context.recorder->open_stream(number);
   } else if (settings.mode == env::Mode::kObserve) {
     unseen_ = std::make_unique<Unseen[]>(kUnseen);
-    unseen_gone_ = engine.gone_.load(std::memory_order_relaxed);
+    unseen_gone_ = engine_.gone.load(std::memory_order_relaxed);
   }
 }
 
 Lane::~Lane() {
-  engine_.shared().backend.submission_pause().remove(state_->place);
+  state_->context.backend.submission_pause().remove(state_->place);
   for (const auto& entry : state_->entries) {
     if (entry != nullptr) {
       entry->unsubscribe(state_->matcher);
@@ -62,8 +64,8 @@ Lane::~Lane() {
 }
 
 std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
-  std::unique_lock lock(engine_.asking_);
-  if (engine_.gone_.load(std::memory_order_seq_cst) != unseen_gone_) {
+  std::unique_lock lock(engine_.asking);
+  if (engine_.gone.load(std::memory_order_seq_cst) != unseen_gone_) {
     lock.unlock();
   }
   return lock;
@@ -72,10 +74,10 @@ std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
 [[gnu::hot]] void Lane::look_at_unseen(bool may_ask) noexcept {
   State& state = *state_;
   const std::uint32_t count = std::exchange(unseen_count_, 0);
-  if (count == 0 || !engine_.active()) {
+  if (count == 0 || !engine_.active.load(std::memory_order_relaxed)) {
     return;
   }
-  const std::uint64_t gone = engine_.gone_.load(std::memory_order_relaxed);  // what is kept next names nothing of it
+  const std::uint64_t gone = engine_.gone.load(std::memory_order_relaxed);  // what is kept next names nothing of it
   state.counters.submissions.add(count);
   state.stretch_open = true;
   try {
@@ -97,13 +99,13 @@ std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
   if (state_->replaying && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
     take_over(*submission.queue);
   }
-  if (asleep_ != 0 && !inside_lane && engine_.active()) {
+  if (asleep_ != 0 && !inside_lane && engine_.active.load(std::memory_order_relaxed)) {
     doze();
     return Verdict::kIssue;
   }
   ++sequence_;
   State& state = *state_;
-  state.bypass = inside_lane || !engine_.active();
+  state.bypass = inside_lane || !engine_.active.load(std::memory_order_relaxed);
   state.verdict = Verdict::kIssue;
   if (state.bypass) {
     flush(false);  // what is held after a failure comes first
@@ -168,7 +170,7 @@ std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
 [[gnu::hot]] void Lane::begin_submitting() noexcept {
   give_way();
   if (state_->replaying) {
-    engine_.shared().backend.submission_pause().enter(state_->place);
+    state_->context.backend.submission_pause().enter(state_->place);
   }
 }
 
@@ -177,7 +179,7 @@ std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
 }
 
 [[gnu::hot]] void Lane::give_way() noexcept {
-  if (engine_.shared().backend.right_of_way().claimed()) [[unlikely]] {
+  if (state_->context.backend.right_of_way().claimed()) [[unlikely]] {
     give_way_to_claim();
   }
 }
@@ -186,12 +188,12 @@ void Lane::give_way_to_claim() noexcept {
   // Few threads are often enough all out of the driver. (On an H100 instantiating took as long beside two that launch
   // as alone, and four times as long beside four. One more waits for them, in most programs.)
   constexpr std::size_t kCrowd = 4;
-  if (engine_.shared().open_lanes.load(std::memory_order_relaxed) < kCrowd) {
+  if (state_->context.open_lanes.load(std::memory_order_relaxed) < kCrowd) {
     return;
   }
-  const std::uint64_t waited_ns = engine_.shared().backend.right_of_way().give();
+  const std::uint64_t waited_ns = state_->context.backend.right_of_way().give();
   if (waited_ns != 0) {
-    engine_.shared().budget.spend(waited_ns);
+    state_->context.budget.spend(waited_ns);
     state_->spans.disturbed();
   }
 }
@@ -388,7 +390,7 @@ void Lane::enter_standstill() noexcept {
   if (inside_lane) {
     return 0;
   }
-  if (!engine_.active()) [[unlikely]] {
+  if (!engine_.active.load(std::memory_order_relaxed)) [[unlikely]] {
     return leave();
   }
   if (!state.stretch_open) {
@@ -432,7 +434,7 @@ void Lane::enter_standstill() noexcept {
 
 /// A host call after a failure.
 int Lane::leave() noexcept {
-  if (engine_.forked_.load(std::memory_order_relaxed)) {
+  if (engine_.forked.load(std::memory_order_relaxed)) {
     return 0;  // it is the parent's work
   }
   flush(false);
@@ -445,7 +447,7 @@ void Lane::tell_later(int error) noexcept {
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
   State& state = *state_;
-  if (inside_lane || !waited || asleep_ != 0 || !engine_.active()) {
+  if (inside_lane || !waited || asleep_ != 0 || !engine_.active.load(std::memory_order_relaxed)) {
     return;
   }
   consider_sleep();
@@ -461,7 +463,7 @@ void Lane::tell_later(int error) noexcept {
   }
   try {
     const bool was_eager = state.spans.eager_turn();
-    TrialBudget& budget = engine_.shared().budget;
+    TrialBudget& budget = state_->context.budget;
     if (const std::int64_t lost = state.spans.waited(now_ns(), budget.may_lose()); lost != 0) {
       budget.lose(lost);
     }

@@ -44,7 +44,8 @@
 
 namespace refrain::replay {
 
-class Engine;
+class EngineState;
+struct LaneContext;
 class GraphEntry;
 struct GraphLaunch;
 struct Occurrence;
@@ -83,7 +84,7 @@ class alignas(64) Lane {
   /// The calling thread's lane, or null.
   static constinit thread_local Lane* current __attribute__((tls_model("initial-exec")));
 
-  Lane(Engine& engine, std::uint64_t number);
+  Lane(LaneContext& context, std::uint64_t number);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -199,15 +200,19 @@ class alignas(64) Lane {
   void flush(bool expired, std::uint64_t sequence = kNewest) noexcept;
   static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< held whenever anything is
 
+  /// The thread ends: everything held is submitted, and nothing of the thread is left that its successor could be told.
+  void thread_ends() noexcept;
+  /// Another thread goes on with this lane.
+  void thread_begins() noexcept;
+  /// Since when anything is held (see now_ns()); 0: nothing is. Any thread.
+  [[nodiscard]] std::uint64_t held_since_ns() const noexcept;
+  [[nodiscard]] bool is_of(const EngineState& engine) const noexcept { return &engine_ == &engine; }
+
   struct State;
   [[nodiscard]] State& state() noexcept { return *state_; }
 
  private:
-  friend class Engine;
-  friend struct ClosedLanes;
   class HeldLock;
-  void thread_ends() noexcept;
-  void thread_begins() noexcept;
   Verdict look_at(const Submission& submission) noexcept;
   class Submitting;
   void begin_submitting() noexcept;
@@ -288,13 +293,13 @@ class alignas(64) Lane {
   OwnerLock mutex_;
   std::atomic<std::uint32_t> held_count_{0};
   std::uint32_t noted_ = 0;  ///< of what was expected, those that came and are not among the held records yet
-  Engine& engine_;
+  EngineState& engine_;
   std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
 
   // layer/cuda/kernels.cpp looks here, too: 64 bytes behind the first member.
   alignas(64) std::unique_ptr<Unseen[]> unseen_;  ///< null: every submission is looked at when it comes
   std::uint32_t unseen_count_ = 0;
-  std::uint64_t unseen_gone_ = 0;  ///< Engine::gone_ when nothing was kept last
+  std::uint64_t unseen_gone_ = 0;  ///< EngineState::gone when nothing was kept last
   bool wants_time_ = false;
   std::uint64_t number_;
   std::atomic<std::uint64_t> first_held_{0};

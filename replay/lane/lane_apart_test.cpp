@@ -164,7 +164,7 @@ TEST_CASE("of what several threads hold, the watchdog is told since when the old
   }
   REQUIRE(other->holds());
   REQUIRE(rig.queue.holder.load() != nullptr);
-  const std::uint64_t since = rig.engine->shared().watchdog.look();
+  const std::uint64_t since = rig.engine->context().watchdog.look();
   CHECK(since != 0);
   CHECK(since <= between);
   CHECK(other->holds());

@@ -45,8 +45,8 @@ Apart apart(std::span<QueueSlot* const> queues) noexcept {
   const std::uint32_t held = held_count_.load(std::memory_order_relaxed);
   // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
   // held, which the lock tells, one lane is this one.)
-  if ((engine_.held_lanes_.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !is_apart()) || inside_lane ||
-      !engine_.active()) {
+  if ((engine_.held_lanes.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !is_apart()) || inside_lane ||
+      !engine_.active.load(std::memory_order_relaxed)) {
     return false;
   }
   mutex_.lock();
@@ -73,7 +73,7 @@ Apart apart(std::span<QueueSlot* const> queues) noexcept {
     }
     *error = std::exchange(state_->flush_error, 0);
   }
-  if (held == 0 && engine_.gone_.load(std::memory_order_seq_cst) != state_->expectation.gone) [[unlikely]] {
+  if (held == 0 && engine_.gone.load(std::memory_order_seq_cst) != state_->expectation.gone) [[unlikely]] {
     // Something was changed while nobody could see yet that this lane holds something: what follows is looked at.
     catch_up();
   }
@@ -105,7 +105,7 @@ Apart apart(std::span<QueueSlot* const> queues) noexcept {
   const auto& queues = state.expectation.queues;
   // While nothing was held here, other threads did not have to tell this one what they did: another one's work may be
   // the newest in a queue, and what the record names may be gone, and its handle a new object's.
-  if (!engine_.shared().hooks.may_hold() || engine_.gone_.load(std::memory_order_relaxed) != state.expectation.gone ||
+  if (!state_->context.hooks.may_hold() || engine_.gone.load(std::memory_order_relaxed) != state.expectation.gone ||
       std::any_of(queues.begin(), queues.end(),
                   [this](const QueueSlot* queue) { return queue->newest.load(std::memory_order_relaxed) != this; })) {
     return false;
@@ -266,7 +266,7 @@ void Lane::expect_nothing() noexcept {
 bool Lane::is_apart() const noexcept {
   switch (state_->expectation.apart) {
     case Apart::kNo: break;
-    case Apart::kFromAllButDefaults: return engine_.held_defaults_.load(std::memory_order_relaxed) == 0;
+    case Apart::kFromAllButDefaults: return engine_.held_defaults.load(std::memory_order_relaxed) == 0;
     case Apart::kFromAll: return true;
   }
   return false;
@@ -279,8 +279,8 @@ bool Lane::is_apart() const noexcept {
   if (holding.chunk >= state.entries.size() || state.entries[holding.chunk] == nullptr) {
     return false;
   }
-  const std::uint64_t gone = engine_.gone_.load(std::memory_order_relaxed);  // before the entry is asked
-  auto occurrence = state.entries[holding.chunk]->expected(engine_.changes_, engine_.shared().hooks);
+  const std::uint64_t gone = engine_.gone.load(std::memory_order_relaxed);  // before the entry is asked
+  auto occurrence = state.entries[holding.chunk]->expected(engine_.changes, state_->context.hooks);
   if (occurrence == nullptr || occurrence->size() != holding.length) {
     return false;
   }
@@ -435,7 +435,7 @@ bool Lane::is_apart() const noexcept {
     {
       const Inside guard;
       const env::UseReserve reserve;
-      const SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
+      const SubmitContext context{state_->context.backend, state_->context.hooks, state.window};
       const Submitting submitting(*this);
       result = entry->launch_expected(context, occurrence, state.views, state.tuner.hold_cost_ns() * occurrence.size(),
                                       state.spans.proven(), state.last_time_ns);

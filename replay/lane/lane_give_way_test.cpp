@@ -131,10 +131,10 @@ TEST_CASE("a thread that does not look at what it submits gives way as well") {
   }
   REQUIRE(rig.engine->lane().asleep());
   const Others others(rig, 3);
-  const std::uint64_t spent = rig.engine->shared().budget.spent_ns();
+  const std::uint64_t spent = rig.engine->context().budget.spent_ns();
   const std::uint64_t given = given_by(rig, [&] { rig.engine->lane().doze(); });
   CHECK(given > 0);
-  CHECK(rig.engine->shared().budget.spent_ns() == spent + given);  // of the trial budget
+  CHECK(rig.engine->context().budget.spent_ns() == spent + given);  // of the trial budget
 }
 
 }  // namespace refrain::replay

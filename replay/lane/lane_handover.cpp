@@ -18,7 +18,8 @@ constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;
 /// work that was held across it would be flushed by the other thread each time.
 void Lane::take_over(QueueSlot& queue) noexcept {
   State& state = *state_;
-  if (inside_lane || !engine_.active() || queue.newest.exchange(this, std::memory_order_relaxed) == nullptr) {
+  if (inside_lane || !engine_.active.load(std::memory_order_relaxed) ||
+      queue.newest.exchange(this, std::memory_order_relaxed) == nullptr) {
     return;
   }
   state.dormancy.queue_taken_over();

@@ -74,7 +74,7 @@ void Lane::abandon() noexcept {
   State& state = *state_;
   const Inside guard;
   const env::UseReserve reserve;
-  SubmitContext context{engine_.shared().backend, engine_.shared().hooks, state.window};
+  SubmitContext context{state_->context.backend, state_->context.hooks, state.window};
   state.views.resize(action.count);
   const std::byte* const bytes = state.held_bytes.data();
   const std::size_t* const offsets = state.held_offsets.data() + state.held_head;
@@ -87,7 +87,7 @@ void Lane::abandon() noexcept {
     error = launch(context, action, &launched);
   }
   if (!launched) {
-    const Entered entered(engine_.shared().standstill.get(), state.held_queues);
+    const Entered entered(state_->context.standstill.get(), state.held_queues);
     std::uint32_t issued = 0;
     try {
       for (const OperationView& operation : state.views) {
@@ -116,7 +116,7 @@ void Lane::abandon() noexcept {
   if (entry == nullptr) {
     return 0;
   }
-  if (engine_.settings().mode == env::Mode::kVerify) {
+  if (state_->context.settings.mode == env::Mode::kVerify) {
     return launch_verified(context, entry, launched);
   }
   const Submitting submitting(*this);
@@ -125,7 +125,7 @@ void Lane::abandon() noexcept {
   *launched = result.launch == Launched::kDone;
   try {
     if (!result.new_objects.empty()) {
-      engine_.shared().graphs.objects_changed(entry, result.new_objects);
+      state_->context.graphs.objects_changed(entry, result.new_objects);
     }
     if (result.wants_build) {
       request_variant(entry);
@@ -149,13 +149,13 @@ void Lane::abandon() noexcept {
 [[gnu::hot]] void Lane::count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) {
   State& state = *state_;
   count_replayed(entry->size(), launch.native);
-  engine_.shared().replayed.fetch_add(launch.native, std::memory_order_relaxed);
+  state_->context.replayed.fetch_add(launch.native, std::memory_order_relaxed);
   state.spans.launched(entry);
   if (launch.excess_ns != 0) {
-    engine_.shared().budget.spend(launch.excess_ns);
+    state_->context.budget.spend(launch.excess_ns);
   }
   if (launch.saved_ns != 0 && !state.spans.on_trial()) {  // what is cheap to submit may be late to finish
-    engine_.shared().budget.earn(launch.saved_ns);
+    state_->context.budget.earn(launch.saved_ns);
   }
 }
 
@@ -167,7 +167,7 @@ int Lane::launch_verified(const SubmitContext& context, const std::shared_ptr<Gr
   }
   // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
   // other threads change meanwhile.
-  Standstill& standstill = *engine_.shared().standstill;
+  Standstill& standstill = *state_->context.standstill;
   const auto unchecked = [&](const char* why) {
     state.counters.unverified.add();
     state.unchecked.add(why);
@@ -226,7 +226,7 @@ const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const
     state.held_bytes.clear();
     state.held_offsets.clear();
     state.held_head = 0;
-    state.window.clear(engine_.shared().backend);
+    state.window.clear(state_->context.backend);
     return;
   }
   if (state.held_head >= kCompactAfter) {
@@ -266,7 +266,7 @@ const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const
   state.deferred.clear();
   release_queues();
   if (held_before) {
-    engine_.held_lanes_.fetch_sub(1, std::memory_order_relaxed);
+    engine_.held_lanes.fetch_sub(1, std::memory_order_relaxed);
   }
   held_count_.store(0, std::memory_order_release);
 }
@@ -275,24 +275,24 @@ const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const
 [[gnu::hot]] void Lane::begin_holding(std::uint64_t first, std::uint64_t since_ns, std::uint32_t count) noexcept {
   first_held_.store(first, std::memory_order_relaxed);
   state_->held_since_ns.store(since_ns, std::memory_order_relaxed);
-  engine_.held_lanes_.fetch_add(1, std::memory_order_seq_cst);
+  engine_.held_lanes.fetch_add(1, std::memory_order_seq_cst);
   // Who sees the first one sees all of it through the lock: only this store must not be late.
   held_count_.store(count, std::memory_order_seq_cst);
-  engine_.shared().watchdog.arm();
+  state_->context.watchdog.arm();
 }
 
 /// A queue that this lane became the holder of.
 [[gnu::hot]] void Lane::add_held(QueueSlot* queue) {
   state_->held_queues.push_back(queue);
   if (queue->info.default_order == capture::DefaultOrder::kIsDefault) {
-    engine_.held_defaults_.fetch_add(1, std::memory_order_seq_cst);
+    engine_.held_defaults.fetch_add(1, std::memory_order_seq_cst);
   }
 }
 
 [[gnu::hot]] void Lane::release_queues() noexcept {
   for (QueueSlot* queue : state_->held_queues) {
     if (queue->info.default_order == capture::DefaultOrder::kIsDefault) {
-      engine_.held_defaults_.fetch_sub(1, std::memory_order_relaxed);
+      engine_.held_defaults.fetch_sub(1, std::memory_order_relaxed);
     }
     queue->holder.store(nullptr, std::memory_order_release);
   }
@@ -303,6 +303,10 @@ const capture::QueueInfo& Lane::queue_info(const OperationView& operation) const
   if (state_->flush_error == 0) {
     state_->flush_error = error;
   }
+}
+
+std::uint64_t Lane::held_since_ns() const noexcept {
+  return held_count_.load(std::memory_order_seq_cst) == 0 ? 0 : state_->held_since_ns.load(std::memory_order_relaxed);
 }
 
 void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexcept {
@@ -323,7 +327,7 @@ void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexc
 
 void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   State& state = *state_;
-  if (inside_lane || engine_.forked_.load(std::memory_order_relaxed)) {
+  if (inside_lane || engine_.forked.load(std::memory_order_relaxed)) {
     return;
   }
   const std::lock_guard guard(mutex_);
@@ -331,7 +335,7 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   if (!is_held(sequence)) {
     return;
   }
-  if (!engine_.active()) [[unlikely]] {
+  if (!engine_.active.load(std::memory_order_relaxed)) [[unlikely]] {
     issue_rest();
     return;
   }

@@ -10,7 +10,7 @@ Dormancy::Seen Lane::seen() const noexcept {
   return {.submissions = sequence_,
           .replayed = state_->counters.replayed.get(),
           .hopeless = state_->hopeless(),
-          .replayed_by_all = engine_.shared().replayed.load(std::memory_order_relaxed)};
+          .replayed_by_all = state_->context.replayed.load(std::memory_order_relaxed)};
 }
 
 std::uint64_t Lane::doze() noexcept {

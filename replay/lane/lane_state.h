@@ -1,4 +1,4 @@
-// The inside of a Lane, and what all lanes of an engine share. Only for lane*.cpp, engine.cpp, report.cpp.
+// The inside of a Lane. Only for this room.
 #pragma once
 
 #include <array>
@@ -14,19 +14,17 @@
 
 #include "capture/recorder.h"
 #include "replay/detect/matcher.h"
-#include "replay/engine.h"
 #include "replay/graph/executable.h"
 #include "replay/graph/graph_builder.h"
 #include "replay/graph/graph_cache.h"
 #include "replay/graph/submit.h"
 #include "replay/lane/lane.h"
+#include "replay/lane/lane_context.h"
 #include "replay/lane/occurrence_recorder.h"
 #include "replay/policy/chunk_tuner.h"
 #include "replay/policy/dormancy.h"
 #include "replay/policy/span_gate.h"
 #include "replay/policy/trial_budget.h"
-#include "replay/report/report.h"
-#include "replay/report/report_file.h"
 #include "replay/runtime/clock.h"
 #include "replay/runtime/owner_lock.h"
 #include "replay/runtime/watchdog.h"
@@ -135,7 +133,7 @@ struct Expectation {
   std::vector<Launched> launched;
   std::size_t behind = 0;          ///< how many operations that are
   std::vector<QueueSlot*> queues;  ///< of what was held last, while nothing is held
-  std::uint64_t gone = 0;          ///< Engine::gone_ when it was found out
+  std::uint64_t gone = 0;          ///< EngineState::gone when it was found out
   Apart apart = Apart::kNo;
   // Guarded by the lane's lock:
   const std::byte* first = nullptr;  ///< of those that were noted and are not among the held records yet
@@ -161,8 +159,14 @@ struct Expectation {
 };
 
 struct Lane::State {
-  State(Engine& engine, std::uint64_t number, const MatcherOptions& options);
+  State(LaneContext& its_context, std::uint64_t number, const MatcherOptions& options)
+      : context(its_context),
+        matcher(options),
+        tuner(context.settings, context.backend.chunk_sizes(), number, matcher, spans),
+        trials(context.budget),
+        dormancy(context.settings) {}
 
+  LaneContext& context;
   Matcher matcher;
   bool replaying = false;            ///< work may be held
   bool locked_by_owner = false;      ///< between submit() and hold()
@@ -264,72 +268,5 @@ class Lane::Submitting {
  private:
   Lane& lane_;
 };
-
-/// Totals of lanes that are gone.
-struct ClosedLanes {
-  std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, expected = 0, launches = 0, followed = 0,
-                tracked = 0, held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0,
-                differences = 0;
-  std::map<std::string, std::uint64_t> unholdable;
-  std::map<std::string, std::uint64_t> cut_by;
-  std::map<std::string, std::uint64_t> unchecked;
-  std::vector<SpanSummary> spans;
-  std::vector<LaneTimes> times;
-  void add(Lane& lane);
-};
-
-struct Engine::Shared {
-  Shared(const env::Settings& settings, backends::Backend& its_backend, LayerHooks& its_hooks,
-         capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check,
-         const StateChanges& changes)
-      : backend(its_backend),
-        hooks(its_hooks),
-        recorder(its_recorder),
-        budget(settings),
-        graphs(settings),
-        builder(settings, its_backend, its_hooks, changes, graphs, budget),
-        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
-        report_file(settings.report_file, env::permissions(settings.file_mode)) {
-    if (settings.mode == env::Mode::kVerify) {
-      standstill = std::make_unique<Standstill>();
-    }
-  }
-
-  /// What must be there before anything is held. False if it cannot.
-  [[nodiscard]] bool prepare_to_hold() noexcept {
-    const std::lock_guard lock(preparing);
-    exit_watched = exit_watched || hooks.watch_exit();
-    return exit_watched && builder.start() && watchdog.start();
-  }
-
-  backends::Backend& backend;
-  LayerHooks& hooks;
-  capture::Recorder* recorder;
-  TrialBudget budget;
-  GraphCache graphs;
-  GraphBuilder builder;
-  Watchdog watchdog;
-  std::mutex preparing;
-  bool exit_watched = false;
-  std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
-
-  std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
-
-  std::mutex lanes_mutex;
-  std::vector<Lane*> lanes;
-  std::vector<Lane*> idle_lanes;           ///< of these, the ones whose threads ended
-  std::unique_ptr<Lane> passing_lane;      ///< of threads that have none, once the engine gave up; nothing is in it
-  std::atomic<std::size_t> open_lanes{0};  ///< how many others there are
-  std::uint64_t lane_numbers = 0;
-  ClosedLanes closed;
-
-  ReportFile report_file;
-};
-
-inline Lane::State::State(Engine& engine, std::uint64_t number, const MatcherOptions& options)
-    : matcher(options),
-      tuner(engine.settings(), engine.shared().backend.chunk_sizes(), number, matcher, spans),
-      trials(engine.shared().budget),
-      dormancy(engine.settings()) {}
 
 }  // namespace refrain::replay

@@ -5,7 +5,6 @@
 
 namespace refrain::replay {
 
-/// Everything held is submitted, and nothing of the thread is left that its successor could be told.
 void Lane::thread_ends() noexcept {
   static const EntryPoint end{"the end of its thread"};
   look_at_unseen(false);  // without asking: since these calls another thread may have destroyed their streams

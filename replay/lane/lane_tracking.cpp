@@ -18,7 +18,7 @@ void Lane::described(std::uint32_t host_ns) {
     state.stream->operation(operation);
   }
   const Following& following = state.matcher.following();
-  if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !env::replays(engine_.settings())) {
+  if (following.chunk == kNoChunk || following.mode != ChunkMode::kTrack || !env::replays(state_->context.settings)) {
     return;
   }
   if (state.occurrences.add(following, operation, state.queue->info, host_ns)) {
@@ -35,9 +35,9 @@ void Lane::occurrence_complete(ChunkId chunk) {
     return;
   }
   if (!entry->named()) {
-    engine_.shared().graphs.name(entry, occurrence);
+    state_->context.graphs.name(entry, occurrence);
   }
-  TrialBudget& budget = engine_.shared().budget;
+  TrialBudget& budget = state_->context.budget;
   state.trials.join();
   budget.spend(occurrence.size() * state.tuner.hold_cost_ns());  // what looking cost
   state.views.clear();
@@ -52,12 +52,12 @@ void Lane::occurrence_complete(ChunkId chunk) {
 
 /// The entry waits for built().
 void Lane::request_build(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
-  if (!engine_.shared().prepare_to_hold()) {
+  if (!state_->context.prepare_to_hold()) {
     engine_.fail("there can be no thread for building graphs or for the hold limit, or no handler of exit()");
     entry->build_cancelled();
     return;
   }
-  if (!engine_.shared().builder.request(entry, occurrence)) {
+  if (!state_->context.builder.request(entry, occurrence)) {
     static_cast<void>(entry->built(nullptr, "its buffers or kernels are freed before it comes back"));
   }
 }
@@ -65,7 +65,7 @@ void Lane::request_build(const std::shared_ptr<GraphEntry>& entry, const Occurre
 /// A further instance, for the arguments of what was just launched.
 void Lane::request_variant(const std::shared_ptr<GraphEntry>& entry) {
   State& state = *state_;
-  if (!engine_.shared().budget.may_build()) {
+  if (!state_->context.budget.may_build()) {
     entry->build_cancelled();
     return;
   }
@@ -92,10 +92,10 @@ const std::shared_ptr<GraphEntry>& Lane::entry_of(ChunkId chunk) {
     forget_entries();
     auto tokens = state.matcher.tokens_of(chunk);
     if (!tokens.empty()) {
-      GraphCache& graphs = engine_.shared().graphs;
+      GraphCache& graphs = state_->context.graphs;
       entry = graphs.entry_for(std::move(tokens), state.queue->capabilities.update_arguments);
       if (graphs.take_sweep_due()) [[unlikely]] {
-        engine_.shared().builder.request_sweep();
+        state_->context.builder.request_sweep();
       }
       if (entry != nullptr) {
         entry->subscribe(state.matcher, chunk);
@@ -121,7 +121,7 @@ void Lane::forget_entries() {
     }
     state.occurrences.forget(evicted);
   }
-  const std::uint64_t gone = engine_.shared().graphs.entries_gone();
+  const std::uint64_t gone = state_->context.graphs.entries_gone();
   if (gone - state.entries_gone > state.entries.size() / 8) {
     state.entries_gone = gone;
     for (ChunkId chunk = 0; chunk < state.entries.size(); ++chunk) {

@@ -45,7 +45,7 @@ void VirtualTime::attach(replay::Engine* engine, Ns hold_limit) noexcept {
 
 /// When the graph that is being built will be published; 0: none is.
 Ns VirtualTime::build_done() const noexcept {
-  const std::size_t nodes = engine_->shared().builder.oldest_request();
+  const std::size_t nodes = engine_->context().builder.oldest_request();
   return nodes == 0 ? 0 : std::max(builder_free_, requested_) + costs_.instantiate.of(nodes);
 }
 
@@ -55,7 +55,7 @@ void VirtualTime::pass(Ns ns) noexcept {
     now_ = until;
     return;
   }
-  replay::GraphBuilder& builder = engine_->shared().builder;
+  replay::GraphBuilder& builder = engine_->context().builder;
   while (true) {
     if (builder.oldest_request() == 0) {
       requested_ = 0;
@@ -80,7 +80,7 @@ void VirtualTime::pass(Ns ns) noexcept {
     if (engine_->anything_held()) {
       const Ns here = std::max(now_, next_tick_);
       now_ = here;
-      static_cast<void>(engine_->shared().watchdog.look());  // on another thread: costs this one nothing
+      static_cast<void>(engine_->context().watchdog.look());  // on another thread: costs this one nothing
       now_ = here;
     }
     next_tick_ += tick_;
@@ -90,7 +90,7 @@ void VirtualTime::pass(Ns ns) noexcept {
 
 void VirtualTime::stall() noexcept {
   if (engine_ == nullptr || requested_ == 0 || stalled_ ||
-      engine_->shared().builder.oldest_request() < costs_.stall_from) {
+      engine_->context().builder.oldest_request() < costs_.stall_from) {
     return;
   }
   const Ns begin = std::max(builder_free_, requested_);

@@ -1,0 +1,41 @@
+// What every lane of an engine asks for at each submission.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <mutex>
+#include <string_view>
+
+#include "env/log.h"
+#include "replay/runtime/state_changes.h"
+
+namespace refrain::replay {
+
+/// In one cache line. Any thread.
+class alignas(64) EngineState {
+ public:
+  std::atomic<std::uint32_t> held_lanes{0};     ///< lanes that hold work
+  std::atomic<std::uint32_t> held_defaults{0};  ///< default queues for which any lane holds work
+  std::atomic<bool> active{true};               ///< false: everything passes through
+  std::atomic<bool> forked{false};              ///< this is a child, and what is held is its parent's
+  /// How often a queue or an object went away, or another state came: nobody expects anything after that.
+  std::atomic<std::uint64_t> gone{0};
+  StateChanges changes;
+  std::mutex asking;  ///< while the driver is asked about what a lane kept
+
+  /// An internal failure (out of memory, say): one log line, and from then on everything passes through.
+  void fail(const char* what) noexcept {
+    if (active.exchange(false)) {
+      env::log_error({"an internal failure (", what, "): from here on everything passes through"});
+    }
+  }
+  /// The same where nothing failed, but nothing may be held any more; `why`: the parts of the log line.
+  void stand_aside(std::initializer_list<std::string_view> why) noexcept {
+    if (active.exchange(false)) {
+      env::log_warning(why);
+    }
+  }
+};
+
+}  // namespace refrain::replay

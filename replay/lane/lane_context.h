@@ -1,0 +1,67 @@
+// What the lanes of an engine work with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "backends/backend.h"
+#include "capture/recorder.h"
+#include "env/settings.h"
+#include "replay/graph/graph_builder.h"
+#include "replay/graph/graph_cache.h"
+#include "replay/lane/engine_state.h"
+#include "replay/layer_hooks.h"
+#include "replay/policy/trial_budget.h"
+#include "replay/runtime/watchdog.h"
+#include "replay/verify/standstill.h"
+
+namespace refrain::replay {
+
+/// Owned by the engine. Thread-safe, as its parts are. All that is given must outlive it.
+struct LaneContext {
+  /// `check`: the watchdog's.
+  LaneContext(const env::Settings& its_settings, EngineState& its_state, backends::Backend& its_backend,
+              LayerHooks& its_hooks, capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check)
+      : settings(its_settings),
+        state(its_state),
+        backend(its_backend),
+        hooks(its_hooks),
+        recorder(its_recorder),
+        budget(settings),
+        graphs(settings),
+        builder(settings, backend, hooks, state.changes, graphs, budget),
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
+    if (settings.mode == env::Mode::kVerify) {
+      standstill = std::make_unique<Standstill>();
+    }
+  }
+
+  /// What must be there before anything is held. False if it cannot.
+  [[nodiscard]] bool prepare_to_hold() noexcept {
+    const std::lock_guard lock(preparing);
+    exit_watched = exit_watched || hooks.watch_exit();
+    return exit_watched && builder.start() && watchdog.start();
+  }
+
+  const env::Settings& settings;
+  EngineState& state;
+  backends::Backend& backend;
+  LayerHooks& hooks;
+  capture::Recorder* const recorder;  ///< null: nothing is captured
+  TrialBudget budget;
+  GraphCache graphs;
+  GraphBuilder builder;
+  Watchdog watchdog;
+  std::mutex preparing;
+  bool exit_watched = false;
+  std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
+
+  std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
+  std::atomic<std::size_t> open_lanes{0};  ///< lanes of threads that run
+};
+
+}  // namespace refrain::replay
