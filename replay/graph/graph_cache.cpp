@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace refrain::replay {
@@ -76,16 +77,25 @@ void GraphCache::sweep() {
     std::shared_ptr<GraphEntry> entry;
     double worth = 0;
   };
+  std::vector<std::pair<std::shared_ptr<GraphEntry>, GraphEntry::Use>> uses;
+  for (auto& entry : all()) {
+    const GraphEntry::Use use = entry->use();
+    uses.emplace_back(std::move(entry), use);
+  }
   std::vector<std::shared_ptr<GraphEntry>> leaving;
   {
     const std::lock_guard guard(mutex_);
     std::vector<Candidate> candidates;
-    for (auto& [fingerprint, kept] : entries_) {
-      const GraphEntry::Use use = kept.entry->use();
+    for (const auto& [entry, use] : uses) {
+      const auto found = entries_.find(entry->fingerprint());
+      if (found == entries_.end() || found->second.entry != entry) {
+        continue;  // it has gone meanwhile
+      }
+      Kept& kept = found->second;
       kept.unseen = use.seen == std::exchange(kept.seen, use.seen) ? kept.unseen + 1 : 0;
       if (kept.unseen >= kSweepsUnseen) {
         const double worth = std::ldexp(static_cast<double>(use.saved_ns + 1), -static_cast<int>(kept.unseen));
-        candidates.push_back({kept.entry, worth / static_cast<double>(use.bytes)});
+        candidates.push_back({entry, worth / static_cast<double>(use.bytes)});
       }
     }
     const auto most = static_cast<std::size_t>(settings_.max_graphs);
@@ -104,20 +114,24 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
   if (entries.empty()) {
     return;
   }
-  {
-    const std::lock_guard guard(mutex_);
-    for (const auto& entry : entries) {
-      const auto found = entries_.find(entry->fingerprint());
-      if (found == entries_.end() || found->second.entry != entry) {
-        continue;  // another thread was faster
-      }
-      try {
-        remember(entry->summary());
-      } catch (const std::exception&) {  // no memory: the report will not tell of it
-        ++untold_.entries;
-      }
-      entries_.erase(found);
+  for (const auto& entry : entries) {
+    std::optional<GraphEntry::Summary> summary;
+    try {
+      summary = entry->summary();
+    } catch (const std::exception&) {
+      // No memory: the report will not tell of it.
     }
+    const std::lock_guard guard(mutex_);
+    const auto found = entries_.find(entry->fingerprint());
+    if (found == entries_.end() || found->second.entry != entry) {
+      continue;  // another thread was faster
+    }
+    if (summary.has_value()) {
+      remember(std::move(*summary));
+    } else {
+      ++untold_.entries;
+    }
+    entries_.erase(found);
   }
   for (const auto& entry : entries) {
     entry->leave();
@@ -221,13 +235,7 @@ void GraphCache::objects_changed(const std::shared_ptr<GraphEntry>& entry, std::
 
 void GraphCache::make_room(const GraphEntry* keep) {
   const auto limit = static_cast<std::size_t>(settings_.graph_memory_mb) << 20U;
-  std::vector<std::shared_ptr<GraphEntry>> entries;
-  {
-    const std::lock_guard guard(mutex_);
-    for (const auto& [fingerprint, kept] : entries_) {
-      entries.push_back(kept.entry);
-    }
-  }
+  const std::vector<std::shared_ptr<GraphEntry>> entries = all();
   std::size_t used = 0;
   for (const auto& entry : entries) {
     used += entry->memory();
@@ -275,13 +283,26 @@ void GraphCache::object_gone(capture::ObjectId object) {
 }
 
 std::vector<GraphEntry::Summary> GraphCache::summaries() const {
-  const std::lock_guard guard(mutex_);
-  std::vector<GraphEntry::Summary> result = left_;
-  result.reserve(left_.size() + entries_.size());
-  for (const auto& [fingerprint, kept] : entries_) {
-    result.push_back(kept.entry->summary());
+  std::vector<GraphEntry::Summary> result;
+  {
+    const std::lock_guard guard(mutex_);
+    result = left_;
+  }
+  for (const auto& entry : all()) {
+    result.push_back(entry->summary());
   }
   return result;
+}
+
+/// What takes an entry's lock asks these: that lock is held while a driver launches, and the table's must not be.
+std::vector<std::shared_ptr<GraphEntry>> GraphCache::all() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::shared_ptr<GraphEntry>> entries;
+  entries.reserve(entries_.size());
+  for (const auto& [fingerprint, kept] : entries_) {
+    entries.push_back(kept.entry);
+  }
+  return entries;
 }
 
 void GraphCache::build_begins() noexcept {

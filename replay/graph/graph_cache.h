@@ -72,6 +72,7 @@ class GraphCache {
     std::uint64_t seen = 0;    ///< GraphEntry::Use::seen at the last sweep
     std::uint32_t unseen = 0;  ///< sweeps since it last came
   };
+  [[nodiscard]] std::vector<std::shared_ptr<GraphEntry>> all() const;
   void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept;
   void remember(GraphEntry::Summary summary) noexcept;
   void note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
