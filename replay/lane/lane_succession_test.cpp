@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "replay/engine_test_support.h"
+#include "replay/lane/lane_state.h"
 
 namespace refrain::replay {
 namespace {
@@ -169,6 +170,19 @@ TEST_CASE("a thread whose objects submit after its lane was closed leaves none b
   CHECK(report["lanes"].get<int>() == 1);
   CHECK(report["submissions"].get<std::uint64_t>() == 10 * (kKernels + 1));
   CHECK(rig.backend.log().size() == 10 * (kKernels + 1));
+}
+
+TEST_CASE("a stretch that a thread leaves without a wait does not go on in the next thread", "[promise-6]") {
+  Rig rig(test::quiet(true));
+  std::thread([&] {
+    Program program(*rig.engine, rig.backend, rig.queue);
+    program.kernel(100, 7, 1);
+    CHECK(rig.engine->lane().state().spans.open());
+  }).join();
+  std::thread([&] {
+    CHECK(rig.engine->lane().number() == 1);  // the same one
+    CHECK_FALSE(rig.engine->lane().state().spans.open());
+  }).join();
 }
 
 }  // namespace

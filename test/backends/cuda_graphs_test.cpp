@@ -37,6 +37,7 @@ struct Device {
   std::map<CUgraphExec, Executable> executables;
   int busy = 0;     ///< so often streams will be said to be at work
   int refuses = 0;  ///< so many instantiations are refused
+  CUgraphNode unchangeable = nullptr;
   int stream_domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
   bool instantiated_while_busy = false;
   std::vector<Kernel> ran;
@@ -119,6 +120,9 @@ CudaDriver driver_of_device() {
   };
   driver.cuGraphExecKernelNodeSetParams_v2 = [](CUgraphExec, CUgraphNode node,
                                                 const CUDA_KERNEL_NODE_PARAMS_v2* wanted) {
+    if (node == device.unchangeable) {
+      return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    }
     std::memcpy(&device.values[node], wanted->kernelParams[0], sizeof(std::uint32_t));
     return CUDA_SUCCESS;
   };
@@ -255,6 +259,22 @@ TEST_CASE_METHOD(Recording, "operations are changed in any order, and those with
   const std::array backwards{NodeUpdate{2, kernel(records, 21)}, NodeUpdate{0, kernel(records, 10)}};
   CHECK(buffer->update(backwards).ok());
   CHECK(device.values == std::map<CUgraphNode, std::uint32_t>{{nodes[0], 10}, {nodes[1], 21}});
+}
+
+TEST_CASE_METHOD(Recording, "promise 4, same data: a graph that was changed by half is never launched again",
+                 "[promise-4]") {
+  const int refused = GENERATE(0, 1, 2);  // which node the driver does not change
+  CAPTURE(refused);
+  REQUIRE(record(make_graph(records.queue(), {kernel(records, 1), kernel(records, 2), kernel(records, 3)})).ok());
+  device.unchangeable = device.graphs.begin()->second[static_cast<std::size_t>(refused)];
+  const std::array updates{NodeUpdate{0, kernel(records, 10)}, NodeUpdate{1, kernel(records, 20)},
+                           NodeUpdate{2, kernel(records, 30)}};
+  CHECK(buffer->update(updates).code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  CHECK(device.values.size() == static_cast<std::size_t>(refused));
+  CHECK(buffer->enqueue({}, nullptr).ok() == (refused == 0));
+  CHECK(device.ran.empty() == (refused != 0));
+  device.unchangeable = nullptr;
+  CHECK(buffer->update(updates).ok() == (refused == 0));
 }
 
 }  // namespace refrain::backends

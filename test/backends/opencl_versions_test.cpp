@@ -289,6 +289,30 @@ TEST_CASE("versions: copies from and to the program's own memory are in no comma
   }
 }
 
+std::vector<std::size_t> sizes_set;  // of arguments, by the driver's order of calls
+
+TEST_CASE("promise 4, same data: local memory of another size is set anew, and of the same size it is not",
+          "[promise-4]") {
+  FakeDriver driver;
+  sizes_set.clear();
+  driver.dispatch.clSetKernelArg = [](cl_kernel, cl_uint, std::size_t size, const void*) {
+    sizes_set.push_back(size);
+    return CL_SUCCESS;
+  };
+  driver.dispatch.clEnqueueNDRangeKernel = [](cl_command_queue, cl_kernel, cl_uint, const std::size_t*,
+                                              const std::size_t*, const std::size_t*, cl_uint, const cl_event*,
+                                              cl_event*) { return CL_SUCCESS; };
+  backends::OpenClBackend backend(driver.dispatch);
+  RecordMaker records(kInOrder);
+  for (const std::uint32_t bytes : {64U, 64U, 128U, 128U, 64U}) {
+    const auto launch = records.make(
+        OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1}, [&](OperationWriter& w) { w.argument_local(bytes); },
+        0, 5, 0x50);
+    CHECK(backend.issue(launch, {}, nullptr).code == CL_SUCCESS);
+  }
+  CHECK(sizes_set == std::vector<std::size_t>{64, 128, 64});
+}
+
 TEST_CASE("versions: updates in both forms") {
   for (std::uint32_t patch = 0; patch <= 5; ++patch) {
     INFO("mutable dispatch 0.9." << patch);
