@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "replay/graph/graph_entry.h"
 #include "replay/graph/graph_cache.h"
+#include "replay/graph/graph_entry.h"
 #include "replay/policy/span_gate.h"
 
 namespace refrain::replay {

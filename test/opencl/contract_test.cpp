@@ -183,7 +183,10 @@ TEST_CASE("random calls of 8 threads, in every mode") {
 }
 
 TEST_CASE("random calls of 8 threads, replayed") {
-  const std::vector<std::string> program = {"random_calls", "21", "8", kSanitized ? "100" : child::nightly() ? "2000" : "500"};
+  const std::vector<std::string> program = {"random_calls", "21", "8",
+                                            kSanitized         ? "100"
+                                            : child::nightly() ? "2000"
+                                                               : "500"};
   const Result plain = run_plain(program, 300);
   const long least = kSanitized ? 1 : 1'001;
   const Result result =
