@@ -146,10 +146,6 @@ ze_result_t wrap::zeContextDestroy(ze_context_handle_t context) noexcept {
     const std::lock_guard guard(tables().mutex);
     std::erase_if(tables().contexts, [context](const auto& one) { return one.first == context; });
   }
-  // A graph that is just being made has lists of ours in it.
-  if (replay::Engine* running = engine_with_threads(); running != nullptr) {
-    running->wait_idle();
-  }
   return host_call.done(next.zeContextDestroy(context));
 }
 
