@@ -35,18 +35,18 @@ ze_result_t ListInstance::reset(const LevelZeroDriver& driver) const noexcept {
 
 void ListInstance::destroy(const LevelZeroDriver& driver) noexcept {
   if (fence != nullptr) {
-    driver.zeFenceDestroy(std::exchange(fence, nullptr));
+    destroy_object(driver.zeFenceDestroy, std::exchange(fence, nullptr));
   }
   if (list != nullptr) {
-    driver.zeCommandListDestroy(std::exchange(list, nullptr));
+    destroy_object(driver.zeCommandListDestroy, std::exchange(list, nullptr));
   }
   for (ze_event_handle_t* event : {&start, &done, &finished}) {
     if (*event != nullptr) {
-      driver.zeEventDestroy(std::exchange(*event, nullptr));
+      destroy_object(driver.zeEventDestroy, std::exchange(*event, nullptr));
     }
   }
   if (pool != nullptr) {
-    driver.zeEventPoolDestroy(std::exchange(pool, nullptr));
+    destroy_object(driver.zeEventPoolDestroy, std::exchange(pool, nullptr));
   }
 }
 

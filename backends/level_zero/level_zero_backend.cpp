@@ -115,7 +115,7 @@ void LevelZeroBackend::forget_function(capture::FunctionId function) noexcept {
     return;
   }
   if (found->second.kernel != nullptr) {
-    driver_.zeKernelDestroy(found->second.kernel);
+    destroy_object(driver_.zeKernelDestroy, found->second.kernel);
   }
   functions_.erase(found);
 }
@@ -221,7 +221,7 @@ void LevelZeroBackend::list_gone(ImmediateList& list) noexcept {
   give_back([&](const ListInstance& instance) { return instance.of == &list; });
   if (ze_command_queue_handle_t queue = list.queue.exchange(nullptr); queue != nullptr) {
     driver_.zeCommandQueueSynchronize(queue, ~std::uint64_t{0});
-    driver_.zeCommandQueueDestroy(queue);
+    destroy_object(driver_.zeCommandQueueDestroy, queue);
   }
 }
 

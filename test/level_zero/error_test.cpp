@@ -63,6 +63,33 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   CHECK(fail_everywhere("short_events", "replay", 2, step, "append") > 0);
 }
 
+TEST_CASE("what the driver does not give back at once is no reason that a context cannot be destroyed", "[promise-5]") {
+  const std::string count_file = child::scratch("calls");
+  std::map<std::string, std::string> variables = {{"SIM_COUNT", count_file}, {"SIM_ZE_EXTENSIONS", ""}};
+  const Result good = run({"short_mix"}, "replay", 1, variables);
+  REQUIRE(good.exit_code == 0);
+  long submissions = 0;
+  long calls = 0;
+  std::ifstream(count_file) >> submissions >> calls;
+  REQUIRE(calls > 200);
+  int refused = 0;  // to Refrain
+  for (long call = calls - 80; call <= calls; ++call) {
+    variables["SIM_FAIL_CALL"] = std::to_string(call);
+    const Result result = run({"short_mix"}, "replay", 1, variables);
+    CAPTURE(call, calls);
+    INFO("output: " << result.output);
+    INFO("errors: " << result.errors.substr(0, 3000));
+    if (result.exit_code == 0) {
+      CHECK(result.errors.find("violation") == std::string::npos);
+      CHECK(result.output == good.output);
+      refused += result.errors.find("failure injected into ze") != std::string::npos ? 1 : 0;
+    } else {
+      CHECK(result.output.find(kInjected) != std::string::npos);
+    }
+  }
+  CHECK(refused > 3);
+}
+
 TEST_CASE("an error of work that another thread or nobody waited for reaches the application", "[promise-5]") {
   const long step = kSanitized ? 8 : 60;
   CHECK(fail_everywhere("short_handed", "plain", 0, step, "") > 0);
