@@ -193,7 +193,6 @@ void GraphBuilder::build(Job& job) {
         " us");
   }
   // With processors to spare, building only costs what others wait for the driver's locks meanwhile.
-  // (On an H200 the median launch took 3.7 to 4.1 us while graphs were built without a pause, and 3.9 us without.)
   budget_.spend((now_ns() - start - (backend_.record_waited_ns() - waited)) / build_share_);
   if (later || changes_.begun() != changes) {
     job.entry->build_cancelled();

@@ -12,7 +12,7 @@
 
 namespace refrain::replay {
 
-/// In one cache line. Any thread.
+/// What is asked for at each submission comes first, in one cache line. Any thread.
 class alignas(64) EngineState {
  public:
   std::atomic<std::uint32_t> held_lanes{0};     ///< lanes that hold work

@@ -166,46 +166,6 @@ std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
   return state.verdict;
 }
 
-/// The driver is about to be called, until end_submitting(): see RightOfWay and SubmissionPause.
-[[gnu::hot]] void Lane::begin_submitting() noexcept {
-  give_way();
-  if (state_->replaying) {
-    state_->context.backend.submission_pause().enter(state_->place);
-  }
-}
-
-[[gnu::hot]] void Lane::end_submitting() noexcept {
-  backends::SubmissionPause::leave(state_->place);
-}
-
-[[gnu::hot]] void Lane::give_way() noexcept {
-  if (state_->context.backend.right_of_way().claimed()) [[unlikely]] {
-    give_way_to_claim();
-  }
-}
-
-void Lane::give_way_to_claim() noexcept {
-  // Few threads are often enough all out of the driver. (On an H100 instantiating took as long beside two that launch
-  // as alone, and four times as long beside four. One more waits for them, in most programs.)
-  constexpr std::size_t kCrowd = 4;
-  if (state_->context.open_lanes.load(std::memory_order_relaxed) < kCrowd) {
-    return;
-  }
-  const std::uint64_t waited_ns = state_->context.backend.right_of_way().give();
-  if (waited_ns != 0) {
-    state_->context.budget.spend(waited_ns);
-    state_->spans.disturbed();
-  }
-}
-
-/// The caller is about to call the driver, and will then call issued().
-void Lane::enter_standstill() noexcept {
-  if (Standstill* standstill = state_->standstill; standstill != nullptr && !state_->bypass) [[unlikely]] {
-    standstill->enter({&state_->queue, 1});
-    state_->entered = true;
-  }
-}
-
 [[gnu::hot]] Verdict Lane::decide(capture::Token token, bool holdable) {
   State& state = *state_;
   const auto actions = state.matcher.feed(token, holdable);

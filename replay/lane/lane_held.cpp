@@ -1,4 +1,4 @@
-// What a lane holds: how it is submitted, launched or flushed. Everything here runs with the lane's lock
+// How a lane calls the driver, and what it holds: how that is submitted, launched or flushed, with the lane's lock
 // held, by its own thread or by one that flushes it.
 #include <algorithm>
 #include <exception>
@@ -20,6 +20,46 @@ namespace {
 constexpr std::size_t kCompactAfter = 4096;
 
 }  // namespace
+
+/// The driver is about to be called, until end_submitting(): see RightOfWay and SubmissionPause.
+[[gnu::hot]] void Lane::begin_submitting() noexcept {
+  give_way();
+  if (state_->replaying) {
+    state_->context.backend.submission_pause().enter(state_->place);
+  }
+}
+
+[[gnu::hot]] void Lane::end_submitting() noexcept {
+  backends::SubmissionPause::leave(state_->place);
+}
+
+[[gnu::hot]] void Lane::give_way() noexcept {
+  if (state_->context.backend.right_of_way().claimed()) [[unlikely]] {
+    give_way_to_claim();
+  }
+}
+
+void Lane::give_way_to_claim() noexcept {
+  // Few threads are often enough all out of the driver (docs/decisions/0005). One more waits for them, in most
+  // programs.
+  constexpr std::size_t kCrowd = 4;
+  if (state_->context.open_lanes.load(std::memory_order_relaxed) < kCrowd) {
+    return;
+  }
+  const std::uint64_t waited_ns = state_->context.backend.right_of_way().give();
+  if (waited_ns != 0) {
+    state_->context.budget.spend(waited_ns);
+    state_->spans.disturbed();
+  }
+}
+
+/// The caller is about to call the driver, and will then call issued().
+void Lane::enter_standstill() noexcept {
+  if (Standstill* standstill = state_->standstill; standstill != nullptr && !state_->bypass) [[unlikely]] {
+    standstill->enter({&state_->queue, 1});
+    state_->entered = true;
+  }
+}
 
 void Lane::issue_all_held() {
   State& state = *state_;

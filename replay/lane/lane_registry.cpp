@@ -50,7 +50,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
 
 /// Threads may come and go for ever.
 constexpr std::size_t kMostSpans = 1024;
-/// Each takes 0.1 to 0.2 MiB, up to 2 if it has seen much. There are never more than there were threads at once.
+/// Each takes memory for what it has seen. There are never more than there were threads at once.
 constexpr std::size_t kMostIdle = 256;
 
 /// `most`: spans, and times, that there are to be in all.

@@ -14,8 +14,8 @@ class TrialBudget {
  public:
   explicit TrialBudget(const env::Settings& settings) noexcept;
 
-  /// A thread begins to try graphs, or ends: each brings a budget of its own, which all of them spend. (Eight threads
-  /// that begin at once found one thread's used up, and slept, before any of them had tried anything.)
+  /// A thread begins to try graphs, or ends: each brings a budget of its own, which all of them spend: else
+  /// threads that begin together would use up one's before any of them has tried anything.
   [[nodiscard]] std::uint64_t join() noexcept;
   /// `joined_ns`: what join() returned.
   void leave(std::uint64_t joined_ns) noexcept;

@@ -8,12 +8,16 @@
 namespace refrain::replay {
 namespace {
 
-TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {
+env::Settings limited(int permille) {
   env::Settings settings;
   settings.gate = true;
-  settings.trial_budget_permille = 1;
+  settings.trial_budget_permille = permille;
+  return settings;
+}
+
+TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {
   constexpr std::int64_t kHour = 3'600'000'000'000;
-  TrialBudget budget(settings);
+  TrialBudget budget(limited(1));
   CHECK(budget.may_lose());
   budget.lose(kHour);
   CHECK_FALSE(budget.may_lose());
@@ -26,11 +30,8 @@ TEST_CASE("what trials gain makes up for what they lost, but is not saved up") {
 }
 
 TEST_CASE("what graphs save pays for building others") {
-  env::Settings settings;
-  settings.gate = true;
-  settings.trial_budget_permille = 1;
   constexpr std::uint64_t kHour = 3'600'000'000'000;
-  TrialBudget budget(settings);
+  TrialBudget budget(limited(1));
   CHECK(budget.may_build());
   budget.spend(kHour);
   CHECK_FALSE(budget.may_build());
@@ -41,11 +42,8 @@ TEST_CASE("what graphs save pays for building others") {
 }
 
 TEST_CASE("each thread that tries graphs brings a budget of its own, for as long as it lasts") {
-  env::Settings settings;
-  settings.gate = true;
-  settings.trial_budget_permille = 1;
   constexpr std::int64_t kFree = 2'000'000, kHour = 3'600'000'000'000;
-  TrialBudget budget(settings);
+  TrialBudget budget(limited(1));
   const std::uint64_t first = budget.join();
   budget.lose(kFree * 3 / 2);
   CHECK_FALSE(budget.may_lose());
@@ -69,10 +67,7 @@ TEST_CASE("each thread that tries graphs brings a budget of its own, for as long
 }
 
 TEST_CASE("the time that threads try graphs counts for each of them") {
-  env::Settings settings;
-  settings.gate = true;
-  settings.trial_budget_permille = 1000;
-  TrialBudget budget(settings);
+  TrialBudget budget(limited(1000));
   constexpr int kThreads = 50;
   std::vector<std::uint64_t> joined;
   for (int i = 0; i < kThreads; ++i) {

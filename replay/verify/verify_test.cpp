@@ -38,29 +38,43 @@ Occurrence updates_of(ArgumentKind kind) {
   return result;
 }
 
+/// A graph of these updates, and what verify needs for it.
+struct Trial {
+  explicit Trial(ArgumentKind kind) : work(updates_of(kind)) {
+    std::string why;
+    executable = Executable::build(work, test::quiet(false), backend, &why);
+    INFO(why);
+    REQUIRE(executable != nullptr);
+  }
+  VerifyResult run() {
+    std::vector<OperationView> operations;
+    for (std::size_t i = 0; i < work.size(); ++i) {
+      operations.push_back(work.operation(i));
+    }
+    Standstill standstill;
+    REQUIRE(standstill.stop({}));
+    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, standstill);
+    standstill.resume();
+    return result;
+  }
+
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks{backend};
+  const Occurrence work;
+  std::unique_ptr<Executable> executable;
+  WindowEvents window;
+};
+
 TEST_CASE("verify updates buffers and images once, and sees where a graph computes something else") {
   const auto kind = GENERATE(ArgumentKind::kBuffer, ArgumentKind::kImage);
   const bool wrong = GENERATE(false, true);
   CAPTURE(static_cast<int>(kind), wrong);
-  test::ArithmeticBackend backend;
-  test::TestHooks hooks(backend);
-  const Occurrence work = updates_of(kind);
-  std::vector<OperationView> operations;
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    operations.push_back(work.operation(i));
-  }
-  std::string why;
-  const auto executable = Executable::build(work, test::quiet(false), backend, &why);
-  INFO(why);
-  REQUIRE(executable != nullptr);
-  REQUIRE(backend.write(work.queues[0], kind, kMemory, std::as_bytes(std::span(&kBefore, 1))).ok());
+  Trial trial(kind);
+  test::ArithmeticBackend& backend = trial.backend;
+  REQUIRE(backend.write(trial.work.queues[0], kind, kMemory, std::as_bytes(std::span(&kBefore, 1))).ok());
   backend.corrupt_replay = wrong;
 
-  WindowEvents window;
-  Standstill standstill;
-  REQUIRE(standstill.stop({}));
-  const VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, standstill);
-  standstill.resume();
+  const VerifyResult result = trial.run();
 
   CHECK(result.outcome == (wrong ? Verified::kDifferent : Verified::kEqual));
   CHECK(result.error == 0);
@@ -72,41 +86,27 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
   }
   CHECK(backend.memory() == std::map<std::uint64_t, std::uint64_t>{{kMemory, expected}});
   // Each event stands for one execution, the eager one that the program is to see.
-  CHECK(hooks.order == std::vector<std::uint64_t>{1, 2, 3});
-  window.clear(backend);
+  CHECK(trial.hooks.order == std::vector<std::uint64_t>{1, 2, 3});
+  trial.window.clear(backend);
   CHECK(backend.live_events == 0);
 }
 
 TEST_CASE("where verify cannot check, everything is submitted, and the first error is told", "[promise-5]") {
   const int spare = GENERATE(0, 1, 2);  // submissions before the one that is refused
   CAPTURE(spare);
-  test::ArithmeticBackend backend;
-  backend.addresses = true;
-  test::TestHooks hooks(backend);
-  const Occurrence work = updates_of(ArgumentKind::kBuffer);
-  std::vector<OperationView> operations;
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    operations.push_back(work.operation(i));
-  }
-  std::string why;
-  const auto executable = Executable::build(work, test::quiet(false), backend, &why);
-  INFO(why);
-  REQUIRE(executable != nullptr);
-  backend.spare = spare;
-  backend.fail_issues = 1;
+  Trial trial(ArgumentKind::kBuffer);
+  trial.backend.addresses = true;
+  trial.backend.spare = spare;
+  trial.backend.fail_issues = 1;
 
-  WindowEvents window;
-  Standstill standstill;
-  REQUIRE(standstill.stop({}));
-  const VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, standstill);
-  standstill.resume();
+  const VerifyResult result = trial.run();
 
   CHECK(result.outcome == Verified::kImpossible);
   CHECK(result.error == -5);
   for (int i = 0; i < kKernels; ++i) {
-    CHECK((hooks.kept.at(1 + static_cast<std::uint64_t>(i)) != 0) == (i == spare));
+    CHECK((trial.hooks.kept.at(1 + static_cast<std::uint64_t>(i)) != 0) == (i == spare));
   }
-  window.clear(backend);
+  trial.window.clear(trial.backend);
 }
 
 }  // namespace

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "test/level_zero/run_program.h"
+#include "test/support/same.h"
 
 namespace run_program {
 
 using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
-void check_clean(const Result& result);
+using child::check_clean;
 
 /// Runs plain and in all modes, for several orders in which the driver may work; outputs must agree. `least`:
 /// operations that must have been replayed with each.

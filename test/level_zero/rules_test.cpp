@@ -40,7 +40,7 @@ TEST_CASE("cooperative launches and offsets: each launch of one kernel is replay
 }
 
 TEST_CASE("memory allocated anew in the place of other memory: a kernel that keeps the address is replayed again") {
-  const Result result = same_replayed({"same_place"}, 500, extensions("append"));  // 180 before
+  const Result result = same_replayed({"same_place"}, 500, extensions("append"));
   CHECK(result.output.find("same place 1\n") != std::string::npos);
 }
 

@@ -56,7 +56,7 @@ FAULTS = [
     Fault("driver-asked-about-destroyed-handles", LANE,
           old="engine_.gone.load(std::memory_order_seq_cst) != unseen_gone_", new="false", promise=7,
           seen="In observe mode the driver is asked about a stream that the program has destroyed since: a crash."),
-    Fault("standstill-entered-and-never-left", LANE,
+    Fault("standstill-entered-and-never-left", "replay/lane/lane_held.cpp",
           old="state_->entered = true;", new="", promise=7, statement=True,
           seen="In verify mode nothing can be checked, and every try stops the program for two seconds."),
     Fault("expected-graphs-are-not-verified", LANE,
