@@ -152,7 +152,7 @@ void Engine::wait_idle() {
 
 ReportData Engine::report_data() const {
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
-    mine->look_at_unseen(false);  // of other lanes up to a few dozen submissions may be missing
+    mine->look_at_deferred(false);  // of other lanes up to a few dozen submissions may be missing
   }
   ReportData data = inside_->lanes.report();
   const LaneContext& context = inside_->context;
@@ -192,7 +192,7 @@ void Engine::shut_down() noexcept {
     return;
   }
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
-    mine->look_at_unseen(false);
+    mine->look_at_deferred(false);
   }
   inside_->lanes.flush_all(false);
   state_.active.store(false);

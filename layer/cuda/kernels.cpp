@@ -235,9 +235,11 @@ CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, u
       "movq %fs:(%rax), %rax\n\t"
       "testq %rax, %rax\n\t"
       "je refrain_cuda_launch_of_any_kind\n\t"
-      "cmpq $0, (%rax)\n\t"  // what is expected is the first member
+      "cmpq $0, " REFRAIN_LANE_PREDICTED
+      "(%rax)\n\t"
       "jne refrain_cuda_launch_as_expected\n\t"
-      "cmpq $0, 64(%rax)\n\t"  // where submissions are kept
+      "cmpq $0, " REFRAIN_LANE_DEFERRED
+      "(%rax)\n\t"
       "je refrain_cuda_launch_of_any_kind\n\t"
       "jmp refrain_cuda_launch_only_kept");
 }

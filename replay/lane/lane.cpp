@@ -1,18 +1,13 @@
 #include "replay/lane/lane.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
-#include <string>
-#include <utility>
 
 #include "env/log.h"
-#include "replay/lane/lane_state.h"
+#include "replay/lane/inside.h"
 #include "replay/runtime/clock.h"
 
 namespace refrain::replay {
-
-using capture::OperationView;
 
 constinit thread_local Lane* Lane::current __attribute__((tls_model("initial-exec"))) = nullptr;
 constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec"))) = false;
@@ -26,437 +21,333 @@ MatcherOptions options_of(const LaneContext& context, std::uint64_t number) {
   return options;
 }
 
+capture::Stream* stream_of(const LaneContext& context, std::uint64_t number) {
+  return context.recorder != nullptr && number != Lane::kPassing ? &context.recorder->open_stream(number) : nullptr;
+}
+
+/// For the lane's own thread, before it looks at what is held, or asks the matcher for anything: if anything is held
+/// the lock of all that is taken.
+class LockWhileHolding {
+ public:
+  LockWhileHolding(const HeldOperations& held, bool holding) noexcept : lock_(holding ? &held.lock() : nullptr) {
+    if (lock_ != nullptr) {
+      lock_->lock();
+    }
+  }
+  ~LockWhileHolding() {
+    if (lock_ != nullptr) {
+      lock_->unlock();
+    }
+  }
+  LockWhileHolding(const LockWhileHolding&) = delete;
+  LockWhileHolding& operator=(const LockWhileHolding&) = delete;
+
+ private:
+  OwnerLock* lock_;
+};
+
+/// Like a host call in the history.
+constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;
+
 }  // namespace
 
 Lane::Lane(LaneContext& context, std::uint64_t number)
-    : engine_(context.state),
+    : prediction_(parts(context), context.settings.mode == env::Mode::kReplay),
+      held_(front(), context),
+      submitter_(context, held_, graphs_, gate_, spans_, tuner_, counters_),
+      matcher_(options_of(context, number)),
+      tuner_(context.settings, context.backend.chunk_sizes(), number, matcher_, spans_),
+      graphs_(context, matcher_),
+      gate_(context, spans_, env::replays(context.settings) && number != kPassing),
+      dormancy_(context.settings),
+      deferred_(front()),
+      context_(context),
       number_(number),
-      state_(std::make_unique<State>(context, number, options_of(context, number))) {
+      replaying_(env::replays(context.settings) && number != kPassing),
+      stream_(stream_of(context, number)),
+      current_submission_({parts(context), prediction_, gate_, stream_, replaying_}) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
-  // What layer/cuda/kernels.cpp relies on, in assembly.
-  static_assert(offsetof(Lane, expected_) == 0 && offsetof(Lane, unseen_) == 64);
+  static_assert(offsetof(Lane, prediction_) == 0);  // for assembly, with Prediction's and LaneFront's
 #pragma GCC diagnostic pop
-  const env::Settings& settings = context.settings;
-  state_->matcher.set_initial_mode(env::replays(settings) ? ChunkMode::kTrack : ChunkMode::kPass);
-  state_->replaying = env::replays(settings) && number != kPassing;
-  state_->standstill = context.standstill.get();
-  state_->expectation.possible = settings.mode == env::Mode::kReplay;
-  context.backend.submission_pause().add(state_->place);
-  if (number == kPassing) {
-    return;
-  }
-  if (context.recorder != nullptr) {
-    state_->stream = &context.recorder->open_stream(number);
-  } else if (settings.mode == env::Mode::kObserve) {
-    unseen_ = std::make_unique<Unseen[]>(kUnseen);
-    unseen_gone_ = engine_.gone.load(std::memory_order_relaxed);
+  matcher_.set_initial_mode(env::replays(context.settings) ? ChunkMode::kTrack : ChunkMode::kPass);
+  if (number != kPassing && context.settings.mode == env::Mode::kObserve) {
+    deferred_.start();
   }
 }
 
-Lane::~Lane() {
-  state_->context.backend.submission_pause().remove(state_->place);
-  for (const auto& entry : state_->entries) {
-    if (entry != nullptr) {
-      entry->unsubscribe(state_->matcher);
-    }
-  }
-}
-
-std::unique_lock<std::mutex> Lane::nothing_gone() const noexcept {
-  std::unique_lock lock(engine_.asking);
-  if (engine_.gone.load(std::memory_order_seq_cst) != unseen_gone_) {
-    lock.unlock();
-  }
-  return lock;
-}
-
-[[gnu::hot]] void Lane::look_at_unseen(bool may_ask) noexcept {
-  State& state = *state_;
-  const std::uint32_t count = std::exchange(unseen_count_, 0);
-  if (count == 0 || !engine_.active.load(std::memory_order_relaxed)) {
-    return;
-  }
-  const std::uint64_t gone = engine_.gone.load(std::memory_order_relaxed);  // what is kept next names nothing of it
-  state.counters.submissions.add(count);
-  state.stretch_open = true;
-  try {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const auto [token, unholdable] = unseen_[i].look(may_ask);
-      if (unholdable != nullptr) {
-        state.unholdable.add(unholdable);
-        state.counters.unholdable.add();
-      }
-      static_cast<void>(decide(token, unholdable == nullptr));
-    }
-  } catch (const std::exception& error) {
-    engine_.fail(error.what());
-  }
-  unseen_gone_ = gone;
+Prediction::Parts Lane::parts(LaneContext& context) noexcept {
+  return {context, this, held_, matcher_, graphs_, submitter_, spans_, tuner_, dormancy_, counters_};
 }
 
 [[gnu::hot, gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
-  if (state_->replaying && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
+  if (replaying_ && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
     take_over(*submission.queue);
   }
-  if (asleep_ != 0 && !inside_lane && engine_.active.load(std::memory_order_relaxed)) {
+  const bool passes = inside_lane || !active();
+  if (dormancy_.asleep() && !passes) {
     doze();
     return Verdict::kIssue;
   }
-  ++sequence_;
-  State& state = *state_;
-  state.bypass = inside_lane || !engine_.active.load(std::memory_order_relaxed);
-  state.verdict = Verdict::kIssue;
-  if (state.bypass) {
+  ++front().sequence;
+  if (passes) {
+    current_submission_.pass();
     flush(false);  // what is held after a failure comes first
     return Verdict::kIssue;
   }
-  // While something is held, other threads may flush it: everything below is theirs as well then.
-  if (held_count_.load(std::memory_order_acquire) != 0) {
-    mutex_.lock();
-    state.locked_by_owner = true;
+  return current_submission_.look_at(submission);
+}
+
+[[gnu::hot]] void Lane::look_at_deferred(bool may_ask) noexcept {
+  const std::uint32_t count = deferred_.count();
+  if (count == 0 || !active()) {
+    deferred_.forget();
+    return;
   }
-  catch_up();
-  state.counters.submissions.add();
-  state.queue = submission.queue;
-  state.first_of_stretch = !state.stretch_open;
-  state.stretch_open = true;
-  if (state.first_of_stretch) {
-    state.dormancy.stretch_begins(sequence_, state.hopeless());
-  }
-  const bool replaying = state.replaying;
-  const char* unholdable = submission.unholdable;
-  if (replaying) {
-    state.came_back();
-    if (!state.spans.open()) {
-      state.spans.submitted(submission.token, now_ns());
-    } else {
-      state.spans.submitted(submission.token, 0);
-    }
-    const Lane* holder = submission.queue->holder.load(std::memory_order_acquire);
-    if (unholdable == nullptr && holder != nullptr && holder != this) {
-      unholdable = "another thread has work waiting for the same queue";
-    }
-  }
-  if (unholdable != nullptr) {
-    state.unholdable.add(unholdable);
-    state.counters.unholdable.add();
-  }
-  if (state.tuner.wants_app_time()) {
-    state.tuner.app_time(sequence_, state.held_queues.size());
-  }
-  state.submit_started_ns = begin_sample();
+  const std::uint64_t gone = front().engine->gone.load(std::memory_order_relaxed);
+  counters_.submissions.add(count);
+  dormancy_.stretch_begins(front().sequence, counters_.hopeless());
   try {
-    state.verdict = decide(submission.token, unholdable == nullptr);
+    deferred_.take(may_ask,
+                   [&](const Noted& noted) { current_submission_.look_back_at(noted.token, noted.unholdable); });
   } catch (const std::exception& error) {
-    engine_.fail(error.what());
-    state.bypass = true;
-    if (state.locked_by_owner) {
-      issue_rest();
-    }
+    front().engine->fail(error.what());
   }
-  if (state.verdict != Verdict::kHold) {
-    if (state.locked_by_owner) {
-      state.locked_by_owner = false;
-      mutex_.unlock();
-    }
-    begin_submitting();
-    enter_standstill();
-  }
-  return state.verdict;
-}
-
-[[gnu::hot]] Verdict Lane::decide(capture::Token token, bool holdable) {
-  State& state = *state_;
-  const auto actions = state.matcher.feed(token, holdable);
-  const std::size_t older = state.held_offsets.size() - state.held_head;
-  std::size_t seen = 0;
-  bool newest_issued = false;
-  bool changed = false;
-  state.has_pending = false;
-  for (const Action& action : actions) {
-    seen += action.count;
-    if (seen <= older) {
-      changed = true;
-      note_error(apply(action));
-      continue;
-    }
-    // This action ends with the newest operation, which is not described yet.
-    if (action.kind == Action::Kind::kIssue) {
-      if (action.count > 1) {
-        changed = true;
-        note_error(apply({Action::Kind::kIssue, action.count - 1, kNoChunk}));
-      }
-      newest_issued = true;
-    } else {
-      state.pending = action;
-      state.has_pending = true;
-    }
-  }
-  if (changed) {
-    publish();
-  }
-  if (!newest_issued) {
-    if (begin_hold()) {
-      return Verdict::kHold;
-    }
-    // Another lane got hold of the queue just now: nothing of this lane may wait behind it.
-    issue_all_held();
-    state.has_pending = false;
-    return state.stream != nullptr ? Verdict::kDescribeAndIssue : Verdict::kIssue;
-  }
-  return follow();
-}
-
-[[gnu::hot]] Verdict Lane::follow() {
-  State& state = *state_;
-  wants_time_ = state.first_of_stretch || (sequence_ & 7U) == 0;
-  const Following& following = state.matcher.following();
-  if (following.chunk == kNoChunk) {
-    state.occurrences.abort();
-  } else if (following.mode == ChunkMode::kTrack && state.replaying) {
-    state.counters.tracked.add();
-    state.spans.looked_at();
-    wants_time_ = true;
-    return Verdict::kDescribeAndIssue;
-  } else {
-    state.counters.followed.add();
-    if (following.complete && following.mode == ChunkMode::kPass && state.replaying) {
-      if (const auto& entry = entry_of(following.chunk)) {
-        entry->passed();
-      }
-    }
-  }
-  return state.stream != nullptr ? Verdict::kDescribeAndIssue : Verdict::kIssue;
-}
-
-[[gnu::hot]] bool Lane::begin_hold() {
-  State& state = *state_;
-  if (!state.locked_by_owner) {
-    mutex_.lock();
-    state.locked_by_owner = true;
-  }
-  QueueSlot* queue = state.queue;
-  Lane* nobody = nullptr;
-  if (queue->holder.load(std::memory_order_relaxed) != this) {
-    if (!queue->holder.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
-      return false;
-    }
-    add_held(queue);
-  }
-  make_room_for_one();
-  return true;
-}
-
-/// So that nothing can go wrong once the operation was described.
-[[gnu::hot]] void Lane::make_room_for_one() {
-  std::vector<std::size_t>& offsets = state_->held_offsets;
-  if (offsets.size() == offsets.capacity()) [[unlikely]] {
-    constexpr std::size_t kFirst = 64;
-    offsets.reserve(std::max(2 * offsets.size(), kFirst));
-  }
-}
-
-[[gnu::hot]] capture::OperationWriter Lane::writer() noexcept {
-  State& state = *state_;
-  if (state.verdict == Verdict::kHold) {
-    state.newest_offset = state.held_bytes.size();
-    return capture::OperationWriter(state.held_bytes);
-  }
-  state.scratch.clear();
-  return capture::OperationWriter(state.scratch);
-}
-
-[[gnu::hot, gnu::flatten]] int Lane::hold() noexcept {
-  State& state = *state_;
-  try {
-    stamp(state.held_bytes.data() + state.newest_offset);
-    state.held_offsets.push_back(state.newest_offset);
-    const std::uint32_t held_before = held_count_.load(std::memory_order_relaxed);
-    if (state.has_pending) {
-      state.has_pending = false;
-      note_error(apply(state.pending));
-      publish();
-    } else if (held_before == 0) {
-      publish();
-    } else {
-      held_count_.store(held_before + 1, std::memory_order_relaxed);  // the oldest one is the same
-    }
-    if (state.submit_started_ns != 0) {
-      state.tuner.end_held(state.submit_started_ns, held_count_.load(std::memory_order_relaxed) != 0);
-    }
-  } catch (const std::exception& failure) {
-    engine_.fail(failure.what());
-    issue_rest();
-  }
-  const int error = std::exchange(state.flush_error, 0);
-  if (state.expectation.possible) {
-    expect();
-  }
-  state.locked_by_owner = false;
-  mutex_.unlock();
-  state.leaves();
-  return error;
-}
-
-[[gnu::hot]] void Lane::stamp(std::byte* record) noexcept {
-  auto& header = *reinterpret_cast<capture::OperationHeader*>(record);
-  header.sequence = sequence_;
-  // Of held operations only the oldest one's time counts (for the hold limit), and a little too old does no harm.
-  const bool time_wanted = state_->verdict == Verdict::kHold
-                               ? held_count_.load(std::memory_order_relaxed) == 0 || (sequence_ & 15U) == 0
-                               : wants_time_;
-  if (time_wanted) {
-    state_->last_time_ns = now_ns() - header.host_ns;  // if it was issued, that long ago
-  }
-  header.time_ns = state_->last_time_ns;
-  header.queue = state_->queue->info.id;
-  header.queue_handle = state_->queue->info.handle;
+  deferred_.begin_anew(gone);
 }
 
 [[gnu::hot]] int Lane::issued_now(int status, std::uint32_t host_ns) noexcept {
-  State& state = *state_;
-  end_submitting();
-  look_at_unseen(true);
-  if (state.entered) {
-    state.entered = false;
-    state.standstill->leave();
+  look_at_deferred(true);
+  return current_submission_.issued(status, host_ns);
+}
+
+/// False if nothing was submitted since the last one ended.
+[[gnu::hot]] bool Lane::end_stretch() noexcept {
+  if (!dormancy_.stretch_ends(front().sequence, counters_.hopeless())) {
+    return false;
   }
-  if (state.bypass) {
-    return status != 0 || inside_lane ? status : std::exchange(state.flush_error, 0);
+  tuner_.stop_app_clock();
+  spans_.program_returns();
+  counters_.cuts.add();
+  graphs_.stretch_broken();
+  return true;
+}
+
+/// Everything held leaves, and what comes next does not continue it.
+[[gnu::hot]] void Lane::cut(const char* why, capture::Token identity, bool waits) {
+  const bool was_holding = held_.any();
+  const LockWhileHolding lock(held_, was_holding);
+  prediction_.drain();
+  counters_.cut_by.add(why);
+  for (const Action& action : matcher_.cut(identity, waits)) {
+    submitter_.apply(action);
   }
-  try {
-    if (status != 0) {
-      // The driver refused it: not part of anything that repeats.
-      state.occurrences.abort();
-      static_cast<void>(state.matcher.cut());
-    } else if (state.verdict == Verdict::kDescribeAndIssue) {
-      described(host_ns);
-    }
-  } catch (const std::exception& failure) {
-    engine_.fail(failure.what());
+  if (was_holding) {
+    held_.publish();
   }
-  const int held_error = std::exchange(state.flush_error, 0);
-  if (state.submit_started_ns != 0) {
-    state.tuner.end_issued();
-  }
-  state.leaves();
-  return status != 0 ? status : held_error;
 }
 
 [[gnu::hot]] int Lane::host_call(const EntryPoint& entry_point) noexcept {
-  State& state = *state_;
-  look_at_unseen(true);
+  look_at_deferred(true);
   if (inside_lane) {
     return 0;
   }
-  if (!engine_.active.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (!active()) [[unlikely]] {
     return leave();
   }
-  if (!state.stretch_open) {
-    return std::exchange(state.flush_error, 0);  // told later
+  if (!end_stretch()) {
+    return held_.take_error();  // told later
   }
-  state.stretch_open = false;
-  state.dormancy.stretch_ends(sequence_, state.hopeless());
-  state.tuner.stop_app_clock();
-  state.came_back();
-  state.counters.cuts.add();
-  state.occurrences.abort();
-  const bool was_holding = held_count_.load(std::memory_order_acquire) != 0;
   int error = 0;
   try {
-    const HeldLock lock(*this, was_holding);
-    state.cut_by.add(entry_point.name);
-    for (const Action& action : state.matcher.cut()) {
-      note_error(apply(action));
+    cut(entry_point.name, capture::kHostCallToken, true);
+    if (spans_.open()) {
+      spans_.waiting(now_ns());
     }
-    if (was_holding) {
-      publish();
-    }
-    if (state.spans.open()) {
-      state.spans.waiting(now_ns());
-    }
-    error = std::exchange(state.flush_error, 0);
-    if (state.stream != nullptr) {
-      state.stream->host_call(entry_point.name, now_ns());
+    error = held_.take_error();
+    if (stream_ != nullptr) {
+      stream_->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
-    if (constexpr std::size_t kMany = 256; state.matcher.evicted() > kMany) [[unlikely]] {
-      forget_entries();
+    if (constexpr std::size_t kMany = 256; matcher_.evicted() > kMany) [[unlikely]] {
+      graphs_.forget_gone();
     }
   } catch (const std::exception& failure) {
-    engine_.fail(failure.what());
+    front().engine->fail(failure.what());
     error = leave();
   }
-  expect_first();
+  prediction_.predict_first();
   return error;
 }
 
 /// A host call after a failure.
 int Lane::leave() noexcept {
-  if (engine_.forked.load(std::memory_order_relaxed)) {
+  if (front().engine->forked.load(std::memory_order_relaxed)) {
     return 0;  // it is the parent's work
   }
   flush(false);
-  return std::exchange(state_->flush_error, 0);
-}
-
-void Lane::tell_later(int error) noexcept {
-  note_error(error);
+  return held_.take_error();
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
-  State& state = *state_;
-  if (inside_lane || !waited || asleep_ != 0 || !engine_.active.load(std::memory_order_relaxed)) {
+  if (inside_lane || !waited || dormancy_.asleep() || !active()) {
     return;
   }
   consider_sleep();
-  if (asleep_ != 0) {
-    expect_nothing();
+  if (dormancy_.asleep()) {
+    prediction_.clear();
   }
-  if (!state.spans.open()) {
+  if (!spans_.open()) {
     return;
   }
-  state.waited = true;
-  if (state.spans.waited_as_before(now_ns())) [[likely]] {
+  waited_ = true;
+  if (spans_.waited_as_before(now_ns())) [[likely]] {
     return;
   }
   try {
-    const bool was_eager = state.spans.eager_turn();
-    TrialBudget& budget = state_->context.budget;
-    if (const std::int64_t lost = state.spans.waited(now_ns(), budget.may_lose()); lost != 0) {
-      budget.lose(lost);
-    }
-    budget.earn(state.spans.saved());
-    const bool eager = state.spans.eager_turn();
-    if (was_eager != eager || (eager && state.times_ready != GraphEntry::times_ready())) {
-      state.times_ready = GraphEntry::times_ready();  // others may become ready while these rest
-      expect_nothing();
-      let_graphs_rest(eager);
-    }
-    if (state.spans.way() != state.way) {
-      state.way = state.spans.way();
-      expect_nothing();
-      state.matcher.use_lengths(state.way);
-    }
+    span_ended();
   } catch (const std::exception& failure) {
-    engine_.fail(failure.what());
+    front().engine->fail(failure.what());
   }
 }
 
-/// When the submission in progress began, if it is timed, else 0.
-[[gnu::hot]] std::uint64_t Lane::begin_sample() noexcept {
-  State& state = *state_;
-  return sequence_ >= state.tuner.next_sample() && state.replaying ? state.tuner.begin_sample(sequence_) : 0;
+/// Whether the next span is to run with graphs, and how it is to be divided.
+void Lane::span_ended() {
+  const bool was_eager = spans_.eager_turn();
+  if (const std::int64_t lost = spans_.waited(now_ns(), context_.budget.may_lose()); lost != 0) {
+    context_.budget.lose(lost);
+  }
+  context_.budget.earn(spans_.saved());
+  const bool eager = spans_.eager_turn();
+  if (was_eager != eager || (eager && times_ready_ != GraphEntry::times_ready())) {
+    times_ready_ = GraphEntry::times_ready();  // others may become ready while these rest
+    prediction_.clear();
+    graphs_.let_rest(eager);
+  }
+  if (spans_.way() != way_) {
+    prediction_.clear();
+    use_way(spans_.way());
+  }
 }
 
-void Lane::let_graphs_rest(bool rest) {
-  State& state = *state_;
-  for (ChunkId chunk = 0; chunk < state.entries.size(); ++chunk) {
-    const auto& entry = state.entries[chunk];
-    if (entry != nullptr && entry->state() == GraphEntry::State::kReady) {
-      state.matcher.set_mode(chunk, rest ? ChunkMode::kPass : ChunkMode::kHold);
+void Lane::use_way(std::uint32_t way) noexcept {
+  way_ = way;
+  matcher_.use_lengths(way);
+}
+
+/// The newest work in this queue is another thread's. Threads that take turns do so at the same places again and again
+/// (PyTorch goes forward in one, and backward in another), and such a place divides what is held as a host call does:
+/// work that was held across it would be flushed by the other thread each time.
+void Lane::take_over(QueueSlot& queue) noexcept {
+  if (inside_lane || !active() || queue.newest.exchange(this, std::memory_order_relaxed) == nullptr) {
+    return;
+  }
+  dormancy_.queue_taken_over();
+  if (dormancy_.asleep()) {  // the other one is not, or nothing would be held anywhere
+    wake_up();
+    return;
+  }
+  if (!end_stretch()) {
+    return;
+  }
+  try {
+    cut("another thread's work in the same queue", kHandover, false);
+    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
+    // will show which way is the fastest.
+    if (!waited_ && way_ != kFewLaunches && tuner_.has_few_launches()) {
+      use_way(kFewLaunches);
     }
+  } catch (const std::exception& failure) {
+    front().engine->fail(failure.what());
+  }
+}
+
+void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexcept {
+  try {
+    if (!inside_lane && held_.defer(release, handle)) {
+      return;
+    }
+  } catch (const std::exception& failure) {
+    front().engine->fail(failure.what());
+  }
+  release(handle);
+}
+
+void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
+  if (inside_lane || front().engine->forked.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const std::lock_guard guard(held_.lock());
+  // Asked under the lock: what is just being submitted counts as held until the driver has it.
+  if (!held_.contains(sequence)) {
+    return;
+  }
+  prediction_.drain();
+  if (!active()) [[unlikely]] {
+    submitter_.issue_rest();
+    return;
+  }
+  try {
+    if (expired) {
+      counters_.expired.add();
+      tuner_.hold_expired(held_.count());
+    }
+    spans_.disturbed();
+    for (const Action& action : matcher_.expire()) {
+      submitter_.apply(action);
+    }
+    held_.publish();
+  } catch (const std::exception& failure) {
+    front().engine->fail(failure.what());
+    submitter_.issue_rest();
+  }
+}
+
+void Lane::thread_ends() noexcept {
+  static const EntryPoint end{"the end of its thread"};
+  look_at_deferred(false);  // without asking: since these calls another thread may have destroyed their streams
+  static_cast<void>(host_call(end));  // nobody is there any more to be told of an error
+  flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
+  prediction_.clear();
+  spans_.abandon();
+  static_cast<void>(held_.take_error());
+  tuner_.thread_ends();
+  graphs_.pause();
+}
+
+Dormancy::Seen Lane::seen() const noexcept {
+  return {.submissions = front().sequence,
+          .replayed = counters_.replayed.get(),
+          .hopeless = counters_.hopeless(),
+          .replayed_by_all = context_.replayed.load(std::memory_order_relaxed)};
+}
+
+/// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
+void Lane::consider_sleep() noexcept {
+  if (dormancy_.is_due(front().sequence) && held_.count() == 0 &&
+      dormancy_.consider(seen(), spans_.comparing() ? spans_.submissions() : 0) != 0) {
+    spans_.abandon();
+  }
+}
+
+std::uint64_t Lane::doze() noexcept {
+  ++front().sequence;
+  counters_.submissions.add();
+  counters_.asleep.add();
+  current_submission_.pass();
+  if (dormancy_.tick()) {
+    wake_up();
+  }
+  DriverGate::Passage{gate_};  // waits where nobody may submit; the call itself is not known to end
+  return front().sequence;
+}
+
+void Lane::wake_up() noexcept {
+  dormancy_.wake(seen());
+  try {
+    static_cast<void>(matcher_.cut());  // what comes next does not follow what was seen last
+  } catch (const std::exception& error) {
+    front().engine->fail(error.what());
   }
 }
 

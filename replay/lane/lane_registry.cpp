@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "env/log.h"
-#include "replay/lane/lane_state.h"
 
 namespace refrain::replay {
 namespace {
@@ -54,17 +53,18 @@ constexpr std::size_t kMostSpans = 1024;
 constexpr std::size_t kMostIdle = 256;
 
 /// `most`: spans, and times, that there are to be in all.
-void add(ReportData& totals, Lane& lane, std::size_t most) {
-  const Lane::State& state = lane.state();
+void add(ReportData& totals, const Lane& lane, std::size_t most) {
+  const LaneCounters& counters = lane.counters();
+  const ChunkTuner& tuner = lane.tuner();
   ++totals.lanes;
-  add_counters(totals, state.counters);
-  state.unholdable.collect(totals.unholdable);
-  state.cut_by.collect(totals.cut_by);
-  state.unchecked.collect(totals.unchecked);
-  if (state.tuner.call_ns() != 0 && totals.times.size() < most) {
-    totals.times.push_back({state.tuner.call_ns(), state.tuner.hold_cost_ns(), state.tuner.filling_ns()});
+  add_counters(totals, counters);
+  counters.unholdable_by.collect(totals.unholdable);
+  counters.cut_by.collect(totals.cut_by);
+  counters.unchecked.collect(totals.unchecked);
+  if (tuner.call_ns() != 0 && totals.times.size() < most) {
+    totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns(), tuner.filling_ns()});
   }
-  for (const SpanSummary& span : state.spans.summaries()) {
+  for (const SpanSummary& span : lane.spans().summaries()) {
     if (totals.spans.size() < most) {
       totals.spans.push_back(span);
     }

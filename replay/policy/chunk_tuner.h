@@ -33,6 +33,7 @@ class ChunkTuner {
 
   /// Number of the next submission that is timed.
   [[nodiscard]] std::uint64_t next_sample() const noexcept { return next_sample_; }
+  [[nodiscard]] bool is_sample(std::uint64_t submission) const noexcept { return submission >= next_sample_; }
   /// That one begins. Returns when, in nanoseconds.
   [[nodiscard]] std::uint64_t begin_sample(std::uint64_t submission) noexcept;
   /// It ends, and was held, or was issued. `still`: it is held even now.

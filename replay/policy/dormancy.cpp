@@ -26,12 +26,18 @@ Dormancy::Dormancy(const env::Settings& settings) noexcept
       sleep_length_(kShortestSleep * awake_for_) {}
 
 void Dormancy::wake(const Seen& seen) noexcept {
+  asleep_ = 0;
   since_ = seen;
   hopeless_since_ = hopeless(seen);
   taken_over_ = 0;
 }
 
 std::uint64_t Dormancy::consider(const Seen& seen, std::uint64_t on_trial) noexcept {
+  asleep_ = sleep_for(seen, on_trial);
+  return asleep_;
+}
+
+std::uint64_t Dormancy::sleep_for(const Seen& seen, std::uint64_t on_trial) noexcept {
   const std::uint64_t submissions = seen.submissions - since_.submissions;
   if (on_trial * 2 >= awake_for_) {
     return 0;  // one long span without graphs would be enough for a sleep, before it was measured

@@ -20,13 +20,24 @@ class Dormancy {
 
   explicit Dormancy(const env::Settings& settings) noexcept;
 
-  /// Before the first submission since a cut is looked at, and at the next cut.
-  void stretch_begins(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+  /// Before a submission is looked at. True if it is the first one since a cut.
+  bool stretch_begins(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+    if (stretch_open_) {
+      return false;
+    }
+    stretch_open_ = true;
     stretch_first_ = submission;
     hopeless_then_ = hopeless;
+    return true;
   }
-  void stretch_ends(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+  /// At a cut. False if nothing was looked at since the last one.
+  bool stretch_ends(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+    if (!stretch_open_) {
+      return false;
+    }
+    stretch_open_ = false;
     alone_ += one_is_too_few_ && submission == stretch_first_ && hopeless == hopeless_then_ ? 1 : 0;
+    return true;
   }
   /// Another lane's work was the newest in a queue that this one submits to.
   void queue_taken_over() noexcept { ++taken_over_; }
@@ -35,19 +46,25 @@ class Dormancy {
   [[nodiscard]] bool is_due(std::uint64_t submissions) const noexcept {
     return awake_for_ != 0 && submissions - since_.submissions >= awake_for_;
   }
-  /// For how many submissions nothing is to be looked at; 0: the lane goes on. `on_trial`: submissions of the span with
-  /// which graphs are being compared, 0 if none are.
-  [[nodiscard]] std::uint64_t consider(const Seen& seen, std::uint64_t on_trial) noexcept;
+  /// For how many submissions nothing is looked at from now on; 0: the lane goes on. `on_trial`: submissions of the
+  /// span with which graphs are being compared, 0 if none are.
+  std::uint64_t consider(const Seen& seen, std::uint64_t on_trial) noexcept;
+  [[nodiscard]] bool asleep() const noexcept { return asleep_ != 0; }
+  /// One of them has come. True: it was the last one.
+  [[nodiscard]] bool tick() noexcept { return --asleep_ == 0; }
   /// From now on it is looked at what comes.
   void wake(const Seen& seen) noexcept;
 
  private:
+  [[nodiscard]] std::uint64_t sleep_for(const Seen& seen, std::uint64_t on_trial) noexcept;
   [[nodiscard]] std::uint64_t hopeless(const Seen& seen) const noexcept { return seen.hopeless + alone_; }
 
   const std::uint64_t awake_for_;  ///< looked at before a sleep; 0: it never sleeps
   const std::uint64_t history_;    ///< compared with each other
   const bool one_is_too_few_;      ///< for a graph
   std::uint64_t sleep_length_;
+  std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
+  bool stretch_open_ = false;
   Seen since_;  ///< when it woke up
   std::uint64_t hopeless_since_ = 0;
   std::uint64_t taken_over_ = 0;  ///< queues, since then

@@ -11,12 +11,14 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/operation.h"
 #include "replay/detect/matcher.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
+#include "replay/runtime/clock.h"
 
 namespace refrain::replay {
 
@@ -86,9 +88,22 @@ class SpanGate {
   [[nodiscard]] bool open() const noexcept { return open_; }
   /// Of the newest span, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
-  /// True while outside() is wanted.
+  /// True while the time that the program takes for itself is measured.
   [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
-  /// So long the program did something else, between two calls.
+  /// Between these two, from a submission to the next one or to the host call behind it, the program does something
+  /// else. (Behind a host call it may be waiting in a way of its own, and what that takes depends on how the work was
+  /// submitted.)
+  void program_goes_on() noexcept {
+    if (wants_outside()) [[unlikely]] {
+      away_since_ns_ = now_ns();
+    }
+  }
+  void program_returns() noexcept {
+    if (away_since_ns_ != 0) [[unlikely]] {
+      outside(now_ns() - std::exchange(away_since_ns_, 0));
+    }
+  }
+  /// So long it did.
   void outside(std::uint64_t ns) noexcept { outside_ns_ += ns; }
   /// The program is about to wait, perhaps: everything before is submitted.
   void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
@@ -99,7 +114,10 @@ class SpanGate {
   /// every span.
   void looked_at() noexcept { ++looked_at_; }
   /// The rest of this span will not be seen.
-  void abandon() noexcept { open_ = false; }
+  void abandon() noexcept {
+    open_ = false;
+    away_since_ns_ = 0;
+  }
   /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
   /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
   std::int64_t waited(std::uint64_t now, bool may_lose);
@@ -215,6 +233,7 @@ class SpanGate {
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
   Turn turn_;
   std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
+  std::uint64_t away_since_ns_ = 0;  ///< 0: the program is not measured now
   std::uint64_t hash_ = 0;
   std::uint64_t previous_ = 0;
   std::uint64_t saved_ns_ = 0;

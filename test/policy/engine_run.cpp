@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "replay/lane/lane_state.h"
+#include "replay/lane/lane.h"
 #include "test/policy/program.h"
 #include "test/policy/virtual_backend.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "replay/lane/lane_state.h"
+#include "replay/lane/lane.h"
 #include "replay/runtime/clock.h"
 #include "replay/runtime/machine.h"
 

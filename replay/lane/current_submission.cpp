@@ -1,0 +1,276 @@
+#include "replay/lane/current_submission.h"
+
+#include <exception>
+
+#include "replay/lane/inside.h"
+#include "replay/runtime/clock.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+CurrentSubmission::CurrentSubmission(const Parts& parts) noexcept
+    : context_(parts.shared.context),
+      lane_(parts.shared.lane),
+      front_(parts.prediction.front()),
+      held_(parts.shared.held),
+      matcher_(parts.shared.matcher),
+      prediction_(parts.prediction),
+      graphs_(parts.shared.graphs),
+      submitter_(parts.shared.submitter),
+      gate_(parts.gate),
+      spans_(parts.shared.spans),
+      tuner_(parts.shared.tuner),
+      dormancy_(parts.shared.dormancy),
+      counters_(parts.shared.counters),
+      stream_(parts.stream),
+      replaying_(parts.replaying) {}
+
+void CurrentSubmission::take_lock() noexcept {
+  if (!has_lock_) {
+    held_.lock().lock();
+    has_lock_ = true;
+  }
+}
+
+void CurrentSubmission::give_lock() noexcept {
+  if (has_lock_) {
+    has_lock_ = false;
+    held_.lock().unlock();
+  }
+}
+
+/// The caller is about to call the driver, and will then call issued().
+void CurrentSubmission::enter_driver() noexcept {
+  bypass_ ? gate_.enter() : gate_.enter_for(queue_);
+}
+
+[[gnu::hot, gnu::flatten]] Verdict CurrentSubmission::look_at(const Submission& submission) noexcept {
+  bypass_ = false;
+  // While something is held, other threads may flush it: everything below is theirs as well then.
+  if (held_.any()) {
+    take_lock();
+  }
+  prediction_.drain();
+  counters_.submissions.add();
+  queue_ = submission.queue;
+  first_of_stretch_ = dormancy_.stretch_begins(front_.sequence, counters_.hopeless());
+  const char* unholdable = submission.unholdable;
+  if (replaying_) {
+    spans_.program_returns();
+    spans_.submitted(submission.token, spans_.open() ? 0 : now_ns());
+    const Lane* holder = queue_->holder.load(std::memory_order_acquire);
+    if (unholdable == nullptr && holder != nullptr && holder != lane_) {
+      unholdable = "another thread has work waiting for the same queue";
+    }
+  }
+  if (unholdable != nullptr) {
+    counters_.count_unholdable(unholdable);
+  }
+  if (tuner_.wants_app_time()) {
+    tuner_.app_time(front_.sequence, held_.queues().size());
+  }
+  started_ns_ = replaying_ && tuner_.is_sample(front_.sequence) ? tuner_.begin_sample(front_.sequence) : 0;
+  try {
+    verdict_ = decide(submission.token, unholdable == nullptr);
+  } catch (const std::exception& error) {
+    context_.state.fail(error.what());
+    bypass_ = true;
+    verdict_ = Verdict::kIssue;
+    if (has_lock_) {
+      submitter_.issue_rest();
+    }
+  }
+  if (verdict_ != Verdict::kHold) {
+    give_lock();
+    enter_driver();
+  }
+  return verdict_;
+}
+
+void CurrentSubmission::look_back_at(capture::Token token, const char* unholdable) {
+  if (unholdable != nullptr) {
+    counters_.count_unholdable(unholdable);
+  }
+  static_cast<void>(decide(token, unholdable == nullptr));
+}
+
+[[gnu::hot]] Verdict CurrentSubmission::decide(capture::Token token, bool holdable) {
+  const auto actions = matcher_.feed(token, holdable);
+  const std::size_t older = held_.size();
+  std::size_t seen = 0;
+  bool newest_issued = false;
+  bool changed = false;
+  has_pending_ = false;
+  for (const Action& action : actions) {
+    seen += action.count;
+    if (seen <= older) {
+      changed = true;
+      submitter_.apply(action);
+      continue;
+    }
+    // This action ends with the newest operation, which is not described yet.
+    if (action.kind == Action::Kind::kIssue) {
+      if (action.count > 1) {
+        changed = true;
+        submitter_.apply({Action::Kind::kIssue, action.count - 1, kNoChunk});
+      }
+      newest_issued = true;
+    } else {
+      pending_ = action;
+      has_pending_ = true;
+    }
+  }
+  if (changed) {
+    held_.publish();
+  }
+  if (!newest_issued) {
+    if (begin_hold()) {
+      return Verdict::kHold;
+    }
+    // Another lane got hold of the queue just now: nothing of this lane may wait behind it.
+    issue_all_held();
+    has_pending_ = false;
+    return stream_ != nullptr ? Verdict::kDescribeAndIssue : Verdict::kIssue;
+  }
+  return follow();
+}
+
+[[gnu::hot]] Verdict CurrentSubmission::follow() {
+  wants_time_ = first_of_stretch_ || (front_.sequence & 7U) == 0;
+  const Following& following = matcher_.following();
+  if (following.chunk == kNoChunk) {
+    graphs_.stretch_broken();
+  } else if (following.mode == ChunkMode::kTrack && replaying_) {
+    counters_.tracked.add();
+    spans_.looked_at();
+    wants_time_ = true;
+    return Verdict::kDescribeAndIssue;
+  } else {
+    counters_.followed.add();
+    if (following.complete && following.mode == ChunkMode::kPass && replaying_) {
+      if (const auto& entry = graphs_.entry(following.chunk, *queue_)) {
+        entry->passed();
+      }
+    }
+  }
+  return stream_ != nullptr ? Verdict::kDescribeAndIssue : Verdict::kIssue;
+}
+
+[[gnu::hot]] bool CurrentSubmission::begin_hold() {
+  take_lock();
+  if (!held_.claim(*queue_, lane_)) {
+    return false;
+  }
+  held_.make_room();
+  return true;
+}
+
+void CurrentSubmission::issue_all_held() {
+  static_cast<void>(matcher_.expire());
+  submitter_.issue_all();
+}
+
+[[gnu::hot]] capture::OperationWriter CurrentSubmission::writer() noexcept {
+  if (verdict_ == Verdict::kHold) {
+    return held_.write();
+  }
+  scratch_.clear();
+  return capture::OperationWriter(scratch_);
+}
+
+[[gnu::hot, gnu::flatten]] int CurrentSubmission::hold() noexcept {
+  try {
+    stamp(held_.newest());
+    held_.keep();
+    if (has_pending_) {
+      has_pending_ = false;
+      submitter_.apply(pending_);
+      held_.publish();
+    } else if (held_.count() == 0) {
+      held_.publish();
+    } else {
+      held_.count_one_more();  // the oldest one is the same
+    }
+    if (started_ns_ != 0) {
+      tuner_.end_held(started_ns_, held_.count() != 0);
+    }
+  } catch (const std::exception& failure) {
+    context_.state.fail(failure.what());
+    submitter_.issue_rest();
+  }
+  const int error = held_.take_error();
+  prediction_.predict_rest();
+  give_lock();
+  spans_.program_goes_on();
+  return error;
+}
+
+[[gnu::hot]] void CurrentSubmission::stamp(std::byte* record) noexcept {
+  auto& header = *reinterpret_cast<capture::OperationHeader*>(record);
+  header.sequence = front_.sequence;
+  // Of held operations only the oldest one's time counts (for the hold limit), and a little too old does no harm.
+  const bool time_wanted =
+      verdict_ == Verdict::kHold ? held_.count() == 0 || (front_.sequence & 15U) == 0 : wants_time_;
+  if (time_wanted) {
+    held_.set_time(now_ns() - header.host_ns);  // if it was issued, that long ago
+  }
+  header.time_ns = held_.time_ns();
+  header.queue = queue_->info.id;
+  header.queue_handle = queue_->info.handle;
+}
+
+void CurrentSubmission::abandon() noexcept {
+  if (verdict_ == Verdict::kHold) {
+    try {
+      held_.drop_incomplete();
+      issue_all_held();
+    } catch (const std::exception& failure) {
+      context_.state.fail(failure.what());
+      submitter_.issue_rest();
+    }
+    has_pending_ = false;
+    give_lock();
+    enter_driver();
+  }
+  verdict_ = Verdict::kIssue;
+}
+
+[[gnu::hot]] int CurrentSubmission::issued(int status, std::uint32_t host_ns) noexcept {
+  gate_.leave_all();
+  if (bypass_) {
+    return status != 0 || inside_lane ? status : held_.take_error();
+  }
+  try {
+    if (status != 0) {
+      // The driver refused it: not part of anything that repeats.
+      graphs_.stretch_broken();
+      static_cast<void>(matcher_.cut());
+    } else if (verdict_ == Verdict::kDescribeAndIssue) {
+      described(host_ns);
+    }
+  } catch (const std::exception& failure) {
+    context_.state.fail(failure.what());
+  }
+  const int held_error = held_.take_error();
+  if (started_ns_ != 0) {
+    tuner_.end_issued();
+  }
+  spans_.program_goes_on();
+  return status != 0 ? status : held_error;
+}
+
+void CurrentSubmission::described(std::uint32_t host_ns) {
+  reinterpret_cast<capture::OperationHeader*>(scratch_.data())->host_ns = host_ns;
+  stamp(scratch_.data());
+  const OperationView operation(scratch_.data());
+  if (stream_ != nullptr) {
+    stream_->operation(operation);
+  }
+  const Following& following = matcher_.following();
+  if (following.chunk != kNoChunk && following.mode == ChunkMode::kTrack && replaying_) {
+    graphs_.issued(following, operation, *queue_, host_ns, tuner_.hold_cost_ns());
+  }
+}
+
+}  // namespace refrain::replay

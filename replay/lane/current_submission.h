@@ -1,0 +1,93 @@
+// The submission that a lane's program is making: from its arrival until it is held, or the driver has it.
+#pragma once
+
+#include <cstdint>
+
+#include "capture/recorder.h"
+#include "replay/detect/matcher.h"
+#include "replay/lane/prediction.h"
+
+namespace refrain::replay {
+
+enum class Verdict : std::uint8_t { kIssue, kDescribeAndIssue, kHold };
+
+struct Submission {
+  capture::Token token = 0;
+  capture::OperationKind kind = capture::OperationKind::kUnknown;
+  QueueSlot* queue = nullptr;
+  /// Null if the operation may be held. Else why not, in the user's words, with static lifetime:
+  /// "its event is profiled", "the call blocks", "the device cannot record image copies".
+  const char* unholdable = nullptr;
+};
+
+/// Asks the matcher what is to be done with it, and does that with what is held before it. For the lane's own thread.
+/// From a verdict kHold until hold() or abandon() it has the lane's lock. Nothing throws where nothing else is said.
+class CurrentSubmission {
+ public:
+  struct Parts {
+    Prediction::Parts shared;
+    Prediction& prediction;
+    DriverGate& gate;
+    capture::Stream* stream;  ///< of the capture; null: there is none
+    bool replaying;           ///< work may be held
+  };
+  explicit CurrentSubmission(const Parts& parts) noexcept;
+  CurrentSubmission(const CurrentSubmission&) = delete;
+  CurrentSubmission& operator=(const CurrentSubmission&) = delete;
+
+  [[nodiscard]] Verdict look_at(const Submission& submission) noexcept;
+  /// Instead: it passes, and nobody looks at it.
+  void pass() noexcept {
+    bypass_ = true;
+    verdict_ = Verdict::kIssue;
+  }
+  /// The same for one that is looked at later, when the driver has it long since. May throw std::bad_alloc.
+  void look_back_at(capture::Token token, const char* unholdable);
+
+  /// See Lane, where these have the same names.
+  [[nodiscard]] capture::OperationWriter writer() noexcept;
+  int hold() noexcept;
+  void abandon() noexcept;
+  [[nodiscard]] bool wants_time() const noexcept { return wants_time_; }
+  int issued(int status, std::uint32_t host_ns) noexcept;
+
+ private:
+  [[nodiscard]] Verdict decide(capture::Token token, bool holdable);
+  [[nodiscard]] Verdict follow();
+  [[nodiscard]] bool begin_hold();
+  void issue_all_held();
+  void take_lock() noexcept;
+  void give_lock() noexcept;
+  void enter_driver() noexcept;
+  void stamp(std::byte* record) noexcept;
+  void described(std::uint32_t host_ns);
+
+  LaneContext& context_;
+  Lane* const lane_;
+  LaneFront& front_;
+  HeldOperations& held_;
+  Matcher& matcher_;
+  Prediction& prediction_;
+  ChunkGraphs& graphs_;
+  Submitter& submitter_;
+  DriverGate& gate_;
+  SpanGate& spans_;
+  ChunkTuner& tuner_;
+  Dormancy& dormancy_;
+  LaneCounters& counters_;
+  capture::Stream* const stream_;
+  const bool replaying_;
+
+  QueueSlot* queue_ = nullptr;
+  Verdict verdict_ = Verdict::kIssue;
+  bool bypass_ = false;
+  bool has_lock_ = false;
+  bool wants_time_ = false;
+  bool first_of_stretch_ = false;
+  bool has_pending_ = false;
+  Action pending_;                ///< launch to be done when it is described
+  std::uint64_t started_ns_ = 0;  ///< if it is timed
+  capture::RecordBytes scratch_;  ///< its record, if it is issued
+};
+
+}  // namespace refrain::replay

@@ -1,0 +1,28 @@
+#include "replay/lane/driver_gate.h"
+
+namespace refrain::replay {
+
+DriverGate::DriverGate(LaneContext& context, SpanGate& spans, bool holds)
+    : context_(context), spans_(spans), holds_(holds) {
+  context_.backend.submission_pause().add(place_);
+}
+
+DriverGate::~DriverGate() {
+  context_.backend.submission_pause().remove(place_);
+}
+
+void DriverGate::give_way() noexcept {
+  // Few threads are often enough all out of the driver (docs/decisions/0005). One more waits for them, in most
+  // programs.
+  constexpr std::size_t kCrowd = 4;
+  if (context_.open_lanes.load(std::memory_order_relaxed) < kCrowd) {
+    return;
+  }
+  const std::uint64_t waited_ns = context_.backend.right_of_way().give();
+  if (waited_ns != 0) {
+    context_.budget.spend(waited_ns);
+    spans_.disturbed();
+  }
+}
+
+}  // namespace refrain::replay

@@ -1,0 +1,69 @@
+// How a lane goes into the driver.
+#pragma once
+
+#include "backends/submission_pause.h"
+#include "replay/lane/lane_context.h"
+#include "replay/policy/span_gate.h"
+
+namespace refrain::replay {
+
+/// Around every call of a lane that submits something: gives way to calls that need the driver for themselves
+/// (RightOfWay), waits while nobody may submit (SubmissionPause, Standstill). The lane's own thread, or with its lock
+/// held any. Nothing throws but the constructor.
+class DriverGate {
+ public:
+  /// `holds`: the lane may hold work.
+  DriverGate(LaneContext& context, SpanGate& spans, bool holds);
+  ~DriverGate();
+  DriverGate(const DriverGate&) = delete;
+  DriverGate& operator=(const DriverGate&) = delete;
+
+  void enter() noexcept {
+    if (context_.backend.right_of_way().claimed()) [[unlikely]] {
+      give_way();
+    }
+    if (holds_) {
+      context_.backend.submission_pause().enter(place_);
+    }
+  }
+  void leave() noexcept { backends::SubmissionPause::leave(place_); }
+
+  /// The same for a call of the program's, which may be one that waits: a verification does not go on meanwhile.
+  void enter_for(QueueSlot* queue) noexcept {
+    enter();
+    if (context_.standstill != nullptr) [[unlikely]] {
+      context_.standstill->enter({&queue, 1});
+      entered_ = true;
+    }
+  }
+  void leave_all() noexcept {
+    leave();
+    if (entered_) [[unlikely]] {
+      entered_ = false;
+      context_.standstill->leave();
+    }
+  }
+
+  /// While held work is submitted.
+  class Passage {
+   public:
+    explicit Passage(DriverGate& gate) noexcept : gate_(gate) { gate_.enter(); }
+    ~Passage() { gate_.leave(); }
+    Passage(const Passage&) = delete;
+    Passage& operator=(const Passage&) = delete;
+
+   private:
+    DriverGate& gate_;
+  };
+
+ private:
+  void give_way() noexcept;
+
+  LaneContext& context_;
+  SpanGate& spans_;
+  const bool holds_;
+  bool entered_ = false;  ///< the standstill
+  backends::SubmissionPause::Place place_;
+};
+
+}  // namespace refrain::replay

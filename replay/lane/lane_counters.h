@@ -1,0 +1,83 @@
+// What a lane counts for the report: one thread counts, any may read.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace refrain::replay {
+
+class Counter {
+ public:
+  void add(std::uint64_t amount = 1) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// How often something with a name of static lifetime happened.
+class NamedCounts {
+ public:
+  void add(const char* name) noexcept {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      const char* known = names_[i].load(std::memory_order_relaxed);
+      if (known == nullptr) {
+        names_[i].store(name, std::memory_order_release);
+        known = name;
+      }
+      if (known == name || i == kMost - 1) {  // the last one takes what has no place of its own
+        counts_[i].add();
+        return;
+      }
+    }
+  }
+  void collect(std::map<std::string, std::uint64_t>& into) const {
+    for (std::size_t i = 0; i < kMost; ++i) {
+      const char* name = names_[i].load(std::memory_order_acquire);
+      if (name == nullptr) {
+        return;
+      }
+      into[name] += counts_[i].get();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 48;
+  std::array<std::atomic<const char*>, kMost> names_{};
+  std::array<Counter, kMost> counts_;
+};
+
+struct LaneCounters {
+  Counter submissions;  ///< every submission seen
+  Counter replayed;     ///< of these, submitted as part of a native command buffer
+  Counter between;      ///< issued between the parts of a graph
+  Counter expected;     ///< held without being looked at, see Prediction
+  Counter launches;
+  Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
+  Counter tracked;      ///< issued while a stretch was being looked at
+  Counter held_issued;  ///< held, but issued eagerly in the end
+  Counter expired;      ///< flushes by the watchdog
+  Counter unholdable;   ///< of all names in unholdable_by
+  Counter asleep;       ///< not looked at, because nothing had paid for a long time
+  Counter cuts;         ///< host calls that ended a stretch
+  Counter verified, unverified, differences;
+  NamedCounts unholdable_by;
+  NamedCounts cut_by;
+  NamedCounts unchecked;  ///< verify mode: replays that could not be checked, and why
+
+  void count_unholdable(const char* why) noexcept {
+    unholdable_by.add(why);
+    unholdable.add();
+  }
+  /// Submissions that no graph will make faster: of stretches that are known and do not pay, or of a kind that is never
+  /// held.
+  [[nodiscard]] std::uint64_t hopeless() const noexcept { return followed.get() + unholdable.get(); }
+};
+
+}  // namespace refrain::replay

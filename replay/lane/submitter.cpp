@@ -1,0 +1,189 @@
+#include "replay/lane/submitter.h"
+
+#include <exception>
+#include <string>
+
+#include "env/log.h"
+#include "env/reserve.h"
+#include "replay/lane/inside.h"
+#include "replay/verify/verify.h"
+
+namespace refrain::replay {
+
+using capture::OperationView;
+
+[[gnu::hot]] void Submitter::apply(const Action& action) {
+  const Inside guard;
+  const env::UseReserve reserve;
+  views_.resize(action.count);
+  for (std::uint32_t i = 0; i < action.count; ++i) {
+    views_[i] = held_.operation(i);
+  }
+  if (action.kind != Action::Kind::kLaunch || !launch(action)) {
+    issue();
+  }
+  pop(action.count);
+  if (reserve.used()) [[unlikely]] {
+    context_.state.fail("out of memory while held work was submitted");
+  }
+}
+
+void Submitter::issue() {
+  const Entered entered(context_.standstill.get(), held_.queues());
+  std::uint32_t issued = 0;
+  try {
+    for (const OperationView& operation : views_) {
+      const DriverGate::Passage passage(gate_);
+      held_.note_error(issue_held(submit_context(), operation, held_.queue_of(operation)));
+      ++issued;
+    }
+  } catch (...) {
+    pop(issued);  // the driver has these
+    throw;
+  }
+  counters_.held_issued.add(views_.size());
+}
+
+void Submitter::issue_all() {
+  if (const std::size_t left = held_.size(); left != 0) {
+    apply({Action::Kind::kIssue, static_cast<std::uint32_t>(left), kNoChunk});
+  }
+  held_.publish();
+}
+
+void Submitter::issue_rest() noexcept {
+  try {
+    issue_all();
+  } catch (const std::exception& failure) {
+    env::log_error({"held work could not be submitted: ", failure.what()});
+  }
+}
+
+/// False: nothing was submitted.
+[[gnu::hot]] bool Submitter::launch(const Action& action) {
+  const std::shared_ptr<GraphEntry>& entry = graphs_.entry(action.chunk, *held_.queues().front());
+  if (entry == nullptr) {
+    return false;
+  }
+  if (context_.settings.mode == env::Mode::kVerify) {
+    return launch_verified(entry);
+  }
+  const DriverGate::Passage passage(gate_);
+  const GraphLaunch result =
+      entry->launch(submit_context(), views_, tuner_.hold_cost_ns() * action.count, spans_.proven());
+  const bool done = result.launch == Launched::kDone;
+  held_.note_error(result.error);
+  try {
+    if (!result.new_objects.empty()) {
+      context_.graphs.objects_changed(entry, result.new_objects);
+    }
+    if (result.wants_build) {
+      graphs_.request_variant(entry, views_, held_.queues());
+    }
+    if (done) {
+      count_launch(entry, result);
+    }
+  } catch (const std::exception& failure) {
+    context_.state.fail(failure.what());  // the driver has what was launched
+  }
+  return done;
+}
+
+[[gnu::hot]] GraphLaunch Submitter::launch_predicted(GraphEntry& entry, const Occurrence& occurrence,
+                                                     std::span<const OperationView> operations) {
+  const Inside guard;
+  const env::UseReserve reserve;
+  const DriverGate::Passage passage(gate_);
+  GraphLaunch result =
+      entry.launch_expected(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
+                            spans_.proven(), held_.time_ns());
+  if (reserve.used()) [[unlikely]] {
+    context_.state.fail("out of memory while held work was submitted");
+  }
+  return result;
+}
+
+[[gnu::hot]] void Submitter::launched(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch,
+                                      std::size_t count) {
+  held_.note_error(launch.error);
+  pop(count);
+  held_.publish();
+  count_launch(entry, launch);
+}
+
+[[gnu::hot]] void Submitter::count_replayed(std::size_t operations, std::size_t native) noexcept {
+  counters_.replayed.add(native);
+  counters_.between.add(operations - native);
+  counters_.launches.add();
+}
+
+[[gnu::hot]] void Submitter::count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) {
+  count_replayed(entry->size(), launch.native);
+  context_.replayed.fetch_add(launch.native, std::memory_order_relaxed);
+  spans_.launched(entry);
+  if (launch.excess_ns != 0) {
+    context_.budget.spend(launch.excess_ns);
+  }
+  if (launch.saved_ns != 0 && !spans_.on_trial()) {  // what is cheap to submit may be late to finish
+    context_.budget.earn(launch.saved_ns);
+  }
+}
+
+[[gnu::hot]] void Submitter::pop(std::size_t count) {
+  if (held_.pop(static_cast<std::uint32_t>(count))) {
+    window_.clear(context_.backend);
+  }
+}
+
+/// False: nothing was submitted.
+bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
+  std::vector<capture::QueueInfo> queues;
+  for (const QueueSlot* queue : held_.queues()) {
+    queues.push_back(queue->info);
+  }
+  // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
+  // other threads change meanwhile.
+  Standstill& standstill = *context_.standstill;
+  const auto unchecked = [&](const char* why) {
+    counters_.unverified.add();
+    counters_.unchecked.add(why);
+  };
+  if (!standstill.stop(held_.queues())) {
+    unchecked("another thread was inside the driver for too long");
+    return false;
+  }
+  const SubmitContext context = submit_context();
+  VerifyResult result;
+  std::size_t native = 0;
+  const bool fits = entry->with_executable(views_, [&](Executable& executable) {
+    result = verify(context, executable, views_, queues, standstill);
+    native = executable.native_nodes();
+  });
+  standstill.resume();
+  if (!fits) {
+    static_cast<void>(entry->launch(context, {}, 0, false));  // counts the mismatch
+    return false;
+  }
+  held_.note_error(result.error);
+  switch (result.outcome) {
+    case Verified::kEqual:
+      counters_.verified.add();
+      count_replayed(views_.size(), native);
+      break;
+    case Verified::kDifferent:
+      counters_.differences.add();
+      env::log_error("verify: a graph of " + std::to_string(views_.size()) +
+                     " operations computes something else than eager execution: " + result.text +
+                     "; it is not replayed any more, and the application got the eager result");
+      entry->retire(GraphEntry::Decline::kDiffers, result.text);
+      break;
+    case Verified::kUnstable:
+      unchecked("two eager runs differ from each other");
+      entry->retire(GraphEntry::Decline::kDiffers, "two eager runs differ from each other: " + result.text);
+      break;
+    case Verified::kImpossible: unchecked(result.why); break;
+  }
+  return true;
+}
+
+}  // namespace refrain::replay

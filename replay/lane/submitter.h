@@ -1,0 +1,71 @@
+// Gives the driver what a lane holds: as graphs, or one by one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "capture/operation.h"
+#include "replay/detect/matcher.h"
+#include "replay/graph/graph_entry.h"
+#include "replay/graph/submit.h"
+#include "replay/lane/chunk_graphs.h"
+#include "replay/lane/driver_gate.h"
+#include "replay/lane/held_operations.h"
+#include "replay/lane/lane_context.h"
+#include "replay/lane/lane_counters.h"
+#include "replay/policy/chunk_tuner.h"
+#include "replay/policy/span_gate.h"
+
+namespace refrain::replay {
+
+/// With the lane's lock held, by any thread. Driver errors go to HeldOperations::note_error(). May throw
+/// std::bad_alloc: what the driver has by then is held no more.
+class Submitter {
+ public:
+  Submitter(LaneContext& context, HeldOperations& held, ChunkGraphs& graphs, DriverGate& gate, SpanGate& spans,
+            const ChunkTuner& tuner, LaneCounters& counters) noexcept
+      : context_(context),
+        held_(held),
+        graphs_(graphs),
+        gate_(gate),
+        spans_(spans),
+        tuner_(tuner),
+        counters_(counters) {}
+
+  /// Does what the matcher says with the oldest operations.
+  void apply(const Action& action);
+  /// All of them, one by one.
+  void issue_all();
+  /// The same after a failure, for what comes.
+  void issue_rest() noexcept;
+
+  /// Launches a chunk of which it is known that it has the arguments of `occurrence`. `operations`: as of
+  /// GraphEntry::launch_expected(). Nothing is taken from what is held.
+  [[nodiscard]] GraphLaunch launch_predicted(GraphEntry& entry, const Occurrence& occurrence,
+                                             std::span<const capture::OperationView> operations);
+  /// That one was launched, and the oldest `count` of what is held were in it.
+  void launched(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch, std::size_t count);
+
+ private:
+  [[nodiscard]] bool launch(const Action& action);
+  [[nodiscard]] bool launch_verified(const std::shared_ptr<GraphEntry>& entry);
+  void issue();
+  void count_replayed(std::size_t operations, std::size_t native) noexcept;
+  void count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch);
+  void pop(std::size_t count);
+  [[nodiscard]] SubmitContext submit_context() noexcept { return {context_.backend, context_.hooks, window_}; }
+
+  LaneContext& context_;
+  HeldOperations& held_;
+  ChunkGraphs& graphs_;
+  DriverGate& gate_;
+  SpanGate& spans_;
+  const ChunkTuner& tuner_;
+  LaneCounters& counters_;
+  std::vector<capture::OperationView> views_;  ///< of what is being submitted
+  WindowEvents window_;
+};
+
+}  // namespace refrain::replay
