@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "replay/detect/chunk.h"
 #include "replay/detect/history.h"
-#include "replay/detect/matcher.h"
 
 namespace refrain::replay {
 

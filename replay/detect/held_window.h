@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "replay/detect/chunk.h"
 #include "replay/detect/chunks.h"
-#include "replay/detect/matcher.h"
 #include "replay/detect/tracks.h"
 
 namespace refrain::replay {

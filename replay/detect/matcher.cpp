@@ -1,81 +1,495 @@
 #include "replay/detect/matcher.h"
 
-#include "replay/detect/follower.h"
+#include <algorithm>
+#include <utility>
 
 namespace refrain::replay {
+namespace {
 
-struct Matcher::Implementation {
-  explicit Implementation(const MatcherOptions& options) : follower(options) {}
-  Follower follower;
-};
+/// Cuts are values of the history like operations, but never equal to one.
+constexpr std::uint64_t kCutSalt = 0xA24BAED4963EE407ULL;
+/// After leaving a track without knowing why, the stream is expected back there for so many operations …
+constexpr std::uint64_t kGuessWindow = 8;
+/// … up to so many tokens further on than where it left.
+constexpr std::uint32_t kGuessSkip = 3;
+/// Operations after which such a guess counts as right, and wrong guesses allowed until one is.
+constexpr std::uint32_t kGuessConfirmed = 4, kGuessBudget = 3;
+/// How far back a place found by its last six values is compared with what came before.
+constexpr std::uint64_t kCompareBack = 64;
+/// How often a loop must repeat without a break if what is known predicts it well enough already.
+constexpr std::uint64_t kTimesToPromote = 4;
 
-Matcher::Matcher(const MatcherOptions& options) : impl_(std::make_unique<Implementation>(options)) {}
-Matcher::~Matcher() = default;
+}  // namespace
+
+void Matcher::set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept {
+  if (plans_.set(way, lengths)) {
+    use_lengths(way);
+  }
+}
+
+void Matcher::use_lengths(std::uint32_t way) noexcept {
+  plans_.use(way);
+  store_.use_lengths(plans_.number());
+  if (cursor_.track != nullptr && history_.size() != 0 && history_.is_cut(history_.size() - 1)) {
+    store_.run_begins(*cursor_.track, cursor_.offset);  // the stretch that comes next is divided in this way already
+  }
+}
+
+Matcher::Matcher(const MatcherOptions& options)
+    : plans_(options),
+      history_(plans_.options().history),
+      detector_(history_),
+      chunks_(plans_.options().max_nodes / 2),
+      store_(plans_.options(), history_, chunks_),
+      window_(plans_.options(), chunks_, store_) {
+  guess_.budget = kGuessBudget;
+}
 
 [[gnu::hot, gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable) {
   if (holdable) {
-    impl_->follower.feed(token);
+    submitted(token);
   } else {
-    impl_->follower.cut(token, Cut::kWait, true);
+    cut(token, Cut::kWait, true);
   }
-  return impl_->follower.window().actions();
+  return window_.actions();
 }
 
 [[gnu::hot]] std::span<const Action> Matcher::cut(Token identity, bool waits) {
-  impl_->follower.cut(identity, waits ? Cut::kWait : Cut::kQuiet, false);
-  return impl_->follower.window().actions();
+  cut(identity, waits ? Cut::kWait : Cut::kQuiet, false);
+  return window_.actions();
+}
+
+[[gnu::hot]] void Matcher::submitted(Token token) {
+  background();
+  window_.begin(++stats_.operations);
+  history_.push(token, Cut::kNone);
+  if (expected(token)) [[likely]] {
+    window_.advance(cursor_);
+  } else {
+    surprise(token, false);
+  }
+  after();
+}
+
+[[gnu::hot]] void Matcher::cut(Token identity, Cut kind, bool operation) {
+  background();
+  const Token value = capture::mix(identity, kCutSalt);
+  ++stats_.cuts;
+  window_.begin(stats_.operations += operation ? 1 : 0);
+  last_cut_ = history_.size();
+  history_.push(value, kind);
+  if (expected(value)) {
+    window_.leave(cursor_.track, true);
+    accept(true);
+    window_.start_large();
+  } else {
+    surprise(value, true);
+  }
+  after();
+  if (operation) {
+    window_.issue(1);
+  }
 }
 
 std::span<const Action> Matcher::expire() {
-  impl_->follower.expire();
-  return impl_->follower.window().actions();
+  window_.begin(stats_.operations);
+  if (window_.held() != 0) {
+    window_.leave(cursor_.track, true);
+    window_.start_small();
+  }
+  return window_.actions();
 }
 
-[[gnu::hot]] const Following& Matcher::following() const noexcept {
-  return impl_->follower.window().following();
-}
-std::uint32_t Matcher::held() const noexcept {
-  return impl_->follower.window().held();
-}
-[[gnu::hot]] Holding Matcher::holding() const noexcept {
-  return impl_->follower.window().holding();
-}
-[[gnu::hot]] Holding Matcher::next_chunk() noexcept {
-  return impl_->follower.next_chunk();
-}
-[[gnu::hot]] void Matcher::forget_held() noexcept {
-  impl_->follower.forget_held();
-}
-void Matcher::set_initial_mode(ChunkMode mode) noexcept {
-  impl_->follower.chunks().set_initial_mode(mode);
-}
-void Matcher::set_mode(ChunkId chunk, ChunkMode mode) noexcept {
-  impl_->follower.chunks().set_mode(chunk, mode);
-}
-ChunkMode Matcher::mode(ChunkId chunk) const noexcept {
-  return impl_->follower.chunks().mode(chunk);
-}
-std::vector<Token> Matcher::tokens_of(ChunkId chunk) const {
-  return impl_->follower.chunks().tokens_of(chunk);
-}
-std::size_t Matcher::evicted() const noexcept {
-  return impl_->follower.chunks().evicted();
-}
-
-std::vector<ChunkId> Matcher::take_evicted() {
-  return impl_->follower.chunks().take_evicted();
-}
-void Matcher::set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept {
-  impl_->follower.set_lengths(way, lengths);
-}
-void Matcher::use_lengths(std::uint32_t way) noexcept {
-  impl_->follower.use_lengths(way);
-}
 void Matcher::set_detecting(bool on) noexcept {
-  impl_->follower.set_detecting(on);
+  detecting_ = on;
+  detector_.forget();
 }
+
+[[gnu::hot]] void Matcher::detected(Detector::Step step) {
+  if (step.ended >= Detector::kSignificant && cursor_.track == nullptr) {
+    match_ended(step.ended);
+  }
+  if (step.period != 0) {
+    period_seen(step.period);
+  }
+}
+
+// --- The cursor ---
+
+[[gnu::hot]] void Matcher::accept(bool cut) {
+  if (cut) {
+    ++cursor_.offset;
+    cursor_.wrap();
+    store_.run_begins(*cursor_.track, cursor_.offset);
+  } else {
+    window_.advance(cursor_);
+  }
+}
+
+/// The newest value is not the cursor's next token, or there is no cursor.
+void Matcher::surprise(Token value, bool cut) {
+  if (cursor_.track != nullptr) {
+    window_.leave(cursor_.track, true);
+    const Place place = known_branch(value);
+    if (place.track != nullptr) {
+      guess_.pending = 0;
+      go(place);
+      accept(cut);
+      return;
+    }
+    lose(value);
+  }
+  if (guess_.exit.track != kNone && try_guess(value, cut)) {
+    return;
+  }
+  novel_ = !seen_.test_and_set(value) && novel_ && !cut;
+  last_miss_ = history_.size();
+  if (cut) {
+    window_.start_small();
+  } else {
+    window_.issue(1);
+  }
+  const Place place = store_.look_up();
+  if (place.track != nullptr) {
+    found(place);
+  }
+}
+
+Place Matcher::known_branch(Token value) {
+  const Place place = store_.follow_edge(*cursor_.track, cursor_.offset, value);
+  if (place.track == nullptr && cursor_.offset == cursor_.track->length) {
+    Track* next = store_.find(cursor_.track->next);
+    if (next != nullptr && next->built != 0 && next->tokens[0] == value) {
+      return {next, 0};
+    }
+  }
+  return place;
+}
+
+void Matcher::lose(Token value) {
+  ++stats_.side_exits;
+  if (cursor_.offset < cursor_.track->built) {
+    chunks_.prefetch(cursor_.track->spots[cursor_.offset].head);
+  }
+  if (guess_.pending != 0 && guess_.disturbed && forget_disturbance(history_.size() - 1 - guess_.position)) {
+    guess_.pending = 0;  // right as far as it went
+  }
+  const Exit here{cursor_.track->id, cursor_.offset, value, history_.size() - 1};
+  guess_.exit = here;
+  novel_ = true;
+  miss_before_ = last_miss_;
+  if (guess_.pending != 0) {  // the last guess was wrong: what counts is where the stream really got lost
+    guess_.pending = 0;
+    if (guess_.budget != 0) {
+      --guess_.budget;
+    } else {
+      guess_.exit.track = kNone;
+    }
+  } else {
+    exit_ = here;
+    lost_since_ = here.position;
+  }
+  cursor_.track = nullptr;
+}
+
+/// Where the stream left what is known, or the beginning of what usually follows there.
+Place Matcher::expected_back() noexcept {
+  Track* track = store_.find(guess_.exit.track);
+  if (track != nullptr && guess_.exit.offset == track->length) {
+    return {store_.find(track->next), 0};
+  }
+  return {track, guess_.exit.offset};
+}
+
+/// An operation more or less than usual, or another one in its place: the stream goes on near where it
+/// left the track.
+bool Matcher::try_guess(Token value, bool cut) {
+  const std::uint64_t newest = history_.size() - 1;
+  if (newest - guess_.exit.position > kGuessWindow) {
+    guess_.exit.track = kNone;
+    return false;
+  }
+  const Place there = expected_back();
+  if (there.track == nullptr) {
+    return false;
+  }
+  const std::uint32_t first = newest == guess_.exit.position ? 1 : 0;
+  for (std::uint32_t skip = first; skip <= kGuessSkip; ++skip) {
+    const Token* token = there.track->token_at(there.offset + skip);
+    if (token == nullptr || *token != value) {
+      continue;
+    }
+    if (skip != 0) {
+      last_miss_ = newest + 1;
+    }
+    guess_.disturbed = first == 0 && novel_ && skip <= 1;
+    guess_.position = newest;
+    guess_.skip = skip;
+    guess_.pending = kGuessConfirmed + 1;
+    go({there.track, static_cast<std::uint32_t>(token - there.track->tokens)});
+    accept(cut);
+    guess_.after = cursor_.offset;
+    return true;
+  }
+  return false;
+}
+
+/// The newest six values stand before `place`, which is in a known track.
+void Matcher::found(Place place) {
+  const std::uint64_t newest = history_.size() - 1;
+  const Track& track = *place.track;
+  const std::uint64_t most = std::min(newest - lost_since_ + 1, kCompareBack);
+  std::uint64_t same = 0;
+  std::uint32_t before = place.offset;  // ends as the offset of the first value that is the track's
+  while (same < most) {
+    std::uint32_t previous = before;
+    if (previous == 0) {
+      if (track.period == 0 || !track.complete()) {
+        break;
+      }
+      previous = track.length;
+    }
+    if (track.tokens[previous - 1] != history_.at(newest - same)) {
+      break;
+    }
+    ++same;
+    before = previous - 1;
+  }
+  const std::uint64_t start = newest + 1 - same;
+  const Place after_first{place.track, before + 1};
+  if (start == lost_since_) {
+    if (Track* from = store_.find(exit_.track); from != nullptr && exit_.position == lost_since_) {
+      store_.learn_edge(*from, exit_.offset, exit_.token, after_first);
+    }
+  } else if (Track* gap = learn_gap(newest - detector_.length(), detector_.length(), start, place.track)) {
+    store_.learn_edge(*gap, gap->length, history_.at(start), after_first);
+  }
+  go(place);
+  guess_.exit.track = kNone;
+  guess_.budget = kGuessBudget;
+  guess_.pending = 0;
+  window_.start_small();
+}
+
+// --- Learning ---
+
+/// Between getting lost and `end`, the stream did what it had done before, but no track says so: now one
+/// does. The match with the earlier occurrence starts at `match` and is `length` long.
+Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep) {
+  const std::uint64_t start = std::max(lost_since_, match);
+  if (!detecting_ || length < Detector::kSignificant || start < history_.oldest() ||
+      end < start + std::max(plans_.options().min_chunk, 2U)) {
+    return nullptr;
+  }
+  Track* gap = store_.add(start, static_cast<std::uint32_t>(end - start), 0, false, keep);
+  if (gap == nullptr) {
+    return nullptr;
+  }
+  ++stats_.promoted_variants;
+  Track* from = store_.find(exit_.track);
+  if (from != nullptr && exit_.position == lost_since_) {
+    if (start == lost_since_) {
+      store_.learn_edge(*from, exit_.offset, exit_.token, {gap, 1});
+    }
+    if (exit_.offset == from->length && start - lost_since_ <= kGuessWindow) {
+      from->next = gap->id;
+    }
+  }
+  return gap;
+}
+
+void Matcher::guess_was_right() {
+  guess_.budget = kGuessBudget;
+  const bool forgotten = guess_.disturbed && forget_disturbance(history_.size() - guess_.position);
+  guess_.exit.track = kNone;
+  if (forgotten) {
+    return;
+  }
+  // The detector has not made its step for the newest value yet.
+  Track* gap = learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.track);
+  if (gap != nullptr) {
+    store_.learn_edge(*gap, gap->length, history_.at(guess_.position), {cursor_.track, guess_.after});
+  }
+}
+
+/// What came where the stream left the track, before it went on there (or one token further on), never
+/// came before and will hardly come again. Left out of the history, it does not keep the detector from
+/// seeing the whole period. `matched` values have followed as the track says. False if it is not certain
+/// what would have to be left out.
+bool Matcher::forget_disturbance(std::uint64_t matched) {
+  const std::uint64_t left_at = guess_.exit.position;
+  const Track& now = *cursor_.track;
+  if (!detecting_ || (now.period != 0 && miss_before_ + 2 * std::uint64_t{now.period} <= left_at)) {
+    last_miss_ = miss_before_;
+    return true;  // it is on the loop: there is nothing to be learnt from here
+  }
+  const Place there = expected_back();
+  const Token* skipped = there.track != nullptr ? there.track->token_at(there.offset) : nullptr;
+  const auto count = static_cast<std::uint32_t>(history_.size() - guess_.position);
+  if (skipped == nullptr || matched < 2 || count > kGuessConfirmed + 1) {
+    return false;
+  }
+  if (guess_.skip != 0 && there.track->spots[skipped - there.track->tokens].main.length() == 1) {
+    return false;  // may be a host call
+  }
+  bool other_too = true;  // would one token more or less do as well?
+  for (std::uint32_t i = 0; other_too && i < matched; ++i) {
+    const Token* token = there.track->token_at(there.offset + 1 - guess_.skip + i);
+    other_too = token != nullptr && *token == history_.at(guess_.position + i);
+  }
+  if (other_too) {
+    return false;
+  }
+  std::array<std::pair<Token, Cut>, kGuessConfirmed + 1> later;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    later[i] = {history_.at(guess_.position + i), history_.cut_at(guess_.position + i)};
+  }
+  history_.truncate(left_at);
+  detector_.resume(left_at);
+  last_miss_ = miss_before_;
+  last_cut_ = std::min(last_cut_, left_at);
+  if (guess_.skip != 0) {
+    history_.push(*skipped, Cut::kNone);
+    static_cast<void>(detector_.step());
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    last_cut_ = later[i].second != Cut::kNone ? history_.size() : last_cut_;
+    history_.push(later[i].first, later[i].second);
+    if (i + 1 < count) {  // the last step is made as always
+      static_cast<void>(detector_.step());
+    }
+  }
+  return true;
+}
+
+/// The match with an earlier occurrence ended with the newest value, while the stream was lost.
+void Matcher::match_ended(std::uint64_t length) {
+  const std::uint64_t newest = history_.size() - 1;
+  if (guess_.exit.track != kNone && guess_.exit.position == newest) {
+    return;  // until now the stream was, perhaps, where it was guessed to be
+  }
+  if (Track* gap = learn_gap(newest - length, length, newest, nullptr)) {
+    exit_ = {gap->id, gap->length, history_.at(newest), newest};
+    guess_.exit = exit_;
+    lost_since_ = newest;
+  }
+}
+
+/// Two periods of the same have come, or another one after that.
+void Matcher::period_seen(std::uint64_t period) {
+  const std::uint64_t size = history_.size();
+  const bool on_it = cursor_.track != nullptr && cursor_.track->period == period;
+  if (on_it && detector_.length() < 2 * period) {
+    return;  // perhaps only just found again
+  }
+  if (period == promoted_period_ && size <= promoted_until_) {
+    return;  // being built
+  }
+  if (window_.held() != 0) {
+    // The stream is where it is believed to be, for once. To leave now would mean to issue all that is held in this
+    // call.
+    postponed_period_ = period;
+    return;
+  }
+  if (last_miss_ + period > size) {
+    promote(period);  // what is known does not predict it
+  } else if (!on_it && detector_.length() >= kTimesToPromote * period) {
+    // Predicted, but piece by piece: as a loop it comes in fewer and longer chunks. Only if it keeps
+    // coming: bodies in random order also come twice by chance.
+    const Loop& loop = loops_[period % loops_.size()];
+    Track* known = loop.period == period ? store_.find(loop.track) : nullptr;
+    if (known == nullptr) {
+      promote(period);
+    } else if (const Place place = store_.look_up(); place.track == known) {
+      window_.leave(cursor_.track, false);
+      guess_.pending = 0;
+      go(place);
+    }
+  }
+}
+
+/// Nothing is held any more.
+void Matcher::postponed_period() {
+  const std::uint64_t period = std::exchange(postponed_period_, 0);
+  if (detector_.distance() == period) {
+    period_seen(period);
+  }
+}
+
+/// Makes the last period a track that wraps around, and goes there.
+void Matcher::promote(std::uint64_t period) {
+  const std::uint64_t size = history_.size();
+  std::uint64_t source = size - period;
+  const bool cuts = last_cut_ >= source;
+  if (cuts) {
+    source = last_cut_ + 1 - period;  // each stretch between two cuts is then in one piece
+  }
+  // A new version of the loop that one is on is divided at the same places, so that most chunks stay.
+  if (cursor_.track != nullptr && cursor_.track->period == period && cursor_.offset % period != 0) {
+    const std::uint64_t aligned = size - cursor_.offset % period - period;
+    if (!cuts || history_.is_cut(aligned + period - 1)) {
+      source = aligned;
+    }
+  }
+  const auto length = static_cast<std::uint32_t>(period);
+  Track* made = store_.add(source, length, length, cuts, cursor_.track, cuts ? loop_within(source, period) : 0);
+  if (made == nullptr) {
+    return;
+  }
+  inner_ = cuts ? inner_ : length;
+  ++stats_.promoted_periods;
+  loops_[period % loops_.size()] = {period, made->id};
+  promoted_period_ = period;
+  promoted_until_ = size + period;
+  window_.leave(cursor_.track, false);
+  guess_.pending = 0;
+  guess_.exit.track = kNone;
+  guess_.budget = kGuessBudget;
+  const auto offset = static_cast<std::uint32_t>((size - source) % period);
+  if (offset < made->built) {
+    go({made, offset});
+    if (cuts) {
+      window_.start_large();
+    } else {
+      window_.start_small();
+    }
+  } else {  // not built that far: the place will be found when it is
+    cursor_.track = nullptr;
+    exit_.track = kNone;
+    lost_since_ = size;
+  }
+}
+
+/// A loop that was seen before and goes round several times between the cuts of the period that begins at `source`:
+/// chunks of whole rounds are the same ones again and again. 0: none is known.
+std::uint32_t Matcher::loop_within(std::uint64_t source, std::uint64_t period) const noexcept {
+  constexpr std::uint64_t kLeastRounds = 3;
+  constexpr std::uint64_t kLooks = 32;  // what is before the loop, and behind it, may be a quarter
+  const Track* const track = cursor_.track;
+  for (const std::uint64_t inner : {track == nullptr ? 0 : track->inner, inner_}) {
+    if (inner == 0 || inner * kLeastRounds > period || source < history_.oldest()) {
+      continue;
+    }
+    std::uint64_t same = 0;
+    for (std::uint64_t look = 0; look < kLooks; ++look) {
+      const std::uint64_t position = source + (period - inner - 1) * look / kLooks;
+      same += history_.at(position) == history_.at(position + inner) ? 1 : 0;
+    }
+    if (same * 4 >= kLooks * 3) {
+      return static_cast<std::uint32_t>(inner);
+    }
+  }
+  return 0;
+}
+
 MatcherStats Matcher::stats() const {
-  return impl_->follower.stats();
+  MatcherStats stats = stats_;
+  window_.count_launches(stats);
+  stats.chunks = chunks_.count();
+  stats.nodes = store_.nodes();
+  stats.memory_bytes = sizeof(*this) + history_.bytes() + detector_.bytes() + seen_.bytes() + chunks_.bytes() +
+                       store_.bytes() + window_.actions().capacity() * sizeof(Action);
+  return stats;
 }
 
 }  // namespace refrain::replay

@@ -9,93 +9,25 @@
 // Only set_mode() may be called from any thread at any time.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "capture/operation.h"
+#include "replay/detect/chunk.h"
+#include "replay/detect/chunk_plans.h"
+#include "replay/detect/chunks.h"
+#include "replay/detect/detector.h"
+#include "replay/detect/held_window.h"
+#include "replay/detect/history.h"
+#include "replay/detect/seen_filter.h"
+#include "replay/detect/tracks.h"
 
 namespace refrain::replay {
-
-using capture::Token;
-using ChunkId = std::uint32_t;
-inline constexpr ChunkId kNoChunk = ~ChunkId{0};
-
-/// A chunk is a stretch of a repeating sequence that is submitted at once. It contains no cuts.
-enum class ChunkMode : std::uint8_t {
-  kTrack = 0,  ///< not built yet: its operations are issued, and reported so that it can be built
-  kPass = 1,   ///< being built, declined or retired: its operations are issued, only counted
-  kHold = 2,   ///< ready: its operations are held and launched together
-};
-
-struct Action {
-  enum class Kind : std::uint8_t {
-    kIssue,   ///< issue the `count` oldest held operations eagerly
-    kLaunch,  ///< launch `chunk`, which is exactly the `count` oldest held operations
-  };
-  Kind kind = Kind::kIssue;
-  std::uint32_t count = 0;
-  ChunkId chunk = kNoChunk;
-};
-
-/// Where the newest operation stands in a chunk that is not held (kTrack or kPass).
-struct Following {
-  ChunkId chunk = kNoChunk;           ///< kNoChunk: in none
-  std::uint32_t position = 0;         ///< of the newest operation in the chunk, from 0
-  bool complete = false;              ///< it was the last one of the chunk
-  ChunkMode mode = ChunkMode::kPass;  ///< the mode this occurrence was entered with
-};
-
-/// The chunk that everything held belongs to.
-struct Holding {
-  ChunkId chunk = kNoChunk;  ///< kNoChunk: nothing is held
-  std::uint32_t count = 0;   ///< operations of it that are held: its first ones
-  std::uint32_t length = 0;  ///< operations it has
-};
-
-/// One way to divide a stretch between two cuts into chunks.
-struct ChunkLengths {
-  std::uint32_t first = 8;   ///< operations in the first chunk after a cut
-  std::uint32_t growth = 4;  ///< each following chunk is this much longer …
-  std::uint32_t most = 128;  ///< … up to this
-  std::uint32_t last = 0;  ///< operations in the last chunk before a wait, those before it longer; 0: what is left over
-  friend bool operator==(const ChunkLengths&, const ChunkLengths&) = default;
-};
-/// Of a way that is not there.
-inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
-/// Ways that can be known at once.
-inline constexpr std::uint32_t kChunkWays = 4;
-/// On one queue: the way that comes later than the others, see chunk_ways.h.
-inline constexpr std::uint32_t kTimedWay = 3;
-
-struct MatcherOptions {
-  std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut
-  std::uint32_t chunk_growth = 4;       ///< each following chunk is this much longer …
-  std::uint32_t chunk_cap = 128;        ///< … up to this; nothing is ever held beyond it
-  std::uint32_t chunk_last = 0;         ///< operations in the last chunk before a wait; 0: what is left over
-  std::uint32_t history = 1U << 16U;    ///< tokens remembered (bounds the longest period found)
-  std::uint32_t max_nodes = 1U << 17U;  ///< bound on the trie; the least used chunks go first
-  std::uint32_t min_chunk = 2;          ///< shorter stretches between cuts are not worth a chunk
-};
-
-struct MatcherStats {
-  std::uint64_t operations = 0, cuts = 0;
-  std::uint64_t launched_operations = 0, launches = 0;
-  std::uint64_t promoted_periods = 0, chunks = 0;
-  std::uint64_t promoted_variants = 0;  ///< pieces between two branches that were found to repeat
-  std::uint32_t nodes = 0;              ///< tokens in all known sequences
-  std::uint64_t side_exits = 0;         ///< held or followed sequences that did not continue as known
-  std::uint32_t largest_hold = 0;
-  std::uint64_t first_launch_at = 0;  ///< number of the operation (from 1) that completed the first launch
-  std::size_t memory_bytes = 0;
-};
 
 class Matcher {
  public:
   explicit Matcher(const MatcherOptions& options);
-  ~Matcher();
   Matcher(const Matcher&) = delete;
   Matcher& operator=(const Matcher&) = delete;
 
@@ -112,33 +44,33 @@ class Matcher {
   std::span<const Action> expire();
 
   /// After feed(): where the newest operation stands, if it was issued as part of a known chunk.
-  [[nodiscard]] const Following& following() const noexcept;
+  [[nodiscard]] const Following& following() const noexcept { return window_.following(); }
 
   /// Number of operations held after the last call.
-  [[nodiscard]] std::uint32_t held() const noexcept;
+  [[nodiscard]] std::uint32_t held() const noexcept { return window_.held(); }
   /// Which ones, after feed().
-  [[nodiscard]] Holding holding() const noexcept;
+  [[nodiscard]] Holding holding() const noexcept { return window_.holding(); }
   /// The chunk that will be held behind that one, or that will be held now if none is, if all goes on as it is known
   /// (its `count` is 0); asked again, the one behind that. Whoever launches what was held before it is told here tells
   /// it later, before anything else. The answers are valid until then.
-  [[nodiscard]] Holding next_chunk() noexcept;
+  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.track == nullptr ? Holding{} : window_.next(cursor_); }
   /// What is held was launched already. (It is to be called where a chunk that next_chunk() told is not what is held
   /// now, because something was learnt meanwhile.)
-  void forget_held() noexcept;
+  void forget_held() noexcept { window_.forget_held(); }
 
   /// Called with the mode new chunks start with (default kTrack). The detection benchmark uses kHold.
-  void set_initial_mode(ChunkMode mode) noexcept;
+  void set_initial_mode(ChunkMode mode) noexcept { chunks_.set_initial_mode(mode); }
   /// Thread-safe; takes effect when the chunk is entered the next time.
-  void set_mode(ChunkId chunk, ChunkMode mode) noexcept;
-  [[nodiscard]] ChunkMode mode(ChunkId chunk) const noexcept;
+  void set_mode(ChunkId chunk, ChunkMode mode) noexcept { chunks_.set_mode(chunk, mode); }
+  [[nodiscard]] ChunkMode mode(ChunkId chunk) const noexcept { return chunks_.mode(chunk); }
   /// The tokens of a chunk; empty if it was evicted. Only on the lane's thread.
-  [[nodiscard]] std::vector<Token> tokens_of(ChunkId chunk) const;
+  [[nodiscard]] std::vector<Token> tokens_of(ChunkId chunk) const { return chunks_.tokens_of(chunk); }
   /// Chunks evicted since the last call, whose ids are other chunks' from the next call to feed() or cut() on: who
   /// called set_mode() for them must not do so any more. Only on the lane's thread. A chunk named by an action is
   /// evicted in the next call to feed() or cut() at the earliest. May throw std::bad_alloc.
-  std::vector<ChunkId> take_evicted();
+  std::vector<ChunkId> take_evicted() { return chunks_.take_evicted(); }
   /// How many that would be.
-  [[nodiscard]] std::size_t evicted() const noexcept;
+  [[nodiscard]] std::size_t evicted() const noexcept { return chunks_.evicted(); }
 
   /// Says what way `way` of dividing stretches is; chunk_cap as it was given stays the bound. If it is the way that is
   /// used, or may be used again, what is known is divided anew where it comes again. Only on the lane's thread.
@@ -152,8 +84,99 @@ class Matcher {
   [[nodiscard]] MatcherStats stats() const;
 
  private:
-  struct Implementation;
-  std::unique_ptr<Implementation> impl_;
+  /// Where, when and with what a track was left.
+  struct Exit {
+    std::uint32_t track = kNone;
+    std::uint32_t offset = 0;
+    Token token = 0;
+    std::uint64_t position = 0;
+  };
+  /// After leaving a track without knowing why, the stream is expected back near there.
+  struct Guess {
+    Exit exit;                   ///< track kNone: nothing is expected
+    std::uint32_t budget = 0;    ///< wrong guesses that are allowed until one is right
+    std::uint32_t pending = 0;   ///< operations until the one that was made counts as right; 0: none was
+    std::uint64_t position = 0;  ///< of the value with which it was made
+    std::uint32_t skip = 0;      ///< tokens of the track that are missing
+    std::uint32_t after = 0;     ///< offset after that value
+    bool disturbed = false;      ///< what came in between had never been seen
+  };
+
+  void submitted(Token token);
+  void cut(Token identity, Cut kind, bool operation);
+  [[nodiscard]] bool expected(Token value) const noexcept {
+    return cursor_.track != nullptr && cursor_.offset < cursor_.track->built &&
+           cursor_.track->tokens[cursor_.offset] == value;
+  }
+  void go(Place place) noexcept {
+    cursor_ = place;
+    store_.touch(*place.track);
+  }
+  void accept(bool cut);
+  void surprise(Token value, bool cut);
+  [[nodiscard]] Place known_branch(Token value);
+  void lose(Token value);
+  [[nodiscard]] Place expected_back() noexcept;
+  bool try_guess(Token value, bool cut);
+  void found(Place place);
+  void after() {
+    if (guess_.pending != 0 && --guess_.pending == 0) [[unlikely]] {
+      guess_was_right();
+    }
+    if (detecting_) [[likely]] {
+      const Detector::Step step = detector_.step();
+      if ((step.ended | step.period) != 0) [[unlikely]] {
+        detected(step);
+      }
+    }
+    if (postponed_period_ != 0 && window_.held() == 0) [[unlikely]] {
+      postponed_period();
+    }
+  }
+  void detected(Detector::Step step);
+  /// Before anything else is done in a call: what the last call launched is still known until then.
+  void background() {
+    if (store_.busy()) [[unlikely]] {
+      store_.work(cursor_.track);
+    }
+  }
+
+  Track* learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep);
+  void guess_was_right();
+  bool forget_disturbance(std::uint64_t matched);
+  void match_ended(std::uint64_t length);
+  void period_seen(std::uint64_t period);
+  void postponed_period();
+  void promote(std::uint64_t period);
+  [[nodiscard]] std::uint32_t loop_within(std::uint64_t source, std::uint64_t period) const noexcept;
+
+  ChunkPlans plans_;
+  History history_;
+  Detector detector_;
+  ChunkTable chunks_;
+  TrackStore store_;
+  HeldWindow window_;
+  bool detecting_ = true;
+
+  Place cursor_;                   // where the stream is believed to be; track null: lost
+  Exit exit_;                      // by which it got lost
+  std::uint64_t lost_since_ = 0;   // position of the first unknown value
+  std::uint64_t last_miss_ = 0;    // position + 1 of the newest value that was not predicted
+  std::uint64_t miss_before_ = 0;  // the same when the stream got lost
+  bool novel_ = false;             // nothing since then had ever been seen
+  SeenFilter seen_;
+  Guess guess_;
+
+  struct Loop {
+    std::uint64_t period = 0;
+    std::uint32_t track = kNone;
+  };
+  std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
+  std::uint64_t promoted_period_ = 0, promoted_until_ = 0;
+  std::uint32_t inner_ = 0;             ///< the newest period without a cut
+  std::uint64_t postponed_period_ = 0;  ///< seen while something was held
+  std::uint64_t last_cut_ = 0;          // position
+  MatcherStats stats_;
 };
 
 }  // namespace refrain::replay

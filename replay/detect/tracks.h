@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
+#include "replay/detect/chunk.h"
 #include "replay/detect/chunks.h"
 #include "replay/detect/history.h"
-#include "replay/detect/matcher.h"
 
 namespace refrain::replay {
 
