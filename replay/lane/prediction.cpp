@@ -69,12 +69,8 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   } else {
     *error = complete();
   }
-  if (held == 0 && engine.gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
-    // Something was changed while nobody could see yet that this lane holds something: what follows is looked at.
-    drain();
-  }
   if (attention) {
-    attended(started);
+    attended(started, held == 0);
   }
   front_.lock.unlock();
   return true;
@@ -113,13 +109,14 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   dormancy_.stretch_begins(front_.sequence + 1, counters_.hopeless());
   if (!spans_.open()) {
     spans_.begin(now);
-    front_.attention = next_attention();
   }
+  front_.attention = 0;  // for attended()
   held_.begin(front_.sequence + 1, now, 1);
   return true;
 }
 
-/// A submission that is timed in some way, or the one behind it. Returns when it began; 0 if that does not matter.
+/// The first one of a chunk, and one that is timed in some way, or the one behind it. Returns when it began; 0 if that
+/// does not matter.
 [[gnu::hot, gnu::noinline]] std::uint64_t Prediction::attend() noexcept {
   spans_.program_returns();
   if (tuner_.app_clock_runs()) {
@@ -128,7 +125,12 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   return tuner_.is_sample(front_.sequence) ? tuner_.begin_sample(front_.sequence) : 0;
 }
 
-[[gnu::hot, gnu::noinline]] void Prediction::attended(std::uint64_t started_ns) noexcept {
+/// `first`: nothing was held before.
+[[gnu::hot, gnu::noinline]] void Prediction::attended(std::uint64_t started_ns, bool first) noexcept {
+  if (first && front_.engine->gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
+    // Something was changed while nobody could see yet that this lane holds something: what follows is looked at.
+    drain();
+  }
   if (started_ns != 0) {
     tuner_.end_held(started_ns, held_.count() != 0);
   }
