@@ -70,7 +70,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
     *error = complete();
   }
   if (attention) {
-    attended(started, held == 0);
+    attended(started);
   }
   front_.lock.unlock();
   return true;
@@ -125,10 +125,10 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   return tuner_.is_sample(front_.sequence) ? tuner_.begin_sample(front_.sequence) : 0;
 }
 
-/// `first`: nothing was held before.
-[[gnu::hot, gnu::noinline]] void Prediction::attended(std::uint64_t started_ns, bool first) noexcept {
-  if (first && front_.engine->gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
-    // Something was changed while nobody could see yet that this lane holds something: what follows is looked at.
+[[gnu::hot, gnu::noinline]] void Prediction::attended(std::uint64_t started_ns) noexcept {
+  if (front_.engine->gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
+    // Something was changed, while nobody could see yet that this lane holds something perhaps: what follows is looked
+    // at.
     drain();
   }
   if (started_ns != 0) {

@@ -129,7 +129,7 @@ class Prediction {
     changed_bytes_.clear();
   }
   [[nodiscard]] std::uint64_t attend() noexcept;
-  void attended(std::uint64_t started_ns, bool first) noexcept;
+  void attended(std::uint64_t started_ns) noexcept;
   [[nodiscard]] std::uint64_t next_attention() const noexcept;
 
   bool predict(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
