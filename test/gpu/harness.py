@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -55,13 +56,21 @@ class Done:
 
 
 class Results:
-    """Rows of the table, problems (wrong results, hangs) and notes."""
+    """Rows of the table, problems (wrong results, hangs) and notes; `values` are what docs/performance.md is made from."""
 
     def __init__(self):
-        self.rows, self.problems, self.notes, self.figures = [], [], [], {}
+        self.rows, self.problems, self.notes, self.figures, self.values = [], [], [], {}, []
 
     def row(self, part, what, figure, target="", good=None):
         self.rows.append((part, what, figure, target, "" if good is None else ("ok" if good else "MISSED")))
+
+    def value(self, table, name, value, unit, target=None, of=(), **more):
+        """A figure for the page: the median of `of`, if these are given. `target` is "<= 1.03" or ">= 3.30", and `more` is column (of
+        the table) or error."""
+        row = {"table": table, "name": name, "value": round(value, 4), "unit": unit}
+        row |= {"target": target} if target else {}
+        row |= {"n": len(of), "min": round(min(of), 4), "max": round(max(of), 4)} if of else {}
+        self.values.append(row | more)
 
     def problem(self, text):
         print(f"PROBLEM: {text}", file=sys.stderr, flush=True)
@@ -76,6 +85,7 @@ class Results:
     def sort(self, parts):
         """Parts that ran side by side have mixed their rows."""
         self.rows.sort(key=lambda row: parts.index(row[0]))
+        self.values.sort(key=lambda row: row["table"])
 
     def print(self):
         print(f"{'part':<10} {'what':<52} {'figure':<38} {'target':<17}")
@@ -214,6 +224,28 @@ def together(actions, workers=4):
 def median(values):
     values = [value for value in values if value is not None]
     return statistics.median(values) if values else float("nan")
+
+
+def described(command):
+    """Where and with what the figures were measured, for a file of results; what a machine does not tell is "not recorded"."""
+    asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    except (OSError, subprocess.TimeoutExpired):
+        told = []
+    card, _, driver = told[0].partition(", ") if told else ("not recorded", "", "not recorded")
+    models = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    commit = PREFIX / "commit"  # written by test/gpu/prepare: here there may be no Git
+    return {"machine": f"{len(os.sched_getaffinity(0))} cores, {models[0] if models else 'processor not recorded'}",
+            "card": f"{len(told)} x {card}" if len(told) > 1 else card, "driver": driver,
+            "commit": commit.read_text().strip() if commit.exists() else "not recorded", "date": time.strftime("%Y-%m-%d"),
+            "command": command}
+
+
+def write_results(file, head, rows):
+    """A file of docs/results: a row a line, so that two of them can be compared."""
+    lines = ",\n  ".join(json.dumps(row) for row in rows)
+    file.write_text(json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n  {lines}\n ]\n}}\n')
 
 
 def driver_path():

@@ -132,6 +132,8 @@ def run(results, options):
     results.row("random", f"{programs} programs, {len(VARIANTS)} variants",
                 f"{100 * replayed / max(submissions, 1):.0f} % of {submissions} submissions replayed",
                 "outputs identical", not any(text.startswith("random") for text in results.problems))
+    results.value("same", "random programs", programs, "")
+    results.value("same", "random programs: submissions replayed", 100 * replayed / max(submissions, 1), "%")
     names = list(outcomes[0][3])
     if read_expected():
         wrong = [f"{sum(outcome[3].get(name, (0, 0))[0] for outcome in outcomes)} of "
@@ -176,5 +178,7 @@ def run_sanitizer(results, options):
             results.row("sanitizer", f"{name}: errors plain, Refrain", f"{plain}, {count} "
                         f"({harness.share(done.report):.0f} % replayed)", "nothing new",
                         count is not None and count <= plain)
+            if count is not None:
+                results.value("same", f"compute-sanitizer, {name}: new errors", max(count - plain, 0), "", "<= 0")
         else:
             results.row("sanitizer", f"{name}: errors plain", f"{plain}")
