@@ -4,13 +4,15 @@ import dataclasses
 import json
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from itertools import zip_longest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import results_file
 
 PREFIX = pathlib.Path(__file__).resolve().parents[2] / "build" / "gpu"
 BIN = PREFIX / "bin"
@@ -65,12 +67,8 @@ class Results:
         self.rows.append((part, what, figure, target, "" if good is None else ("ok" if good else "MISSED")))
 
     def value(self, table, name, value, unit, target=None, of=(), **more):
-        """A figure for the page: the median of `of`, if these are given. `target` is "<= 1.03" or ">= 3.30", and `more` is column (of
-        the table) or error."""
-        row = {"table": table, "name": name, "value": round(value, 4), "unit": unit}
-        row |= {"target": target} if target else {}
-        row |= {"n": len(of), "min": round(min(of), 4), "max": round(max(of), 4)} if of else {}
-        self.values.append(row | more)
+        """A figure for the page; see results_file.row()."""
+        self.values.append(results_file.row(table, name, value, unit, target, of, **more))
 
     def problem(self, text):
         print(f"PROBLEM: {text}", file=sys.stderr, flush=True)
@@ -227,25 +225,16 @@ def median(values):
 
 
 def described(command):
-    """Where and with what the figures were measured, for a file of results; what a machine does not tell is "not recorded"."""
+    """The head of a file of results."""
     asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     try:
         told = subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout.splitlines()
     except (OSError, subprocess.TimeoutExpired):
         told = []
     card, _, driver = told[0].partition(", ") if told else ("not recorded", "", "not recorded")
-    models = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    commit = PREFIX / "commit"  # written by test/gpu/prepare: here there may be no Git
-    return {"machine": f"{len(os.sched_getaffinity(0))} cores, {models[0] if models else 'processor not recorded'}",
-            "card": f"{len(told)} x {card}" if len(told) > 1 else card, "driver": driver,
-            "commit": commit.read_text().strip() if commit.exists() else "not recorded", "date": time.strftime("%Y-%m-%d"),
-            "command": command}
-
-
-def write_results(file, head, rows):
-    """A file of docs/results: a row a line, so that two of them can be compared."""
-    lines = ",\n  ".join(json.dumps(row) for row in rows)
-    file.write_text(json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n  {lines}\n ]\n}}\n')
+    built = PREFIX / "commit"  # written by test/gpu/prepare: here there may be no Git
+    return results_file.described(command, f"{len(told)} x {card}" if len(told) > 1 else card, driver,
+                                  built.read_text().strip() if built.exists() else None)
 
 
 def driver_path():

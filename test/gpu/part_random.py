@@ -13,8 +13,7 @@ SHARED = BIN / "cuda" / "random_program_shared"  # with the shared runtime, whic
 RANGES = 4  # of programs; every other one is careful, and every other pair has the shared runtime
 APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
-# without Refrain: one in 24 of them does, and none once that kind is left out, whichever ways of reuse the pool is
-# allowed. Why is not known, so they are only run: they must end, and without an error.
+# without Refrain, whichever ways of reuse the pool is allowed; without that kind none does. Why is not known, so they are only run: they must end, and without an error.
 WITHOUT = 1 << 14
 COMPARED = ["--without", str(WITHOUT)]
 GATES = 1 << 27 | 1 << 28  # kernels that wait for the host, or for one that comes later

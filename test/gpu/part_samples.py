@@ -109,8 +109,7 @@ def run_command(results, _options):
 def run_libraries(results, options):
     names = [name for name in LIBRARIES if (BIN / "cuda" / name).exists()]
     size = ["--iterations", "300" if options.quick else "1000"]
-    # One after the other: cuBLAS does not give the same bits each time while other processes use the GPU (5 of 48 plain runs
-    # of library_blas, eight at a time, differed; none alone).
+    # One after the other: cuBLAS does not give the same bits each time while other processes use the GPU.
     checked = [check(results, name, [program(name), *size]) for name in names]
     show(results, "libraries", names, checked)
 
