@@ -11,7 +11,7 @@ function(refrain_test)
     set(timeout 1200)  # the error tests start hundreds of processes
   endif()
   foreach(source IN LISTS ARG_SOURCES)
-    file(STRINGS ${source} asks REGEX "nightly\\(\\)|ways\\(\\)|TEST_NIGHTLY|same_everywhere\\(" LIMIT_COUNT 1)
+    file(STRINGS ${source} asks REGEX "nightly\\(\\)|TEST_NIGHTLY|support/same.h|level_zero/compare.h|cuda/contract.h" LIMIT_COUNT 1)
     if(asks AND source MATCHES "_test.cpp$")
       list(APPEND ARG_PROPERTIES LABELS nightly)
       break()
