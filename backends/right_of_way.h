@@ -10,12 +10,11 @@
 
 namespace refrain::backends {
 
-/// A driver may have calls that nobody else may be inside the driver with, and may let everybody else pass before them:
-/// on an H100 with driver 580 instantiating a graph of 100 kernels takes 0.13 ms, but 414 ms while eight threads launch
-/// kernels one after the other; the same goes for creating streams and events, allocating, and destroying executable
-/// graphs (docs/decisions/0005-builds-get-the-right-of-way.md). So who makes such a call claims the right of way, and
-/// if it takes too long for one that is running, launches wait for its end: not longer than the driver would have them
-/// wait, had it let the call in.
+/// Some calls need the driver for themselves, and the driver lets launches pass before them: instantiating a graph
+/// takes thousands of times as long while many threads launch without a pause. The same goes for creating streams and
+/// events, allocating, and destroying executable graphs (docs/decisions/0005-builds-get-the-right-of-way.md). So who
+/// makes such a call claims the right of way, and if it takes too long for one that is running, launches wait for its
+/// end: not longer than the driver would have them wait, had it let the call in.
 ///
 /// Nobody waits longer than kLongest at a time. Where that was in vain, it is tried again after twice as long, and
 /// so on: a call that something else holds up costs each thread less and less. Thread-safe.

@@ -72,8 +72,8 @@ class StreamCommandBuffer final : public CommandBuffer {
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
-  /// Always false: a graph may be launched, and changed for later launches, while it runs. (Measured on an H200
-  /// with driver 580: changing a node of a running graph takes as long as of an idle one. HIP's runtime gives each
+  /// Always false: a graph may be launched, and changed for later launches, while it runs. (CUDA's
+  /// driver takes as long to change a node of a running graph as of an idle one; HIP's runtime gives each
   /// change memory of its own.)
   [[nodiscard]] bool busy() const noexcept override { return false; }
 
@@ -187,7 +187,7 @@ auto StreamCommandBuffer<Api>::instantiate() noexcept -> DriverStatus {
   return status;
 }
 
-/// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a
+/// Between two calls for which the driver keeps its locks for long (for each node): a
 /// thread that waits for them is woken too late to get them before the next call, and would wait for both.
 /// Not worth it for a few nodes: a program may have thousands of short stretches.
 template <class Api>

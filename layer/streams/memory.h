@@ -36,8 +36,8 @@ Place place_of(std::uint64_t address, std::size_t bytes) noexcept {
   return place;
 }
 
-/// Allocations of addresses that were asked for, until any memory goes. Fills need no more than that: should memory go
-/// in a way that nobody knows, the fill is the program's mistake. Thread-safe, without a lock.
+/// A cache from addresses to allocations, invalid as soon as any memory is freed. That is enough for fills: one into
+/// memory that was freed in a way Refrain cannot see is an error of the program. Thread-safe, without a lock.
 class KnownPlaces {
  public:
   /// 0: not known.

@@ -311,7 +311,7 @@ bool BenchGraph::fill(const capture::Capture& capture, std::string* why) {
       continue;
     }
     make_up(memory.start, memory.object, limit);
-    // What was there later comes later, and covers what was there before.
+    // In the order in which they were allocated, so that the latest contents of an address win.
     bool any = false;
     for (const BenchMemory::Piece& piece : memory.pieces) {
       if (capture.has_contents(piece.object)) {

@@ -9,9 +9,9 @@ namespace refrain::replay {
 
 namespace {
 
-// The table is swept once for so many stretches (a share of max_graphs) that it does not know, and an entry may go once
-// it has not come for so many sweeps: after twice as many other stretches as the table has places. (With the oldest one
-// going at once, a program with a few more stretches than places would never find one again.)
+// A sweep is due each time that a certain share of max_graphs unknown stretches has come, and evicts entries that were
+// not used for kSweepsUnseen sweeps: after twice as many unknown stretches as the table has places. (Plain LRU would
+// evict every entry just before it is needed in a program with a few more stretches than places.)
 constexpr std::size_t kSweepsPerTable = 8;
 constexpr std::uint32_t kSweepsUnseen = 16;
 
@@ -45,7 +45,6 @@ std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> to
   }
   GraphEntry::Limits limits;
   limits.gate = settings_.gate && settings_.mode != env::Mode::kVerify;
-  limits.gate_margin_percent = static_cast<double>(settings_.gate_margin_percent);
   limits.variants = static_cast<std::size_t>(settings_.variants);
   limits.can_update = can_update && settings_.updates == env::UpdateChoice::kAuto;
   auto entry = std::make_shared<GraphEntry>(fingerprint, std::move(tokens), limits);
@@ -294,7 +293,8 @@ std::vector<GraphEntry::Summary> GraphCache::summaries() const {
   return result;
 }
 
-/// What takes an entry's lock asks these: that lock is held while a driver launches, and the table's must not be.
+/// A copy, for callers that lock each entry: an entry's lock is held during a launch, and the table's lock must never
+/// wait for that.
 std::vector<std::shared_ptr<GraphEntry>> GraphCache::all() const {
   const std::lock_guard guard(mutex_);
   std::vector<std::shared_ptr<GraphEntry>> entries;

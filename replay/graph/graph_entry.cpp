@@ -11,6 +11,7 @@ namespace refrain::replay {
 using capture::OperationView;
 
 namespace {
+constexpr double kGateMarginPercent = 3;  ///< a graph must be this much cheaper than eager calls
 // Occurrences looked at before giving up on arguments that come back.
 constexpr std::uint64_t kTrackingRound = 24;
 constexpr std::uint64_t kFirstBackoff = 64;
@@ -30,16 +31,13 @@ constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
 // those are more), and one more for so many launches, or for so many that needed no change: where hardly any arguments
 // come back, most of them would be built in vain.
 constexpr std::uint64_t kFreeBuilds = 16, kFreeOperations = 512, kLaunchesForBuild = 24, kHitsForBuild = 6;
-// Where nobody wants to know whether a launch pays, one in so many is timed: the clock and what is measured would be a
-// good part of what a launch needs of the processor's caches.
+// Where the gate has no question open, one launch in so many is timed: reading the clock and adding the sample would
+// take a good part of the cache lines that a launch touches.
 constexpr std::uint64_t kTimedOf = 8;
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
-    : fingerprint_(fingerprint),
-      tokens_(std::move(tokens)),
-      limits_(limits),
-      gate_(limits.gate, limits.gate_margin_percent) {
+    : fingerprint_(fingerprint), tokens_(std::move(tokens)), limits_(limits), gate_(limits.gate, kGateMarginPercent) {
   totals_.fingerprint = fingerprint;
   totals_.operations = tokens_.size();
 }
@@ -321,7 +319,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     pass(Decline::kFailed, "the driver refused to run its command buffer");
     return;
   }
-  // Only now: whoever is told that nothing was launched asks for no build either, and it would be waited for for ever.
+  // Not before the launch has succeeded: the caller ignores the wish after a failed one, and building_ would never be
+  // reset.
   if (chosen.deserves_own && room_for_variant()) {
     ++building_;
     result->wants_build = true;
@@ -334,7 +333,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   }
 }
 
-/// A launch cost so much, holding the operations and changing the instance included.
+/// Adds the cost of a launch to the gate: holding the operations and updating the instance included.
 void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) {
   const std::uint64_t eager = gate_.eager_ns();
   gate_.add_replay(cost);

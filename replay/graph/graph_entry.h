@@ -50,7 +50,6 @@ class GraphEntry final : public Declinable {
 
   struct Limits {
     bool gate = true;
-    double gate_margin_percent = 3;
     std::size_t variants = 4;
     bool can_update = false;  ///< arguments of recorded graphs can be changed
   };

@@ -288,7 +288,7 @@ TEST_CASE("where it is being found out what graphs are worth, nothing is expecte
                                       [](const test::Arrived& each) { return each.native; });
     mixed += native != 0 && native != kLength ? 1 : 0;
   }
-  CHECK(mixed <= 2);  // of 16; 32 of 69 if the first chunk behind a wait is expected all the same
+  CHECK(mixed <= 2);  // of 16; many more if the first chunk after a wait is expected all the same
   // A turn in which a graph was launched says nothing about eager execution: there would never be enough of them.
   REQUIRE(settled());
   const int before = program.expected;

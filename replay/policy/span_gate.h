@@ -1,6 +1,6 @@
 // Second half of the cost gate: compares whole spans, from the first submission after a wait to the
-// end of the next wait. A graph can be cheaper to submit and still make the program slower (on an
-// H200, memset + kernel + 8-byte copy + sync: 12.3 us eagerly, 17.8 us as a graph); only the span shows it.
+// end of the next wait. A graph can be cheaper to submit and still make the program slower, because
+// it starts later on the device; only the span shows it.
 // What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
 // where it is most of the time its noise would hide the rest. It shows as well which way of dividing a span into chunks
 // is the fastest, which nobody can know beforehand: that depends on how long the device takes.

@@ -152,7 +152,7 @@ TEST_CASE("the list has every function of cuda.h 13.0 once") {
   CHECK(names.size() == 672);  // and those of other headers
 }
 
-TEST_CASE("host calls call the hook, neutral and typed ones do not") {
+TEST_CASE("host calls call the hook, neutral and typed ones do not", "[promise-2]") {
   const Watching watching;
   char name[16];
   CHECK(::cuDeviceGetName(name, sizeof(name), 0) == CUDA_SUCCESS);
@@ -197,7 +197,7 @@ TEST_CASE("look-ups that fail stay as the driver answered them") {
   CHECK(::cuGetProcAddress_v2("cuInit", nullptr, 13000, 0, nullptr) == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("a function of a newer driver is a host call") {
+TEST_CASE("a function of a newer driver is a host call", "[promise-2]") {
   const Watching watching;
   auto* function = look_up<int(int*)>("cuFutureWork", 13000);
   CHECK(address(function) != real_function("cuFutureWork"));

@@ -116,7 +116,7 @@ FAULTS = [
           seen="Chunks are so long that the hold limit comes before they are full, again and again."),
     Fault("gate-margin-ignored", "replay/policy/cost_gate.h",
           old="static_cast<double>(eager_.low()) * factor_", new="static_cast<double>(eager_.low())", promise=6,
-          seen="With gate_margin_percent=50 a graph that gains a tenth is used."),
+          seen="With a margin of 50 % a graph that gains a tenth is used."),
     Fault("other-span-taken-for-the-settled-one", "replay/policy/span_gate.h",
           old="hash_ != steady_.hash", new="false", promise=6,
           seen="Another span, in between one that pays, is not measured, and keeps graphs that make it slower."),
