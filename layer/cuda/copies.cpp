@@ -1,7 +1,5 @@
 // Copies and fills.
 
-#include <array>
-
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
 #include "layer/streams/expected.h"
@@ -11,6 +9,7 @@ namespace refrain::layer::cuda {
 namespace {
 
 using capture::ArgumentKind;
+namespace words = capture::words;
 using streams::Place;
 
 const char* const kPageable = "the copy names pageable host memory, which must not be read late";
@@ -46,8 +45,7 @@ CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerCopy, whole);
-        const std::array<std::uint64_t, 2> words = {bytes, call.blocks ? 1U : 0U};
-        writer.words(words);
+        writer.words(words::PointerCopy{.bytes = bytes, .blocking = call.blocks ? 1U : 0U});
         writer.argument_handle(target.kind, target.id, to);
         writer.argument_handle(source.kind, source.id, from);
         writer.finish();
@@ -75,7 +73,7 @@ CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFill, whole);
-        writer.word(count * sizeof(value));
+        writer.words(words::PointerFill{.bytes = count * sizeof(value)});
         writer.argument_handle(ArgumentKind::kPointer, target.id, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
@@ -128,11 +126,16 @@ CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2
   };
   const Place target = place_of(to.start, whole(to));
   const Place source = place_of(from.start, whole(from));
-  const std::array<std::uint64_t, 8> words = {
-      all.WidthInBytes, all.Height, all.Depth,          to.pitch,
-      to.rows_of_slice, from.pitch, from.rows_of_slice, target.type == 0 ? 1U : 0U};
+  const words::PointerCopyRect numbers = {.row_bytes = all.WidthInBytes,
+                                          .rows = all.Height,
+                                          .slices = all.Depth,
+                                          .to_pitch = to.pitch,
+                                          .to_rows = to.rows_of_slice,
+                                          .from_pitch = from.pitch,
+                                          .from_rows = from.rows_of_slice,
+                                          .blocking = target.type == 0 ? 1U : 0U};
   Token token = static_cast<Token>(OperationKind::kPointerCopyRect);
-  for (const std::uint64_t word : words) {
+  for (const std::uint64_t word : words::in_order(numbers)) {
     token = mix(token, word);
   }
   const Call call{entry_point, OperationKind::kPointerCopyRect, mixed(token, target, source), why_not(target, source),
@@ -141,7 +144,7 @@ CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token token_of_all, bool) {
         writer.begin(OperationKind::kPointerCopyRect, token_of_all);
-        writer.words(words);
+        writer.words(numbers);
         writer.argument_handle(target.kind, target.id, to.start);
         writer.argument_handle(source.kind, source.id, from.start);
         writer.finish();
@@ -176,13 +179,13 @@ CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::s
   if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
     return status;
   }
-  const std::array<std::uint64_t, 3> words = {width * sizeof(value), height, pitch};
+  const words::PointerFillRect numbers = {.row_bytes = width * sizeof(value), .rows = height, .pitch = pitch};
   Token token = mix(static_cast<Token>(OperationKind::kPointerFillRect), sizeof(value));
-  for (const std::uint64_t word : words) {
+  for (const std::uint64_t word : words::in_order(numbers)) {
     token = mix(token, word);
   }
-  const bool odd = width == 0 || height == 0 || (height > 1 && pitch < words[0]);
-  const Place target = odd ? Place{} : streams::filled_place<CudaLayer>(to, (height - 1) * pitch + words[0]);
+  const bool odd = width == 0 || height == 0 || (height > 1 && pitch < numbers.row_bytes);
+  const Place target = odd ? Place{} : streams::filled_place<CudaLayer>(to, (height - 1) * pitch + numbers.row_bytes);
   const char* const why = odd ? "a fill of no rows, or of rows that lie in each other"
                           : target.kind != ArgumentKind::kPointer ? kUnknownFill
                                                                   : nullptr;
@@ -191,7 +194,7 @@ CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::s
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFillRect, whole);
-        writer.words(words);
+        writer.words(numbers);
         writer.argument_handle(ArgumentKind::kPointer, target.id, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();

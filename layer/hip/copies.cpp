@@ -1,7 +1,5 @@
 // Copies and fills.
 
-#include <array>
-
 #include "layer/hip/submission.h"
 #include "layer/streams/expected.h"
 #include "layer/streams/memory.h"
@@ -10,6 +8,7 @@ namespace refrain::layer::hip {
 namespace {
 
 using capture::ArgumentKind;
+namespace words = capture::words;
 using streams::Place;
 
 const char* const kPageable = "the copy names pageable host memory, which must not be read late";
@@ -40,8 +39,7 @@ hipError_t copy(const replay::EntryPoint& entry_point, const void* to, const voi
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerCopy, whole);
-        const std::array<std::uint64_t, 2> words = {bytes, call.blocks ? 1U : 0U};
-        writer.words(words);
+        writer.words(words::PointerCopy{.bytes = bytes, .blocking = call.blocks ? 1U : 0U});
         writer.argument_handle(target.kind, target.id, handle_of(to));
         writer.argument_handle(source.kind, source.id, handle_of(from));
         writer.finish();
@@ -70,7 +68,7 @@ hipError_t fill(const replay::EntryPoint& entry_point, const void* to, Value val
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFill, whole);
-        writer.word(count * sizeof(value));
+        writer.words(words::PointerFill{.bytes = count * sizeof(value)});
         writer.argument_handle(ArgumentKind::kPointer, target.id, handle_of(to));
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();

@@ -131,16 +131,15 @@ void describe(const Launch& launch, const KernelState* kernel, capture::Operatio
     writer.begin(OperationKind::kUnknown, token);
     return;
   }
-  namespace words = capture::words;
   capture::OperationHeader& header = writer.begin(OperationKind::kKernel, token);
   header.function = kernel->function;
   header.function_handle = handle_of(launch.kernel);
   const std::uint32_t groups[3] = {launch.groups->groupCountX, launch.groups->groupCountY, launch.groups->groupCountZ};
-  std::uint64_t shape[words::kKernelCount] = {3};
-  for (int i = 0; i < 3; ++i) {
-    shape[words::kOffset + i] = kernel->offset[i];
-    shape[words::kGlobal + i] = std::uint64_t{groups[i]} * kernel->group[i];
-    shape[words::kLocal + i] = kernel->group[i];
+  capture::words::Kernel shape{.dimensions = 3, .offset = {}, .global = {}, .local = {}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    shape.offset[i] = kernel->offset[i];
+    shape.global[i] = std::uint64_t{groups[i]} * kernel->group[i];
+    shape.local[i] = kernel->group[i];
   }
   writer.words(shape);
   for (std::size_t i = 0; i < kernel->descriptors.size(); ++i) {

@@ -127,10 +127,12 @@ const char* why_not(OperationKind kind, const capture::QueueInfo& queue) {
   capture::RecordBytes storage;
   capture::OperationWriter writer(storage);
   writer.begin(kind, 0);
-  const int words = capture::word_count_of(kind);
-  for (int i = 0; i < words; ++i) {
-    writer.word(
-        kind == OperationKind::kKernel && (i == capture::words::kDimensions || i >= capture::words::kGlobal) ? 1 : 0);
+  if (kind == OperationKind::kKernel) {
+    writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {1, 1, 1}, .local = {1, 1, 1}});
+  } else {
+    for (int i = 0; i < capture::word_count_of(kind); ++i) {
+      writer.word(0);
+    }
   }
   writer.finish();
   const backends::Recordable answer = state.backend->can_record(capture::OperationView(storage.data()), queue);

@@ -258,7 +258,8 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
       // The program's memory is gone; what was written from it is made up, what was read is compared.
       const bool by_pointer = from.kind() == OperationKind::kPointerCopy;
       const bool reads = by_pointer ? i == 0 : from.kind() == OperationKind::kReadBuffer;
-      const std::uint64_t size = from.words()[by_pointer ? 0 : 1];
+      const std::uint64_t size =
+          by_pointer ? from.as<capture::words::PointerCopy>().bytes : from.as<capture::words::TransferBuffer>().bytes;
       if (size > bytes_) {
         *why = describe(node, from) + ": it transfers more than the buffer holds";
         return false;

@@ -124,9 +124,11 @@ TEST_CASE("a launch's record holds every parameter, and zeros between them, what
   const capture::OperationView view(storage.data());
   CHECK(view.token() == 5);
   CHECK(view.header().function_handle == 77);
-  CHECK(view.words()[capture::words::kGlobal] == 64);
-  CHECK(view.words()[capture::words::kOffset] == 0);
-  CHECK(view.words()[capture::words::kLocal + 1] == 2);
+  const auto& shape = view.as<capture::words::Kernel>();
+  CHECK(shape.dimensions == 3);
+  CHECK(shape.offset == capture::words::Three{0, 0, 0});
+  CHECK(shape.global == capture::words::Three{64, 6, 4});
+  CHECK(shape.local == capture::words::Three{32, 2, 1});
   REQUIRE(view.arguments().size() == std::size(sizes) + (with_more ? 2 : 1));
   CHECK(view.arguments()[std::size(sizes)].size == 48);
   std::vector<std::byte> expected;
