@@ -75,6 +75,8 @@ struct HipLayer {
 using HostCall = streams::HostCall<HipLayer>;
 
 /// The record of a stream; made on first sight. Null if it cannot be known (an invalid handle).
-[[nodiscard]] StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept;
+[[nodiscard]] inline StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept {
+  return streams::find_stream<HipLayer>(handle, by_default);
+}
 
 }  // namespace refrain::layer::hip
