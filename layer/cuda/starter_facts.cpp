@@ -66,22 +66,11 @@ const Facts facts{
     .probe = cuda::kProbe,
     .folders = cuda::kFolders,
     .folder_count = sizeof(cuda::kFolders) / sizeof(char*),
+    .stubs = kStubs,
     .names = names,
     .other = &runtime_function,
-};
-
-Starter self{
-    .version = REFRAIN_VERSION,
-    .file = "",
-    .soname = cuda::kDriverFile,
-    .stubs = kStubs,
-    .stub_offsets = refrain_starter_stub_offsets,
-    .targets = refrain_starter_targets,
-    .watching = nullptr,
-    .host_call = nullptr,
     .inner_code = nullptr,
     .inner_targets = nullptr,
-    .pass_to = nullptr,
 };
 
 }  // namespace refrain::layer::starter

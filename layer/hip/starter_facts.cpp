@@ -41,22 +41,11 @@ const Facts facts{
     .probe = hip::kProbe,
     .folders = hip::kFolders,
     .folder_count = sizeof(hip::kFolders) / sizeof(char*),
+    .stubs = kStubs,
     .names = names,
     .other = nullptr,
-};
-
-Starter self{
-    .version = REFRAIN_VERSION,
-    .file = "",
-    .soname = REFRAIN_HIP_SONAME,
-    .stubs = kStubs,
-    .stub_offsets = refrain_starter_stub_offsets,
-    .targets = refrain_starter_targets,
-    .watching = nullptr,
-    .host_call = nullptr,
     .inner_code = &refrain_starter_inner_code,
     .inner_targets = refrain_starter_inner_targets,
-    .pass_to = nullptr,
 };
 
 }  // namespace refrain::layer::starter

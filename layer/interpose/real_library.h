@@ -33,7 +33,7 @@ struct LibraryFacts {
   const MissingFunctions& missing;            ///< what calls get where there is no function
   IsVersion is_version;                       ///< see AddressMap
   std::string (*spell)(const std::string&);   ///< how a path is given to dlopen(); null: as it is
-  void (*loaded)();                           ///< see RealLibrary::first_call()
+  void (*loaded)();                           ///< see RealLibrary::take_over()
   void (*not_loaded)() noexcept;              ///< all calls pass through from now on; null: nothing to do
   void (*give_up)(const char* why) noexcept;  ///< there are calls that can't be watched: nothing may be held any more
 };
