@@ -3,14 +3,12 @@
 
 #include <array>
 #include <cstring>
-#include <map>
 #include <mutex>
-#include <set>
-#include <string>
 #include <string_view>
 
 #include "env/log.h"
 #include "layer/immortal.h"
+#include "layer/interpose/anonymous_stubs.h"
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/kernels.h"
 #include "layer/opencl/layer.h"
@@ -29,9 +27,7 @@ constexpr std::array<std::string_view, 12> kNeutral = {
 
 struct Extensions {
   std::mutex mutex;
-  std::map<void*, void*> stubs;              // real address → ours
-  std::set<std::string, std::less<>> names;  // static lifetime for entry point names
-  std::uint32_t used = 0;
+  interpose::AnonymousStubs stubs{kSlotStubs};
   clSetKernelArgMemPointerINTEL_fn set_usm_pointer = nullptr;
 };
 Extensions& extensions() noexcept {
@@ -47,6 +43,15 @@ cl_int CL_API_CALL set_kernel_arg_mem_pointer(cl_kernel kernel, cl_uint index, c
     track_usm_pointer(kernel, index, pointer);
   }
   return status;
+}
+
+/// Whether `real` is the one that set_kernel_arg_mem_pointer() calls: the first that was asked for.
+bool is_usm_setter(void* real) noexcept {
+  const std::lock_guard guard(extensions().mutex);
+  if (extensions().set_usm_pointer == nullptr) {
+    extensions().set_usm_pointer = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
+  }
+  return reinterpret_cast<void*>(extensions().set_usm_pointer) == real;
 }
 
 bool makes_objects(std::string_view name) noexcept {
@@ -79,38 +84,18 @@ void* wrapped(const char* name, void* real) noexcept {
       return real;
     }
   }
-  try {
-    const std::lock_guard guard(extensions().mutex);
-    if (function == "clSetKernelArgMemPointerINTEL") {
-      if (extensions().set_usm_pointer == nullptr) {
-        extensions().set_usm_pointer = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
-      }
-      if (reinterpret_cast<void*>(extensions().set_usm_pointer) == real) {
-        return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
-      }
-    }
-    if (const auto known = extensions().stubs.find(real); known != extensions().stubs.end()) {
-      return known->second;
-    }
-    if (extensions().used == kExtensionStubs) {
-      if (replay::Engine* running = engine(); running != nullptr) {
-        running->fail("the program asked for more extension functions than Refrain can watch");
-      }
-      return real;
-    }
-    const std::uint32_t index = kSlotStubs + extensions().used;
-    const char* kept = extensions().names.emplace(function).first->c_str();
-    void* stub = stub_address(index);
-    extensions().stubs.emplace(real, stub);
-    ++extensions().used;
-    set_stub(index, real, kept, makes_objects(function));
-    return stub;
-  } catch (...) {
+  if (function == "clSetKernelArgMemPointerINTEL" && is_usm_setter(real)) {
+    return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
+  }
+  const auto index = extensions().stubs.find(real, std::string(function));
+  if (!index) {
     if (replay::Engine* running = engine(); running != nullptr) {
-      running->fail("out of memory while an extension function was wrapped");
+      running->fail("the program asked for more extension functions than Refrain can watch");
     }
     return real;
   }
+  set_makes_objects(*index, makes_objects(function));
+  return interpose::HostStubs::address(*index);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "layer/immortal.h"
 #include "layer/set_state.h"
 #include "layer/streams/stream_table.h"
+#include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
 
@@ -78,6 +79,15 @@ class Setters {
           }
           StreamTable<L>::all().attributes_set(stream);
         });
+  }
+
+  /// The same of the stream that the calling thread means by `handle`. While the program captures, the driver must not
+  /// be asked about streams.
+  template <class Call>
+  Status of_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
+                   DefaultStream by_default, std::uint64_t what, SetValue value, Call&& call) noexcept {
+    Stream* const stream = passing<L>() ? find_known_stream<L>(handle, by_default) : find_stream<L>(handle, by_default);
+    return of_stream(entry_point, stream, what, value, call);
   }
 
   /// A setter of a context, of a device, of the process, of memory: it concerns all submissions. `what` may be set by

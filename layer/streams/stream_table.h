@@ -287,6 +287,48 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
   L::runtime().backend->context_gone(context);
 }
 
+/// Streams that were never seen, and default streams.
+template <class L>
+[[nodiscard]] StreamState<typename L::Api>* find_other_stream(typename L::Api::StreamHandle handle,
+                                                              DefaultStream by_default) noexcept {
+  using backends::StreamKind;
+  StreamTable<L>& table = StreamTable<L>::all();
+  const auto value = handle_of(handle);
+  if (value > kDefaultHandles) {
+    return table.adopt(value, handle, StreamKind::kBlocking);
+  }
+  const std::uint64_t key = L::default_stream_key(handle, by_default);
+  auto* known = key != 0 ? find_known_stream<L>(key) : nullptr;
+  if (known != nullptr || key == 0) [[likely]] {
+    return known;
+  }
+  return is_legacy(value, by_default) ? table.adopt(key, L::Api::legacy_stream(), StreamKind::kLegacy)
+                                      : table.adopt(key, L::Api::per_thread_stream(), StreamKind::kPerThread);
+}
+
+/// The record of a stream; made on first sight. Null if it cannot be known (no context, an invalid handle).
+template <class L>
+[[nodiscard, gnu::always_inline]] inline StreamState<typename L::Api>* find_stream(typename L::Api::StreamHandle handle,
+                                                                                   DefaultStream by_default) noexcept {
+  // Those of default streams are not registered by their own handles, 0, 1 and 2, but by larger keys.
+  auto* known = find_known_stream<L>(handle_of(handle));
+  return known != nullptr ? known : find_other_stream<L>(handle, by_default);
+}
+
+/// Whether `known` is the default stream that the calling thread means by `handle`.
+template <class L>
+[[nodiscard]] bool is_default_stream(const backends::Stream<typename L::Api>& known,
+                                     typename L::Api::StreamHandle handle, DefaultStream by_default) noexcept {
+  if (is_legacy(handle_of(handle), by_default)) {
+    return known.kind == backends::StreamKind::kLegacy && L::current_context() == known.context;
+  }
+  if (known.kind != backends::StreamKind::kPerThread) {
+    return false;
+  }
+  const auto* stand_in = stand_in_in_use<L>();
+  return stand_in != nullptr && stand_in->stream == &known;
+}
+
 /// The call that unloads code. `module`: its handle, or kAnyModule.
 template <class L, class Unload>
 typename L::Api::Status unload(const replay::EntryPoint& entry_point, std::uint64_t module, Unload&& call) noexcept {

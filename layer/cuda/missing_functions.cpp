@@ -1,29 +1,9 @@
-#include "layer/cuda/missing_driver.h"
-
-#include <cstring>
-
+// What calls get where there is no driver, or no function of it.
 #include "layer/cuda/cuda_headers.h"
+#include "layer/cuda/real_library.h"
 
 namespace refrain::layer::cuda {
 namespace {
-
-// Called with any arguments: on x86-64 the caller cleans up, so that it need not know them.
-CUresult no_device() noexcept {
-  return CUDA_ERROR_NO_DEVICE;
-}
-CUresult not_supported() noexcept {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult not_ready() noexcept {
-  return CUDA_ERROR_NOT_INITIALIZED;
-}
-
-CUresult no_number(int* number) noexcept {
-  if (number != nullptr) {
-    *number = 0;
-  }
-  return CUDA_ERROR_NO_DEVICE;
-}
 
 // Programs print the name of an error without looking whether they got one.
 CUresult error_name(CUresult error, const char** text) noexcept {
@@ -60,13 +40,9 @@ CUresult no_table(const void** table, const CUuuid*) noexcept {
   return CUDA_ERROR_NO_DEVICE;
 }
 
-struct Special {
-  const char* name;
-  void* function;
-};
-const Special specials[] = {
-    {"cuDriverGetVersion", reinterpret_cast<void*>(&no_number)},
-    {"cuDeviceGetCount", reinterpret_cast<void*>(&no_number)},
+const interpose::NamedFunction without_driver[] = {
+    {"cuDriverGetVersion", reinterpret_cast<void*>(&interpose::report_no_number<CUDA_ERROR_NO_DEVICE>)},
+    {"cuDeviceGetCount", reinterpret_cast<void*>(&interpose::report_no_number<CUDA_ERROR_NO_DEVICE>)},
     {"cuGetErrorName", reinterpret_cast<void*>(&error_name)},
     {"cuGetErrorString", reinterpret_cast<void*>(&error_string)},
     {"cuGetProcAddress", reinterpret_cast<void*>(&no_address)},
@@ -76,21 +52,12 @@ const Special specials[] = {
 
 }  // namespace
 
-void* no_driver_function(const char* name) noexcept {
-  for (const Special& special : specials) {
-    if (name != nullptr && std::strcmp(name, special.name) == 0) {
-      return special.function;
-    }
-  }
-  return reinterpret_cast<void*>(&no_device);
-}
-
-void* missing_function() noexcept {
-  return reinterpret_cast<void*>(&not_supported);
-}
-
-void* not_ready_function() noexcept {
-  return reinterpret_cast<void*>(&not_ready);
-}
+const interpose::MissingFunctions missing_functions{
+    .without_library = without_driver,
+    .without_errors = {},
+    .no_device = reinterpret_cast<void*>(&interpose::report<CUDA_ERROR_NO_DEVICE>),
+    .not_supported = reinterpret_cast<void*>(&interpose::report<CUDA_ERROR_NOT_SUPPORTED>),
+    .not_ready = reinterpret_cast<void*>(&interpose::report<CUDA_ERROR_NOT_INITIALIZED>),
+};
 
 }  // namespace refrain::layer::cuda

@@ -1,30 +1,11 @@
-#include "layer/hip/missing_library.h"
-
-#include <cstring>
-
+// What calls get where there is no runtime, or no function of it.
 #include "backends/hip/hip_headers.h"
+#include "layer/hip/real_library.h"
 
 namespace refrain::layer::hip {
 namespace {
 
-// Called with any arguments: on x86-64 the caller cleans up, so that it need not know them.
-hipError_t no_device() noexcept {
-  return hipErrorNoDevice;
-}
-hipError_t not_supported() noexcept {
-  return hipErrorNotSupported;
-}
-hipError_t not_ready() noexcept {
-  return hipErrorNotInitialized;
-}
 void nothing() noexcept {}
-
-hipError_t no_number(int* number) noexcept {
-  if (number != nullptr) {
-    *number = 0;
-  }
-  return hipErrorNoDevice;
-}
 
 // Constructors of programs call these, and use what they get.
 void** no_modules() noexcept {
@@ -39,19 +20,15 @@ const char* error_text(hipError_t error) noexcept {
   return error == hipSuccess ? "hipSuccess" : "hipErrorNoDevice";
 }
 
-struct Special {
-  const char* name;
-  void* function;
-};
-const Special specials[] = {
-    {"hipDriverGetVersion", reinterpret_cast<void*>(&no_number)},
-    {"hipRuntimeGetVersion", reinterpret_cast<void*>(&no_number)},
-    {"hipGetDeviceCount", reinterpret_cast<void*>(&no_number)},
+const interpose::NamedFunction without_runtime[] = {
+    {"hipDriverGetVersion", reinterpret_cast<void*>(&interpose::report_no_number<hipErrorNoDevice>)},
+    {"hipRuntimeGetVersion", reinterpret_cast<void*>(&interpose::report_no_number<hipErrorNoDevice>)},
+    {"hipGetDeviceCount", reinterpret_cast<void*>(&interpose::report_no_number<hipErrorNoDevice>)},
     {"hipGetErrorName", reinterpret_cast<void*>(&error_text)},
     {"hipGetErrorString", reinterpret_cast<void*>(&error_text)},
 };
 // What does not report errors, with or without a library.
-const Special without_errors[] = {
+const interpose::NamedFunction without_errors[] = {
     {"__hipRegisterFatBinary", reinterpret_cast<void*>(&no_modules)},
     {"__hipRegisterFunction", reinterpret_cast<void*>(&nothing)},
     {"__hipRegisterVar", reinterpret_cast<void*>(&nothing)},
@@ -70,29 +47,12 @@ const Special without_errors[] = {
 
 }  // namespace
 
-void* missing_function(const char* name) noexcept {
-  for (const Special& special : without_errors) {
-    if (std::strcmp(name, special.name) == 0) {
-      return special.function;
-    }
-  }
-  return reinterpret_cast<void*>(&not_supported);
-}
-
-void* no_library_function(const char* name) noexcept {
-  for (const Special& special : specials) {
-    if (name != nullptr && std::strcmp(name, special.name) == 0) {
-      return special.function;
-    }
-  }
-  void* function = name == nullptr ? nullptr : missing_function(name);
-  return function == nullptr || function == reinterpret_cast<void*>(&not_supported)
-             ? reinterpret_cast<void*>(&no_device)
-             : function;
-}
-
-void* not_ready_function() noexcept {
-  return reinterpret_cast<void*>(&not_ready);
-}
+const interpose::MissingFunctions missing_functions{
+    .without_library = without_runtime,
+    .without_errors = without_errors,
+    .no_device = reinterpret_cast<void*>(&interpose::report<hipErrorNoDevice>),
+    .not_supported = reinterpret_cast<void*>(&interpose::report<hipErrorNotSupported>),
+    .not_ready = reinterpret_cast<void*>(&interpose::report<hipErrorNotInitialized>),
+};
 
 }  // namespace refrain::layer::hip
