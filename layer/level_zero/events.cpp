@@ -320,7 +320,7 @@ ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   objects.events.erase(known);
   objects.events.recycle(known);
   return host_call.done(next.zeEventDestroy(event));

@@ -260,7 +260,7 @@ ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
       running->object_gone(function);
     }
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   for (const capture::FunctionId function : known->functions) {
     runtime.backend->forget_function(function);
   }

@@ -188,7 +188,7 @@ ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
     running->queue_gone(known->slot);
     running->identity_gone(known->slot.info.id);
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   objects.lists.erase(known);
   {
     const std::lock_guard guard(tables().mutex);

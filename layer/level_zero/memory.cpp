@@ -44,7 +44,7 @@ ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, b
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(place.id);
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   {
     const std::unique_lock guard(memory().mutex);
     epoch.fetch_add(1, std::memory_order_relaxed);

@@ -142,7 +142,7 @@ class StreamTable {
       running->queue_gone(stream->slot);
       running->identity_gone(stream->slot.info.id);
     }
-    const auto recording = L::runtime().backend->no_recording();
+    const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
     if (stream != nullptr) {
       forget(stream, true);
     }
@@ -246,7 +246,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
   }
 }
 
-/// Under no_recording(), after everything held was flushed. `destroyed`: the program may not use the stream any more,
+/// Under NoRecording, after everything held was flushed. `destroyed`: the program may not use the stream any more,
 /// so that its record may be another one's (but not if it has a stand-in, which a thread may have in use still). Else
 /// another thread may be using both right now.
 template <class L>
@@ -280,7 +280,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
       running->identity_gone(stream->slot.info.id);
     }
   }
-  const auto recording = L::runtime().backend->no_recording();
+  const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
   for (State* stream : gone) {
     forget(stream, stream->stream.context == context);
   }
@@ -297,7 +297,7 @@ typename L::Api::Status unload(const replay::EntryPoint& entry_point, std::uint6
   }
   running->something_gone();
   L::forget_functions(module);
-  const auto recording = L::runtime().backend->no_recording();
+  const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
   L::runtime().backend->memory().changed();  // its variables go with it
   return host_call.done(call(), false);
 }
