@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <string>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/wrappers.h"
@@ -64,16 +64,17 @@ constexpr std::uint32_t kEntries = std::size(entries);
 constexpr std::uint32_t kNewest = ZE_MAKE_VERSION(1, 17);
 static_assert(kEntries < kStubs / 2);
 
-/// What the loader had, by place in `entries`, and the names of stubs. Under `mutex`, but for names in use, which stay.
-void* found[kEntries] = {};
-replay::EntryPoint names[kStubs] = {};
-std::uint32_t used = kEntries;
-std::atomic<HostCallHook> host_call_hook{nullptr};
-
-std::mutex& mutex() noexcept {
-  static Immortal<std::mutex> lives_for_ever;
+env::Mutex& mutex() noexcept {
+  static Immortal<env::Mutex> lives_for_ever;
   return *lives_for_ever;
 }
+
+/// What the loader had, by place in `entries`.
+void* found[kEntries] REFRAIN_GUARDED_BY(mutex()) = {};
+/// Of stubs. Those of stubs in use stay, and are read without the lock.
+replay::EntryPoint names[kStubs] = {};
+std::uint32_t used REFRAIN_GUARDED_BY(mutex()) = kEntries;
+std::atomic<HostCallHook> host_call_hook{nullptr};
 
 void* stub_address(std::uint32_t index) noexcept {
   return const_cast<char*>(refrain_level_zero_code + kStubBytes * index);
@@ -84,7 +85,7 @@ void set_target(std::uint32_t index, void* target) noexcept {
 }
 
 /// One member of a table.
-void take_over_entry(std::uint32_t index, void** slot) noexcept {
+void take_over_entry(std::uint32_t index, void** slot) noexcept REFRAIN_REQUIRES(mutex()) {
   const Entry& entry = entries[index];
   void* const ours = entry.entry_class == EntryClass::kHost ? stub_address(index) : entry.wrapper;
   if (*slot == nullptr || *slot == ours) {
@@ -110,7 +111,7 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
   if (wanted > kNewest) {
     on_newer_loader();  // what is behind the members that are known here is not seen
   }
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   auto** slots = static_cast<void**>(table);
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     if (entries[i].table == nullptr || std::strcmp(entries[i].table, name) != 0) {
@@ -126,7 +127,7 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
 }
 
 void* next_function(const char* name) noexcept {
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     if (entries[i].name != nullptr && std::strcmp(entries[i].name, name) == 0) {
       return found[i];
@@ -136,7 +137,7 @@ void* next_function(const char* name) noexcept {
 }
 
 void* stub_for(void* function, const char* name) noexcept {
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   for (std::uint32_t i = kEntries; i < used; ++i) {
     if (refrain_level_zero_targets[i] == function) {
       return stub_address(i);

@@ -2,14 +2,15 @@
 // for the same function each time.
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/kernels.h"
@@ -28,11 +29,11 @@ constexpr std::array<std::string_view, 12> kNeutral = {
     "clGetMemAllocInfoINTEL", "clGetSupportedImageFormats", "clGetKernelSuggestedLocalWorkSizeINTEL"};
 
 struct Extensions {
-  std::mutex mutex;
-  std::map<void*, void*> stubs;              // real address → ours
-  std::set<std::string, std::less<>> names;  // static lifetime for entry point names
-  std::uint32_t used = 0;
-  clSetKernelArgMemPointerINTEL_fn set_usm_pointer = nullptr;
+  env::Mutex mutex;
+  std::map<void*, void*> stubs REFRAIN_GUARDED_BY(mutex);              // real address → ours
+  std::set<std::string, std::less<>> names REFRAIN_GUARDED_BY(mutex);  // static lifetime for entry point names
+  std::uint32_t used REFRAIN_GUARDED_BY(mutex) = 0;
+  std::atomic<clSetKernelArgMemPointerINTEL_fn> set_usm_pointer{nullptr};  ///< set once, under the lock
 };
 Extensions& extensions() noexcept {
   static Immortal<Extensions> all;
@@ -42,7 +43,7 @@ Extensions& extensions() noexcept {
 /// A kernel argument that is a unified shared memory pointer.
 cl_int CL_API_CALL set_kernel_arg_mem_pointer(cl_kernel kernel, cl_uint index, const void* pointer) noexcept {
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): nobody is given this function before that one is known
-  const cl_int status = extensions().set_usm_pointer(kernel, index, pointer);
+  const cl_int status = extensions().set_usm_pointer.load(std::memory_order_relaxed)(kernel, index, pointer);
   if (status == CL_SUCCESS) {
     track_usm_pointer(kernel, index, pointer);
   }
@@ -80,12 +81,11 @@ void* wrapped(const char* name, void* real) noexcept {
     }
   }
   try {
-    const std::lock_guard guard(extensions().mutex);
+    const env::MutexLock guard(extensions().mutex);
     if (function == "clSetKernelArgMemPointerINTEL") {
-      if (extensions().set_usm_pointer == nullptr) {
-        extensions().set_usm_pointer = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
-      }
-      if (reinterpret_cast<void*>(extensions().set_usm_pointer) == real) {
+      clSetKernelArgMemPointerINTEL_fn known = nullptr;
+      const auto wanted = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
+      if (extensions().set_usm_pointer.compare_exchange_strong(known, wanted) || known == wanted) {
         return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
       }
     }
