@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <limits>
-#include <mutex>
+
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -52,13 +52,14 @@ class RightOfWay {
   void end() noexcept;
   std::uint64_t give_to_claim() noexcept;
 
-  /// From when on submissions wait, in the clock's ticks; changed with the lock held, and never twice the same.
+  /// From when on submissions wait, in the clock's ticks; changed under the lock, read without it, never twice the
+  /// same.
   std::atomic<Ticks> wanted_from_{kNever};
   std::atomic<std::uint64_t> given_ns_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Clock::duration patience_ = kPatience;  ///< of the claims that are now
-  std::uint32_t claims_ = 0;
+  env::Mutex mutex_;
+  env::ConditionVariable changed_;
+  Clock::duration patience_ REFRAIN_GUARDED_BY(mutex_) = kPatience;  ///< of the claims that are now
+  std::uint32_t claims_ REFRAIN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace refrain::backends

@@ -7,12 +7,10 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <unordered_map>

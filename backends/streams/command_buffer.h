@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_set>
@@ -16,6 +15,7 @@
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -35,8 +35,8 @@ class LiveBuffers {
   void context_gone(typename Api::ContextHandle context) noexcept;
 
  private:
-  std::mutex mutex_;
-  std::unordered_set<StreamCommandBuffer<Api>*> all_;
+  env::Mutex mutex_;
+  std::unordered_set<StreamCommandBuffer<Api>*> all_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 /// What a command buffer needs of its backend.
@@ -109,20 +109,20 @@ class StreamCommandBuffer final : public CommandBuffer {
 
 template <class Api>
 void LiveBuffers<Api>::add(StreamCommandBuffer<Api>* buffer) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   all_.insert(buffer);
 }
 
 template <class Api>
 void LiveBuffers<Api>::remove(StreamCommandBuffer<Api>* buffer) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   all_.erase(buffer);
   buffer->destroy();
 }
 
 template <class Api>
 void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   for (StreamCommandBuffer<Api>* buffer : all_) {
     if (context == Api::kNoContext || buffer->context_ == context) {
       buffer->destroy();

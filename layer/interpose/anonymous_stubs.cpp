@@ -4,7 +4,7 @@ namespace refrain::layer::interpose {
 
 std::optional<std::uint32_t> AnonymousStubs::find(void* function, const std::string& name) noexcept {
   try {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     if (const auto known = known_.find(function); known != known_.end()) {
       return known->second;
     }
@@ -21,7 +21,7 @@ std::optional<std::uint32_t> AnonymousStubs::find(void* function, const std::str
 }
 
 std::size_t AnonymousStubs::size() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return known_.size();
 }
 

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <forward_list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "env/mutex.h"
 #include "layer/interpose/host_stubs.h"
 
 namespace refrain::layer::interpose {
@@ -26,10 +26,10 @@ class AnonymousStubs {
   [[nodiscard]] std::size_t size() noexcept;
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<void*, std::uint32_t> known_;
-  std::forward_list<std::string> names_;  // never moved: threads may be on their way through a stub
-  std::uint32_t next_;
+  env::Mutex mutex_;
+  std::unordered_map<void*, std::uint32_t> known_ REFRAIN_GUARDED_BY(mutex_);
+  std::forward_list<std::string> names_ REFRAIN_GUARDED_BY(mutex_);  // never moved: threads may be on their way through a stub
+  std::uint32_t next_ REFRAIN_GUARDED_BY(mutex_);
   const std::uint32_t end_;
 };
 

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <unordered_map>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/submission.h"
 
@@ -20,8 +20,8 @@ using capture::ArgumentKind;
 const char* const kUnknownKernel = "the kernel is not known";
 
 struct Names {
-  std::mutex mutex;
-  std::unordered_map<capture::FunctionId, std::string> all;
+  env::Mutex mutex;
+  std::unordered_map<capture::FunctionId, std::string> all REFRAIN_GUARDED_BY(mutex);
 };
 Names& names() noexcept {
   static Immortal<Names> instance;
@@ -99,7 +99,7 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
       made->descriptors.assign(properties.numKernelArgs, {});
       made->offsets.assign(properties.numKernelArgs, 0);
       {
-        const std::lock_guard guard(names().mutex);
+        const env::MutexLock guard(names().mutex);
         names().all.emplace(made->function, name);
         // Threads may make kernels of one module at once.
         if (std::find(module->functions.begin(), module->functions.end(), made->function) == module->functions.end()) {
@@ -217,7 +217,7 @@ const char* reason_not_to_hold(KernelState* kernel) noexcept {
 
 std::string name_of_function(capture::FunctionId function) noexcept {
   try {
-    const std::lock_guard guard(names().mutex);
+    const env::MutexLock guard(names().mutex);
     const auto found = names().all.find(function);
     return found == names().all.end() ? std::string() : found->second;
   } catch (...) {
@@ -259,7 +259,7 @@ ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
       running->object_gone(function);
     }
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   for (const capture::FunctionId function : known->functions) {
     runtime.backend->forget_function(function);
   }

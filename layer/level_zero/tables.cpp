@@ -2,9 +2,9 @@
 
 #include <cstring>
 #include <iterator>
-#include <mutex>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/interpose/anonymous_stubs.h"
 #include "layer/level_zero/layer.h"
@@ -53,16 +53,16 @@ constexpr std::uint32_t kEntries = std::size(entries);
 constexpr std::uint32_t kNewest = ZE_MAKE_VERSION(1, 17);
 static_assert(kEntries < HostStubs::kCount / 2);
 
-/// What the loader had, by place in `entries`, which is the number of its stub, too. Under `mutex`.
-void* found[kEntries] = {};
-
-std::mutex& mutex() noexcept {
-  static Immortal<std::mutex> lives_for_ever;
+env::Mutex& mutex() noexcept {
+  static Immortal<env::Mutex> lives_for_ever;
   return *lives_for_ever;
 }
 
+/// What the loader had, by place in `entries`, which is the number of its stub, too.
+void* found[kEntries] REFRAIN_GUARDED_BY(mutex()) = {};
+
 /// One member of a table.
-void take_over_entry(std::uint32_t index, void** slot) noexcept {
+void take_over_entry(std::uint32_t index, void** slot) noexcept REFRAIN_REQUIRES(mutex()) {
   const Entry& entry = entries[index];
   void* const ours = entry.entry_class == EntryClass::kHost ? HostStubs::address(index) : entry.wrapper;
   if (*slot == nullptr || *slot == ours) {
@@ -87,7 +87,7 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
   if (wanted > kNewest) {
     on_newer_loader();  // what is behind the members that are known here is not seen
   }
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   auto** slots = static_cast<void**>(table);
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     if (entries[i].table == nullptr || std::strcmp(entries[i].table, name) != 0) {
@@ -103,7 +103,7 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
 }
 
 void* next_function(const char* name) noexcept {
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     if (entries[i].name != nullptr && std::strcmp(entries[i].name, name) == 0) {
       return found[i];

@@ -2,8 +2,8 @@
 // for the same function each time.
 
 #include <array>
+#include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 
 #include "env/log.h"
@@ -26,9 +26,8 @@ constexpr std::array<std::string_view, 12> kNeutral = {
     "clGetMemAllocInfoINTEL", "clGetSupportedImageFormats", "clGetKernelSuggestedLocalWorkSizeINTEL"};
 
 struct Extensions {
-  std::mutex mutex;
   interpose::AnonymousStubs stubs{kSlotStubs};
-  clSetKernelArgMemPointerINTEL_fn set_usm_pointer = nullptr;
+  std::atomic<clSetKernelArgMemPointerINTEL_fn> set_usm_pointer{nullptr};  ///< set once
 };
 Extensions& extensions() noexcept {
   static Immortal<Extensions> all;
@@ -38,7 +37,7 @@ Extensions& extensions() noexcept {
 /// A kernel argument that is a unified shared memory pointer.
 cl_int CL_API_CALL set_kernel_arg_mem_pointer(cl_kernel kernel, cl_uint index, const void* pointer) noexcept {
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): nobody is given this function before that one is known
-  const cl_int status = extensions().set_usm_pointer(kernel, index, pointer);
+  const cl_int status = extensions().set_usm_pointer.load(std::memory_order_relaxed)(kernel, index, pointer);
   if (status == CL_SUCCESS) {
     track_usm_pointer(kernel, index, pointer);
   }
@@ -47,11 +46,9 @@ cl_int CL_API_CALL set_kernel_arg_mem_pointer(cl_kernel kernel, cl_uint index, c
 
 /// Whether `real` is the one that set_kernel_arg_mem_pointer() calls: the first that was asked for.
 bool is_usm_setter(void* real) noexcept {
-  const std::lock_guard guard(extensions().mutex);
-  if (extensions().set_usm_pointer == nullptr) {
-    extensions().set_usm_pointer = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
-  }
-  return reinterpret_cast<void*>(extensions().set_usm_pointer) == real;
+  clSetKernelArgMemPointerINTEL_fn known = nullptr;
+  const auto wanted = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
+  return extensions().set_usm_pointer.compare_exchange_strong(known, wanted) || known == wanted;
 }
 
 bool makes_objects(std::string_view name) noexcept {

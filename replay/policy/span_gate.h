@@ -9,12 +9,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "capture/operation.h"
+#include "env/mutex.h"
 #include "replay/detect/matcher.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
@@ -53,7 +53,7 @@ class SpanGate {
   }
   /// The ways are others from now on, and so many: what was measured says nothing any more.
   void ways_changed(std::uint32_t ways) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     ways_ = ways;
     has_timed_ = false;
     known_.clear();
@@ -220,8 +220,8 @@ class SpanGate {
   [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
-  void count_passed() noexcept;
-  void make_room();
+  void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
+  void make_room() REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
@@ -239,10 +239,10 @@ class SpanGate {
   std::uint64_t saved_ns_ = 0;
   Steady steady_;
   std::vector<std::shared_ptr<Declinable>> launched_;
-  mutable std::mutex mutex_;  ///< guards known_ and declined_, which reports look at, for other threads
-  std::unordered_map<std::uint64_t, Known> known_;
+  mutable env::Mutex mutex_;  ///< of what reports look at, for other threads
+  std::unordered_map<std::uint64_t, Known> known_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t spans_ = 0;  ///< that were looked at
-  std::vector<SpanSummary> declined_;
+  std::vector<SpanSummary> declined_ REFRAIN_GUARDED_BY(mutex_);
   std::array<Successor, 64> successors_;  ///< what followed last time
 };
 

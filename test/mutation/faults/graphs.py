@@ -146,7 +146,7 @@ FAULTS = [
           old="for (Job& job : left) {\n    release(job);\n  }", new="", promise=0, statement=True,
           seen="Buffers named by builds that were not begun at the end are never given back: no destructor callback."),
     Fault("objects-of-builds-not-released", "replay/graph/graph_builder.cpp",
-          old="release(*job);", new="", promise=0, statement=True,
+          old="release(*task.job);", new="", promise=0, statement=True,
           seen="Buffers of which a graph was built are never freed, and memory of the device runs out."),
     Fault("setter-during-a-build-not-noticed", "replay/graph/graph_builder.cpp",
           old="later || changes_.begun() != changes", new="later", promise=4,

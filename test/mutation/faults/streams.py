@@ -8,7 +8,7 @@ FAULTS = [
           new="target.kind != capture::ArgumentKind::kPointer ? kPageable", promise=4,
           seen="Host memory that is overwritten right after the copy arrives with its new contents."),
     Fault("wide-fills-recorded-too-short", "layer/streams/copies.h",
-          old="writer.word(count * sizeof(value));", new="writer.word(count);", promise=4, statement=True,
+          old="PointerFill{.bytes = count * sizeof(value)}", new="PointerFill{.bytes = count}", promise=4,
           seen="cuMemsetD16Async(), hipMemsetD32Async() and others fill a half or a quarter once they are replayed."),
     Fault("survivor-event-left-at-an-older-record", "layer/streams/events.h",
           old="event->sequence.store(sequence, std::memory_order_relaxed);",
