@@ -3,7 +3,7 @@
 namespace refrain::backends {
 
 void RightOfWay::claim() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (++claims_ == 1) {
     patience_ = kPatience;
     wanted_from_.store((Clock::now() + patience_).time_since_epoch().count(), std::memory_order_relaxed);
@@ -11,7 +11,7 @@ void RightOfWay::claim() noexcept {
 }
 
 void RightOfWay::end() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (--claims_ == 0) {
     wanted_from_.store(kNever, std::memory_order_relaxed);
     changed_.notify_all();
@@ -24,7 +24,7 @@ std::uint64_t RightOfWay::give_to_claim() noexcept {
   if (start.time_since_epoch().count() < wanted) {
     return 0;
   }
-  std::unique_lock lock(mutex_);
+  env::UniqueLock lock(mutex_);
   const auto over = [this, wanted] { return wanted_from_.load(std::memory_order_relaxed) != wanted; };
   if (!changed_.wait_until(lock, start + kLongest, over)) {
     patience_ *= 2;

@@ -3,19 +3,18 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <limits>
-#include <mutex>
+
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
-/// A driver may have calls that nobody else may be inside the driver with, and may let everybody else pass before them:
-/// on an H100 with driver 580 instantiating a graph of 100 kernels takes 0.13 ms, but 414 ms while eight threads launch
-/// kernels one after the other; the same goes for creating streams and events, allocating, and destroying executable
-/// graphs (docs/decisions/0005-builds-get-the-right-of-way.md). So who makes such a call claims the right of way, and
-/// if it takes too long for one that is running, launches wait for its end: not longer than the driver would have them
-/// wait, had it let the call in.
+/// Some calls need the driver for themselves, and the driver lets launches pass before them: instantiating a graph
+/// takes thousands of times as long while many threads launch without a pause. The same goes for creating streams and
+/// events, allocating, and destroying executable graphs (docs/decisions/0005-builds-get-the-right-of-way.md). So who
+/// makes such a call claims the right of way, and if it takes too long for one that is running, launches wait for its
+/// end: not longer than the driver would have them wait, had it let the call in.
 ///
 /// Nobody waits longer than kLongest at a time. Where that was in vain, it is tried again after twice as long, and
 /// so on: a call that something else holds up costs each thread less and less. Thread-safe.
@@ -53,13 +52,14 @@ class RightOfWay {
   void end() noexcept;
   std::uint64_t give_to_claim() noexcept;
 
-  /// From when on submissions wait, in the clock's ticks; changed with the lock held, and never twice the same.
+  /// From when on submissions wait, in the clock's ticks; changed under the lock, read without it, never twice the
+  /// same.
   std::atomic<Ticks> wanted_from_{kNever};
   std::atomic<std::uint64_t> given_ns_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Clock::duration patience_ = kPatience;  ///< of the claims that are now
-  std::uint32_t claims_ = 0;
+  env::Mutex mutex_;
+  env::ConditionVariable changed_;
+  Clock::duration patience_ REFRAIN_GUARDED_BY(mutex_) = kPatience;  ///< of the claims that are now
+  std::uint32_t claims_ REFRAIN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace refrain::backends

@@ -8,7 +8,7 @@
 
 namespace refrain::backends {
 
-/// True if a well-formed record has the number and kinds of arguments described in capture::words, with
+/// True if a well-formed record has the number and kinds of arguments described in capture/operation_kind.h, with
 /// handles and pointers of 8 bytes. Kinds without a fixed list of arguments: always true.
 [[nodiscard]] inline bool arguments_fit(const capture::OperationView& operation) noexcept {
   using capture::ArgumentKind;

@@ -6,12 +6,12 @@
 namespace refrain::backends {
 
 void SubmissionPause::add(Place& place) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   places_.push_back(&place);
 }
 
 void SubmissionPause::remove(Place& place) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::erase(places_, &place);
 }
 
@@ -52,7 +52,7 @@ bool SubmissionPause::close(std::chrono::microseconds patience) noexcept {
 }
 
 bool SubmissionPause::anybody_inside() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return std::any_of(places_.begin(), places_.end(),
                      [](const Place* place) { return place->inside.load(std::memory_order_seq_cst); });
 }

@@ -4,8 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -44,8 +45,8 @@ class SubmissionPause {
   [[nodiscard]] static bool closed(std::uint32_t turn) noexcept { return turn % 2 != 0; }
 
   std::atomic<std::uint32_t> turn_{0};  ///< counts closing and opening
-  std::mutex mutex_;
-  std::vector<Place*> places_;
+  env::Mutex mutex_;
+  std::vector<Place*> places_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::backends

@@ -193,9 +193,7 @@ const char* why_not_recordable(const OperationView& operation) noexcept {
                                  [](const auto& argument) { return argument.kind == ArgumentKind::kHostPointer; })
                  ? "it names pageable host memory, which must not be read late"
                  : nullptr;
-    case OperationKind::kEventRecord:
-      return !operation.words().empty() && operation.words()[0] != 0 ? "the event is made for measuring times"
-                                                                     : nullptr;
+    case OperationKind::kEventRecord: return takes_time(operation) ? "the event is made for measuring times" : nullptr;
     case OperationKind::kKernel:
     case OperationKind::kCopyBuffer:
     case OperationKind::kCopyBufferRect:

@@ -16,7 +16,7 @@ void CaptureStore::charge(std::uint64_t bytes) {
 }
 
 std::shared_ptr<const CaptureStore::Record> CaptureStore::record(const RecordPlace& place, format::RecordType type) {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   if (last_ != nullptr && last_position_ == place.position) {
     return last_;
   }

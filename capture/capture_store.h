@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +12,7 @@
 
 #include "capture/operation.h"
 #include "capture/record_file.h"
+#include "env/mutex.h"
 
 namespace refrain::capture {
 
@@ -53,7 +53,7 @@ class CaptureStore {
   /// Counts memory that is taken because of this file. Refuses what is too much.
   void charge(std::uint64_t bytes);
   /// The payload of the record at `place`, which was one of this type when the capture was read. The last one is kept.
-  std::shared_ptr<const Record> record(const RecordPlace& place, format::RecordType type);
+  std::shared_ptr<const Record> record(const RecordPlace& place, format::RecordType type) REFRAIN_EXCLUDES(mutex_);
 
   /// The queues of the capture, by id.
   std::unordered_map<ObjectId, QueueInfo> queues;
@@ -62,9 +62,9 @@ class CaptureStore {
   RecordFile file_;
   std::uint64_t max_memory_;
   std::atomic<std::uint64_t> used_{0};
-  std::mutex mutex_;
-  std::uint64_t last_position_ = 0;
-  std::shared_ptr<const Record> last_;
+  env::Mutex mutex_;
+  std::uint64_t last_position_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const Record> last_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::capture

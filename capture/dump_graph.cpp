@@ -93,37 +93,43 @@ std::string value_text(const ArgumentDescriptor& argument, std::span<const std::
   return text + (value.size() > 16 ? " …" : "");
 }
 
-std::string shape_text(const OperationView& operation, bool cuda) {
-  const auto words = operation.words();
-  if (operation.kind() == OperationKind::kKernel && cuda) {
-    const auto block = words.subspan(words::kLocal, 3);
-    const auto groups = [&](std::size_t i) { return block[i] == 0 ? 0 : words[words::kGlobal + i] / block[i]; };
+std::string extent_text(const words::Kernel& shape, const words::Three& sizes) {
+  const std::uint64_t dimensions = std::clamp<std::uint64_t>(shape.dimensions, 1, sizes.size());
+  std::string text;
+  for (std::uint64_t i = 0; i < dimensions; ++i) {
+    text += (i == 0 ? "" : "x") + std::to_string(sizes[i]);
+  }
+  return text;
+}
+
+std::string launch_text(const words::Kernel& shape, bool cuda) {
+  const words::Three& block = shape.local;
+  if (cuda) {
+    const auto groups = [&](std::size_t i) { return block[i] == 0 ? 0 : shape.global[i] / block[i]; };
     return fmt::format("grid {}x{}x{}, block {}x{}x{}", groups(0), groups(1), groups(2), block[0], block[1], block[2]);
   }
-  if (operation.kind() == OperationKind::kPointerCopy || operation.kind() == OperationKind::kPointerFill) {
-    return fmt::format("{} bytes", words[0]);
+  return "global " + extent_text(shape, shape.global) +
+         (block[0] == 0 ? std::string(", local chosen by the driver") : ", local " + extent_text(shape, block));
+}
+
+std::string shape_text(const OperationView& operation, bool cuda) {
+  switch (operation.kind()) {
+    case OperationKind::kKernel: return launch_text(operation.as<words::Kernel>(), cuda);
+    case OperationKind::kPointerCopy: return fmt::format("{} bytes", operation.as<words::PointerCopy>().bytes);
+    case OperationKind::kPointerFill: return fmt::format("{} bytes", operation.as<words::PointerFill>().bytes);
+    case OperationKind::kPointerCopyRect: {
+      const auto& copy = operation.as<words::PointerCopyRect>();
+      return fmt::format("{} rows of {} bytes{}", copy.rows, copy.row_bytes,
+                         copy.slices != 1 ? fmt::format(" in {} slices", copy.slices) : "");
+    }
+    case OperationKind::kPointerFillRect: {
+      const auto& fill = operation.as<words::PointerFillRect>();
+      return fmt::format("{} rows of {} bytes", fill.rows, fill.row_bytes);
+    }
+    case OperationKind::kEventRecord: return takes_time(operation) ? "takes the time" : "";
+    default: break;
   }
-  if (operation.kind() == OperationKind::kPointerCopyRect || operation.kind() == OperationKind::kPointerFillRect) {
-    const bool slices = operation.kind() == OperationKind::kPointerCopyRect && words[words::kSlices] != 1;
-    return fmt::format("{} rows of {} bytes{}", words[words::kRows], words[words::kRowBytes],
-                       slices ? fmt::format(" in {} slices", words[words::kSlices]) : "");
-  }
-  if (operation.kind() == OperationKind::kEventRecord) {
-    return !words.empty() && words[0] != 0 ? "takes the time" : "";
-  }
-  if (operation.kind() == OperationKind::kKernel) {
-    const auto extent = [&](int first) {
-      const std::uint64_t dimensions = std::clamp<std::uint64_t>(words[words::kDimensions], 1, 3);
-      std::string text;
-      for (std::uint64_t i = 0; i < dimensions; ++i) {
-        text += (i == 0 ? "" : "x") + std::to_string(words[first + i]);
-      }
-      return text;
-    };
-    return "global " + extent(words::kGlobal) +
-           (words[words::kLocal] == 0 ? std::string(", local chosen by the driver")
-                                      : ", local " + extent(words::kLocal));
-  }
+  const auto words = operation.words();
   if (words.empty()) {
     return {};
   }

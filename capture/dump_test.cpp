@@ -232,7 +232,7 @@ TEST_CASE("pointers are told by the allocation they point into") {
     OperationHeader& header = writer.begin(OperationKind::kKernel, 100);
     header.function = 1;
     header.queue = 1;
-    writer.words(std::vector<std::uint64_t>{1, 0, 0, 0, 1024, 1, 1, 64, 1, 1});
+    writer.words(words::Kernel{.dimensions = 1, .offset = {}, .global = {1024, 1, 1}, .local = {64, 1, 1}});
     for (const std::uint64_t address : {0xFFFFU, 0x10000U, 0x10FFFU, 0x11000U}) {
       writer.argument_handle(ArgumentKind::kPointer, 0, address);
     }

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "capture/graph_store.h"
 #include "capture/lane_writer.h"
 #include "env/log.h"
+#include "env/mutex.h"
 #include "env/own_thread.h"
 
 namespace refrain::capture {
@@ -51,6 +51,12 @@ struct Definitions {
   }
 };
 
+/// What was told already.
+struct Seen {
+  using Ids = std::unordered_set<std::uint64_t>;
+  Ids devices, queues, functions, buffers, code, contents;
+};
+
 class FileRecorder final : public Recorder {
  public:
   explicit FileRecorder(const FileRecorderOptions& options) : options_(options) {}
@@ -59,16 +65,16 @@ class FileRecorder final : public Recorder {
   bool start(std::string* error);
 
   void device(const DeviceInfo& info) noexcept override {
-    define(info.id, seen_devices_, [&](Definitions& pending) { pending.devices.push_back(info); });
+    define(info.id, &Seen::devices, [&](Definitions& pending) { pending.devices.push_back(info); });
   }
   void queue(const QueueInfo& info) noexcept override {
-    define(info.id, seen_queues_, [&](Definitions& pending) { pending.queues.push_back(info); });
+    define(info.id, &Seen::queues, [&](Definitions& pending) { pending.queues.push_back(info); });
   }
   void function(const FunctionInfo& info) noexcept override {
-    define(info.id, seen_functions_, [&](Definitions& pending) { pending.functions.push_back(info); });
+    define(info.id, &Seen::functions, [&](Definitions& pending) { pending.functions.push_back(info); });
   }
   void buffer(const BufferInfo& info) noexcept override {
-    define(info.id, seen_buffers_, [&](Definitions& pending) { pending.buffers.push_back(info); });
+    define(info.id, &Seen::buffers, [&](Definitions& pending) { pending.buffers.push_back(info); });
   }
   void code(const CodeInfo& info) noexcept override;
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
@@ -81,18 +87,23 @@ class FileRecorder final : public Recorder {
   enum class Extent { kNews, kEverything };
 
   template <typename Add>
-  void define(std::uint64_t id, std::unordered_set<std::uint64_t>& seen, Add&& add) noexcept;
+  void define(std::uint64_t id, Seen::Ids Seen::*seen, Add&& add) noexcept;
+  /// The analysis does not know that the graphs and calls are only named here.
+  void add_lane(std::uint64_t lane) REFRAIN_REQUIRES(lanes_mutex_) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
+    lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_));
+  }
   void run() noexcept;
   void say_if_out_of_memory() noexcept;
-  void drain();
-  void write(Extent extent);
-  void write_definitions();
-  void append(format::RecordType type, const encode::Payload& payload) {
+  void drain() REFRAIN_REQUIRES(work_mutex_);
+  void write(Extent extent) REFRAIN_REQUIRES(work_mutex_);
+  void write_definitions() REFRAIN_REQUIRES(work_mutex_);
+  void append(format::RecordType type, const encode::Payload& payload) REFRAIN_REQUIRES(work_mutex_) {
     append(type, std::span(payload.data(), payload.size()));
   }
-  void append(format::RecordType type, std::span<const std::uint8_t> payload);
+  void append(format::RecordType type, std::span<const std::uint8_t> payload) REFRAIN_REQUIRES(work_mutex_);
   template <typename Item, typename Encode, typename Size>
-  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode, Size size_of);
+  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode, Size size_of)
+      REFRAIN_REQUIRES(work_mutex_);
   void fail(std::initializer_list<std::string_view> message) noexcept;
   /// Runs `work` under the writer's lock; what it throws ends the capture.
   template <typename Work>
@@ -103,20 +114,21 @@ class FileRecorder final : public Recorder {
   env::OwnThread thread_;
   std::atomic<bool> stopping_{false};
 
-  std::mutex definitions_mutex_;
-  Definitions pending_;
-  std::unordered_set<std::uint64_t> seen_devices_, seen_queues_, seen_functions_, seen_buffers_, seen_code_,
-      seen_contents_;
+  env::Mutex definitions_mutex_;
+  Definitions pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
+  Seen seen_ REFRAIN_GUARDED_BY(definitions_mutex_);
 
-  std::mutex lanes_mutex_;
-  std::vector<std::unique_ptr<LaneWriter>> lanes_;
+  env::Mutex lanes_mutex_;
+  std::vector<std::unique_ptr<LaneWriter>> lanes_ REFRAIN_GUARDED_BY(lanes_mutex_);
 
-  std::mutex work_mutex_;  // everything below
-  FileWriter writer_;
-  GraphStore graphs_;
-  HostCalls calls_;
+  /// Also of what is in `lanes_`, but for the streams.
+  env::Mutex work_mutex_ REFRAIN_ACQUIRED_BEFORE(definitions_mutex_, lanes_mutex_);
+  FileWriter writer_ REFRAIN_GUARDED_BY(work_mutex_);
+  GraphStore graphs_ REFRAIN_GUARDED_BY(work_mutex_);
+  HostCalls calls_ REFRAIN_GUARDED_BY(work_mutex_);
   std::atomic<bool> failed_{false};
-  Clock::time_point started_ = Clock::now(), written_ = started_;
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point written_ REFRAIN_GUARDED_BY(work_mutex_) = started_;
 };
 
 FileRecorder::~FileRecorder() {
@@ -130,6 +142,7 @@ FileRecorder::~FileRecorder() {
 }
 
 bool FileRecorder::start(std::string* error) {
+  const env::MutexLock lock(work_mutex_);
   if (!writer_.open(options_.file, options_.mode, error)) {
     return false;
   }
@@ -150,7 +163,7 @@ bool FileRecorder::start(std::string* error) {
 template <typename Work>
 void FileRecorder::guarded(Work&& work) noexcept {
   try {
-    const std::lock_guard lock(work_mutex_);
+    const env::MutexLock lock(work_mutex_);
     if (!failed_) {
       work();
     }
@@ -167,14 +180,14 @@ void FileRecorder::fail(std::initializer_list<std::string_view> message) noexcep
 }
 
 template <typename Add>
-void FileRecorder::define(std::uint64_t id, std::unordered_set<std::uint64_t>& seen, Add&& add) noexcept {
+void FileRecorder::define(std::uint64_t id, Seen::Ids Seen::*seen, Add&& add) noexcept {
   if (!signal_.alive()) {
     return;
   }
   bool too_much = false;
   try {
-    const std::lock_guard lock(definitions_mutex_);
-    if (!seen.insert(id).second) {
+    const env::MutexLock lock(definitions_mutex_);
+    if (!(seen_.*seen).insert(id).second) {
       return;
     }
     add(pending_);
@@ -183,12 +196,12 @@ void FileRecorder::define(std::uint64_t id, std::unordered_set<std::uint64_t>& s
     signal_.out_of_memory();
   }
   if (too_much) {
-    guarded([this] { write_definitions(); });
+    guarded([this]() REFRAIN_REQUIRES(work_mutex_) { write_definitions(); });
   }
 }
 
 void FileRecorder::code(const CodeInfo& info) noexcept {
-  define(info.id, seen_code_, [&](Definitions& pending) {
+  define(info.id, &Seen::code, [&](Definitions& pending) {
     if (info.bytes.size() > format::kMaxCodeRecordBytes - 4096) {
       env::log_warning("capture: a program of " + std::to_string(info.bytes.size() >> 20U) +
                        " MiB is too large to be stored; the capture can be dumped but not benchmarked");
@@ -211,8 +224,8 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
     const auto piece = bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
     bool too_much = false;
     try {
-      const std::lock_guard lock(definitions_mutex_);
-      known = offset == 0 && !seen_contents_.insert(buffer).second;
+      const env::MutexLock lock(definitions_mutex_);
+      known = offset == 0 && !seen_.contents.insert(buffer).second;
       if (!known) {
         const format::ContentsHeader header{buffer, offset};
         auto& payload = pending_.contents.emplace_back(sizeof(header) + piece.size());
@@ -226,25 +239,25 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
       return;
     }
     if (too_much) {
-      guarded([this] { write_definitions(); });
+      guarded([this]() REFRAIN_REQUIRES(work_mutex_) { write_definitions(); });
     }
   }
 }
 
 Stream& FileRecorder::open_stream(std::uint64_t lane) {
-  const std::lock_guard lock(lanes_mutex_);
+  const env::MutexLock lock(lanes_mutex_);
   const auto known =
       std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& entry) { return entry->stream().lane() == lane; });
   if (known != lanes_.end()) {
     return (*known)->stream();
   }
-  lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_));
+  add_lane(lane);
   return lanes_.back()->stream();
 }
 
 void FileRecorder::flush() noexcept {
   if (signal_.alive()) {
-    guarded([this] {
+    guarded([this]() REFRAIN_REQUIRES(work_mutex_) {
       drain();
       write(Extent::kEverything);
     });
@@ -262,7 +275,7 @@ void FileRecorder::run() noexcept {
     }
     say_if_out_of_memory();
     const auto now = Clock::now();
-    guarded([&] {
+    guarded([&]() REFRAIN_REQUIRES(work_mutex_) {
       drain();
       if (now >= next) {
         write(Extent::kNews);
@@ -277,7 +290,7 @@ void FileRecorder::run() noexcept {
 
 void FileRecorder::say_if_out_of_memory() noexcept {
   if (signal_.no_memory.load(std::memory_order_relaxed)) {
-    const std::lock_guard lock(work_mutex_);
+    const env::MutexLock lock(work_mutex_);
     fail({"cannot write the capture file '", options_.file, "': out of memory"});
   }
 }
@@ -286,14 +299,14 @@ void FileRecorder::drain() {
   // A queue is told before the operations that name it: mark, look at queues, then take what was marked.
   std::vector<LaneWriter*> lanes;
   {
-    const std::lock_guard lock(lanes_mutex_);
+    const env::MutexLock lock(lanes_mutex_);
     for (const auto& lane : lanes_) {
       lane->stream().mark();
       lanes.push_back(lane.get());
     }
   }
   {
-    const std::lock_guard lock(definitions_mutex_);
+    const env::MutexLock lock(definitions_mutex_);
     for (const QueueInfo& queue : pending_.queues) {
       graphs_.declare_queue(queue);
     }
@@ -309,7 +322,7 @@ void FileRecorder::drain() {
 void FileRecorder::write_definitions() {
   Definitions taken;
   {
-    const std::lock_guard lock(definitions_mutex_);
+    const env::MutexLock lock(definitions_mutex_);
     for (const QueueInfo& queue : pending_.queues) {
       graphs_.declare_queue(queue);
     }
@@ -353,7 +366,7 @@ void FileRecorder::write(Extent extent) {
   std::vector<LaneWriter*> lanes;
   bool due = extent == Extent::kEverything || graphs_.has_news();
   {
-    const std::lock_guard lock(lanes_mutex_);
+    const env::MutexLock lock(lanes_mutex_);
     for (const auto& lane : lanes_) {
       due = due || lane->open_items() > 2 * HistoryFolder::kMaxBody || lane->rests();
       lanes.push_back(lane.get());

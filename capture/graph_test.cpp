@@ -31,9 +31,7 @@ class Bench {
     header.flags = op.flags;
     if (op.kind == OperationKind::kKernel) {
       header.function = op.token;
-      for (int i = 0; i < words::kKernelCount; ++i) {
-        writer.word(1);
-      }
+      writer.words(words::Kernel{.dimensions = 1, .offset = {1, 1, 1}, .global = {1, 1, 1}, .local = {1, 1, 1}});
     }
     for (const std::uint64_t wait : op.waits) {
       writer.wait(kInternalWait | wait);

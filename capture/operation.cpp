@@ -1,72 +1,8 @@
 #include "capture/operation.h"
 
-#include <array>
 #include <cstring>
 
 namespace refrain::capture {
-
-std::string_view name_of(OperationKind kind) noexcept {
-  static constexpr std::array<std::string_view, kOperationKindCount> names = {"unknown",
-                                                                              "kernel",
-                                                                              "copy buffer",
-                                                                              "copy buffer rect",
-                                                                              "fill buffer",
-                                                                              "copy image",
-                                                                              "fill image",
-                                                                              "copy buffer to image",
-                                                                              "copy image to buffer",
-                                                                              "read buffer",
-                                                                              "write buffer",
-                                                                              "read buffer rect",
-                                                                              "write buffer rect",
-                                                                              "read image",
-                                                                              "write image",
-                                                                              "map",
-                                                                              "unmap",
-                                                                              "migrate",
-                                                                              "pointer copy",
-                                                                              "pointer fill",
-                                                                              "pointer map",
-                                                                              "pointer unmap",
-                                                                              "pointer free",
-                                                                              "pointer migrate",
-                                                                              "marker",
-                                                                              "barrier",
-                                                                              "flush",
-                                                                              "event record",
-                                                                              "event wait",
-                                                                              "host function",
-                                                                              "command buffer",
-                                                                              "other",
-                                                                              "pointer copy rect",
-                                                                              "pointer fill rect"};
-  const auto index = static_cast<std::size_t>(kind);
-  return index < names.size() ? names[index] : names[0];
-}
-
-int word_count_of(OperationKind kind) noexcept {
-  switch (kind) {
-    case OperationKind::kKernel: return words::kKernelCount;
-    case OperationKind::kCopyBuffer:
-    case OperationKind::kReadBuffer:
-    case OperationKind::kWriteBuffer: return 3;
-    case OperationKind::kFillBuffer: return 2;
-    case OperationKind::kCopyBufferRect: return 13;
-    case OperationKind::kReadBufferRect:
-    case OperationKind::kWriteBufferRect: return 14;
-    case OperationKind::kCopyImage:
-    case OperationKind::kReadImage:
-    case OperationKind::kWriteImage: return 9;
-    case OperationKind::kFillImage: return 6;
-    case OperationKind::kCopyBufferToImage:
-    case OperationKind::kCopyImageToBuffer: return 7;
-    case OperationKind::kPointerCopy: return 2;
-    case OperationKind::kPointerFill: return 1;
-    case OperationKind::kPointerCopyRect: return 8;
-    case OperationKind::kPointerFillRect: return 3;
-    default: return -1;
-  }
-}
 
 bool OperationView::well_formed(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < sizeof(OperationHeader) || reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0) {
@@ -120,28 +56,37 @@ std::uint64_t OperationView::handle_of(std::size_t index) const noexcept {
   return handle;
 }
 
+namespace {
+
+/// From the first byte of the first row to the last one of the last.
+std::uint64_t box(std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t slices, std::uint64_t pitch,
+                  std::uint64_t rows_of_slice) noexcept {
+  constexpr std::uint64_t kTooMuch = ~std::uint64_t{0};
+  std::uint64_t last = 0;
+  if (rows == 0 || slices == 0) {
+    return 0;
+  }
+  return __builtin_mul_overflow(slices - 1, rows_of_slice, &last) || __builtin_add_overflow(last, rows - 1, &last) ||
+                 __builtin_mul_overflow(last, pitch, &last) || __builtin_add_overflow(last, row_bytes, &last)
+             ? kTooMuch
+             : last;
+}
+
+}  // namespace
+
 std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noexcept {
-  const auto words = operation.words();
-  const auto box = [&](std::uint64_t slices, std::uint64_t rows_of_slice, std::uint64_t pitch) {
-    constexpr std::uint64_t kTooMuch = ~std::uint64_t{0};
-    const std::uint64_t rows = words[words::kRows];
-    std::uint64_t last = 0;
-    if (rows == 0 || slices == 0) {
-      return std::uint64_t{0};
-    }
-    return __builtin_mul_overflow(slices - 1, rows_of_slice, &last) || __builtin_add_overflow(last, rows - 1, &last) ||
-                   __builtin_mul_overflow(last, pitch, &last) ||
-                   __builtin_add_overflow(last, words[words::kRowBytes], &last)
-               ? kTooMuch
-               : last;
-  };
   switch (operation.kind()) {
-    case OperationKind::kPointerCopy:
-    case OperationKind::kPointerFill: return words[0];
-    case OperationKind::kPointerFillRect: return box(1, 0, words[words::kFillPitch]);
-    case OperationKind::kPointerCopyRect:
-      return index == 0 ? box(words[words::kSlices], words[words::kToRows], words[words::kToPitch])
-                        : box(words[words::kSlices], words[words::kFromRows], words[words::kFromPitch]);
+    case OperationKind::kPointerCopy: return operation.as<words::PointerCopy>().bytes;
+    case OperationKind::kPointerFill: return operation.as<words::PointerFill>().bytes;
+    case OperationKind::kPointerFillRect: {
+      const auto& fill = operation.as<words::PointerFillRect>();
+      return box(fill.row_bytes, fill.rows, 1, fill.pitch, 0);
+    }
+    case OperationKind::kPointerCopyRect: {
+      const auto& copy = operation.as<words::PointerCopyRect>();
+      return index == 0 ? box(copy.row_bytes, copy.rows, copy.slices, copy.to_pitch, copy.to_rows)
+                        : box(copy.row_bytes, copy.rows, copy.slices, copy.from_pitch, copy.from_rows);
+    }
     default: return 0;
   }
 }
@@ -153,11 +98,11 @@ OperationHeader& OperationWriter::begin(OperationKind kind, Token token) {
   return *fresh;
 }
 
-OperationHeader& OperationWriter::begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
+OperationHeader& OperationWriter::begin_kernel(Token token, const words::Kernel& shape,
                                                std::span<const ArgumentDescriptor> descriptors,
                                                std::span<const std::byte> padded_values) {
   const KernelSections sections = begin_kernel_sections(token, descriptors.size(), padded_values.size());
-  std::memcpy(sections.words, shape.data(), words::kKernelCount * sizeof(std::uint64_t));
+  sections.shape = shape;
   if (!descriptors.empty()) {
     std::memcpy(sections.arguments, descriptors.data(), descriptors.size_bytes());
   }
@@ -178,11 +123,6 @@ void OperationWriter::append(const void* data, std::size_t bytes) {
 void OperationWriter::word(std::uint64_t value) {
   append(&value, sizeof(value));
   ++header().word_count;
-}
-
-void OperationWriter::words(std::span<const std::uint64_t> values) {
-  append(values.data(), values.size_bytes());
-  header().word_count = static_cast<std::uint16_t>(header().word_count + values.size());
 }
 
 void OperationWriter::argument(ArgumentKind kind, ObjectId object, std::span<const std::byte> value) {

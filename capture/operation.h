@@ -7,7 +7,7 @@
 // Layout of a record (everything 8-byte aligned, little endian):
 //
 //   OperationHeader
-//   uint64_t           words[word_count]            numbers: launch shape, offsets, sizes (see Words)
+//   uint64_t           words[word_count]            numbers: launch shape, offsets, sizes (operation_kind.h)
 //   ArgumentDescriptor arguments[argument_count]    what each argument is
 //   bytes              values                       argument values, each padded to 8 bytes
 //   WaitRef            waits[wait_count]            events waited for; not part of "same arguments"
@@ -19,9 +19,10 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "capture/operation_kind.h"
 
 namespace refrain::capture {
 
@@ -41,77 +42,6 @@ using ObjectId = std::uint64_t;
 /// Content identity of a kernel: hash of program content, build options and kernel name. The same
 /// for every handle and every run. 0 is none.
 using FunctionId = std::uint64_t;
-
-/// Stable numbers: they are written to capture files. Add at the end, never renumber.
-enum class OperationKind : std::uint16_t {
-  kUnknown = 0,
-  kKernel = 1,
-  kCopyBuffer = 2,
-  kCopyBufferRect = 3,
-  kFillBuffer = 4,
-  kCopyImage = 5,
-  kFillImage = 6,
-  kCopyBufferToImage = 7,
-  kCopyImageToBuffer = 8,
-  kReadBuffer = 9,
-  kWriteBuffer = 10,
-  kReadBufferRect = 11,
-  kWriteBufferRect = 12,
-  kReadImage = 13,
-  kWriteImage = 14,
-  kMap = 15,
-  kUnmap = 16,
-  kMigrate = 17,
-  kPointerCopy = 18,  ///< SVM, USM or device pointers
-  kPointerFill = 19,
-  kPointerMap = 20,
-  kPointerUnmap = 21,
-  kPointerFree = 22,
-  kPointerMigrate = 23,
-  kMarker = 24,
-  kBarrier = 25,
-  kFlush = 26,  ///< asks the driver to start what was submitted; no work of its own
-  kEventRecord = 27,
-  kEventWait = 28,
-  kHostFunction = 29,   ///< native kernels, host callbacks in stream order
-  kCommandBuffer = 30,  ///< a command buffer or graph that the application made itself
-  kOther = 31,
-  kPointerCopyRect = 32,  ///< rows, and slices of rows
-  kPointerFillRect = 33,
-};
-inline constexpr std::uint16_t kOperationKindCount = 34;
-
-/// Short lower-case name ("kernel", "copy buffer"); "unknown" for a number out of range.
-std::string_view name_of(OperationKind kind) noexcept;
-
-/// Which number `words` holds at which place. The fixed counts are checked by well_formed().
-namespace words {
-// kKernel: dimensions, offset x y z, global size x y z, local size x y z (0 0 0: chosen by the driver)
-inline constexpr int kDimensions = 0, kOffset = 1, kGlobal = 4, kLocal = 7, kKernelCount = 10;
-// kCopyBuffer: source offset, destination offset, bytes. Arguments: source, destination.
-// kReadBuffer / kWriteBuffer: offset, bytes, blocking. Arguments: buffer, host pointer.
-// kFillBuffer: offset, bytes. Arguments: buffer, pattern (value).
-// kCopyBufferRect: source origin[3], destination origin[3], region[3], source row pitch, source slice
-//   pitch, destination row pitch, destination slice pitch. Arguments: source, destination.
-// kReadBufferRect / kWriteBufferRect: buffer origin[3], host origin[3], region[3], buffer row pitch,
-//   buffer slice pitch, host row pitch, host slice pitch, blocking. Arguments: buffer, host pointer.
-// kCopyImage: source origin[3], destination origin[3], region[3]. Arguments: source, destination.
-// kFillImage: origin[3], region[3]. Arguments: image, colour (value, 16 bytes).
-// kCopyBufferToImage: source offset, destination origin[3], region[3]. Arguments: buffer, image.
-// kCopyImageToBuffer: source origin[3], region[3], destination offset. Arguments: image, buffer.
-// kReadImage / kWriteImage: origin[3], region[3], row pitch, slice pitch, blocking. Arguments: image, host
-// pointer. kPointerCopy: bytes, blocking. Arguments: destination, source (pointers). kPointerFill: bytes.
-// Arguments: destination (pointer), pattern (value). kPointerCopyRect: bytes of a row, rows, slices, destination row
-// pitch, rows of a destination slice, source row pitch, rows of a source slice, blocking. Arguments as kPointerCopy, to
-// the first byte. kPointerFillRect: bytes of a row, rows, row pitch. Arguments as kPointerFill. Other kinds: any number
-// of words, only compared.
-/// kPointerCopyRect and kPointerFillRect.
-inline constexpr int kRowBytes = 0, kRows = 1, kSlices = 2, kToPitch = 3, kToRows = 4, kFromPitch = 5, kFromRows = 6;
-inline constexpr int kFillPitch = 2;
-}  // namespace words
-
-/// Number of words a record of this kind must have, or -1 if any number will do.
-int word_count_of(OperationKind kind) noexcept;
 
 enum class ArgumentKind : std::uint16_t {
   kUnset = 0,        ///< never set by the application
@@ -198,8 +128,21 @@ class OperationView {
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
     return {reinterpret_cast<const std::byte*>(header_), header_->size};
   }
+  /// All numbers, in order: for who compares, stores or shows them whatever they mean.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept {
     return {reinterpret_cast<const std::uint64_t*>(header_ + 1), header_->word_count};
+  }
+  /// The numbers of a well formed record by their names. The record is of one of the kinds that `Numbers` is for, and
+  /// these have as many numbers as it, always.
+  template <words::Structure Numbers>
+  [[nodiscard]] const Numbers& as() const noexcept {
+    return *reinterpret_cast<const Numbers*>(header_ + 1);
+  }
+  /// The same for any record: null if it is of another kind, or does not have as many.
+  template <words::Structure Numbers>
+  [[nodiscard]] const Numbers* find() const noexcept {
+    return words::is_for<Numbers>(header_->kind) && header_->word_count == words::kCount<Numbers> ? &as<Numbers>()
+                                                                                                  : nullptr;
   }
   [[nodiscard]] std::span<const ArgumentDescriptor> arguments() const noexcept {
     return {reinterpret_cast<const ArgumentDescriptor*>(words().data() + header_->word_count), header_->argument_count};
@@ -227,6 +170,12 @@ class OperationView {
  private:
   const OperationHeader* header_ = nullptr;
 };
+
+/// Of an event that is recorded.
+[[nodiscard]] inline bool takes_time(const OperationView& operation) noexcept {
+  const auto* const numbers = operation.find<words::EventRecord>();
+  return numbers != nullptr && numbers->takes_time != 0;
+}
 
 /// How much memory, from the address in argument `index` on, a copy or fill by pointers uses; 0 for other kinds, and
 /// the largest number if numbers from a damaged file overflow.
@@ -270,34 +219,40 @@ class OperationWriter {
   explicit OperationWriter(RecordBytes& storage) noexcept : storage_(&storage) {}
 
   /// Starts a kernel launch and writes everything up to its waits in one go: the hot path of the layers.
-  OperationHeader& begin_kernel(Token token, std::span<const std::uint64_t, words::kKernelCount> shape,
+  OperationHeader& begin_kernel(Token token, const words::Kernel& shape,
                                 std::span<const ArgumentDescriptor> descriptors,
                                 std::span<const std::byte> padded_values);
   /// The same for layers that gather all of it themselves: the sections of a record of which only the header is
   /// written. All of their bytes, padding included, are to be written before the next call, until which they are valid.
   struct KernelSections {
     OperationHeader& header;
-    std::uint64_t* words;  ///< words::kKernelCount of them
+    words::Kernel& shape;
     ArgumentDescriptor* arguments;
     std::byte* values;
   };
   KernelSections begin_kernel_sections(Token token, std::size_t arguments, std::size_t value_bytes) {
-    std::byte* place = extend(sizeof(OperationHeader) + words::kKernelCount * sizeof(std::uint64_t) +
-                              arguments * sizeof(ArgumentDescriptor) + value_bytes);
+    std::byte* place =
+        extend(sizeof(OperationHeader) + sizeof(words::Kernel) + arguments * sizeof(ArgumentDescriptor) + value_bytes);
     auto* header = ::new (static_cast<void*>(place)) OperationHeader;
     header->kind = OperationKind::kKernel;
     header->token = token;
-    header->word_count = words::kKernelCount;
+    header->word_count = words::kCount<words::Kernel>;
     header->argument_count = static_cast<std::uint16_t>(arguments);
     header->value_bytes = static_cast<std::uint32_t>(value_bytes);
-    auto* words = reinterpret_cast<std::uint64_t*>(header + 1);
-    auto* descriptors = reinterpret_cast<ArgumentDescriptor*>(words + words::kKernelCount);
-    return {*header, words, descriptors, reinterpret_cast<std::byte*>(descriptors + arguments)};
+    auto* shape = reinterpret_cast<words::Kernel*>(header + 1);
+    auto* descriptors = reinterpret_cast<ArgumentDescriptor*>(shape + 1);
+    return {*header, *shape, descriptors, reinterpret_cast<std::byte*>(descriptors + arguments)};
   }
   /// Starts a record at the end of the storage. Returns its header, valid until the next call.
   OperationHeader& begin(OperationKind kind, Token token);
+  /// The numbers of a record of one of the kinds that `Numbers` is for.
+  template <words::Structure Numbers>
+  void words(const Numbers& numbers) {
+    append(&numbers, sizeof(numbers));
+    header().word_count = static_cast<std::uint16_t>(header().word_count + words::kCount<Numbers>);
+  }
+  /// One more, where there may be any number of them.
   void word(std::uint64_t value);
-  void words(std::span<const std::uint64_t> values);
   /// Adds an argument with its value. For kLocalMemory `value` is ignored and `size` counts.
   void argument(ArgumentKind kind, ObjectId object, std::span<const std::byte> value);
   void argument_handle(ArgumentKind kind, ObjectId object, std::uint64_t handle);

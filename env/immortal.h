@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 namespace refrain::env {
 
@@ -12,6 +13,10 @@ template <class T>
 class Immortal {
  public:
   Immortal() { new (storage_) T; }
+  template <class First, class... More>
+  explicit Immortal(First&& first, More&&... more) {
+    new (storage_) T(std::forward<First>(first), std::forward<More>(more)...);
+  }
   T& operator*() noexcept { return *std::launder(reinterpret_cast<T*>(storage_)); }
   T* operator->() noexcept { return &**this; }
 

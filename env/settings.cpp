@@ -132,23 +132,24 @@ std::string_view choice_default(std::string_view values) {
 const std::vector<Row>& rows() {
   // Never destroyed: the layer is used while static objects are being destroyed.
   static const auto* const table = new std::vector<Row>{
-#define BOOLEAN(field, name, default_value, help)                                                         \
-  Row{{name, "boolean", (default_value) ? "on" : "off", "on|off", help},                                  \
-      [](Settings& s, std::string_view value) -> Problem { return parse_boolean(s.field, trim(value)); }, \
+#define BOOLEAN(field, name, audience, example, default_value, help)                                         \
+  Row{{name, "boolean", (default_value) ? "on" : "off", "on|off", help, SettingAudience::audience, example}, \
+      [](Settings& s, std::string_view value) -> Problem { return parse_boolean(s.field, trim(value)); },    \
       [](const Settings& s) -> std::string { return s.field ? "on" : "off"; }},
-#define NUMBER(field, name, default_value, minimum, maximum, unit, help)                              \
-  Row{{name, "number", #default_value, #minimum ".." #maximum " " unit, help},                        \
-      [](Settings& s, std::string_view value) -> Problem {                                            \
-        return parse_number(s.field, minimum, maximum, #minimum ".." #maximum " " unit, trim(value)); \
-      },                                                                                              \
+#define NUMBER(field, name, audience, example, default_value, minimum, maximum, unit, help)                        \
+  Row{{name, "number", #default_value, #minimum ".." #maximum " " unit, help, SettingAudience::audience, example}, \
+      [](Settings& s, std::string_view value) -> Problem {                                                         \
+        return parse_number(s.field, minimum, maximum, #minimum ".." #maximum " " unit, trim(value));              \
+      },                                                                                                           \
       [](const Settings& s) -> std::string { return std::to_string(s.field); }},
-#define TEXT(field, name, default_value, help)                                                   \
-  Row{{name, "text", default_value, "", help},                                                   \
+#define TEXT(field, name, audience, example, default_value, help)                                \
+  Row{{name, "text", default_value, "", help, SettingAudience::audience, example},               \
       [](Settings& s, std::string_view value) -> Problem { return parse_text(s.field, value); }, \
       [](const Settings& s) -> std::string { return s.field; }},
-#define CHOICE(field, name, Enum, default_value, values, help)                                                   \
-  Row{{name, "choice", choice_default<Enum, Enum::default_value>(values), values, help},                         \
-      [](Settings& s, std::string_view value) -> Problem { return parse_choice(s.field, values, trim(value)); }, \
+#define CHOICE(field, name, audience, example, Enum, default_value, values, help)                                  \
+  Row{{name, "choice", choice_default<Enum, Enum::default_value>(values), values, help, SettingAudience::audience, \
+       example},                                                                                                   \
+      [](Settings& s, std::string_view value) -> Problem { return parse_choice(s.field, values, trim(value)); },   \
       [](const Settings& s) -> std::string { return choice_name(values, static_cast<std::size_t>(s.field)); }},
 #include "env/settings.def"
 #undef BOOLEAN
@@ -311,6 +312,12 @@ std::string option_name(std::string_view name) {
   std::string result = "--" + std::string(name);
   std::replace(result.begin(), result.end(), '_', '-');
   return result;
+}
+
+std::string example_option(const SettingInfo& info) {
+  const std::string option = option_name(info.name);
+  if (info.type != "boolean") return option + " " + std::string(info.example);
+  return info.example == "on" ? option : "--no-" + option.substr(2);
 }
 
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates) {

@@ -23,10 +23,11 @@ enum class ReportSignal : std::uint8_t { kOff, kUsr1, kUsr2 };
 enum class FileMode : std::uint8_t { kOwnerAlone, kGroupR, kAllR, kGroupW, kGroupWAllR, kAllW };
 
 struct Settings {
-#define BOOLEAN(field, name, default_value, help) bool field = default_value;
-#define NUMBER(field, name, default_value, minimum, maximum, unit, help) std::int64_t field = default_value;
-#define TEXT(field, name, default_value, help) std::string field = default_value;
-#define CHOICE(field, name, Enum, default_value, values, help) Enum field = Enum::default_value;
+#define BOOLEAN(field, name, audience, example, default_value, help) bool field = default_value;
+#define NUMBER(field, name, audience, example, default_value, minimum, maximum, unit, help) \
+  std::int64_t field = default_value;
+#define TEXT(field, name, audience, example, default_value, help) std::string field = default_value;
+#define CHOICE(field, name, audience, example, Enum, default_value, values, help) Enum field = Enum::default_value;
 #include "env/settings.def"
 #undef BOOLEAN
 #undef NUMBER
@@ -71,6 +72,9 @@ inline constexpr std::string_view kCommandLine = "command line";
 std::optional<SettingProblem> set(Settings& settings, std::string_view name, std::string_view value,
                                   std::string_view source);
 
+/// Who has a reason to set it: who uses Refrain, or only who works on it.
+enum class SettingAudience : std::uint8_t { kUser, kDebug };
+
 /// One row of the table, as text, for help, documentation and option parsers.
 struct SettingInfo {
   std::string_view name;           ///< as in the config file
@@ -78,6 +82,8 @@ struct SettingInfo {
   std::string_view default_value;  ///< as a user would write it
   std::string_view range;          ///< "50..1000000 us", "off|observe|…", "on|off", or empty for text
   std::string_view help;
+  SettingAudience audience;
+  std::string_view example;  ///< a value that somebody would give
 };
 
 /// All settings in the order of the table; lives as long as the program.
@@ -85,6 +91,9 @@ std::span<const SettingInfo> setting_table();
 
 /// Value of a setting as a user would write it; empty if there is no such setting.
 std::string get(const Settings& settings, std::string_view name);
+
+/// The example as an option: "--hold-limit-us 500", "--portable", "--no-report".
+std::string example_option(const SettingInfo& info);
 
 /// "hold_limit_us" → "REFRAIN_HOLD_LIMIT_US" and "--hold-limit-us".
 std::string environment_name(std::string_view name);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +61,26 @@ TEST_CASE("defaults are those of the table") {
     CHECK_FALSE(set(copy, info.name, info.default_value, "test"));
     CHECK_FALSE(info.help.empty());
   }
+}
+
+TEST_CASE("every setting has an example that can be given and changes something") {
+  for (const SettingInfo& info : setting_table()) {
+    CAPTURE(info.name);
+    Settings settings;
+    CHECK_FALSE(set(settings, info.name, info.example, "test"));
+    CHECK(get(settings, info.name) == info.example);
+    CHECK(info.example != info.default_value);
+  }
+}
+
+TEST_CASE("an example as an option") {
+  const auto example_of = [](std::string_view name) {
+    const auto table = setting_table();
+    return example_option(*std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; }));
+  };
+  CHECK(example_of("hold_limit_us") == "--hold-limit-us 500");
+  CHECK(example_of("portable") == "--portable");
+  CHECK(example_of("report") == "--no-report");
 }
 
 TEST_CASE("every kind of value is taken from the environment") {

@@ -1,5 +1,7 @@
 // The dynamic symbols of a library that is loaded, looked up in its own tables.
 //
+// By hand: libelf reads files, by section headers, which are not loaded, and has no lookup by hash or version.
+//
 // Not by dlsym(): a library that is preloaded may answer dlsym() for names of a driver with functions of its own, and
 // what those call is us. Needs no C library, so that what is preloaded into every process can use it, too.
 #pragma once

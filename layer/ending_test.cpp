@@ -45,7 +45,8 @@ int nanosleep(const timespec* pause, timespec* rest) {
 namespace refrain::layer {
 namespace {
 
-TEST_CASE("the end of a process waits for what is to be said, but two seconds at most where a driver hangs") {
+TEST_CASE("the end of a process waits for what is to be said, but two seconds at most where a driver hangs",
+          "[promise-7]") {
   REQUIRE(sem_init(&driver, 0, 0) == 0);
   REQUIRE(watch_for_end([] {
     while (sem_wait(&driver) != 0 && errno == EINTR) {

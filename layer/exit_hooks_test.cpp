@@ -63,7 +63,7 @@ Told run(Body body) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("the end of a child that has its parent's memory is not the parent's") {
+TEST_CASE("the end of a child that has its parent's memory is not the parent's", "[promise-7]") {
   const Told told = run([] {
     start_what_is_missing();
     write_number(0);
@@ -72,7 +72,8 @@ TEST_CASE("the end of a child that has its parent's memory is not the parent's")
   CHECK(told.numbers == std::vector<int>{0, told.process});
 }
 
-TEST_CASE("signals that the program handles or ignores are not its end, with its default action one is") {
+TEST_CASE("signals that the program handles or ignores are not its end, with its default action one is",
+          "[promise-7]") {
   const Told told = run([] {
     ::signal(SIGTERM, &handle);
     ::signal(SIGINT, SIG_IGN);

@@ -1,16 +1,18 @@
 #include "layer/library_search.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <limits>
+#include <utility>
 
+#include "env/elf_reader.h"
 #include "layer/starter/candidates.h"
 
 namespace refrain::layer {
@@ -52,104 +54,92 @@ std::vector<std::string> search_linker_cache(std::string_view cache, std::string
   return found;
 }
 
-bool is_library(const std::string& path) {
-  Elf64_Ehdr header{};
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
-    return false;
-  }
-  struct stat status {};
-  const bool complete = fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
-                        read(file, &header, sizeof(header)) == static_cast<ssize_t>(sizeof(header));
-  close(file);
-  return complete && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-         header.e_machine == kMachine && header.e_type == ET_DYN;
-}
-
 namespace {
 
-/// An ELF file's sections, read as they are asked for.
-class SectionReader {
+/// Read piece by piece, not mapped: a file that somebody cuts off meanwhile must not end the process.
+class FileSource {
  public:
-  explicit SectionReader(const std::string& path) : file_(path, std::ios::binary) {
-    good_ = read_at(0, &header_, sizeof(header_)) && std::memcmp(header_.e_ident, ELFMAG, SELFMAG) == 0 &&
-            header_.e_ident[EI_CLASS] == ELFCLASS64 && header_.e_shentsize == sizeof(Elf64_Shdr);
+  explicit FileSource(const std::string& path) noexcept
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat status {};
+    regular_ = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   }
-  bool read_at(std::uint64_t offset, void* data, std::size_t bytes) {
-    file_.clear();
-    file_.seekg(static_cast<std::streamoff>(offset));
-    return static_cast<bool>(file_.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes)));
+  ~FileSource() {
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+    }
   }
-  bool section(std::size_t index, Elf64_Shdr* found) {
-    return good_ && index < header_.e_shnum && read_at(header_.e_shoff + index * sizeof(*found), found, sizeof(*found));
-  }
-  /// The first section of this type.
-  bool find(std::uint32_t type, Elf64_Shdr* found) {
-    for (std::size_t index = 0; section(index, found); ++index) {  // up to the first that is not in the file
-      if (found->sh_type == type) {
-        return true;
+  FileSource(FileSource&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), regular_(std::exchange(other.regular_, false)) {}
+  FileSource& operator=(FileSource&&) = delete;
+
+  bool read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
+    auto* to = static_cast<char*>(into);
+    if (!regular_ || offset > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()) - bytes) {
+      return false;
+    }
+    for (std::size_t done = 0; done < bytes;) {
+      const ssize_t got = pread(descriptor_, to + done, bytes - done, static_cast<off_t>(offset + done));
+      if (got <= 0 && !(got < 0 && errno == EINTR)) {
+        return false;
       }
+      done += got > 0 ? static_cast<std::size_t>(got) : 0;
     }
-    return false;
-  }
-  /// The whole section; empty if it is unreasonably large, or not there.
-  std::string content(const Elf64_Shdr& which) {
-    if (which.sh_size > kLongestNames) {
-      return {};
-    }
-    std::string text(which.sh_size, '\0');
-    return read_at(which.sh_offset, text.data(), text.size()) ? text : std::string();
+    return true;
   }
 
  private:
-  std::ifstream file_;
-  Elf64_Ehdr header_{};
-  bool good_ = false;
+  int descriptor_;
+  bool regular_ = false;
 };
+
+using FileReader = env::ElfReader<FileSource>;
+
+/// The whole section; empty if it is unreasonably large, or not there.
+std::string content(FileReader& file, const Elf64_Shdr& section) {
+  if (section.sh_size > kLongestNames) {
+    return {};
+  }
+  std::string text(section.sh_size, '\0');
+  return file.source().read(section.sh_offset, text.data(), text.size()) ? text : std::string();
+}
 
 }  // namespace
 
-bool exports(const std::string& path, std::string_view symbol) {
-  SectionReader file(path);
-  Elf64_Shdr symbols{};
-  Elf64_Shdr names{};
-  if (!file.find(SHT_DYNSYM, &symbols) || !file.section(symbols.sh_link, &names)) {
-    return false;
-  }
-  const std::string between = std::string(1, '\0').append(symbol).append(1, '\0');
-  return file.content(names).find(between) != std::string::npos;
+bool is_library(const std::string& path) {
+  const FileReader file{FileSource(path)};
+  return file && file.header().e_machine == kMachine && file.header().e_type == ET_DYN;
 }
 
-std::vector<std::string> exported_names(const std::string& path) {
-  std::vector<std::string> found;
-  SectionReader file(path);
+bool exports(const std::string& path, std::string_view symbol) {
+  FileReader file{FileSource(path)};
   Elf64_Shdr symbols{};
   Elf64_Shdr names{};
-  if (!file.find(SHT_DYNSYM, &symbols) || !file.section(symbols.sh_link, &names)) {
-    return found;
+  if (!file || !file.find_section(SHT_DYNSYM, &symbols) || !file.linked_section(symbols, &names)) {
+    return false;
   }
-  const std::string entries = file.content(symbols);
-  const std::string text = file.content(names);
+  const std::string entries = content(file, symbols);
+  const std::string text = content(file, names);
   for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= entries.size(); at += sizeof(Elf64_Sym)) {
-    Elf64_Sym symbol{};
-    std::memcpy(&symbol, entries.data() + at, sizeof(symbol));
-    if (symbol.st_shndx != SHN_UNDEF) {
-      found.emplace_back(text_at(text, symbol.st_name));
+    Elf64_Sym entry{};
+    std::memcpy(&entry, entries.data() + at, sizeof(entry));
+    if (entry.st_shndx != SHN_UNDEF && text_at(text, entry.st_name) == symbol) {
+      return true;
     }
   }
-  return found;
+  return false;
 }
 
 std::vector<std::string> dynamic_names(const std::string& path, DynamicName kind) {
   std::vector<std::string> found;
-  SectionReader file(path);
+  FileReader file{FileSource(path)};
   Elf64_Shdr dynamic{};
   Elf64_Shdr names{};
-  if (!file.find(SHT_DYNAMIC, &dynamic) || !file.section(dynamic.sh_link, &names)) {
+  if (!file || !file.find_section(SHT_DYNAMIC, &dynamic) || !file.linked_section(dynamic, &names)) {
     return found;
   }
-  const std::string entries = file.content(dynamic);
-  const std::string text = file.content(names);
+  const std::string entries = content(file, dynamic);
+  const std::string text = content(file, names);
   for (std::size_t at = 0; at + sizeof(Elf64_Dyn) <= entries.size(); at += sizeof(Elf64_Dyn)) {
     Elf64_Dyn entry{};
     std::memcpy(&entry, entries.data() + at, sizeof(entry));
@@ -171,7 +161,7 @@ std::vector<std::string> find_libraries(const LibrarySearch& search) {
   for (const std::string& candidate : candidates) {
     const std::string path = absolute(candidate);
     if (std::find(found.begin(), found.end(), path) == found.end() && is_library(path) &&
-        !exports(path, search.own_marker)) {
+        (search.own_marker.empty() || !exports(path, search.own_marker))) {
       found.push_back(path);
     }
   }

@@ -12,7 +12,7 @@ namespace refrain::layer {
 struct LibrarySearch {
   std::string given;                     ///< looked at alone if it is not empty (a setting)
   std::string file;                      ///< name of the file, e.g. "libcuda.so.1"
-  std::string_view own_marker;           ///< symbol that Refrain's own library of that name exports
+  std::string_view own_marker;           ///< symbol that Refrain's own library of that name exports; empty: it has none
   std::span<const char* const> folders;  ///< the usual ones, searched last
 };
 
@@ -24,11 +24,8 @@ std::vector<std::string> find_libraries(const LibrarySearch& search);
 /// Whether `path` is a shared library for this processor.
 bool is_library(const std::string& path);
 
-/// Whether the library at `path` has `symbol` among the names of its dynamic symbols.
+/// Whether the library at `path` defines the dynamic symbol `symbol`.
 bool exports(const std::string& path, std::string_view symbol);
-
-/// The names of the dynamic symbols that the library at `path` defines; none if it is no library.
-std::vector<std::string> exported_names(const std::string& path);
 
 enum class DynamicName { kSoname, kNeeded };
 /// The names of this kind in the dynamic section of the program or library at `path`; none if it is neither.

@@ -1,6 +1,6 @@
-// `new`, `delete` and the memory of exceptions in our libraries, each of which has a C++ library of its own. As the C++
-// library's, but that a failure of malloc() neither keeps an exception from being thrown, nor what is held from being
-// submitted (env/reserve.h).
+// operator new, operator delete and the allocation of exceptions, for our libraries, each of which is linked with a C++
+// library of its own. They do what the C++ library's do, with one difference: where malloc() fails, exceptions can
+// still be thrown and held work can still be submitted (env/reserve.h).
 #include <cxxabi.h>
 
 #include <atomic>

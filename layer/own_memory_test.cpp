@@ -63,7 +63,7 @@ TEST_CASE("exceptions can be thrown without memory, also within one another, and
   }
 }
 
-TEST_CASE("without memory new throws, but not where the reserve may be used") {
+TEST_CASE("without memory new throws, but not where the reserve may be used", "[promise-7]") {
   const bool threw = without_memory([] {
     try {
       const std::vector<int> number(1, 7);

@@ -9,9 +9,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "env/mutex.h"
 
 namespace refrain::layer {
 
@@ -64,23 +65,23 @@ class Registry {
 
   /// A blank record that is not in the table yet. Null if there is no memory.
   [[nodiscard]] T* make() noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     return make_locked();
   }
   /// Puts a record into the table under `handle`. An older record of that handle (its release was not
   /// seen) is replaced. False if there is no memory.
   bool insert(T* record, std::uint64_t handle) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     return insert_locked(record, handle);
   }
   /// Takes a record out of the table; it stays valid until recycle().
   void erase(T* record) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     erase_locked(record);
   }
   /// Gives a record that is not in the table back for later objects.
   void recycle(T* record) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     record->reset();
     record->next_free = free_;
     free_ = record;
@@ -88,13 +89,13 @@ class Registry {
   /// Runs `use(record)` while the record of `handle` cannot be erased. False if there is none.
   template <class Use>
   bool with(std::uint64_t handle, Use&& use) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     T* record = find(handle);
     return record != nullptr && use(*record);
   }
   /// Objects in the table, for tests and reports.
   [[nodiscard]] std::size_t size() const noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     return live_;
   }
 
@@ -119,7 +120,7 @@ class Registry {
 
   static std::uint64_t hash(std::uint64_t handle) noexcept { return handle * 0x9E3779B97F4A7C15ULL; }
 
-  T* make_locked() noexcept {
+  T* make_locked() noexcept REFRAIN_REQUIRES(mutex_) {
     if (free_ == nullptr) {
       auto* chunk = new (std::nothrow) Chunk;
       if (chunk == nullptr) {
@@ -152,7 +153,7 @@ class Registry {
     table.slots[place].key.store(handle, std::memory_order_release);
   }
 
-  bool insert_locked(T* record, std::uint64_t handle) noexcept {
+  bool insert_locked(T* record, std::uint64_t handle) noexcept REFRAIN_REQUIRES(mutex_) {
     if (handle <= kGone) {
       return false;
     }
@@ -174,7 +175,7 @@ class Registry {
     return true;
   }
 
-  void erase_locked(T* record) noexcept {
+  void erase_locked(T* record) noexcept REFRAIN_REQUIRES(mutex_) {
     const std::uint64_t handle = record->handle.load(std::memory_order_relaxed);
     Table* table = table_.load(std::memory_order_relaxed);
     if (table == nullptr || handle <= kGone) {
@@ -194,7 +195,7 @@ class Registry {
     }
   }
 
-  Table* grow(Table* old) noexcept {
+  Table* grow(Table* old) noexcept REFRAIN_REQUIRES(mutex_) {
     try {
       const std::uint32_t bits = old == nullptr ? kFirstBits : 64 - old->shift + 1;
       auto table = std::make_unique<Table>(bits);
@@ -220,11 +221,11 @@ class Registry {
     Chunk* next = nullptr;
   };
 
-  mutable std::mutex mutex_;
+  mutable env::Mutex mutex_;
   std::atomic<Table*> table_{nullptr};
-  Chunk* chunks_ = nullptr;
-  T* free_ = nullptr;
-  std::size_t live_ = 0;
+  Chunk* chunks_ REFRAIN_GUARDED_BY(mutex_) = nullptr;
+  T* free_ REFRAIN_GUARDED_BY(mutex_) = nullptr;
+  std::size_t live_ REFRAIN_GUARDED_BY(mutex_) = 0;
   /// Range of all handles ever in the table; empty at first.
   std::atomic<std::uint64_t> lowest_{~std::uint64_t{0}};
   std::atomic<std::uint64_t> highest_{0};

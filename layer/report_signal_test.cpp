@@ -32,7 +32,7 @@ void ask_for_reports(env::ReportSignal signal) {
   install_report_handler(settings, &wake);
 }
 
-TEST_CASE("a handler of the program's for the report's signal stays") {
+TEST_CASE("a handler of the program's for the report's signal stays", "[promise-7]") {
   const auto [wanted, number] =
       GENERATE(std::pair(env::ReportSignal::kUsr1, SIGUSR1), std::pair(env::ReportSignal::kUsr2, SIGUSR2));
   woken = handled = 0;
@@ -45,7 +45,8 @@ TEST_CASE("a handler of the program's for the report's signal stays") {
   ::signal(number, SIG_DFL);
 }
 
-TEST_CASE("behind a compiler that takes the report's signal it asks for the report again, and tells the compiler") {
+TEST_CASE("behind a compiler that takes the report's signal it asks for the report again, and tells the compiler",
+          "[promise-7]") {
   void* const driver = ::dlopen(DRIVER_FILE, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(driver != nullptr);
   const auto compilers = reinterpret_cast<Handler>(::dlsym(driver, "driver_handler"));

@@ -11,11 +11,12 @@
 
 namespace refrain::layer {
 
-/// A value that was set. Nothing: one that cannot be compared, or that may be another one than the call said.
+/// A value that was set. Empty if it cannot be compared, or may differ from what the call asked for.
 using SetValue = std::optional<std::uint64_t>;
 
-/// All that was set for one object, or for several together, as a number: the same one whenever the same is set, so
-/// that what was learnt before is found again where values take turns. 0: nothing was. Not thread-safe.
+/// Everything that was set for one object, or for a group of them, as one number. The same values always give the same
+/// number, so that graphs are found again where a program alternates between values. 0: nothing was set. Not
+/// thread-safe.
 class SetState {
  public:
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
@@ -50,7 +51,7 @@ class SetState {
   static inline std::atomic<std::uint64_t> unknown_{0};
 };
 
-/// Some of what is set, found without a lock: libraries set the same before each launch.
+/// A small cache of what is set, read without a lock: libraries set the same values before each launch.
 class FrequentSettings {
  public:
   [[nodiscard]] bool known(std::uint64_t what, std::uint64_t value) const noexcept {

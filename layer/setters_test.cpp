@@ -83,7 +83,7 @@ void check(const std::string& api, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("setters: every one of each API is decided") {
+TEST_CASE("setters: every one of each API is decided", "[promise-4]") {
   check("cuda", "apis/cuda.md");
   check("hip", "apis/hip.md");
   check("level_zero", "apis/level_zero.md");

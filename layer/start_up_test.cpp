@@ -15,7 +15,7 @@
 namespace refrain::layer {
 namespace {
 
-TEST_CASE("a step of the start that throws has failed, whatever it throws") {
+TEST_CASE("a step of the start that throws has failed, whatever it throws", "[promise-7]") {
   CHECK(start_up("CUDA", [] {}));
   CHECK_FALSE(start_up("CUDA", [] { throw std::bad_alloc(); }));
   CHECK_FALSE(start_up("CUDA", [] { throw 7; }));

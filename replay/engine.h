@@ -78,9 +78,10 @@ class Engine {
     state_.gone.fetch_add(1, std::memory_order_seq_cst);
   }
 
-  /// Around the driver's call of a setter, everything held being flushed: nobody expects or builds anything of before.
-  /// `changed`: the driver accepted it, and the layer's tokens and is_current() tell of it. Whoever found a token
-  /// before, and held something by it since, sees that a change has begun, and flushes.
+  /// To be called before and after a setter calls the driver, with everything flushed. What was predicted from earlier
+  /// state is dropped, and so are builds in progress. `changed`: the driver accepted it; the layer's tokens and
+  /// is_current() must reflect it by then. A thread that computed a token before the setter and held its operation
+  /// since sees from state_changes() that a change has begun, and flushes.
   void state_changing() noexcept { state_.changes.begin(); }
   void state_changed(bool changed) noexcept;
   [[nodiscard]] const StateChanges& state_changes() const noexcept { return state_.changes; }
@@ -98,8 +99,8 @@ class Engine {
   /// Flushes everything, stops the threads, writes the report. From then on every lane passes
   /// through. Safe to call twice. No driver call is made except submitting held work.
   void shut_down() noexcept;
-  /// Before the process ends without shut_down(): capture and report, by a thread that no driver waits for. Of work
-  /// that threads have not looked at yet, and of what is held, nothing is known.
+  /// Writes capture and report where the process ends without shut_down(), on a thread that cannot be blocked inside a
+  /// driver. Does not include submissions that other threads only kept, or still hold.
   void tell_end() noexcept;
   /// Ends the calling thread's lane (called when a thread ends).
   void close_lane() noexcept;

@@ -341,8 +341,7 @@ class Program {
       auto& header = writer.begin(OperationKind::kKernel, token);
       header.function = function;
       header.promise = promise;
-      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
-      writer.words(words);
+      writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
       writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
       writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
       if (wait != 0) {

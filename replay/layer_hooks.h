@@ -30,9 +30,9 @@ class LayerHooks {
   /// False while waiting for a queue could block for ever, because the application has user events
   /// that it has not set yet.
   virtual bool may_wait() noexcept { return true; }
-  /// Before anything is held for the first time: what ends the engine with the process must run before what the driver
-  /// has registered for that so far, since held work is refused behind it and nobody is told. False: nothing may be
-  /// held.
+  /// Called before anything is held for the first time. Registers the exit handler that shuts the engine down, so late
+  /// that it runs before those of the driver: behind them the driver would refuse held work, and nobody would be told.
+  /// False if it cannot be registered: then nothing may be held.
   virtual bool watch_exit() noexcept { return true; }
   /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
   virtual std::string function_name(capture::FunctionId function) noexcept = 0;

@@ -1,10 +1,10 @@
 #include "backends/cuda/code_image.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "env/elf_reader.h"
 
 namespace refrain::backends {
 namespace {
@@ -28,24 +28,31 @@ struct FatWrapper {
 };
 constexpr std::uint32_t kWrapperMagic = 0x466243B1;
 
+struct Bytes {
+  std::span<const std::byte> all;
+  bool read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
+    if (offset > all.size() || bytes > all.size() - offset) {
+      return false;
+    }
+    std::memcpy(into, all.data() + offset, bytes);
+    return true;
+  }
+};
+
 template <class T>
 bool read(std::span<const std::byte> from, std::uint64_t offset, T* value) noexcept {
-  if (offset > from.size() || sizeof(T) > from.size() - offset) {
-    return false;
-  }
-  std::memcpy(value, from.data() + offset, sizeof(T));
-  return true;
+  return Bytes{from}.read(offset, value, sizeof(T));
 }
 
 /// The end of the last thing that the headers name; 0 if they name anything outside `from`.
 std::uint64_t elf_size(std::span<const std::byte> from) noexcept {
-  Elf64_Ehdr header;
-  if (!read(from, 0, &header) || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      (header.e_shoff != 0 && header.e_shentsize != sizeof(Elf64_Shdr)) ||
-      (header.e_phnum != 0 && header.e_phentsize != sizeof(Elf64_Phdr))) {
+  env::ElfReader<Bytes> file{Bytes{from}};
+  env::ElfReader<Bytes>::Table segments;
+  env::ElfReader<Bytes>::Table sections;
+  if (!file || !file.segments(&segments) || !file.sections(&sections)) {
     return 0;
   }
-  std::uint64_t end = sizeof(header);
+  std::uint64_t end = sizeof(Elf64_Ehdr);
   const auto reach = [&](std::uint64_t offset, std::uint64_t size) {
     if (offset > from.size() || size > from.size() - offset) {
       return false;
@@ -53,28 +60,21 @@ std::uint64_t elf_size(std::span<const std::byte> from) noexcept {
     end = std::max(end, offset + size);
     return true;
   };
-  std::uint64_t sections = header.e_shnum;
-  if (sections == 0 && header.e_shoff != 0) {  // more than 65279: the first section has the number
-    Elf64_Shdr first;
-    if (!read(from, header.e_shoff, &first)) {
-      return 0;
-    }
-    sections = first.sh_size;
-  }
-  if (sections > from.size() / sizeof(Elf64_Shdr) || !reach(header.e_shoff, sections * sizeof(Elf64_Shdr)) ||
-      !reach(header.e_phoff, std::uint64_t{header.e_phnum} * sizeof(Elf64_Phdr))) {
+  if (sections.count > from.size() / sizeof(Elf64_Shdr) ||
+      !reach(sections.offset, sections.count * sizeof(Elf64_Shdr)) ||
+      !reach(segments.offset, segments.count * sizeof(Elf64_Phdr))) {
     return 0;
   }
-  for (std::uint64_t i = 0; i < sections; ++i) {
+  for (std::uint64_t i = 0; i < sections.count; ++i) {
     Elf64_Shdr section;
-    if (!read(from, header.e_shoff + i * sizeof(section), &section) ||
+    if (!file.header_at(sections, i, &section) ||
         (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL && !reach(section.sh_offset, section.sh_size))) {
       return 0;
     }
   }
-  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
+  for (std::uint64_t i = 0; i < segments.count; ++i) {
     Elf64_Phdr segment;
-    if (!read(from, header.e_phoff + i * sizeof(segment), &segment) || !reach(segment.p_offset, segment.p_filesz)) {
+    if (!file.header_at(segments, i, &segment) || !reach(segment.p_offset, segment.p_filesz)) {
       return 0;
     }
   }

@@ -66,6 +66,7 @@ struct CudaApi {
     const RelaxedCapture relaxed(driver);
     return driver.cuStreamCreateWithPriority(stream, CU_STREAM_DEFAULT, 0);
   }
+  static CUstream legacy_stream() noexcept { return CU_STREAM_LEGACY; }
   static CUstream per_thread_stream() noexcept { return CU_STREAM_PER_THREAD; }
   static Status create_graph(const CudaDriver& driver, CUgraph* graph) noexcept {
     return driver.cuGraphCreate(graph, 0);

@@ -1,16 +1,16 @@
 #include "backends/cuda/function_kind.h"
 
-#include <mutex>
 #include <unordered_map>
 
 #include "env/immortal.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 namespace {
 
 struct Noted {
-  std::mutex mutex;
-  std::unordered_map<const void*, FunctionKind> kinds;
+  env::Mutex mutex;
+  std::unordered_map<const void*, FunctionKind> kinds REFRAIN_GUARDED_BY(mutex);
 };
 /// Of the process, as the handles are. Never destroyed: threads may still call during exit.
 Noted& noted() noexcept {
@@ -22,7 +22,7 @@ Noted& noted() noexcept {
 
 void note_function_kind(const void* handle, FunctionKind kind) noexcept {
   try {
-    const std::lock_guard guard(noted().mutex);
+    const env::MutexLock guard(noted().mutex);
     noted().kinds.insert_or_assign(handle, kind);
   } catch (...) {
     // The driver will be asked.
@@ -31,7 +31,7 @@ void note_function_kind(const void* handle, FunctionKind kind) noexcept {
 
 FunctionKind kind_of(const CudaDriver& driver, CUfunction function) noexcept {
   {
-    const std::lock_guard guard(noted().mutex);
+    const env::MutexLock guard(noted().mutex);
     if (const auto found = noted().kinds.find(function); found != noted().kinds.end()) {
       return found->second;
     }

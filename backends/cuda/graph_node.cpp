@@ -10,6 +10,7 @@ namespace refrain::backends {
 
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 CUDA_MEMCPY3D_v2 copy_parameters(const OperationView& operation) noexcept {
   CUDA_MEMCPY3D_v2 copy{};
@@ -17,22 +18,29 @@ CUDA_MEMCPY3D_v2 copy_parameters(const OperationView& operation) noexcept {
   copy.dstDevice = operation.handle_of(0);
   copy.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
   copy.srcDevice = operation.handle_of(1);
-  const auto words = operation.words();
-  copy.WidthInBytes = words[capture::words::kRowBytes];
-  copy.Height = 1;
-  copy.Depth = 1;
   if (operation.kind() == OperationKind::kPointerCopyRect) {
-    copy.Height = words[capture::words::kRows];
-    copy.Depth = words[capture::words::kSlices];
-    copy.dstPitch = words[capture::words::kToPitch];
-    copy.dstHeight = words[capture::words::kToRows];
-    copy.srcPitch = words[capture::words::kFromPitch];
-    copy.srcHeight = words[capture::words::kFromRows];
+    const auto& rows = operation.as<words::PointerCopyRect>();
+    copy.WidthInBytes = rows.row_bytes;
+    copy.Height = rows.rows;
+    copy.Depth = rows.slices;
+    copy.dstPitch = rows.to_pitch;
+    copy.dstHeight = rows.to_rows;
+    copy.srcPitch = rows.from_pitch;
+    copy.srcHeight = rows.from_rows;
+  } else {
+    copy.WidthInBytes = operation.as<words::PointerCopy>().bytes;
+    copy.Height = 1;
+    copy.Depth = 1;
   }
   return copy;
 }
 
 namespace {
+
+bool is_empty_fill(const OperationView& operation) noexcept {
+  return operation.kind() == OperationKind::kPointerFillRect ? operation.as<words::PointerFillRect>().row_bytes == 0
+                                                             : operation.as<words::PointerFill>().bytes == 0;
+}
 
 bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1* fill) noexcept {
   const auto pattern = operation.value_of(1);
@@ -42,11 +50,14 @@ bool fill_parameters(const OperationView& operation, CUDA_MEMSET_NODE_PARAMS_v1*
   *fill = {};
   fill->dst = operation.handle_of(0);
   fill->elementSize = static_cast<unsigned>(pattern.size());
-  fill->width = operation.words()[0] / pattern.size();
-  fill->height = 1;
   if (operation.kind() == OperationKind::kPointerFillRect) {
-    fill->height = operation.words()[capture::words::kRows];
-    fill->pitch = operation.words()[capture::words::kFillPitch];
+    const auto& rows = operation.as<words::PointerFillRect>();
+    fill->width = rows.row_bytes / pattern.size();
+    fill->height = rows.rows;
+    fill->pitch = rows.pitch;
+  } else {
+    fill->width = operation.as<words::PointerFill>().bytes / pattern.size();
+    fill->height = 1;
   }
   std::memcpy(&fill->value, pattern.data(), pattern.size());
   return true;
@@ -121,14 +132,14 @@ CUresult GraphNode::add(const CudaDriver& driver, CUgraph graph, std::span<const
     case OperationKind::kKernel: return add_kernel(driver, graph, before, context, operation);
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerCopyRect:
-      if (operation.words()[0] == 0) {
+      copy_ = copy_parameters(operation);
+      if (copy_.WidthInBytes == 0) {
         return CUDA_SUCCESS;
       }
-      copy_ = copy_parameters(operation);
       return driver.cuGraphAddMemcpyNode(&handle_, graph, before.data(), before.size(), &copy_, context);
     case OperationKind::kPointerFill:
     case OperationKind::kPointerFillRect:
-      if (operation.words()[0] == 0) {
+      if (is_empty_fill(operation)) {
         return CUDA_SUCCESS;
       }
       return fill_parameters(operation, &fill_)

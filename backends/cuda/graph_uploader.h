@@ -8,10 +8,10 @@
 
 namespace refrain::backends {
 
-/// Of one context. An H100 with driver 580 is slower from the upload of a graph on until that very graph is launched:
-/// each kernel takes about 0.17 us longer, in graphs and out of them, the program's own as well. Of several such graphs
+/// Of one context. From the upload of a graph until that very graph is launched, every kernel on the device takes a
+/// little longer, in graphs and out of them, the program's own as well. Of several such graphs
 /// it is the one uploaded first that counts; when it is destroyed without a launch, the slowness stays for good
-/// (test/gpu/graph_uploads; docs/decisions/0004-uploads-have-a-stand-in.md). Whether our graphs are ever launched is
+/// (docs/decisions/0004-uploads-have-a-stand-in.md). Whether our graphs are ever launched is
 /// not known when they are uploaded. So a graph that does nothing is uploaded in front of them, and launched behind.
 ///
 /// What it has is the context's, and goes with it. Not thread-safe.

@@ -10,6 +10,7 @@ namespace refrain::backends {
 
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 namespace {
 
@@ -38,7 +39,7 @@ CUresult launch(const CudaDriver& driver, const OperationView& operation, CUstre
 }
 
 CUresult fill_rows(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
-  const auto words = operation.words();
+  const auto& rows = operation.as<words::PointerFillRect>();
   const auto pattern = operation.value_of(1);
   const auto destination = static_cast<CUdeviceptr>(operation.handle_of(0));
   std::uint32_t value = 0;
@@ -46,9 +47,9 @@ CUresult fill_rows(const CudaDriver& driver, const OperationView& operation, CUs
     return CUDA_ERROR_INVALID_VALUE;
   }
   std::memcpy(&value, pattern.data(), pattern.size());
-  const std::size_t pitch = words[capture::words::kFillPitch];
-  const std::size_t width = words[capture::words::kRowBytes] / pattern.size();
-  const std::size_t height = words[capture::words::kRows];
+  const std::size_t pitch = rows.pitch;
+  const std::size_t width = rows.row_bytes / pattern.size();
+  const std::size_t height = rows.rows;
   switch (pattern.size()) {
     case 1:
       return driver.cuMemsetD2D8Async(destination, pitch, static_cast<unsigned char>(value), width, height, stream);
@@ -60,15 +61,15 @@ CUresult fill_rows(const CudaDriver& driver, const OperationView& operation, CUs
 }
 
 CUresult fill(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
-  const auto words = operation.words();
+  const auto* const numbers = operation.find<words::PointerFill>();
   const auto pattern = operation.value_of(1);
   const auto destination = static_cast<CUdeviceptr>(operation.handle_of(0));
   std::uint32_t value = 0;
-  if (words.empty() || pattern.size() > sizeof(value) || pattern.empty()) {
+  if (numbers == nullptr || pattern.size() > sizeof(value) || pattern.empty()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   std::memcpy(&value, pattern.data(), pattern.size());
-  const std::size_t count = words[0] / pattern.size();
+  const std::size_t count = numbers->bytes / pattern.size();
   switch (pattern.size()) {
     case 1: return driver.cuMemsetD8Async(destination, static_cast<unsigned char>(value), count, stream);
     case 2: return driver.cuMemsetD16Async(destination, static_cast<unsigned short>(value), count, stream);
@@ -89,10 +90,12 @@ CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstre
   try {
     switch (operation.kind()) {
       case OperationKind::kKernel: return launch(driver, operation, stream);
-      case OperationKind::kPointerCopy:
-        return operation.words().empty()
+      case OperationKind::kPointerCopy: {
+        const auto* const numbers = operation.find<words::PointerCopy>();
+        return numbers == nullptr
                    ? CUDA_ERROR_INVALID_VALUE
-                   : driver.cuMemcpyAsync(operation.handle_of(0), operation.handle_of(1), operation.words()[0], stream);
+                   : driver.cuMemcpyAsync(operation.handle_of(0), operation.handle_of(1), numbers->bytes, stream);
+      }
       case OperationKind::kPointerFill: return fill(driver, operation, stream);
       case OperationKind::kPointerFillRect: return fill_rows(driver, operation, stream);
       case OperationKind::kPointerCopyRect: {

@@ -1,10 +1,10 @@
 #include "backends/hip/code_object.h"
 
-#include <elf.h>
-
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "env/elf_reader.h"
 
 namespace refrain::backends::hip {
 namespace {
@@ -22,13 +22,16 @@ class Image {
   [[nodiscard]] bool has(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     return offset <= size_ && bytes <= size_ - offset;
   }
-  template <class T>
-  bool read(std::uint64_t offset, T* value) const noexcept {
-    if (!has(offset, sizeof(T))) {
+  bool read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
+    if (!has(offset, bytes)) {
       return false;
     }
-    std::memcpy(value, start_ + offset, sizeof(T));
+    std::memcpy(into, start_ + offset, bytes);
     return true;
+  }
+  template <class T>
+  bool read(std::uint64_t offset, T* value) const noexcept {
+    return read(offset, value, sizeof(T));
   }
   [[nodiscard]] Image part(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     return has(offset, bytes) ? Image(start_ + offset, bytes) : Image(start_, 0);
@@ -163,14 +166,14 @@ void read_notes(const Image& segment, ImageLayouts* result) {
 
 /// False if it is none.
 bool read_code_object(const Image& image, ImageLayouts* result) {
-  Elf64_Ehdr header{};
-  if (!image.read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) {
+  env::ElfReader<Image> file(image);
+  env::ElfReader<Image>::Table segments;
+  if (!file || !file.segments(&segments)) {
     return false;
   }
-  for (std::uint64_t index = 0; index < header.e_phnum; ++index) {
+  for (std::uint64_t index = 0; index < segments.count; ++index) {
     Elf64_Phdr segment{};
-    if (!image.read(header.e_phoff + index * sizeof(segment), &segment)) {
+    if (!file.header_at(segments, index, &segment)) {
       return false;
     }
     if (segment.p_type == PT_NOTE) {

@@ -2,8 +2,8 @@
 //
 // A program's image is one code object (an ELF file) or a bundle of them, one for each kind of device. The metadata are
 // a note of the ELF file, a map in MessagePack: "amdhsa.kernels", of which ".args" have ".offset", ".size" and
-// ".value_kind" (https://llvm.org/docs/AMDGPUUsage.html). Read without a library for ELF: what is preloaded into every
-// process of an application should bring as little along as possible.
+// ".value_kind" (https://llvm.org/docs/AMDGPUUsage.html). Read without a library for ELF, see
+// env/elf_reader.h.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@ namespace refrain::backends {
 
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 namespace {
 
@@ -29,9 +30,10 @@ bool fill_parameters(const OperationView& operation, hipMemsetParams* fill) noex
   *fill = {};
   fill->dst = pointer(operation.handle_of(0));
   fill->elementSize = bytes ? 1U : static_cast<unsigned>(pattern.size());
-  fill->width = operation.words()[0] / fill->elementSize;
+  const std::uint64_t size = operation.as<words::PointerFill>().bytes;
+  fill->width = size / fill->elementSize;
   fill->height = 1;
-  fill->pitch = operation.words()[0];
+  fill->pitch = size;
   std::memcpy(&fill->value, pattern.data(), fill->elementSize);
   return true;
 }
@@ -61,15 +63,17 @@ hipError_t HipGraphNode::add(const HipDriver& driver, hipGraph_t graph, std::spa
       kernel_.kernelParams = nullptr;
       return status;
     }
-    case OperationKind::kPointerCopy:
-      if (operation.words()[0] == 0) {
+    case OperationKind::kPointerCopy: {
+      const std::uint64_t bytes = operation.as<words::PointerCopy>().bytes;
+      if (bytes == 0) {
         return hipSuccess;
       }
-      return quiet(driver, driver.hipGraphAddMemcpyNode1D(
-                               &handle_, graph, before.data(), before.size(), pointer(operation.handle_of(0)),
-                               pointer(operation.handle_of(1)), operation.words()[0], hipMemcpyDefault));
+      return quiet(driver, driver.hipGraphAddMemcpyNode1D(&handle_, graph, before.data(), before.size(),
+                                                          pointer(operation.handle_of(0)),
+                                                          pointer(operation.handle_of(1)), bytes, hipMemcpyDefault));
+    }
     case OperationKind::kPointerFill: {
-      if (operation.words()[0] == 0) {
+      if (operation.as<words::PointerFill>().bytes == 0) {
         return hipSuccess;
       }
       hipMemsetParams fill{};
@@ -100,7 +104,7 @@ hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executab
     case OperationKind::kPointerCopy:
       return quiet(driver, driver.hipGraphExecMemcpyNodeSetParams1D(
                                executable, handle_, pointer(operation.handle_of(0)), pointer(operation.handle_of(1)),
-                               operation.words()[0], hipMemcpyDefault));
+                               operation.as<words::PointerCopy>().bytes, hipMemcpyDefault));
     case OperationKind::kPointerFill: {
       hipMemsetParams fill{};
       return fill_parameters(operation, &fill)

@@ -69,6 +69,7 @@ struct HipApi {
     const RelaxedCapture relaxed(driver);
     return quiet(driver, driver.hipStreamCreateWithFlags(stream, hipStreamDefault));
   }
+  static hipStream_t legacy_stream() noexcept { return nullptr; }
   static hipStream_t per_thread_stream() noexcept { return hipStreamPerThread; }
   static Status create_graph(const HipDriver& driver, hipGraph_t* graph) noexcept {
     return quiet(driver, driver.hipGraphCreate(graph, 0));

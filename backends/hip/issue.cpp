@@ -8,6 +8,7 @@ namespace refrain::backends {
 
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 namespace {
 
@@ -28,15 +29,15 @@ hipError_t launch(const HipDriver& driver, const OperationView& operation, hipSt
 }
 
 hipError_t fill(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
-  const auto words = operation.words();
+  const auto* const numbers = operation.find<words::PointerFill>();
   const auto pattern = operation.value_of(1);
   auto* destination = reinterpret_cast<void*>(operation.handle_of(0));
   std::uint32_t value = 0;
-  if (words.empty() || pattern.size() > sizeof(value) || pattern.empty()) {
+  if (numbers == nullptr || pattern.size() > sizeof(value) || pattern.empty()) {
     return hipErrorInvalidValue;
   }
   std::memcpy(&value, pattern.data(), pattern.size());
-  const std::size_t count = words[0] / pattern.size();
+  const std::size_t count = numbers->bytes / pattern.size();
   switch (pattern.size()) {
     case 1: return driver.hipMemsetAsync(destination, static_cast<int>(value), count, stream);
     case 2: return driver.hipMemsetD16Async(destination, static_cast<unsigned short>(value), count, stream);
@@ -46,10 +47,11 @@ hipError_t fill(const HipDriver& driver, const OperationView& operation, hipStre
 }
 
 hipError_t copy(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
-  return operation.words().empty() ? hipErrorInvalidValue
-                                   : driver.hipMemcpyAsync(reinterpret_cast<void*>(operation.handle_of(0)),
-                                                           reinterpret_cast<const void*>(operation.handle_of(1)),
-                                                           operation.words()[0], hipMemcpyDefault, stream);
+  const auto* const numbers = operation.find<words::PointerCopy>();
+  return numbers == nullptr ? hipErrorInvalidValue
+                            : driver.hipMemcpyAsync(reinterpret_cast<void*>(operation.handle_of(0)),
+                                                    reinterpret_cast<const void*>(operation.handle_of(1)),
+                                                    numbers->bytes, hipMemcpyDefault, stream);
 }
 
 }  // namespace

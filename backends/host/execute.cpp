@@ -9,14 +9,11 @@ namespace {
 
 using capture::OperationKind;
 using capture::OperationView;
-using Triple = std::array<std::size_t, 3>;
+using capture::words::Three;
+namespace words = capture::words;
 
 bool inside(std::uint64_t offset, std::uint64_t bytes, std::size_t size) {
   return offset <= size && bytes <= size - offset;
-}
-
-Triple triple(std::span<const std::uint64_t> words, std::size_t from) {
-  return {words[from], words[from + 1], words[from + 2]};
 }
 
 // One side of a copy in three dimensions: where a row starts and how far apart rows and slices are.
@@ -28,7 +25,7 @@ struct Side {
 };
 
 // `row` bytes, `rows`, `slices`.
-bool fits(const Side& side, const Triple& region) {
+bool fits(const Side& side, const Three& region) {
   if (region[0] == 0 || region[1] == 0 || region[2] == 0) {
     return false;
   }
@@ -36,7 +33,7 @@ bool fits(const Side& side, const Triple& region) {
   return side.row_pitch >= region[0] && inside(last, region[0], side.size);
 }
 
-Side rect_side(std::byte* base, std::size_t size, const Triple& origin, const Triple& region, std::uint64_t row_pitch,
+Side rect_side(std::byte* base, std::size_t size, const Three& origin, const Three& region, std::uint64_t row_pitch,
                std::uint64_t slice_pitch) {
   Side side{base, size, row_pitch != 0 ? row_pitch : region[0], 0, 0};
   side.slice_pitch = slice_pitch != 0 ? slice_pitch : side.row_pitch * region[1];
@@ -45,14 +42,14 @@ Side rect_side(std::byte* base, std::size_t size, const Triple& origin, const Tr
 }
 
 // `region` in elements becomes bytes.
-Side image_side(const Memory& image, const Triple& origin) {
+Side image_side(const Memory& image, const Three& origin) {
   Side side{image.data.get(), image.size, image.extent[0] * image.element, 0, 0};
   side.slice_pitch = side.row_pitch * image.extent[1];
   side.start = origin[0] * image.element + origin[1] * side.row_pitch + origin[2] * side.slice_pitch;
   return side;
 }
 
-bool inside_image(const Memory& image, const Triple& origin, const Triple& region) {
+bool inside_image(const Memory& image, const Three& origin, const Three& region) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (region[i] == 0 || !inside(origin[i], region[i], image.extent[i])) {
       return false;
@@ -63,7 +60,7 @@ bool inside_image(const Memory& image, const Triple& origin, const Triple& regio
 
 struct Copy {
   Side from, to;
-  Triple region{};  // bytes, rows, slices
+  Three region{};  // bytes, rows, slices
 };
 
 std::byte* host_pointer(const OperationView& operation, std::size_t index) {
@@ -73,80 +70,101 @@ std::byte* host_pointer(const OperationView& operation, std::size_t index) {
 // The copy that an operation asks for; false if it reaches outside or is no copy.
 bool describe(const Prepared& p, Copy* copy) {
   const OperationView operation = p.operation();
-  const auto words = operation.words();
   const auto memory = [&](std::size_t i) -> Memory& { return *p.memory[i]; };
   const auto buffer_side = [&](std::size_t i, std::size_t offset) {
     return Side{memory(i).data.get(), memory(i).size, SIZE_MAX / 4, SIZE_MAX / 4, offset};
   };
-  const auto tight = [&](std::size_t i, std::size_t offset, const Triple& region) {
+  const auto tight = [&](std::size_t i, std::size_t offset, const Three& region) {
     return Side{memory(i).data.get(), memory(i).size, region[0], region[0] * region[1], offset};
   };
   const auto host_side = [&](std::size_t i) {
     return Side{host_pointer(operation, i), SIZE_MAX / 2, SIZE_MAX / 4, SIZE_MAX / 4, 0};
   };
-  const auto image_region = [&](std::size_t i, std::size_t origin_at, std::size_t region_at) {
-    const Triple region = triple(words, region_at);
-    if (memory(i).element == 0 || !inside_image(memory(i), triple(words, origin_at), region)) {
+  const auto image_region = [&](std::size_t i, const Three& origin, const Three& region) {
+    if (memory(i).element == 0 || !inside_image(memory(i), origin, region)) {
       return false;
     }
     copy->region = {region[0] * memory(i).element, region[1], region[2]};
     return true;
   };
   switch (operation.kind()) {
-    case OperationKind::kCopyBuffer:
-      *copy = {buffer_side(0, words[0]), buffer_side(1, words[1]), {words[2], 1, 1}};
+    case OperationKind::kCopyBuffer: {
+      const auto& n = operation.as<words::CopyBuffer>();
+      *copy = {buffer_side(0, n.from_offset), buffer_side(1, n.to_offset), {n.bytes, 1, 1}};
       break;
-    case OperationKind::kReadBuffer: *copy = {buffer_side(0, words[0]), host_side(1), {words[1], 1, 1}}; break;
-    case OperationKind::kWriteBuffer: *copy = {host_side(1), buffer_side(0, words[0]), {words[1], 1, 1}}; break;
+    }
+    case OperationKind::kReadBuffer: {
+      const auto& n = operation.as<words::TransferBuffer>();
+      *copy = {buffer_side(0, n.offset), host_side(1), {n.bytes, 1, 1}};
+      break;
+    }
+    case OperationKind::kWriteBuffer: {
+      const auto& n = operation.as<words::TransferBuffer>();
+      *copy = {host_side(1), buffer_side(0, n.offset), {n.bytes, 1, 1}};
+      break;
+    }
     case OperationKind::kCopyBufferRect: {
-      const Triple region = triple(words, 6);
-      *copy = {rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]),
-               rect_side(memory(1).data.get(), memory(1).size, triple(words, 3), region, words[11], words[12]), region};
+      const auto& n = operation.as<words::CopyBufferRect>();
+      *copy = {rect_side(memory(0).data.get(), memory(0).size, n.from_origin, n.region, n.from_row_pitch,
+                         n.from_slice_pitch),
+               rect_side(memory(1).data.get(), memory(1).size, n.to_origin, n.region, n.to_row_pitch, n.to_slice_pitch),
+               n.region};
       break;
     }
     case OperationKind::kReadBufferRect:
     case OperationKind::kWriteBufferRect: {
-      const Triple region = triple(words, 6);
-      copy->from = rect_side(memory(0).data.get(), memory(0).size, triple(words, 0), region, words[9], words[10]);
-      copy->to = rect_side(host_pointer(operation, 1), SIZE_MAX / 2, triple(words, 3), region, words[11], words[12]);
-      copy->region = region;
+      const auto& n = operation.as<words::TransferBufferRect>();
+      copy->from = rect_side(memory(0).data.get(), memory(0).size, n.origin, n.region, n.row_pitch, n.slice_pitch);
+      copy->to = rect_side(host_pointer(operation, 1), SIZE_MAX / 2, n.host_origin, n.region, n.host_row_pitch,
+                           n.host_slice_pitch);
+      copy->region = n.region;
       if (operation.kind() == OperationKind::kWriteBufferRect) {
         std::swap(copy->from, copy->to);
       }
       break;
     }
-    case OperationKind::kCopyImage:
-      if (memory(0).element != memory(1).element || !image_region(0, 0, 6) || !image_region(1, 3, 6)) {
+    case OperationKind::kCopyImage: {
+      const auto& n = operation.as<words::CopyImage>();
+      if (memory(0).element != memory(1).element || !image_region(0, n.from_origin, n.region) ||
+          !image_region(1, n.to_origin, n.region)) {
         return false;
       }
-      copy->from = image_side(memory(0), triple(words, 0));
-      copy->to = image_side(memory(1), triple(words, 3));
+      copy->from = image_side(memory(0), n.from_origin);
+      copy->to = image_side(memory(1), n.to_origin);
       break;
-    case OperationKind::kCopyBufferToImage:
-      if (!image_region(1, 1, 4)) {
+    }
+    case OperationKind::kCopyBufferToImage: {
+      const auto& n = operation.as<words::CopyBufferToImage>();
+      if (!image_region(1, n.to_origin, n.region)) {
         return false;
       }
-      copy->from = tight(0, words[0], copy->region);
-      copy->to = image_side(memory(1), triple(words, 1));
+      copy->from = tight(0, n.from_offset, copy->region);
+      copy->to = image_side(memory(1), n.to_origin);
       break;
-    case OperationKind::kCopyImageToBuffer:
-      if (!image_region(0, 0, 3)) {
+    }
+    case OperationKind::kCopyImageToBuffer: {
+      const auto& n = operation.as<words::CopyImageToBuffer>();
+      if (!image_region(0, n.from_origin, n.region)) {
         return false;
       }
-      copy->from = image_side(memory(0), triple(words, 0));
-      copy->to = tight(1, words[6], copy->region);
+      copy->from = image_side(memory(0), n.from_origin);
+      copy->to = tight(1, n.to_offset, copy->region);
       break;
+    }
     case OperationKind::kReadImage:
-    case OperationKind::kWriteImage:
-      if (!image_region(0, 0, 3)) {
+    case OperationKind::kWriteImage: {
+      const auto& n = operation.as<words::TransferImage>();
+      if (!image_region(0, n.origin, n.region)) {
         return false;
       }
-      copy->from = image_side(memory(0), triple(words, 0));
-      copy->to = rect_side(host_pointer(operation, 1), SIZE_MAX / 2, {}, copy->region, words[6], words[7]);
+      copy->from = image_side(memory(0), n.origin);
+      copy->to =
+          rect_side(host_pointer(operation, 1), SIZE_MAX / 2, {}, copy->region, n.host_row_pitch, n.host_slice_pitch);
       if (operation.kind() == OperationKind::kWriteImage) {
         std::swap(copy->from, copy->to);
       }
       break;
+    }
     default: return false;
   }
   return fits(copy->from, copy->region) && fits(copy->to, copy->region);
@@ -189,26 +207,34 @@ std::span<std::byte> KernelCall::bytes(std::size_t argument) const {
 
 int check(const Prepared& p) {
   const OperationView operation = p.operation();
-  const auto words = operation.words();
   const auto colour_ok = [&](std::size_t i) { return operation.arguments()[i].size == 16; };
   switch (operation.kind()) {
-    case OperationKind::kKernel: return words[0] >= 1 && words[0] <= 3 ? kSuccess : kInvalidValue;
+    case OperationKind::kKernel: {
+      const std::uint64_t dimensions = operation.as<words::Kernel>().dimensions;
+      return dimensions >= 1 && dimensions <= 3 ? kSuccess : kInvalidValue;
+    }
     case OperationKind::kFillBuffer: {
+      const auto& n = operation.as<words::FillBuffer>();
       const std::size_t pattern = operation.arguments()[1].size;
-      return pattern != 0 && words[1] != 0 && words[0] % pattern == 0 && words[1] % pattern == 0 &&
-                     inside(words[0], words[1], p.memory[0]->size)
+      return pattern != 0 && n.bytes != 0 && n.offset % pattern == 0 && n.bytes % pattern == 0 &&
+                     inside(n.offset, n.bytes, p.memory[0]->size)
                  ? kSuccess
                  : kInvalidValue;
     }
-    case OperationKind::kFillImage:
-      return p.memory[0]->element != 0 && colour_ok(1) && inside_image(*p.memory[0], triple(words, 0), triple(words, 3))
+    case OperationKind::kFillImage: {
+      const auto& n = operation.as<words::FillImage>();
+      return p.memory[0]->element != 0 && colour_ok(1) && inside_image(*p.memory[0], n.origin, n.region)
                  ? kSuccess
                  : kInvalidValue;
-    case OperationKind::kPointerCopy:
-      return pointer_range_ok(p, 0, words[0]) && pointer_range_ok(p, 1, words[0]) ? kSuccess : kInvalidValue;
+    }
+    case OperationKind::kPointerCopy: {
+      const std::uint64_t bytes = operation.as<words::PointerCopy>().bytes;
+      return pointer_range_ok(p, 0, bytes) && pointer_range_ok(p, 1, bytes) ? kSuccess : kInvalidValue;
+    }
     case OperationKind::kPointerFill: {
+      const std::uint64_t bytes = operation.as<words::PointerFill>().bytes;
       const std::size_t pattern = operation.arguments()[1].size;
-      return pattern != 0 && words[0] % pattern == 0 && pointer_range_ok(p, 0, words[0]) ? kSuccess : kInvalidValue;
+      return pattern != 0 && bytes % pattern == 0 && pointer_range_ok(p, 0, bytes) ? kSuccess : kInvalidValue;
     }
     case OperationKind::kCopyBuffer:
     case OperationKind::kReadBuffer:
@@ -234,27 +260,30 @@ int check(const Prepared& p) {
 
 int execute(const Prepared& p) {
   const OperationView operation = p.operation();
-  const auto words = operation.words();
   switch (operation.kind()) {
     case OperationKind::kKernel:
     case OperationKind::kHostFunction: p.kernel(KernelCall(operation, p.memory)); return kSuccess;
-    case OperationKind::kFillBuffer:
-      fill(p.memory[0]->data.get() + words[0], words[1], operation.value_of(1));
+    case OperationKind::kFillBuffer: {
+      const auto& n = operation.as<words::FillBuffer>();
+      fill(p.memory[0]->data.get() + n.offset, n.bytes, operation.value_of(1));
       return kSuccess;
+    }
     case OperationKind::kPointerFill:
-      fill(reinterpret_cast<std::byte*>(operation.handle_of(0)), words[0], operation.value_of(1));
+      fill(reinterpret_cast<std::byte*>(operation.handle_of(0)), operation.as<words::PointerFill>().bytes,
+           operation.value_of(1));
       return kSuccess;
     case OperationKind::kPointerCopy:
       std::memmove(reinterpret_cast<void*>(operation.handle_of(0)), reinterpret_cast<void*>(operation.handle_of(1)),
-                   words[0]);
+                   operation.as<words::PointerCopy>().bytes);
       return kSuccess;
     case OperationKind::kFillImage: {
+      const auto& n = operation.as<words::FillImage>();
       const Memory& image = *p.memory[0];
       const auto element = element_of(operation.value_of(1), image.element);
-      const Side side = image_side(image, triple(words, 0));
-      for (std::size_t z = 0; z < words[5]; ++z) {
-        for (std::size_t y = 0; y < words[4]; ++y) {
-          fill(side.base + side.start + z * side.slice_pitch + y * side.row_pitch, words[3] * image.element,
+      const Side side = image_side(image, n.origin);
+      for (std::size_t z = 0; z < n.region[2]; ++z) {
+        for (std::size_t y = 0; y < n.region[1]; ++y) {
+          fill(side.base + side.start + z * side.slice_pitch + y * side.row_pitch, n.region[0] * image.element,
                {element.data(), image.element});
         }
       }

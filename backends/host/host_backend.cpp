@@ -29,22 +29,22 @@ HostBackend::HostBackend() : state_(std::make_unique<State>()) {
 HostBackend::~HostBackend() = default;
 
 void HostBackend::set_capabilities(const Capabilities& capabilities) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->capabilities = capabilities;
 }
 
 void HostBackend::set_recordable(OperationKind kind, const char* why) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->unrecordable[static_cast<std::size_t>(kind)] = why;
 }
 
 void HostBackend::add_function(capture::FunctionId function, Kernel kernel) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->functions[function] = std::move(kernel);
 }
 
 capture::Handle HostBackend::add_buffer(std::size_t bytes) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto fresh = std::make_shared<Memory>(bytes);
   state_->track(fresh);
   state_->next_handle += 16;
@@ -55,14 +55,14 @@ capture::Handle HostBackend::add_buffer(std::size_t bytes) {
 capture::Handle HostBackend::add_image(std::size_t element_bytes, std::size_t width, std::size_t height,
                                        std::size_t depth) {
   const capture::Handle handle = add_buffer(element_bytes * width * height * depth);
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->memory[handle]->element = element_bytes;
   state_->memory[handle]->extent = {width, height, depth};
   return handle;
 }
 
 void* HostBackend::add_allocation(std::size_t bytes) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto fresh = std::make_shared<Memory>(bytes);
   state_->track(fresh);
   state_->allocations[reinterpret_cast<std::uintptr_t>(fresh->data.get())] = fresh;
@@ -70,40 +70,40 @@ void* HostBackend::add_allocation(std::size_t bytes) {
 }
 
 bool HostBackend::release(capture::Handle handle) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->memory.erase(handle) != 0;
 }
 
 bool HostBackend::release_allocation(void* pointer) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->allocations.erase(reinterpret_cast<std::uintptr_t>(pointer)) != 0;
 }
 
 std::span<std::byte> HostBackend::bytes(capture::Handle handle) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto found = state_->memory.find(handle);
   return found != state_->memory.end() ? found->second->bytes() : std::span<std::byte>{};
 }
 
 void HostBackend::set_asynchronous(bool on) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->asynchronous = on;
   state_->settle();
 }
 
 void HostBackend::set_needs_flush(bool on) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->needs_flush = on;
 }
 
 void HostBackend::set_schedule(std::uint32_t seed) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->seed = seed;
   state_->random.seed(seed);
 }
 
 bool HostBackend::advance() {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->advance();
 }
 
@@ -116,14 +116,14 @@ std::size_t HostBackend::run_all() {
 }
 
 Event HostBackend::make_event() {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const Event event = state_->next_event++;
   state_->events[event] = {1, std::make_shared<Progress>()};
   return event;
 }
 
 void HostBackend::complete_event(Event event, bool failed) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   if (const auto found = state_->events.find(event); found != state_->events.end()) {
     found->second.progress->failed = failed;
     found->second.progress->done = true;
@@ -133,28 +133,28 @@ void HostBackend::complete_event(Event event, bool failed) {
 }
 
 void HostBackend::fail(Call call, std::uint64_t nth, int code) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto index = static_cast<std::size_t>(call);
   state_->injections[index].push_back({state_->counts[index] + nth, code});
 }
 
 std::uint64_t HostBackend::calls(Call call) const {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->counts[static_cast<std::size_t>(call)];
 }
 
 std::vector<LogEntry> HostBackend::log() const {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->log;
 }
 
 void HostBackend::clear_log() {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->log.clear();
 }
 
 std::size_t HostBackend::live_events() const {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   std::size_t references = 0;
   for (const auto& [event, entry] : state_->events) {
     references += entry.references;
@@ -163,24 +163,24 @@ std::size_t HostBackend::live_events() const {
 }
 
 std::size_t HostBackend::live_command_buffers() const {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->command_buffers;
 }
 
 std::size_t HostBackend::live_memory() const {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return static_cast<std::size_t>(
       std::ranges::count_if(state_->all_memory, [](const auto& weak) { return !weak.expired(); }));
 }
 
 std::size_t HostBackend::pending() const {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->pending.size();
 }
 
 std::unique_ptr<HostCommandBuffer> HostBackend::create_command_buffer(const capture::QueueInfo& queue) {
   declare_queue(queue);
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return std::unique_ptr<HostCommandBuffer>(new HostCommandBuffer(*this, queue));
 }
 
@@ -188,12 +188,12 @@ std::unique_ptr<HostCommandBuffer> HostBackend::create_command_buffer(const capt
 
 Capabilities HostBackend::capabilities(const capture::QueueInfo& queue) noexcept {
   declare_queue(queue);
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   return state_->capabilities;
 }
 
 Recordable HostBackend::can_record(const OperationView& operation, const capture::QueueInfo& queue) noexcept {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto kind = static_cast<std::size_t>(operation.kind());
   if (!state_->capabilities.native) {
     return {false, state_->capabilities.why_not};
@@ -218,12 +218,12 @@ Status HostBackend::record(const capture::Graph& graph, std::span<const capture:
   std::uint32_t count = static_cast<std::uint32_t>(nodes.size());
   const capture::ObjectId queue = nodes.empty() ? 0 : graph.queue_of(nodes[0]).id;
   const auto finish = [&](int error) {
-    const std::lock_guard lock(state_->mutex);
+    const env::MutexLock lock(state_->mutex);
     state_->log.push_back({Call::kRecord, error, queue, OperationKind::kCommandBuffer, 0, count});
     return Status{error};
   };
   {
-    const std::lock_guard lock(state_->mutex);
+    const env::MutexLock lock(state_->mutex);
     if (const int error = state_->count(Call::kRecord); error != 0) {
       state_->log.push_back({Call::kRecord, error, queue, OperationKind::kCommandBuffer, 0, count});
       return {error};
@@ -261,7 +261,7 @@ Status HostBackend::record(const capture::Graph& graph, std::span<const capture:
 }
 
 Status HostBackend::issue(const OperationView& operation, std::span<const Event> waits, Event* done) noexcept try {
-  std::unique_lock lock(state_->mutex);
+  env::UniqueLock lock(state_->mutex);
   const auto& header = operation.header();
   State::Work work;
   work.queue = header.queue;
@@ -299,12 +299,12 @@ Status HostBackend::issue(const OperationView& operation, std::span<const Event>
 }
 
 void HostBackend::declare_queue(const capture::QueueInfo& queue) {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   state_->queues[queue.id].in_order = queue.in_order;
 }
 
 Status HostBackend::flush(const capture::QueueInfo& queue) noexcept try {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const int error = state_->count(Call::kFlush);
   state_->log.push_back({Call::kFlush, error, queue.id, OperationKind::kFlush, 0, 0});
   if (error == 0) {
@@ -316,7 +316,7 @@ Status HostBackend::flush(const capture::QueueInfo& queue) noexcept try {
 }
 
 Status HostBackend::finish(const capture::QueueInfo& queue) noexcept try {
-  std::unique_lock lock(state_->mutex);
+  env::UniqueLock lock(state_->mutex);
   const int error = state_->count(Call::kFinish);
   state_->log.push_back({Call::kFinish, error, queue.id, OperationKind::kUnknown, 0, 0});
   if (error != 0) {
@@ -338,14 +338,14 @@ Status HostBackend::finish(const capture::QueueInfo& queue) noexcept try {
 }
 
 void HostBackend::retain_event(Event event) noexcept {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   if (const auto found = state_->events.find(event); found != state_->events.end()) {
     ++found->second.references;
   }
 }
 
 void HostBackend::release_event(Event event) noexcept {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto found = state_->events.find(event);
   if (found != state_->events.end() && --found->second.references == 0) {
     state_->events.erase(found);
@@ -353,7 +353,7 @@ void HostBackend::release_event(Event event) noexcept {
 }
 
 bool HostBackend::complete(Event event) noexcept {
-  const std::lock_guard lock(state_->mutex);
+  const env::MutexLock lock(state_->mutex);
   const auto found = state_->events.find(event);
   return found == state_->events.end() || found->second.progress->done;
 }
@@ -365,7 +365,7 @@ std::uint64_t HostBackend::size_of(ArgumentKind, capture::Handle handle) noexcep
 Status HostBackend::read(const capture::QueueInfo& queue, ArgumentKind, capture::Handle handle,
                          std::span<std::byte> into) noexcept {
   {
-    const std::lock_guard lock(state_->mutex);
+    const env::MutexLock lock(state_->mutex);
     if (const int error = state_->count(Call::kRead); error != 0) {
       return {error};
     }
@@ -384,7 +384,7 @@ Status HostBackend::read(const capture::QueueInfo& queue, ArgumentKind, capture:
 Status HostBackend::write(const capture::QueueInfo& queue, ArgumentKind, capture::Handle handle,
                           std::span<const std::byte> from) noexcept {
   {
-    const std::lock_guard lock(state_->mutex);
+    const env::MutexLock lock(state_->mutex);
     if (const int error = state_->count(Call::kWrite); error != 0) {
       return {error};
     }

@@ -7,12 +7,10 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -42,10 +40,10 @@ class KernelCall {
   KernelCall(const capture::OperationView& operation, std::span<const std::shared_ptr<Memory>> memory) noexcept
       : operation_(operation), memory_(memory) {}
   [[nodiscard]] std::uint64_t global_size(int dimension) const noexcept {
-    return operation_.words()[capture::words::kGlobal + static_cast<std::size_t>(dimension)];
+    return operation_.as<capture::words::Kernel>().global[static_cast<std::size_t>(dimension)];
   }
   [[nodiscard]] std::uint64_t offset(int dimension) const noexcept {
-    return operation_.words()[capture::words::kOffset + static_cast<std::size_t>(dimension)];
+    return operation_.as<capture::words::Kernel>().offset[static_cast<std::size_t>(dimension)];
   }
   /// The memory behind a buffer, image or pointer argument (pointers: from the pointer to the end).
   [[nodiscard]] std::span<std::byte> bytes(std::size_t argument) const;

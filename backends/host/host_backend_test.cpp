@@ -31,7 +31,9 @@ struct Records {
     header.sequence = ++sequence;
     header.function = function;
     header.flags = flags;
-    writer.words(std::vector<std::uint64_t>(words));
+    for (const std::uint64_t word : words) {
+      writer.word(word);
+    }
     arguments(writer);
     writer.finish();
     return OperationView(storage.back()->data());

@@ -15,13 +15,13 @@ HostCommandBuffer::HostCommandBuffer(HostBackend& backend, const capture::QueueI
 }
 
 HostCommandBuffer::~HostCommandBuffer() {
-  const std::lock_guard lock(backend_.state_->mutex);
+  const env::MutexLock lock(backend_.state_->mutex);
   --backend_.state_->command_buffers;
 }
 
 Status HostCommandBuffer::append(const OperationView& operation, std::span<const std::uint32_t> waits,
                                  std::uint32_t* number) noexcept try {
-  const std::lock_guard lock(backend_.state_->mutex);
+  const env::MutexLock lock(backend_.state_->mutex);
   if (finalized_) {
     return {kInvalidOperation};
   }
@@ -53,6 +53,7 @@ Status HostCommandBuffer::append(const OperationView& operation, std::span<const
 }
 
 Status HostCommandBuffer::finalize() noexcept {
+  const env::MutexLock lock(backend_.state_->mutex);
   if (finalized_) {
     return {kInvalidOperation};
   }
@@ -62,7 +63,7 @@ Status HostCommandBuffer::finalize() noexcept {
 
 Status HostCommandBuffer::enqueue(std::span<const Event> waits, Event* done) noexcept try {
   auto& state = *backend_.state_;
-  const std::lock_guard lock(state.mutex);
+  const env::MutexLock lock(state.mutex);
   int error = state.count(Call::kEnqueue);
   HostBackend::State::Work work;
   if (error == 0 && (!finalized_ || (*running_ != 0 && !state.capabilities.simultaneous_use))) {
@@ -95,7 +96,7 @@ Status HostCommandBuffer::enqueue(std::span<const Event> waits, Event* done) noe
 
 Status HostCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept try {
   auto& state = *backend_.state_;
-  const std::lock_guard lock(state.mutex);
+  const env::MutexLock lock(state.mutex);
   int error = state.count(Call::kUpdate);
   if (error == 0 && (!finalized_ || !state.capabilities.update_arguments)) {
     error = kUnsupported;
@@ -135,7 +136,7 @@ Status HostCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept t
 }
 
 bool HostCommandBuffer::busy() const noexcept {
-  const std::lock_guard lock(backend_.state_->mutex);
+  const env::MutexLock lock(backend_.state_->mutex);
   return *running_ != 0;
 }
 

@@ -1,4 +1,4 @@
-// Submitted work: its order, its readiness, its execution. All with the lock held.
+// Submitted work: its order, its readiness, its execution.
 #include "backends/host/host_state.h"
 
 #include <algorithm>
@@ -115,7 +115,7 @@ void HostBackend::State::settle() {
 }
 
 bool HostBackend::State::advance() {
-  const auto ready = [&](const Work& work) {
+  const auto ready = [&](const Work& work) REFRAIN_REQUIRES(mutex) {
     const auto done = [](const ProgressPointer& progress) { return progress->done; };
     return (!asynchronous || !needs_flush || work.flushed) && std::ranges::all_of(work.after, done) &&
            std::ranges::all_of(work.waits, done);
@@ -183,7 +183,7 @@ void HostBackend::State::flush(capture::ObjectId queue) {
   }
 }
 
-void HostBackend::State::wait_for(std::unique_lock<std::mutex>& lock, const Progress& progress) {
+void HostBackend::State::wait_for(env::UniqueLock& lock, const Progress& progress) {
   while (!progress.done) {
     if (!advance()) {
       changed.wait(lock);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/host/host_backend.h"
+#include "env/mutex.h"
 
 namespace refrain::backends::host {
 
@@ -74,43 +75,42 @@ struct HostBackend::State {
     int code = 0;
   };
 
-  mutable std::mutex mutex;
-  std::condition_variable changed;
+  mutable env::Mutex mutex;
+  env::ConditionVariable changed;
 
-  Capabilities capabilities;
-  std::array<const char*, capture::kOperationKindCount> unrecordable{};
-  std::unordered_map<capture::FunctionId, Kernel> functions;
-  std::unordered_map<capture::Handle, std::shared_ptr<Memory>> memory;
-  std::map<std::uintptr_t, std::shared_ptr<Memory>> allocations;
-  std::vector<std::weak_ptr<Memory>> all_memory;
-  capture::Handle next_handle = 0x1000;
-  std::unordered_map<Event, EventEntry> events;
-  Event next_event = 1;
-  std::unordered_map<capture::ObjectId, QueueState> queues;
-  std::deque<Work> pending;
-  bool asynchronous = false;
-  bool needs_flush = false;
-  std::uint32_t seed = 0;
-  std::mt19937 random;
-  std::size_t command_buffers = 0;
+  Capabilities capabilities REFRAIN_GUARDED_BY(mutex);
+  std::array<const char*, capture::kOperationKindCount> unrecordable REFRAIN_GUARDED_BY(mutex) = {};
+  std::unordered_map<capture::FunctionId, Kernel> functions REFRAIN_GUARDED_BY(mutex);
+  std::unordered_map<capture::Handle, std::shared_ptr<Memory>> memory REFRAIN_GUARDED_BY(mutex);
+  std::map<std::uintptr_t, std::shared_ptr<Memory>> allocations REFRAIN_GUARDED_BY(mutex);
+  std::vector<std::weak_ptr<Memory>> all_memory REFRAIN_GUARDED_BY(mutex);
+  capture::Handle next_handle REFRAIN_GUARDED_BY(mutex) = 0x1000;
+  std::unordered_map<Event, EventEntry> events REFRAIN_GUARDED_BY(mutex);
+  Event next_event REFRAIN_GUARDED_BY(mutex) = 1;
+  std::unordered_map<capture::ObjectId, QueueState> queues REFRAIN_GUARDED_BY(mutex);
+  std::deque<Work> pending REFRAIN_GUARDED_BY(mutex);
+  bool asynchronous REFRAIN_GUARDED_BY(mutex) = false;
+  bool needs_flush REFRAIN_GUARDED_BY(mutex) = false;
+  std::uint32_t seed REFRAIN_GUARDED_BY(mutex) = 0;
+  std::mt19937 random REFRAIN_GUARDED_BY(mutex);
+  std::size_t command_buffers REFRAIN_GUARDED_BY(mutex) = 0;
 
-  std::array<std::uint64_t, kCallCount> counts{};
-  std::array<std::vector<Injection>, kCallCount> injections;
-  std::vector<LogEntry> log;
+  std::array<std::uint64_t, kCallCount> counts REFRAIN_GUARDED_BY(mutex) = {};
+  std::array<std::vector<Injection>, kCallCount> injections REFRAIN_GUARDED_BY(mutex);
+  std::vector<LogEntry> log REFRAIN_GUARDED_BY(mutex);
 
-  // All of these: with the lock held.
-  int count(Call call);
-  int prepare(const capture::OperationView& operation, Prepared* result) const;
-  [[nodiscard]] std::shared_ptr<Memory> allocation_of(std::uint64_t pointer) const;
-  int resolve(std::span<const Event> waits, std::vector<ProgressPointer>* result) const;
+  int count(Call call) REFRAIN_REQUIRES(mutex);
+  int prepare(const capture::OperationView& operation, Prepared* result) const REFRAIN_REQUIRES(mutex);
+  [[nodiscard]] std::shared_ptr<Memory> allocation_of(std::uint64_t pointer) const REFRAIN_REQUIRES(mutex);
+  int resolve(std::span<const Event> waits, std::vector<ProgressPointer>* result) const REFRAIN_REQUIRES(mutex);
   /// Puts work behind what its queue holds, makes its event, and does it at once unless asynchronous.
-  void submit(Work work, bool waits_for_queue, bool blocks_queue, Event* done);
-  bool advance();
-  void run(Work& work);
-  void settle();
-  void flush(capture::ObjectId queue);
-  void wait_for(std::unique_lock<std::mutex>& lock, const Progress& progress);
-  void track(const std::shared_ptr<Memory>& fresh);
+  void submit(Work work, bool waits_for_queue, bool blocks_queue, Event* done) REFRAIN_REQUIRES(mutex);
+  bool advance() REFRAIN_REQUIRES(mutex);
+  void run(Work& work) REFRAIN_REQUIRES(mutex);
+  void settle() REFRAIN_REQUIRES(mutex);
+  void flush(capture::ObjectId queue) REFRAIN_REQUIRES(mutex);
+  void wait_for(env::UniqueLock& lock, const Progress& progress) REFRAIN_REQUIRES(mutex);
+  void track(const std::shared_ptr<Memory>& fresh) REFRAIN_REQUIRES(mutex);
 };
 
 }  // namespace refrain::backends::host

@@ -133,11 +133,6 @@ ze_result_t LevelZeroCommandBuffer::record(const capture::Graph& graph, std::spa
     }
   }
   mutable_ = !wanted_.empty();
-  if (list_->append == nullptr) {
-    if (const ze_result_t status = backend_.queue_for(*list_); status != ZE_RESULT_SUCCESS) {
-      return status;
-    }
-  }
   for (ListInstance& instance : instances_) {
     ze_result_t status = make(instance);
     if (status == ZE_RESULT_SUCCESS) {

@@ -66,7 +66,7 @@ class LevelZeroCommandBuffer final : public CommandBuffer {
   LevelZeroCommandBuffer(const LevelZeroCommandBuffer&) = delete;
   LevelZeroCommandBuffer& operator=(const LevelZeroCommandBuffer&) = delete;
 
-  /// Under the backend's recording lock. May throw std::bad_alloc.
+  /// Under the backend's recording lock, when the list has what it needs. May throw std::bad_alloc.
   ze_result_t record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
 
   /// `waits` is empty and `done` gets no event: the commands name the application's events themselves.

@@ -1,5 +1,6 @@
 #include "backends/level_zero/kernel_call.h"
 
+#include <array>
 #include <cstring>
 
 namespace refrain::backends {
@@ -7,6 +8,7 @@ namespace refrain::backends {
 using capture::ArgumentKind;
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 int arguments_before_events(const OperationView& operation) noexcept {
   switch (operation.kind()) {
@@ -56,9 +58,16 @@ bool CommandEvents::read(const OperationView& operation) {
 
 namespace {
 
+/// Level Zero has 32 bits for most numbers.
+std::uint32_t narrow(std::uint64_t number) noexcept {
+  return static_cast<std::uint32_t>(number);
+}
+std::array<std::uint32_t, 3> narrow(const words::Three& numbers) noexcept {
+  return {narrow(numbers[0]), narrow(numbers[1]), narrow(numbers[2])};
+}
+
 ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& operation, ze_command_list_handle_t list,
                           ze_kernel_handle_t kernel, CommandEvents& events) {
-  namespace words = capture::words;
   const auto arguments = operation.arguments();
   const auto count = static_cast<std::size_t>(arguments_before_events(operation)) - 1;
   const std::byte* value = operation.values().data();
@@ -73,14 +82,11 @@ ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& op
   }
   KernelSettings settings;
   std::memcpy(&settings, value, sizeof(settings));
-  std::uint32_t shape[10];
-  for (std::size_t i = 0; i < 10; ++i) {
-    shape[i] = static_cast<std::uint32_t>(operation.words()[i]);
-  }
-  const std::uint32_t* local = shape + words::kLocal;
-  ze_result_t status = driver.zeKernelSetGroupSize(kernel, local[0], local[1], local[2]);
+  const auto& shape = operation.as<words::Kernel>();
+  const auto [x, y, z] = narrow(shape.local);
+  ze_result_t status = driver.zeKernelSetGroupSize(kernel, x, y, z);
   if (status == ZE_RESULT_SUCCESS && driver.zeKernelSetGlobalOffsetExp != nullptr) {
-    const std::uint32_t* offset = shape + words::kOffset;
+    const auto offset = narrow(shape.offset);
     status = driver.zeKernelSetGlobalOffsetExp(kernel, offset[0], offset[1], offset[2]);
   }
   if (status == ZE_RESULT_SUCCESS) {
@@ -92,11 +98,8 @@ ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& op
   if (status != ZE_RESULT_SUCCESS) {
     return status;
   }
-  const auto groups_of = [&](int dimension) {
-    return static_cast<std::uint32_t>(operation.words()[words::kGlobal + static_cast<std::size_t>(dimension)] /
-                                      local[dimension]);
-  };
-  const ze_group_count_t groups = {groups_of(0), groups_of(1), groups_of(2)};
+  const auto [groups_x, groups_y, groups_z] = narrow({shape.global[0] / x, shape.global[1] / y, shape.global[2] / z});
+  const ze_group_count_t groups = {groups_x, groups_y, groups_z};
   const auto launch = settings.cooperative != 0 ? driver.zeCommandListAppendLaunchCooperativeKernel
                                                 : driver.zeCommandListAppendLaunchKernel;
   return launch(list, kernel, &groups, events.signal, static_cast<std::uint32_t>(events.waits.size()),
@@ -109,14 +112,17 @@ void* pointer(const OperationView& operation, std::size_t index) noexcept {
 
 ze_result_t append_region(const LevelZeroDriver& driver, const OperationView& operation, ze_command_list_handle_t list,
                           CommandEvents& events) {
-  std::uint32_t w[13];
-  for (std::size_t i = 0; i < 13; ++i) {
-    w[i] = static_cast<std::uint32_t>(operation.words()[i]);
-  }
-  const ze_copy_region_t source = {w[0], w[1], w[2], w[6], w[7], w[8]};
-  const ze_copy_region_t target = {w[3], w[4], w[5], w[6], w[7], w[8]};
+  const auto& numbers = operation.as<words::CopyBufferRect>();
+  const auto region_at = [&](const words::Three& origin) {
+    const auto [x, y, z] = narrow(origin);
+    const auto [width, height, depth] = narrow(numbers.region);
+    return ze_copy_region_t{x, y, z, width, height, depth};
+  };
+  const ze_copy_region_t source = region_at(numbers.from_origin);
+  const ze_copy_region_t target = region_at(numbers.to_origin);
   return driver.zeCommandListAppendMemoryCopyRegion(
-      list, pointer(operation, 1), &target, w[11], w[12], pointer(operation, 0), &source, w[9], w[10], events.signal,
+      list, pointer(operation, 1), &target, narrow(numbers.to_row_pitch), narrow(numbers.to_slice_pitch),
+      pointer(operation, 0), &source, narrow(numbers.from_row_pitch), narrow(numbers.from_slice_pitch), events.signal,
       static_cast<std::uint32_t>(events.waits.size()), events.waits.data());
 }
 
@@ -134,15 +140,18 @@ ze_result_t append(const LevelZeroDriver& driver, const OperationView& operation
     case OperationKind::kKernel: return append_kernel(driver, operation, list, kernel, events);
     case OperationKind::kPointerCopy:
       return driver.zeCommandListAppendMemoryCopy(list, pointer(operation, 0), pointer(operation, 1),
-                                                  operation.words()[0], events.signal, count, waits);
+                                                  operation.as<words::PointerCopy>().bytes, events.signal, count,
+                                                  waits);
     case OperationKind::kPointerFill: {
       const auto pattern = operation.value_of(1);
       return driver.zeCommandListAppendMemoryFill(list, pointer(operation, 0), pattern.data(), pattern.size(),
-                                                  operation.words()[0], events.signal, count, waits);
+                                                  operation.as<words::PointerFill>().bytes, events.signal, count,
+                                                  waits);
     }
     case OperationKind::kCopyBufferRect: return append_region(driver, operation, list, events);
     case OperationKind::kPointerMigrate:
-      return driver.zeCommandListAppendMemoryPrefetch(list, pointer(operation, 0), operation.words()[0]);
+      return driver.zeCommandListAppendMemoryPrefetch(list, pointer(operation, 0),
+                                                      operation.as<words::PointerPrefetch>().bytes);
     case OperationKind::kBarrier: return driver.zeCommandListAppendBarrier(list, events.signal, count, waits);
     case OperationKind::kEventWait: return driver.zeCommandListAppendWaitOnEvents(list, count, waits);
     case OperationKind::kEventRecord: return driver.zeCommandListAppendSignalEvent(list, events.signal);

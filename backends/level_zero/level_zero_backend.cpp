@@ -33,7 +33,7 @@ Recordable LevelZeroBackend::can_record(const OperationView& operation, const ca
 Status LevelZeroBackend::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                                 std::unique_ptr<CommandBuffer>* result) noexcept {
   try {
-    const std::lock_guard guard(recording_);
+    const env::MutexLock guard(recording_);
     sweep();
     for (const capture::NodeIndex node : nodes) {
       const capture::QueueInfo& queue = graph.queue_of(node);
@@ -54,7 +54,10 @@ Status LevelZeroBackend::record(const capture::Graph& graph, std::span<const cap
       }
     }
     auto made = std::make_unique<LevelZeroCommandBuffer>(*this);
-    const ze_result_t status = made->record(graph, nodes);
+    ze_result_t status = prepare(ImmediateList::of(graph.queue_of(nodes.front()).handle));
+    if (status == ZE_RESULT_SUCCESS) {
+      status = made->record(graph, nodes);
+    }
     if (status == ZE_RESULT_SUCCESS) {
       *result = std::move(made);
     }
@@ -100,7 +103,7 @@ const char* LevelZeroBackend::error_name(int code) const noexcept {
 }
 
 void LevelZeroBackend::know_function(capture::FunctionId function, ze_module_handle_t module, const std::string& name) {
-  const std::lock_guard guard(kernels_mutex_);
+  const env::MutexLock guard(kernels_mutex_);
   Function& known = functions_[function];
   if (known.module == nullptr) {
     known.module = module;
@@ -109,7 +112,7 @@ void LevelZeroBackend::know_function(capture::FunctionId function, ze_module_han
 }
 
 void LevelZeroBackend::forget_function(capture::FunctionId function) noexcept {
-  const std::lock_guard guard(kernels_mutex_);
+  const env::MutexLock guard(kernels_mutex_);
   const auto found = functions_.find(function);
   if (found == functions_.end()) {
     return;
@@ -124,7 +127,7 @@ ze_result_t LevelZeroBackend::append_to(ze_command_list_handle_t list, const Ope
   if (operation.kind() != OperationKind::kKernel) {
     return append(driver_, operation, list, nullptr);
   }
-  const std::lock_guard guard(kernels_mutex_);
+  const env::MutexLock guard(kernels_mutex_);
   const auto found = functions_.find(operation.header().function);
   if (found == functions_.end()) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
@@ -143,8 +146,9 @@ ze_result_t LevelZeroBackend::append_to(ze_command_list_handle_t list, const Ope
   return append(driver_, operation, list, function.kernel);
 }
 
-ze_result_t LevelZeroBackend::queue_for(ImmediateList& list) {
-  if (list.queue.load(std::memory_order_relaxed) != nullptr) {
+/// Makes the list's queue, if graphs cannot be appended to the list itself.
+ze_result_t LevelZeroBackend::prepare(ImmediateList& list) noexcept {
+  if (list.append != nullptr || list.queue.load(std::memory_order_relaxed) != nullptr) {
     return ZE_RESULT_SUCCESS;
   }
   ze_command_queue_desc_t description{};
@@ -162,13 +166,13 @@ ze_result_t LevelZeroBackend::queue_for(ImmediateList& list) {
 }
 
 void LevelZeroBackend::add(LevelZeroCommandBuffer& buffer) {
-  const std::lock_guard guard(buffers_mutex_);
+  const env::MutexLock guard(buffers_mutex_);
   retired_.reserve(retired_.size() + (buffers_.size() + 1) * LevelZeroCommandBuffer::kInstances);
   buffers_.insert(&buffer);
 }
 
 void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
-  const std::lock_guard guard(buffers_mutex_);
+  const env::MutexLock guard(buffers_mutex_);
   buffers_.erase(&buffer);
   for (ListInstance& instance : buffer.instances_) {
     if (instance.broken || instance.running(driver_)) {
@@ -182,7 +186,7 @@ void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
 
 /// Gives back what has ended.
 void LevelZeroBackend::sweep() noexcept {
-  const std::lock_guard guard(buffers_mutex_);
+  const env::MutexLock guard(buffers_mutex_);
   std::erase_if(retired_, [&](ListInstance& instance) {
     if (instance.broken || instance.running(driver_)) {
       return false;
@@ -195,7 +199,7 @@ void LevelZeroBackend::sweep() noexcept {
 /// Waits for instances and gives them back.
 template <class Of>
 void LevelZeroBackend::give_back(Of&& of) noexcept {
-  const std::lock_guard guard(buffers_mutex_);
+  const env::MutexLock guard(buffers_mutex_);
   for (LevelZeroCommandBuffer* buffer : buffers_) {
     for (ListInstance& instance : buffer->instances_) {
       if (of(instance)) {

@@ -1,7 +1,6 @@
 // Command lists of Level Zero as native command buffers. See list.h for queues, kernel_call.h for records.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,6 +8,7 @@
 
 #include "backends/backend.h"
 #include "backends/level_zero/command_buffer.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -42,23 +42,31 @@ class LevelZeroBackend final : public Backend {
   void forget_function(capture::FunctionId function) noexcept override;
   [[nodiscard]] const char* error_name(int code) const noexcept override;
 
-  /// While this is held no graph is being recorded. To be taken around destroying what graphs may name. Recording one
-  /// graph takes about a millisecond.
-  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept { return std::unique_lock(recording_); }
+  /// While it exists no graph is being recorded. To be made around destroying what graphs may name. Recording one graph
+  /// takes about a millisecond.
+  class [[nodiscard]] REFRAIN_SCOPED_CAPABILITY NoRecording {
+   public:
+    explicit NoRecording(LevelZeroBackend& backend) noexcept REFRAIN_ACQUIRE(backend.recording_)
+        : lock_(backend.recording_) {}
+    ~NoRecording() REFRAIN_RELEASE() = default;
+    NoRecording(const NoRecording&) = delete;
+    NoRecording& operator=(const NoRecording&) = delete;
+
+   private:
+    env::MutexLock<env::Mutex> lock_;
+  };
 
   /// A kernel that launches may name. May throw std::bad_alloc.
   void know_function(capture::FunctionId function, ze_module_handle_t module, const std::string& name);
   /// Before a list of the application is destroyed, when its graphs are gone: what is left of them on its way is waited
-  /// for (the application may only destroy what is idle) and given back. The caller holds no_recording().
-  void list_gone(ImmediateList& list) noexcept;
+  /// for (the application may only destroy what is idle) and given back.
+  void list_gone(ImmediateList& list) noexcept REFRAIN_REQUIRES(recording_);
 
   // For command buffers.
   [[nodiscard]] const LevelZeroDriver& driver() const noexcept { return driver_; }
   void add(LevelZeroCommandBuffer& buffer);
   /// Takes what the buffer has of the driver. What runs is given back later.
   void retire(LevelZeroCommandBuffer& buffer) noexcept;
-  /// Makes the list's queue. Under the recording lock.
-  ze_result_t queue_for(ImmediateList& list);
   /// Appends a record's command; kernels are launched through a kernel object of ours, one per function, which keeps
   /// what is appended apart from what the application sets. May throw std::bad_alloc.
   ze_result_t append_to(ze_command_list_handle_t list, const capture::OperationView& operation);
@@ -69,18 +77,20 @@ class LevelZeroBackend final : public Backend {
     std::string name;
     ze_kernel_handle_t kernel = nullptr;  ///< ours; null: not made yet
   };
+  ze_result_t prepare(ImmediateList& list) noexcept REFRAIN_REQUIRES(recording_);
   void sweep() noexcept;
   template <class Of>
   void give_back(Of&& of) noexcept;
 
   const LevelZeroDriver& driver_;
   const Alive alive_;
-  std::mutex recording_;      ///< taken before the others
-  std::mutex kernels_mutex_;  ///< functions_, and who sets arguments
-  std::unordered_map<capture::FunctionId, Function> functions_;
-  std::mutex buffers_mutex_;
-  std::unordered_set<LevelZeroCommandBuffer*> buffers_;
-  std::vector<ListInstance> retired_;  ///< of buffers that are gone: running, or broken
+  env::Mutex recording_ REFRAIN_ACQUIRED_BEFORE(kernels_mutex_, buffers_mutex_);
+  env::Mutex kernels_mutex_;  ///< also of who sets arguments
+  std::unordered_map<capture::FunctionId, Function> functions_ REFRAIN_GUARDED_BY(kernels_mutex_);
+  env::Mutex buffers_mutex_;
+  std::unordered_set<LevelZeroCommandBuffer*> buffers_ REFRAIN_GUARDED_BY(buffers_mutex_);
+  /// Of buffers that are gone: running, or broken.
+  std::vector<ListInstance> retired_ REFRAIN_GUARDED_BY(buffers_mutex_);
 };
 
 }  // namespace refrain::backends

@@ -113,7 +113,7 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
 }
 
 const DeviceFacts& DeviceTable::of_device(cl_device_id device) {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   auto& place = facts_[device];
   if (!place) {
     place = std::make_unique<DeviceFacts>(ask(device));

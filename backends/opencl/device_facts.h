@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "backends/opencl/command_buffer_api.h"
+#include "env/mutex.h"
 
 namespace refrain::backends::opencl {
 
@@ -34,8 +34,8 @@ class DeviceTable {
  private:
   DeviceFacts ask(cl_device_id device) const;
   const cl_icd_dispatch& driver_;
-  std::mutex mutex_;
-  std::map<cl_device_id, std::unique_ptr<DeviceFacts>> facts_;
+  env::Mutex mutex_;
+  std::map<cl_device_id, std::unique_ptr<DeviceFacts>> facts_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::backends::opencl

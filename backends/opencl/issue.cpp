@@ -10,6 +10,7 @@ namespace {
 
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 struct WaitArguments {
   cl_uint count = 0;
@@ -20,6 +21,10 @@ struct WaitArguments {
 template <typename Function, typename... Arguments>
 cl_int call(Function function, Arguments... arguments) {
   return function == nullptr ? CL_INVALID_OPERATION : function(arguments...);
+}
+
+cl_bool flag(std::uint64_t number) {
+  return number != 0 ? CL_TRUE : CL_FALSE;
 }
 
 // A marker or barrier that waits for nothing but `waits`. With an empty list the API would take it as "wait
@@ -84,8 +89,22 @@ Status OpenClBackend::issue(const OperationView& operation, std::span<const Even
   const cl_event* const list = waits.list;
   cl_event made = nullptr;
   cl_event* const event = done != nullptr ? &made : nullptr;
-  const auto blocking = [&](std::size_t word) {
-    return static_cast<cl_bool>(record.word(word) != 0 ? CL_TRUE : CL_FALSE);
+  // Reads and writes take the same arguments.
+  const auto transfer_buffer = [&](auto function) {
+    const auto& n = operation.as<words::TransferBuffer>();
+    return function(queue, record.memory(0), flag(n.blocking), n.offset, n.bytes, record.pointer(1), count, list,
+                    event);
+  };
+  const auto transfer_rect = [&](auto function) {
+    const auto& n = operation.as<words::TransferBufferRect>();
+    return call(function, queue, record.memory(0), flag(n.blocking), n.origin.data(), n.host_origin.data(),
+                n.region.data(), n.row_pitch, n.slice_pitch, n.host_row_pitch, n.host_slice_pitch, record.pointer(1),
+                count, list, event);
+  };
+  const auto transfer_image = [&](auto function) {
+    const auto& n = operation.as<words::TransferImage>();
+    return function(queue, record.memory(0), flag(n.blocking), n.origin.data(), n.region.data(), n.host_row_pitch,
+                    n.host_slice_pitch, record.pointer(1), count, list, event);
   };
   cl_int status = CL_INVALID_OPERATION;
   switch (operation.kind()) {
@@ -101,82 +120,81 @@ Status OpenClBackend::issue(const OperationView& operation, std::span<const Even
       }
       status = lease.kernel()->set_arguments(operation);
       if (status == CL_SUCCESS) {
-        status = d.clEnqueueNDRangeKernel(queue, lease.kernel()->get(), record.dimensions(), record.offset(),
-                                          record.global(), record.local(), count, list, event);
+        const auto& shape = operation.as<words::Kernel>();
+        status = d.clEnqueueNDRangeKernel(queue, lease.kernel()->get(), static_cast<cl_uint>(shape.dimensions),
+                                          shape.offset.data(), shape.global.data(), opencl::local_size(shape), count,
+                                          list, event);
       }
       break;
     }
-    case OperationKind::kCopyBuffer:
-      status = d.clEnqueueCopyBuffer(queue, record.memory(0), record.memory(1), record.word(0), record.word(1),
-                                     record.word(2), count, list, event);
+    case OperationKind::kCopyBuffer: {
+      const auto& n = operation.as<words::CopyBuffer>();
+      status = d.clEnqueueCopyBuffer(queue, record.memory(0), record.memory(1), n.from_offset, n.to_offset, n.bytes,
+                                     count, list, event);
       break;
-    case OperationKind::kCopyBufferRect:
-      status =
-          call(d.clEnqueueCopyBufferRect, queue, record.memory(0), record.memory(1), record.triple(0), record.triple(3),
-               record.triple(6), record.word(9), record.word(10), record.word(11), record.word(12), count, list, event);
+    }
+    case OperationKind::kCopyBufferRect: {
+      const auto& n = operation.as<words::CopyBufferRect>();
+      status = call(d.clEnqueueCopyBufferRect, queue, record.memory(0), record.memory(1), n.from_origin.data(),
+                    n.to_origin.data(), n.region.data(), n.from_row_pitch, n.from_slice_pitch, n.to_row_pitch,
+                    n.to_slice_pitch, count, list, event);
       break;
-    case OperationKind::kFillBuffer:
-      status = call(d.clEnqueueFillBuffer, queue, record.memory(0), record.bytes(1), record.size(1), record.word(0),
-                    record.word(1), count, list, event);
-      break;
-    case OperationKind::kCopyImage:
-      status = d.clEnqueueCopyImage(queue, record.memory(0), record.memory(1), record.triple(0), record.triple(3),
-                                    record.triple(6), count, list, event);
-      break;
-    case OperationKind::kFillImage:
-      status = call(d.clEnqueueFillImage, queue, record.memory(0), record.bytes(1), record.triple(0), record.triple(3),
+    }
+    case OperationKind::kFillBuffer: {
+      const auto& n = operation.as<words::FillBuffer>();
+      status = call(d.clEnqueueFillBuffer, queue, record.memory(0), record.bytes(1), record.size(1), n.offset, n.bytes,
                     count, list, event);
       break;
-    case OperationKind::kCopyBufferToImage:
-      status = d.clEnqueueCopyBufferToImage(queue, record.memory(0), record.memory(1), record.word(0), record.triple(1),
-                                            record.triple(4), count, list, event);
+    }
+    case OperationKind::kCopyImage: {
+      const auto& n = operation.as<words::CopyImage>();
+      status = d.clEnqueueCopyImage(queue, record.memory(0), record.memory(1), n.from_origin.data(), n.to_origin.data(),
+                                    n.region.data(), count, list, event);
       break;
-    case OperationKind::kCopyImageToBuffer:
-      status = d.clEnqueueCopyImageToBuffer(queue, record.memory(0), record.memory(1), record.triple(0),
-                                            record.triple(3), record.word(6), count, list, event);
+    }
+    case OperationKind::kFillImage: {
+      const auto& n = operation.as<words::FillImage>();
+      status = call(d.clEnqueueFillImage, queue, record.memory(0), record.bytes(1), n.origin.data(), n.region.data(),
+                    count, list, event);
       break;
-    case OperationKind::kReadBuffer:
-      status = d.clEnqueueReadBuffer(queue, record.memory(0), blocking(2), record.word(0), record.word(1),
-                                     record.pointer(1), count, list, event);
+    }
+    case OperationKind::kCopyBufferToImage: {
+      const auto& n = operation.as<words::CopyBufferToImage>();
+      status = d.clEnqueueCopyBufferToImage(queue, record.memory(0), record.memory(1), n.from_offset,
+                                            n.to_origin.data(), n.region.data(), count, list, event);
       break;
-    case OperationKind::kWriteBuffer:
-      status = d.clEnqueueWriteBuffer(queue, record.memory(0), blocking(2), record.word(0), record.word(1),
-                                      record.pointer(1), count, list, event);
+    }
+    case OperationKind::kCopyImageToBuffer: {
+      const auto& n = operation.as<words::CopyImageToBuffer>();
+      status = d.clEnqueueCopyImageToBuffer(queue, record.memory(0), record.memory(1), n.from_origin.data(),
+                                            n.region.data(), n.to_offset, count, list, event);
       break;
-    case OperationKind::kReadBufferRect:
-      status = call(d.clEnqueueReadBufferRect, queue, record.memory(0), blocking(13), record.triple(0),
-                    record.triple(3), record.triple(6), record.word(9), record.word(10), record.word(11),
-                    record.word(12), record.pointer(1), count, list, event);
+    }
+    case OperationKind::kReadBuffer: status = transfer_buffer(d.clEnqueueReadBuffer); break;
+    case OperationKind::kWriteBuffer: status = transfer_buffer(d.clEnqueueWriteBuffer); break;
+    case OperationKind::kReadBufferRect: status = transfer_rect(d.clEnqueueReadBufferRect); break;
+    case OperationKind::kWriteBufferRect: status = transfer_rect(d.clEnqueueWriteBufferRect); break;
+    case OperationKind::kReadImage: status = transfer_image(d.clEnqueueReadImage); break;
+    case OperationKind::kWriteImage: status = transfer_image(d.clEnqueueWriteImage); break;
+    case OperationKind::kPointerCopy: {
+      const auto& n = operation.as<words::PointerCopy>();
+      status = call(d.clEnqueueSVMMemcpy, queue, flag(n.blocking), record.pointer(0),
+                    static_cast<const void*>(record.pointer(1)), n.bytes, count, list, event);
       break;
-    case OperationKind::kWriteBufferRect:
-      status = call(d.clEnqueueWriteBufferRect, queue, record.memory(0), blocking(13), record.triple(0),
-                    record.triple(3), record.triple(6), record.word(9), record.word(10), record.word(11),
-                    record.word(12), record.pointer(1), count, list, event);
-      break;
-    case OperationKind::kReadImage:
-      status = d.clEnqueueReadImage(queue, record.memory(0), blocking(8), record.triple(0), record.triple(3),
-                                    record.word(6), record.word(7), record.pointer(1), count, list, event);
-      break;
-    case OperationKind::kWriteImage:
-      status = d.clEnqueueWriteImage(queue, record.memory(0), blocking(8), record.triple(0), record.triple(3),
-                                     record.word(6), record.word(7), record.pointer(1), count, list, event);
-      break;
-    case OperationKind::kPointerCopy:
-      status = call(d.clEnqueueSVMMemcpy, queue, blocking(1), record.pointer(0),
-                    static_cast<const void*>(record.pointer(1)), record.word(0), count, list, event);
-      break;
+    }
     case OperationKind::kPointerFill:
-      status = call(d.clEnqueueSVMMemFill, queue, record.pointer(0), record.bytes(1), record.size(1), record.word(0),
-                    count, list, event);
+      status = call(d.clEnqueueSVMMemFill, queue, record.pointer(0), record.bytes(1), record.size(1),
+                    operation.as<words::PointerFill>().bytes, count, list, event);
       break;
     case OperationKind::kMigrate: {
       std::vector<cl_mem> memory;
       for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
         memory.push_back(record.memory(i));
       }
-      const cl_mem_migration_flags flags = operation.words().empty() ? 0 : record.word(0);
+      const auto* const n = operation.find<words::Migrate>();
       status = call(d.clEnqueueMigrateMemObjects, queue, static_cast<cl_uint>(memory.size()),
-                    static_cast<const cl_mem*>(memory.data()), flags, count, list, event);
+                    static_cast<const cl_mem*>(memory.data()), n != nullptr ? n->flags : cl_mem_migration_flags{0},
+                    count, list, event);
       break;
     }
     case OperationKind::kMarker:

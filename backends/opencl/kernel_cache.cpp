@@ -92,7 +92,7 @@ KernelCache::Lease KernelCache::take(const OperationView& operation, cl_context 
   const capture::FunctionId function = operation.header().function;
   std::uint64_t age = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const env::MutexLock lock(mutex_);
     age = age_;
     if (const auto found = function != 0 ? idle_.find(function) : idle_.end(); found != idle_.end()) {
       auto& list = found->second;
@@ -116,7 +116,7 @@ KernelCache::Lease::~Lease() {
   if (!kernel_ || function_ == 0) {
     return;
   }
-  const std::lock_guard lock(cache_.mutex_);
+  const env::MutexLock lock(cache_.mutex_);
   if (age_ != cache_.age_) {
     return;
   }
@@ -132,7 +132,7 @@ KernelCache::Lease::~Lease() {
 
 void KernelCache::forget(capture::FunctionId function) {
   std::vector<Entry> gone;  // released without the lock
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   ++age_;
   if (const auto found = idle_.find(function); found != idle_.end()) {
     gone = std::move(found->second);

@@ -8,12 +8,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "backends/opencl/opencl_headers.h"
 #include "capture/operation.h"
+#include "env/mutex.h"
 
 namespace refrain::backends::opencl {
 
@@ -75,9 +75,9 @@ class KernelCache {
   static constexpr std::size_t kKeptPerFunction = 16;
 
   const cl_icd_dispatch& driver_;
-  std::mutex mutex_;
-  std::unordered_map<capture::FunctionId, std::vector<Entry>> idle_;
-  std::uint64_t age_ = 0;  // rises with forget(): what was taken before is not kept
+  env::Mutex mutex_;
+  std::unordered_map<capture::FunctionId, std::vector<Entry>> idle_ REFRAIN_GUARDED_BY(mutex_);
+  std::uint64_t age_ REFRAIN_GUARDED_BY(mutex_) = 0;  // rises with forget(): what was taken before is not kept
 };
 
 }  // namespace refrain::backends::opencl

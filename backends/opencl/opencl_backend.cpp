@@ -179,7 +179,7 @@ void OpenClBackend::release_later(Objects objects, std::vector<cl_event> running
     return;
   }
   try {
-    const std::lock_guard lock(leftover_mutex_);
+    const env::MutexLock lock(leftover_mutex_);
     leftovers_.push_back({std::move(objects), std::move(running)});
   } catch (...) {
     // Out of memory: they leak, which is safe.
@@ -189,7 +189,7 @@ void OpenClBackend::release_later(Objects objects, std::vector<cl_event> running
 void OpenClBackend::sweep() noexcept {
   std::vector<Leftover> done;
   try {
-    const std::lock_guard lock(leftover_mutex_);
+    const env::MutexLock lock(leftover_mutex_);
     for (std::size_t i = 0; i < leftovers_.size();) {
       if (drop_complete(leftovers_[i].running)) {
         done.push_back(std::move(leftovers_[i]));

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
 #include "backends/backend.h"
 #include "backends/opencl/device_facts.h"
 #include "backends/opencl/kernel_cache.h"
 #include "backends/opencl/opencl_headers.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -77,8 +77,8 @@ class OpenClBackend : public Backend {
   const cl_icd_dispatch& driver_;
   opencl::DeviceTable devices_;
   opencl::KernelCache kernels_;
-  std::mutex leftover_mutex_;
-  std::vector<Leftover> leftovers_;
+  env::Mutex leftover_mutex_;
+  std::vector<Leftover> leftovers_ REFRAIN_GUARDED_BY(leftover_mutex_);
 };
 
 }  // namespace refrain::backends

@@ -14,6 +14,7 @@ using capture::ArgumentKind;
 using capture::NodeIndex;
 using capture::OperationKind;
 using capture::OperationView;
+namespace words = capture::words;
 
 constexpr std::uint32_t kOrderedEnqueue = make_version(0, 9, 8);
 
@@ -145,10 +146,10 @@ cl_int OpenClCommandBuffer::add_kernel(const OperationView& operation, NodeIndex
   if (status != CL_SUCCESS) {
     return status;
   }
-  const RecordView record(operation);
+  const auto& shape = operation.as<words::Kernel>();
   MutableCommand command = nullptr;
-  status = facts_.api.kernel(objects_.buffer, kernel, record.dimensions(), record.offset(), record.global(),
-                             record.local(), order, mutable_ ? &command : nullptr);
+  status = facts_.api.kernel(objects_.buffer, kernel, static_cast<cl_uint>(shape.dimensions), shape.offset.data(),
+                             shape.global.data(), local_size(shape), order, mutable_ ? &command : nullptr);
   if (status == CL_SUCCESS && command != nullptr) {
     const auto bytes = operation.bytes();
     Launch& launch = launches_[node];
@@ -164,24 +165,43 @@ cl_int OpenClCommandBuffer::add(const OperationView& operation, NodeIndex node, 
   CommandBufferHandle buffer = objects_.buffer;
   switch (operation.kind()) {
     case OperationKind::kKernel: return add_kernel(operation, node, order);
-    case OperationKind::kCopyBuffer:
-      return api.copy_buffer(buffer, r.memory(0), r.memory(1), r.word(0), r.word(1), r.word(2), order);
-    case OperationKind::kCopyBufferRect:
-      return api.copy_buffer_rect(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.triple(6), r.word(9),
-                                  r.word(10), r.word(11), r.word(12), order);
-    case OperationKind::kFillBuffer:
-      return api.fill_buffer(buffer, r.memory(0), r.bytes(1), r.size(1), r.word(0), r.word(1), order);
-    case OperationKind::kCopyImage:
-      return api.copy_image(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.triple(6), order);
-    case OperationKind::kFillImage:
-      return api.fill_image(buffer, r.memory(0), r.bytes(1), r.triple(0), r.triple(3), order);
-    case OperationKind::kCopyBufferToImage:
-      return api.copy_buffer_to_image(buffer, r.memory(0), r.memory(1), r.word(0), r.triple(1), r.triple(4), order);
-    case OperationKind::kCopyImageToBuffer:
-      return api.copy_image_to_buffer(buffer, r.memory(0), r.memory(1), r.triple(0), r.triple(3), r.word(6), order);
-    case OperationKind::kPointerCopy: return api.svm_copy(buffer, r.pointer(0), r.pointer(1), r.word(0), order);
+    case OperationKind::kCopyBuffer: {
+      const auto& n = operation.as<words::CopyBuffer>();
+      return api.copy_buffer(buffer, r.memory(0), r.memory(1), n.from_offset, n.to_offset, n.bytes, order);
+    }
+    case OperationKind::kCopyBufferRect: {
+      const auto& n = operation.as<words::CopyBufferRect>();
+      return api.copy_buffer_rect(buffer, r.memory(0), r.memory(1), n.from_origin.data(), n.to_origin.data(),
+                                  n.region.data(), n.from_row_pitch, n.from_slice_pitch, n.to_row_pitch,
+                                  n.to_slice_pitch, order);
+    }
+    case OperationKind::kFillBuffer: {
+      const auto& n = operation.as<words::FillBuffer>();
+      return api.fill_buffer(buffer, r.memory(0), r.bytes(1), r.size(1), n.offset, n.bytes, order);
+    }
+    case OperationKind::kCopyImage: {
+      const auto& n = operation.as<words::CopyImage>();
+      return api.copy_image(buffer, r.memory(0), r.memory(1), n.from_origin.data(), n.to_origin.data(), n.region.data(),
+                            order);
+    }
+    case OperationKind::kFillImage: {
+      const auto& n = operation.as<words::FillImage>();
+      return api.fill_image(buffer, r.memory(0), r.bytes(1), n.origin.data(), n.region.data(), order);
+    }
+    case OperationKind::kCopyBufferToImage: {
+      const auto& n = operation.as<words::CopyBufferToImage>();
+      return api.copy_buffer_to_image(buffer, r.memory(0), r.memory(1), n.from_offset, n.to_origin.data(),
+                                      n.region.data(), order);
+    }
+    case OperationKind::kCopyImageToBuffer: {
+      const auto& n = operation.as<words::CopyImageToBuffer>();
+      return api.copy_image_to_buffer(buffer, r.memory(0), r.memory(1), n.from_origin.data(), n.region.data(),
+                                      n.to_offset, order);
+    }
+    case OperationKind::kPointerCopy:
+      return api.svm_copy(buffer, r.pointer(0), r.pointer(1), operation.as<words::PointerCopy>().bytes, order);
     case OperationKind::kPointerFill:
-      return api.svm_fill(buffer, r.pointer(0), r.bytes(1), r.size(1), r.word(0), order);
+      return api.svm_fill(buffer, r.pointer(0), r.bytes(1), r.size(1), operation.as<words::PointerFill>().bytes, order);
     default: return CL_INVALID_OPERATION;
   }
 }
@@ -339,10 +359,10 @@ Status OpenClCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept
         !std::ranges::equal(operation.arguments(), before.arguments(), same_layout)) {
       return give_up(CL_INVALID_VALUE);
     }
-    const RecordView now(operation);
-    const RecordView old(before);
+    const auto& now = operation.as<words::Kernel>();
+    const auto& old = before.as<words::Kernel>();
     // The number of dimensions and who chooses the work-group size cannot be changed.
-    if (now.dimensions() != old.dimensions() || (now.local() == nullptr) != (old.local() == nullptr)) {
+    if (now.dimensions != old.dimensions || (local_size(now) == nullptr) != (local_size(old) == nullptr)) {
       return give_up(CL_INVALID_VALUE);
     }
     Change& change = changes.emplace_back();
@@ -357,7 +377,7 @@ Status OpenClCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept
         continue;
       }
       if (argument.kind == ArgumentKind::kPointer) {
-        change.pointers.push_back({i, sizeof(void*), now.pointer(i)});
+        change.pointers.push_back({i, sizeof(void*), RecordView(operation).pointer(i)});
       } else {
         change.arguments.push_back(
             {i, argument.size, argument.kind == ArgumentKind::kLocalMemory ? nullptr : value.data()});
@@ -368,14 +388,14 @@ Status OpenClCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept
     }
   }
   for (const Change& change : changes) {
-    const RecordView now(change.operation);
-    const RecordView old(OperationView(change.launch->record.data()));
+    const auto& now = change.operation.as<words::Kernel>();
+    const auto& old = OperationView(change.launch->record.data()).as<words::Kernel>();
     const auto if_changed = [](const std::size_t* a, const std::size_t* b) {
       return a != nullptr && !std::equal(a, a + 3, b) ? a : nullptr;
     };
-    native.push_back({change.launch->command, now.dimensions(), change.arguments, change.pointers,
-                      if_changed(now.offset(), old.offset()), if_changed(now.global(), old.global()),
-                      if_changed(now.local(), old.local())});
+    native.push_back({change.launch->command, static_cast<cl_uint>(now.dimensions), change.arguments, change.pointers,
+                      if_changed(now.offset.data(), old.offset.data()),
+                      if_changed(now.global.data(), old.global.data()), if_changed(local_size(now), local_size(old))});
   }
   if (native.empty()) {
     return {};

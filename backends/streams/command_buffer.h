@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_set>
@@ -16,6 +15,7 @@
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
 #include "backends/streams/stream.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -35,8 +35,8 @@ class LiveBuffers {
   void context_gone(typename Api::ContextHandle context) noexcept;
 
  private:
-  std::mutex mutex_;
-  std::unordered_set<StreamCommandBuffer<Api>*> all_;
+  env::Mutex mutex_;
+  std::unordered_set<StreamCommandBuffer<Api>*> all_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 /// What a command buffer needs of its backend.
@@ -72,8 +72,8 @@ class StreamCommandBuffer final : public CommandBuffer {
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
-  /// Always false: a graph may be launched, and changed for later launches, while it runs. (Measured on an H200
-  /// with driver 580: changing a node of a running graph takes as long as of an idle one. HIP's runtime gives each
+  /// Always false: a graph may be launched, and changed for later launches, while it runs. (CUDA's
+  /// driver takes as long to change a node of a running graph as of an idle one; HIP's runtime gives each
   /// change memory of its own.)
   [[nodiscard]] bool busy() const noexcept override { return false; }
 
@@ -109,20 +109,20 @@ class StreamCommandBuffer final : public CommandBuffer {
 
 template <class Api>
 void LiveBuffers<Api>::add(StreamCommandBuffer<Api>* buffer) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   all_.insert(buffer);
 }
 
 template <class Api>
 void LiveBuffers<Api>::remove(StreamCommandBuffer<Api>* buffer) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   all_.erase(buffer);
   buffer->destroy();
 }
 
 template <class Api>
 void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   for (StreamCommandBuffer<Api>* buffer : all_) {
     if (context == Api::kNoContext || buffer->context_ == context) {
       buffer->destroy();
@@ -187,7 +187,7 @@ auto StreamCommandBuffer<Api>::instantiate() noexcept -> DriverStatus {
   return status;
 }
 
-/// Between two calls for which the driver keeps its locks for long (on an H200, driver 580, about 1 us a node each): a
+/// Between two calls for which the driver keeps its locks for long (for each node): a
 /// thread that waits for them is woken too late to get them before the next call, and would wait for both.
 /// Not worth it for a few nodes: a program may have thousands of short stretches.
 template <class Api>

@@ -5,11 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <iterator>
-#include <mutex>
 #include <new>
 #include <vector>
 
 #include "backends/backend.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -44,9 +44,10 @@ class EventPool {
  private:
   const typename Api::Driver& driver_;
   RightOfWay& right_of_way_;
-  std::mutex mutex_;
-  std::vector<NativeEvent<Api>*> free_;
-  std::uint64_t epoch_ = 0;  ///< number of contexts that went: events of theirs may still be out
+  env::Mutex mutex_;
+  std::vector<NativeEvent<Api>*> free_ REFRAIN_GUARDED_BY(mutex_);
+  /// Number of contexts that went: events of theirs may still be out.
+  std::uint64_t epoch_ REFRAIN_GUARDED_BY(mutex_) = 0;
 };
 
 template <class Api>
@@ -61,7 +62,7 @@ template <class Api>
 NativeEvent<Api>* EventPool<Api>::take(typename Api::ContextHandle context, typename Api::Status* error) noexcept {
   *error = Api::kSuccess;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     const auto found =
         std::find_if(free_.rbegin(), free_.rend(), [context](const auto* event) { return event->context == context; });
     if (found != free_.rend()) {
@@ -85,7 +86,7 @@ NativeEvent<Api>* EventPool<Api>::take(typename Api::ContextHandle context, type
     return nullptr;
   }
   event->context = context;
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   event->epoch = epoch_;
   return event;
 }
@@ -97,7 +98,7 @@ void EventPool<Api>::release(NativeEvent<Api>& event) noexcept {
   }
   if (event.context != Api::kNoContext) {
     try {
-      const std::lock_guard guard(mutex_);
+      const env::MutexLock guard(mutex_);
       if (event.epoch == epoch_) {
         free_.push_back(&event);
         return;
@@ -112,9 +113,9 @@ void EventPool<Api>::release(NativeEvent<Api>& event) noexcept {
 
 template <class Api>
 void EventPool<Api>::context_gone(typename Api::ContextHandle context) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   ++epoch_;
-  std::erase_if(free_, [this, context](NativeEvent<Api>* event) {
+  std::erase_if(free_, [this, context](NativeEvent<Api>* event) REFRAIN_REQUIRES(mutex_) {
     if (context != Api::kNoContext && event->context != context) {
       event->epoch = epoch_;
       return false;

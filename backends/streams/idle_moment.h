@@ -10,12 +10,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "backends/streams/stream.h"
 #include "backends/submission_pause.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -28,11 +28,11 @@ class IdleMoment {
   IdleMoment(const typename Api::Driver& driver, SubmissionPause& submissions) noexcept
       : driver_(driver), submissions_(submissions) {}
 
-  /// A stream that counts until it is destroyed, under StreamBackend::no_recording().
+  /// A stream that counts until it is destroyed, under StreamBackend::NoRecording.
   void watch(Stream<Api>& stream) noexcept {
     if (!stream.watched.exchange(true, std::memory_order_relaxed)) {
       try {
-        const std::lock_guard guard(mutex_);
+        const env::MutexLock guard(mutex_);
         streams_.push_back(&stream);
       } catch (...) {
         stream.watched.store(false, std::memory_order_relaxed);  // the next one asks again
@@ -42,13 +42,13 @@ class IdleMoment {
 
   /// It does not count any more: its record may be another one's.
   void forget(Stream<Api>& stream) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     std::erase(streams_, &stream);
   }
 
   /// The stream is asked by another handle from now on. (A thread's own default stream: by what stands in for it.)
   void change_handle(Stream<Api>& stream, typename Api::StreamHandle handle) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     stream.handle = handle;
   }
 
@@ -60,7 +60,7 @@ class IdleMoment {
   /// True for a while after no such moment came, each time for longer, and while the application captures: then none is
   /// waited for.
   [[nodiscard]] bool resting() noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     return captures_ != 0 || Clock::now() < rests_until_;
   }
   /// Calls `make()` in such a moment; false if none came, if it rests, or `hurry()`. Like resting(), for one thread at
@@ -70,11 +70,11 @@ class IdleMoment {
 
   /// The application captures streams, and the driver must not be asked about any, until the last of as many ends.
   void begin_capture() noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     ++captures_;
   }
   void end_capture() noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     --captures_;
   }
 
@@ -90,9 +90,9 @@ class IdleMoment {
   SubmissionPause& submissions_;
   std::atomic<bool> wanted_{false};
   std::atomic<std::uint64_t> waited_ns_{0};
-  std::mutex mutex_;  ///< held while streams are asked
-  std::uint32_t captures_ = 0;
-  std::vector<Stream<Api>*> streams_;
+  env::Mutex mutex_;  ///< held while streams are asked
+  std::uint32_t captures_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::vector<Stream<Api>*> streams_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 template <class Api>
@@ -157,7 +157,7 @@ bool IdleMoment<Api>::idle_within(std::chrono::microseconds patience) noexcept {
 
 template <class Api>
 bool IdleMoment<Api>::all_idle() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::erase_if(streams_, [](const Stream<Api>* stream) { return stream->id.load(std::memory_order_acquire) == 0; });
   return captures_ == 0 && std::all_of(streams_.begin(), streams_.end(), [&](const Stream<Api>* stream) {
            // Only its own thread can ask a thread's own default stream.

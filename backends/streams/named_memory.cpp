@@ -10,7 +10,7 @@ constexpr std::chrono::milliseconds kPatience{500};
 }  // namespace
 
 bool NamedMemory::is_gone(const std::vector<Allocation>& allocations) const noexcept {
-  const auto gone = [this](const Allocation& allocation) {
+  const auto gone = [this](const Allocation& allocation) REFRAIN_REQUIRES(mutex_) {
     const auto among = [&](const auto& freed) {
       const auto found = freed.find(allocation.start);
       return found != freed.end() && (found->second == 0 || found->second == allocation.id);
@@ -27,7 +27,7 @@ bool NamedMemory::is_named(std::uint64_t start) const noexcept {
 }
 
 NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
-  std::unique_lock lock(mutex_);
+  env::UniqueLock lock(mutex_);
   changed();
   if (start != kAny) {
     try {
@@ -39,7 +39,7 @@ NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
   going_any_ += start == kAny ? 1 : 0;
   if (is_named(start)) {
     const Waiting waiting(*this);
-    if (!recorded_.wait_for(lock, kPatience, [&] { return !is_named(start); })) {
+    if (!recorded_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !is_named(start); })) {
       gone_meanwhile_.store(true, std::memory_order_release);
     }
   }
@@ -50,7 +50,7 @@ NamedMemory::Going::~Going() {
   if (owner_ == nullptr) {
     return;
   }
-  const std::lock_guard guard(owner_->mutex_);
+  const env::MutexLock guard(owner_->mutex_);
   if (start_ == kAny) {
     --owner_->going_any_;
   } else {
@@ -60,7 +60,7 @@ NamedMemory::Going::~Going() {
 }
 
 void NamedMemory::freed_in_order(std::uint64_t start, std::uint64_t id) noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   try {
     if (freed_.size() == kRemembered) {  // what was freed longer ago is in no graph still to be recorded
       freed_before_.swap(freed_);
@@ -76,7 +76,7 @@ void NamedMemory::freed_in_order(std::uint64_t start, std::uint64_t id) noexcept
 void NamedMemory::allocated(std::uint64_t start) noexcept {
   // Whoever allocates it has seen the free: by its own thread, or by whatever told it.
   if (any_freed_.load(std::memory_order_relaxed)) {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     freed_.erase(start);
     freed_before_.erase(start);
   }
@@ -87,7 +87,7 @@ void NamedMemory::Recording::end() noexcept {
     return;
   }
   NamedMemory& owner = *std::exchange(owner_, nullptr);
-  const std::lock_guard guard(owner.mutex_);
+  const env::MutexLock guard(owner.mutex_);
   if (--owner.recordings_ == 0) {
     owner.named_.clear();
     owner.gone_meanwhile_.store(false, std::memory_order_relaxed);

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -95,7 +95,7 @@ class NamedMemory {
   /// recordings end together: with the last of them. May throw std::bad_alloc.
   template <class Find>
   Recording record(Find&& find) {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     std::vector<Allocation> allocations;
     if (!find(&allocations) || is_gone(allocations)) {
       return {};
@@ -108,20 +108,21 @@ class NamedMemory {
  private:
   static constexpr std::size_t kRemembered = 4096;  ///< of what was freed in stream order, at least
 
-  [[nodiscard]] bool is_gone(const std::vector<Allocation>& allocations) const noexcept;
-  [[nodiscard]] bool is_named(std::uint64_t start) const noexcept;
+  [[nodiscard]] bool is_gone(const std::vector<Allocation>& allocations) const noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool is_named(std::uint64_t start) const noexcept REFRAIN_REQUIRES(mutex_);
 
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint32_t> awaited_{0};
   std::atomic<bool> gone_meanwhile_{false};
-  std::mutex mutex_;
-  std::condition_variable recorded_;
-  std::vector<Allocation> named_;  ///< by the graphs that are being recorded
-  std::uint32_t recordings_ = 0;
-  std::vector<std::uint64_t> going_;  ///< right now
-  std::uint32_t going_any_ = 0;
+  env::Mutex mutex_;
+  env::ConditionVariable recorded_;
+  std::vector<Allocation> named_ REFRAIN_GUARDED_BY(mutex_);  ///< by the graphs that are being recorded
+  std::uint32_t recordings_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::vector<std::uint64_t> going_ REFRAIN_GUARDED_BY(mutex_);  ///< right now
+  std::uint32_t going_any_ REFRAIN_GUARDED_BY(mutex_) = 0;
   /// Start to id of what was freed in stream order: the newest, and those before.
-  std::unordered_map<std::uint64_t, std::uint64_t> freed_, freed_before_;
+  std::unordered_map<std::uint64_t, std::uint64_t> freed_ REFRAIN_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, std::uint64_t> freed_before_ REFRAIN_GUARDED_BY(mutex_);
   std::atomic<bool> any_freed_{false};
 };
 

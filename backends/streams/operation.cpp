@@ -13,13 +13,12 @@ unsigned ratio(std::uint64_t threads, std::uint64_t block) noexcept {
 }  // namespace
 
 bool KernelLaunch::read(const capture::OperationView& operation) {
-  const auto words = operation.words();
+  const auto* const shape = operation.find<capture::words::Kernel>();
   const auto arguments = operation.arguments();
-  if (operation.kind() != capture::OperationKind::kKernel || words.size() != capture::words::kKernelCount) {
+  if (shape == nullptr) {
     return false;
   }
-  const auto local = words.subspan(capture::words::kLocal, 3);
-  const auto global = words.subspan(capture::words::kGlobal, 3);
+  const auto& [dimensions, offset, global, local] = *shape;
   block = {static_cast<unsigned>(local[0]), static_cast<unsigned>(local[1]), static_cast<unsigned>(local[2])};
   grid = {ratio(global[0], local[0]), ratio(global[1], local[1]), ratio(global[2], local[2])};
   parameters.clear();

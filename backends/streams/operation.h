@@ -1,7 +1,6 @@
 // Records of operations as APIs with streams write and read them.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,26 +37,12 @@ struct KernelLaunch {
   bool read(const capture::OperationView& operation);
 };
 
-/// Writes the words::kKernelCount words of a launch.
-inline void write_shape_words(std::uint64_t* words, const Grid& grid, const Grid& block) noexcept {
-  words[capture::words::kDimensions] = 3;
-  for (int i = 0; i < 3; ++i) {
-    words[capture::words::kOffset + i] = 0;
-  }
-  words[capture::words::kGlobal] = std::uint64_t{grid.x} * block.x;
-  words[capture::words::kGlobal + 1] = std::uint64_t{grid.y} * block.y;
-  words[capture::words::kGlobal + 2] = std::uint64_t{grid.z} * block.z;
-  words[capture::words::kLocal] = block.x;
-  words[capture::words::kLocal + 1] = block.y;
-  words[capture::words::kLocal + 2] = block.z;
-}
-
-/// Record words of a launch.
-[[nodiscard]] inline std::array<std::uint64_t, capture::words::kKernelCount> shape_words(const Grid& grid,
-                                                                                         const Grid& block) noexcept {
-  std::array<std::uint64_t, capture::words::kKernelCount> words;
-  write_shape_words(words.data(), grid, block);
-  return words;
+/// The numbers of a launch.
+[[nodiscard, gnu::always_inline]] inline capture::words::Kernel shape_of(const Grid& grid, const Grid& block) noexcept {
+  return {.dimensions = 3,
+          .offset = {},
+          .global = {std::uint64_t{grid.x} * block.x, std::uint64_t{grid.y} * block.y, std::uint64_t{grid.z} * block.z},
+          .local = {block.x, block.y, block.z}};
 }
 
 }  // namespace refrain::backends

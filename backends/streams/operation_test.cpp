@@ -8,12 +8,11 @@ namespace refrain::backends {
 
 TEST_CASE("a launch of more threads than fit into 32 bits keeps all its blocks") {
   const Grid grid{0x7FFFFFFF, 65535, 65534}, block{1024, 512, 64};
-  const auto w = shape_words(grid, block);
-  CHECK(w[capture::words::kGlobal] == std::uint64_t{0x7FFFFFFF} * 1024);
+  const auto shape = shape_of(grid, block);
+  CHECK(shape.global[0] == std::uint64_t{0x7FFFFFFF} * 1024);
   test::RecordMaker records{capture::QueueInfo{}};
   KernelLaunch launch;
-  REQUIRE(launch.read(records.make(capture::OperationKind::kKernel,
-                                   {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
+  REQUIRE(launch.read(records.make(capture::OperationKind::kKernel, shape,
                                    [](capture::OperationWriter& writer) { writer.argument_local(48); })));
   CHECK(launch.grid.x == grid.x);
   CHECK(launch.grid.y == grid.y);

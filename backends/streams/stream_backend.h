@@ -7,7 +7,6 @@
 #include <chrono>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "backends/backend.h"
 #include "backends/streams/command_buffer.h"
 #include "backends/streams/idle_moment.h"
+#include "env/mutex.h"
 
 namespace refrain::backends {
 
@@ -67,12 +67,22 @@ class StreamBackend : public Backend {
   [[nodiscard]] NamedMemory& memory() noexcept { return memory_; }
   [[nodiscard]] IdleMoment<Api>& idle_moment() noexcept { return idle_moment_; }
 
-  /// While this is held no graph is being recorded. To be taken around destroying what graphs may name:
-  /// streams, modules, contexts. Recording one graph takes about a millisecond.
-  [[nodiscard]] std::unique_lock<std::mutex> no_recording() noexcept {
-    const NamedMemory::Waiting waiting(memory_);
-    return std::unique_lock(recording_);
-  }
+  /// While it exists no graph is being recorded. To be made around destroying what graphs may name: streams, modules,
+  /// contexts. Recording one graph takes about a millisecond.
+  class [[nodiscard]] REFRAIN_SCOPED_CAPABILITY NoRecording {
+   public:
+    explicit NoRecording(StreamBackend& backend) noexcept REFRAIN_ACQUIRE(backend.recording_)
+        : recording_(backend.recording_) {
+      const NamedMemory::Waiting waiting(backend.memory_);
+      recording_.lock();
+    }
+    ~NoRecording() REFRAIN_RELEASE() { recording_.unlock(); }
+    NoRecording(const NoRecording&) = delete;
+    NoRecording& operator=(const NoRecording&) = delete;
+
+   private:
+    env::Mutex& recording_;
+  };
   /// Two events of Refrain's own: at the end of what a stream holds, and behind the wait for it in another stream.
   struct Handover {
     Event end = kNoEvent, behind = kNoEvent;
@@ -86,16 +96,15 @@ class StreamBackend : public Backend {
   /// stream behind is not ready: waits until it is and gives the events back. False: there is more to wait for.
   bool close(Handover* handover) noexcept;
   void give_back(Handover* handover) noexcept;
-  /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes. The caller holds
-  /// no_recording().
-  void context_gone(typename Api::ContextHandle context) noexcept;
+  /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes.
+  void context_gone(typename Api::ContextHandle context) noexcept REFRAIN_REQUIRES(recording_);
 
  private:
   struct Part {
     StreamCommandBuffer<Api>* buffer;
     std::span<const capture::NodeIndex> nodes;
   };
-  Status finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader);
+  Status finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader) REFRAIN_REQUIRES(recording_);
 
   static constexpr const char* kNeverIdle = "the device was never idle while it was to be made";
   static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
@@ -109,10 +118,10 @@ class StreamBackend : public Backend {
   LiveBuffers<Api> live_;
   NamedMemory memory_;
   IdleMoment<Api> idle_moment_{driver_, submission_pause()};
-  std::mutex recording_;
-  std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_;  ///< under recording_
-  std::unordered_set<capture::FunctionId> gone_functions_;                   ///< under recording_
-  std::deque<capture::FunctionId> gone_in_order_;                            ///< the same, oldest first
+  env::Mutex recording_;
+  std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_ REFRAIN_GUARDED_BY(recording_);
+  std::unordered_set<capture::FunctionId> gone_functions_ REFRAIN_GUARDED_BY(recording_);
+  std::deque<capture::FunctionId> gone_in_order_ REFRAIN_GUARDED_BY(recording_);  ///< the same, oldest first
 };
 
 template <class Api>
@@ -165,7 +174,7 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
                                       std::span<const std::span<const capture::NodeIndex>> parts,
                                       std::span<std::unique_ptr<CommandBuffer>> results) noexcept {
   try {
-    const std::lock_guard guard(recording_);
+    const env::MutexLock guard(recording_);
     if (idle_moment_.resting()) {
       return {Api::kNotReady, kNeverIdle, true};
     }
@@ -391,7 +400,7 @@ void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept 
     // An operation that was looked at before, by another thread, may still be recorded; but not one of long ago. Far
     // more than one call takes away, which may be all that a program has.
     constexpr std::size_t kRemembered = 65536;
-    const std::lock_guard guard(recording_);
+    const env::MutexLock guard(recording_);
     if (gone_functions_.insert(function).second) {
       gone_in_order_.push_back(function);
     }

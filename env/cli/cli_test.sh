@@ -37,7 +37,7 @@ refuse() {  # PATTERN COMMAND...: the pattern does not occur.
 expect 0 '^Usage: refrain COMMAND' "$refrain" --help
 expect 0 '--hold-limit-us +50..1000000 us; default: 4000' "$refrain" --help
 expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+$' "$refrain" --version
-for command in run env doctor; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
+for command in run env doctor settings; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
 
 # Wrong usage is status 2, and says what is right.
 expect 2 'no command' "$refrain"
@@ -133,10 +133,19 @@ export REFRAIN_CUDA=off REFRAIN_HIP=off
 expect 0 '"OPENCL_LAYERS": "/.*librefrain_opencl.so"' "$refrain" env --json
 expect 0 '"REFRAIN_SAVED_OPENCL_LAYERS": null' "$refrain" env --json
 expect 0 '^unset REFRAIN_SAVED_OPENCL_LAYERS$' env REFRAIN_SAVED_OPENCL_LAYERS=/old.so "$refrain" env
-if ! diff "$source/docs/settings.md" <("$refrain" env --markdown); then
-  echo 'FAILED: docs/settings.md is not up to date; run: refrain env --markdown > docs/settings.md'
+if ! diff "$source/docs/settings.md" <("$refrain" settings --markdown); then
+  echo 'FAILED: docs/settings.md is not up to date; run: refrain settings --markdown > docs/settings.md'
   failures=$((failures + 1))
 fi
+
+# Which settings are in force, and who has a reason to set them.
+expect 0 '^  hold_limit_us +500 \* +--hold-limit-us 500$' env REFRAIN_HOLD_LIMIT_US=500 "$refrain" settings
+expect 0 '^  chunk_max +0 +--chunk-max 64$' "$refrain" settings --hold-limit-us 500
+expect 0 "^problem: environment: REFRAIN_MODE: 'oof' is not one of" env REFRAIN_MODE=oof "$refrain" settings
+expect 0 '"audience": "debug"' "$refrain" settings --json
+expect 0 '"example": "--no-report"' "$refrain" settings --json
+expect 0 '^Debug settings, for work on Refrain:$' "$refrain" run --help
+refuse $'\033' env REFRAIN_LOG_FILE=$'\033]0;x' "$refrain" settings
 
 # Nothing that a terminal obeys is printed, whatever it was that could not be used; captures are code, and bench says so.
 evil=$(printf 'no\033]0;x\a\r\nfile')

@@ -15,7 +15,8 @@ int doctor_command(const CommandArguments& arguments);            ///< says what
 int touch_cuda_command(const CommandArguments& arguments);        ///< makes a CUDA call; for doctor, not for users
 int touch_hip_command(const CommandArguments& arguments);         ///< makes a HIP call
 int touch_level_zero_command(const CommandArguments& arguments);  ///< makes Level Zero calls
-int dump_command(const CommandArguments& arguments);              ///< prints a capture
-int bench_command(const CommandArguments& arguments);             ///< replays a capture alone
+int settings_command(const CommandArguments& arguments);  ///< prints the settings in force, and the page about them
+int dump_command(const CommandArguments& arguments);      ///< prints a capture
+int bench_command(const CommandArguments& arguments);     ///< replays a capture alone
 
 }  // namespace refrain::env

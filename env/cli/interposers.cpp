@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "env/cli/elf_file.h"
 #include "layer/library_search.h"
 
 namespace refrain::env {
@@ -22,7 +23,8 @@ std::vector<Interposer> find_interposers(const std::vector<std::string>& preload
   std::vector<Interposer> found;
   for (const std::string& name : preloaded) {
     Interposer interposer{find_file(name), {}};
-    for (const std::string& function : layer::exported_names(interposer.file)) {
+    const ElfFile file(interposer.file);
+    for (const std::string& function : file&& file.has_64_bits() ? file.exported_names() : std::vector<std::string>()) {
       const bool of_driver = function.size() > prefix.size() && function.starts_with(prefix) &&
                              std::isupper(static_cast<unsigned char>(function[prefix.size()])) != 0;
       if (of_driver || function == "dlsym") interposer.functions.push_back(function);

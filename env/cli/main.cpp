@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
     {"env", env_command, "print what run would set, for a shell"},
     {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
+    {"settings", settings_command, "print the settings that are in force, or all that is known of them (--json)"},
     {"touch-cuda", touch_cuda_command, nullptr},
     {"touch-hip", touch_hip_command, nullptr},
     {"touch-level-zero", touch_level_zero_command, nullptr},
@@ -33,6 +34,18 @@ constexpr Command kCommands[] = {
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
 #endif
 };
+
+std::string settings_help(SettingAudience audience) {
+  std::string text;
+  for (const SettingInfo& info : setting_table()) {
+    if (info.audience != audience) continue;
+    text += fmt::format("  {:<26}{}{}default: {}\n", option_name(info.name), info.range, info.range.empty() ? "" : "; ",
+                        info.default_value.empty() ? "none" : info.default_value);
+    for (const std::string& line : wrap(info.help, 80)) text += fmt::format("  {:<26}  {}\n", "", line);
+    text += fmt::format("  {:<26}  for example {}\n", "", example_option(info));
+  }
+  return text;
+}
 
 void print_help() {
   std::string text =
@@ -43,13 +56,10 @@ void print_help() {
   }
   text +=
       "\nOptions:\n  --help     print this\n  --version  print the version\n\n"
-      "Settings, as options of run, env and doctor (--name value), as environment variables\n"
+      "Settings, as options of run, env, settings and doctor (--name value), as environment variables\n"
       "(REFRAIN_NAME) or in the config file that REFRAIN_CONFIG names (name = value):\n";
-  for (const SettingInfo& info : setting_table()) {
-    text += fmt::format("  {:<26}{}{}default: {}\n", option_name(info.name), info.range, info.range.empty() ? "" : "; ",
-                        info.default_value.empty() ? "none" : info.default_value);
-    for (const std::string& line : wrap(info.help, 80)) text += fmt::format("  {:<26}  {}\n", "", line);
-  }
+  text += settings_help(SettingAudience::kUser) + "\nDebug settings, for work on Refrain:\n" +
+          settings_help(SettingAudience::kDebug);
   std::cout << text;
 }
 

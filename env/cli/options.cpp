@@ -57,6 +57,13 @@ std::string absolute(const std::string& file) {
   return file.empty() ? file : std::filesystem::absolute(file).lexically_normal().string();
 }
 
+/// All texts among the settings are names of files.
+bool is_file(std::string_view name) {
+  const auto table = setting_table();
+  return std::any_of(table.begin(), table.end(),
+                     [&](const SettingInfo& info) { return info.name == name && info.type == "text"; });
+}
+
 constexpr std::size_t kHelpColumn = 32;
 constexpr std::size_t kHelpWidth = 76;
 
@@ -73,7 +80,8 @@ std::string describe(const SettingInfo& info) {
   std::string text;
   for (const std::string& line : wrap(info.help, kHelpWidth)) text += line + "\n";
   if (!info.range.empty()) text += std::string(info.range) + "; ";
-  return text + "default: " + (info.default_value.empty() ? "none" : std::string(info.default_value));
+  text += "default: " + (info.default_value.empty() ? "none" : std::string(info.default_value));
+  return text + "; for example " + example_option(info);
 }
 
 std::string value_name(const SettingInfo& info) {
@@ -105,7 +113,7 @@ SettingOptions::SettingOptions(CLI::App& app) {
   for (const SettingInfo& info : setting_table()) {
     app.add_option(option_name(info.name), given_[std::string(info.name)], describe(info))
         ->type_name(value_name(info))
-        ->group("Settings");
+        ->group(info.audience == SettingAudience::kUser ? "Settings" : "Debug settings, for work on Refrain");
   }
 }
 
@@ -143,7 +151,7 @@ std::vector<Variable> SettingOptions::variables() const {
   Settings scratch;
   for (auto& [name, value] : given) {
     if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
-    if (name.ends_with("_file") || name == "cuda_driver" || name == "hip_library") value = absolute(value);
+    if (is_file(name)) value = absolute(value);
     result.push_back({environment_name(name), value});
   }
   return result;

@@ -1,6 +1,5 @@
 #include "env/cli/program_check.h"
 
-#include <elf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -12,15 +11,17 @@
 #include <fstream>
 #include <sstream>
 
+#include "env/cli/elf_file.h"
+
 namespace refrain::env {
 namespace {
 
 #if defined(__x86_64__)
-constexpr int kMachine = EM_X86_64;
+constexpr unsigned kMachine = EM_X86_64;
 #elif defined(__aarch64__)
-constexpr int kMachine = EM_AARCH64;
+constexpr unsigned kMachine = EM_AARCH64;
 #else
-constexpr int kMachine = EM_NONE;
+constexpr unsigned kMachine = EM_NONE;
 #endif
 
 std::string find_program(const std::string& command) {
@@ -40,19 +41,14 @@ std::string find_program(const std::string& command) {
   return {};
 }
 
-std::string elf_obstacle(std::istream& file) {
-  Elf64_Ehdr header{};
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return "its ELF header is cut short";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "it is a 32-bit program, and the layer is a 64-bit library";
-  if (kMachine != EM_NONE && header.e_machine != kMachine) return "it is built for another processor";
-  for (unsigned index = 0; index < header.e_phnum; ++index) {
-    Elf64_Phdr segment{};
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + std::uint64_t{index} * header.e_phentsize));
-    if (!file.read(reinterpret_cast<char*>(&segment), sizeof segment)) return "its program headers are damaged";
-    if (segment.p_type == PT_INTERP) return {};
-  }
-  return "it is statically linked, so that it loads no libraries";
+std::string elf_obstacle(const std::string& path) {
+  const ElfFile file(path);
+  if (!file) return "its ELF header is cut short or damaged";
+  if (!file.has_64_bits()) return "it is a 32-bit program, and the layer is a 64-bit library";
+  if (kMachine != EM_NONE && file.machine() != kMachine) return "it is built for another processor";
+  const std::optional<bool> loads_libraries = file.has_interpreter();
+  if (!loads_libraries.has_value()) return "its program headers are damaged";
+  return *loads_libraries ? "" : "it is statically linked, so that it loads no libraries";
 }
 
 }  // namespace
@@ -80,7 +76,7 @@ ProgramFile check_program(const std::string& command) {
   char magic[SELFMAG] = {};
   file.read(magic, sizeof magic);
   if (std::memcmp(magic, ELFMAG, SELFMAG) == 0) {
-    result.obstacle = elf_obstacle(file);
+    result.obstacle = elf_obstacle(result.path);
   } else if (magic[0] == '#' && magic[1] == '!') {
     file.clear();
     file.seekg(2);

@@ -5,13 +5,13 @@
 #include <chrono>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <unordered_set>
 
 #include "backends/cuda/issue.h"
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/immortal.h"
@@ -42,12 +42,15 @@ struct Allocation {
 };
 
 struct Tables {
-  std::mutex mutex;
-  std::map<std::uint64_t, std::uint64_t> known;  ///< ranges told and still there: start → size
-  std::unordered_set<std::uint64_t> others;      ///< values that are no addresses of memory
-  std::unordered_set<ObjectId> told;
-  std::map<CUdevice, ObjectId> devices;
-  std::unordered_set<const StreamState*> streams;  ///< that anything was submitted to; records of streams stay
+  env::Mutex mutex;
+  /// Ranges told and still there: start → size.
+  std::map<std::uint64_t, std::uint64_t> known REFRAIN_GUARDED_BY(mutex);
+  /// Values that are no addresses of memory.
+  std::unordered_set<std::uint64_t> others REFRAIN_GUARDED_BY(mutex);
+  std::unordered_set<ObjectId> told REFRAIN_GUARDED_BY(mutex);
+  std::map<CUdevice, ObjectId> devices REFRAIN_GUARDED_BY(mutex);
+  /// That anything was submitted to; records of streams stay.
+  std::unordered_set<const StreamState*> streams REFRAIN_GUARDED_BY(mutex);
 };
 Tables& tables() noexcept {
   static Immortal<Tables> all;
@@ -92,7 +95,7 @@ bool done(CUstream stream, std::chrono::steady_clock::time_point end) {
     CUresult status = CUDA_ERROR_NOT_READY;
     {
       // A stream that the program captures may not even be asked: none begins to be captured meanwhile.
-      const std::lock_guard guard(streams::Captures<CudaLayer>::all().mutex);
+      const env::MutexLock guard(streams::Captures<CudaLayer>::all().mutex);
       if (runtime.captures.load(std::memory_order_relaxed) == 0) {
         status = driver.cuStreamQuery(stream);
       }
@@ -150,29 +153,29 @@ void tell_contents(const std::vector<Allocation>& fresh, const std::vector<const
   }
 }
 
-/// Under the tables' lock. `fresh` gets what was told for the first time.
-void tell_memory(const StreamState& stream, std::uint64_t address, std::vector<Allocation>* fresh) {
-  Tables& all = tables();
-  const auto after = all.known.upper_bound(address);
-  if (after != all.known.begin()) {
+/// `fresh` gets what was told for the first time.
+void tell_memory(const StreamState& stream, std::uint64_t address, std::vector<Allocation>* fresh)
+    REFRAIN_REQUIRES(tables().mutex) {
+  const auto after = tables().known.upper_bound(address);
+  if (after != tables().known.begin()) {
     const auto& [start, size] = *std::prev(after);
     if (address - start < size) {
       return;
     }
   }
-  if (all.others.contains(address)) {
+  if (tables().others.contains(address)) {
     return;
   }
   Allocation memory;
   if (!find_allocation(address, &memory)) {
-    if (all.others.size() >= kMostOthers) {
-      all.others.clear();
+    if (tables().others.size() >= kMostOthers) {
+      tables().others.clear();
     }
-    all.others.insert(address);
+    tables().others.insert(address);
     return;
   }
-  all.known[memory.address] = memory.size;
-  if (!all.told.insert(memory.id).second) {
+  tables().known[memory.address] = memory.size;
+  if (!tables().told.insert(memory.id).second) {
     return;
   }
   capture::BufferInfo info;
@@ -186,7 +189,7 @@ void tell_memory(const StreamState& stream, std::uint64_t address, std::vector<A
 }
 
 void forget_memory() noexcept {
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   tables().known.clear();
   tables().others.clear();  // new memory may be where there was none
 }
@@ -207,7 +210,7 @@ void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_po
     std::vector<Allocation> fresh;
     std::vector<const StreamState*> streams;
     {
-      const std::lock_guard guard(tables().mutex);
+      const env::MutexLock guard(tables().mutex);
       tables().streams.insert(&stream);
       const std::byte* value = operation.values().data();
       for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
@@ -254,7 +257,7 @@ ObjectId tell_device(CUcontext context) {
       return 0;
     }
   }
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   if (const auto known = tables().devices.find(device); known != tables().devices.end()) {
     return known->second;
   }

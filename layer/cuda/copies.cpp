@@ -1,87 +1,19 @@
 // Copies and fills.
 
-#include <array>
+#include "layer/streams/copies.h"
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
-#include "layer/streams/expected.h"
-#include "layer/streams/memory.h"
 
 namespace refrain::layer::cuda {
 namespace {
 
 using capture::ArgumentKind;
+namespace words = capture::words;
+using streams::CopyPlaces;
 using streams::Place;
 
-const char* const kPageable = "the copy names pageable host memory, which must not be read late";
 const char* const kArrays = "the copy names an array, or is described in a way that Refrain does not know";
-const char* const kUnknownFill = "the fill is of memory that is no allocation of the driver's, or more than one";
-
-Place place_of(CUdeviceptr address, std::size_t bytes) noexcept {
-  return streams::place_of<CudaLayer>(address, bytes);
-}
-
-const char* why_not(const Place& target, const Place& source) noexcept {
-  return target.kind != ArgumentKind::kPointer || source.kind != ArgumentKind::kPointer ? kPageable : nullptr;
-}
-
-Token mixed(Token token, const Place& target, const Place& source) noexcept {
-  return mix(token, std::uint64_t{target.type} << 48U | std::uint64_t{source.type} << 32U |
-                        (static_cast<std::uint64_t>(target.device) & 0xFFFFU) << 16U |
-                        (static_cast<std::uint64_t>(source.device) & 0xFFFFU));
-}
-
-template <class Issue>
-CUresult copy(const replay::EntryPoint& entry_point, CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
-              CUstream stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
-    return status;
-  }
-  const Place target = place_of(to, bytes);
-  const Place source = place_of(from, bytes);
-  const Token token = mixed(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes), target, source);
-  const Call call{entry_point, OperationKind::kPointerCopy, token, why_not(target, source),
-                  target.type == 0};  // into pageable memory: done when it returns
-  return submit(
-      call, find_stream(stream, by_default),
-      [&](capture::OperationWriter& writer, Token whole, bool) {
-        writer.begin(OperationKind::kPointerCopy, whole);
-        const std::array<std::uint64_t, 2> words = {bytes, call.blocks ? 1U : 0U};
-        writer.words(words);
-        writer.argument_handle(target.kind, target.id, to);
-        writer.argument_handle(source.kind, source.id, from);
-        writer.finish();
-      },
-      issue);
-}
-
-template <class Value, class Issue>
-CUresult fill(const replay::EntryPoint& entry_point, CUdeviceptr to, Value value, std::size_t count, CUstream stream,
-              DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
-    return status;
-  }
-  const Place target = streams::filled_place<CudaLayer>(to, count * sizeof(value));
-  if (CUresult status = CUDA_SUCCESS;
-      target.kind == ArgumentKind::kPointer && streams::expects() &&
-      streams::hold_expected_fill<CudaLayer>(
-          {to, target.id, std::as_bytes(std::span(&value, 1)), count * sizeof(value)}, stream, by_default, &status)) {
-    return status;
-  }
-  const Call call{entry_point, OperationKind::kPointerFill,
-                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
-                  target.kind != ArgumentKind::kPointer ? kUnknownFill : nullptr};
-  return submit(
-      call, find_stream(stream, by_default),
-      [&](capture::OperationWriter& writer, Token whole, bool) {
-        writer.begin(OperationKind::kPointerFill, whole);
-        writer.word(count * sizeof(value));
-        writer.argument_handle(ArgumentKind::kPointer, target.id, to);
-        writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
-        writer.finish();
-      },
-      issue);
-}
 
 CUdeviceptr address(const void* host) noexcept {
   return reinterpret_cast<CUdeviceptr>(host);
@@ -113,7 +45,7 @@ Box box_of(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t 
 template <class Issue>
 CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2& all, CUstream stream,
                    DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(entry_point, &status, issue)) {
     return status;
   }
   const Box to = box_of(all.dstMemoryType, all.dstHost, all.dstDevice, all.dstXInBytes, all.dstY, all.dstZ,
@@ -121,29 +53,33 @@ CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2
   const Box from = box_of(all.srcMemoryType, all.srcHost, all.srcDevice, all.srcXInBytes, all.srcY, all.srcZ,
                           all.srcPitch, all.srcHeight, all);
   if (!to.known || !from.known || all.dstLOD != 0 || all.srcLOD != 0) {
-    return submit_unheld(entry_point, OperationKind::kOther, kArrays, stream, by_default, issue);
+    return streams::submit_unheld<CudaLayer>(entry_point, OperationKind::kOther, kArrays, stream, by_default, issue);
   }
   const auto whole = [&](const Box& box) {
     return ((all.Depth - 1) * box.rows_of_slice + all.Height - 1) * box.pitch + all.WidthInBytes;
   };
-  const Place target = place_of(to.start, whole(to));
-  const Place source = place_of(from.start, whole(from));
-  const std::array<std::uint64_t, 8> words = {
-      all.WidthInBytes, all.Height, all.Depth,          to.pitch,
-      to.rows_of_slice, from.pitch, from.rows_of_slice, target.type == 0 ? 1U : 0U};
+  const CopyPlaces places = CopyPlaces::find<CudaLayer>(to.start, whole(to), from.start, whole(from));
+  const words::PointerCopyRect numbers = {.row_bytes = all.WidthInBytes,
+                                          .rows = all.Height,
+                                          .slices = all.Depth,
+                                          .to_pitch = to.pitch,
+                                          .to_rows = to.rows_of_slice,
+                                          .from_pitch = from.pitch,
+                                          .from_rows = from.rows_of_slice,
+                                          .blocking = places.blocks() ? 1U : 0U};
   Token token = static_cast<Token>(OperationKind::kPointerCopyRect);
-  for (const std::uint64_t word : words) {
+  for (const std::uint64_t word : words::in_order(numbers)) {
     token = mix(token, word);
   }
-  const Call call{entry_point, OperationKind::kPointerCopyRect, mixed(token, target, source), why_not(target, source),
-                  target.type == 0};
-  return submit(
+  const Call call{entry_point, OperationKind::kPointerCopyRect, places.mixed_into(token), places.why_not(),
+                  places.blocks()};
+  return streams::submit<CudaLayer>(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token token_of_all, bool) {
         writer.begin(OperationKind::kPointerCopyRect, token_of_all);
-        writer.words(words);
-        writer.argument_handle(target.kind, target.id, to.start);
-        writer.argument_handle(source.kind, source.id, from.start);
+        writer.words(numbers);
+        writer.argument_handle(places.target.kind, places.target.id, to.start);
+        writer.argument_handle(places.source.kind, places.source.id, from.start);
         writer.finish();
       },
       issue);
@@ -173,25 +109,25 @@ template <class Value, class Issue>
 CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::size_t pitch, Value value,
                    std::size_t width, std::size_t height, CUstream stream, DefaultStream by_default,
                    Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; short_way(entry_point, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(entry_point, &status, issue)) {
     return status;
   }
-  const std::array<std::uint64_t, 3> words = {width * sizeof(value), height, pitch};
+  const words::PointerFillRect numbers = {.row_bytes = width * sizeof(value), .rows = height, .pitch = pitch};
   Token token = mix(static_cast<Token>(OperationKind::kPointerFillRect), sizeof(value));
-  for (const std::uint64_t word : words) {
+  for (const std::uint64_t word : words::in_order(numbers)) {
     token = mix(token, word);
   }
-  const bool odd = width == 0 || height == 0 || (height > 1 && pitch < words[0]);
-  const Place target = odd ? Place{} : streams::filled_place<CudaLayer>(to, (height - 1) * pitch + words[0]);
+  const bool odd = width == 0 || height == 0 || (height > 1 && pitch < numbers.row_bytes);
+  const Place target = odd ? Place{} : streams::filled_place<CudaLayer>(to, (height - 1) * pitch + numbers.row_bytes);
   const char* const why = odd ? "a fill of no rows, or of rows that lie in each other"
-                          : target.kind != ArgumentKind::kPointer ? kUnknownFill
+                          : target.kind != ArgumentKind::kPointer ? streams::kUnknownFill
                                                                   : nullptr;
   const Call call{entry_point, OperationKind::kPointerFillRect, token, why};
-  return submit(
+  return streams::submit<CudaLayer>(
       call, find_stream(stream, by_default),
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerFillRect, whole);
-        writer.words(words);
+        writer.words(numbers);
         writer.argument_handle(ArgumentKind::kPointer, target.id, to);
         writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
         writer.finish();
@@ -202,10 +138,10 @@ CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::s
 }  // namespace
 
 // Each function exists twice: by_default says which stream 0 is.
-#define COPY(name, by_default, to_type, to_address, from_type, from_address)                \
-  CUresult wrap::name(to_type to, from_type from, size_t bytes, CUstream stream) noexcept { \
-    return copy(entry::name, to_address, from_address, bytes, stream, by_default,           \
-                [&] { return driver.name(to, from, bytes, stream); });                      \
+#define COPY(name, by_default, to_type, to_address, from_type, from_address)                          \
+  CUresult wrap::name(to_type to, from_type from, size_t bytes, CUstream stream) noexcept {           \
+    return streams::copy<CudaLayer>(entry::name, to_address, from_address, bytes, stream, by_default, \
+                                    [&] { return driver.name(to, from, bytes, stream); });            \
   }
 COPY(cuMemcpyAsync, DefaultStream::kLegacy, CUdeviceptr, to, CUdeviceptr, from)
 COPY(cuMemcpyAsync_ptsz, DefaultStream::kPerThread, CUdeviceptr, to, CUdeviceptr, from)
@@ -219,8 +155,8 @@ COPY(cuMemcpyDtoDAsync_v2_ptsz, DefaultStream::kPerThread, CUdeviceptr, to, CUde
 
 #define FILL(name, by_default, Value)                                                        \
   CUresult wrap::name(CUdeviceptr to, Value value, size_t count, CUstream stream) noexcept { \
-    return fill(entry::name, to, value, count, stream, by_default,                           \
-                [&] { return driver.name(to, value, count, stream); });                      \
+    return streams::fill<CudaLayer>(entry::name, to, value, count, stream, by_default,       \
+                                    [&] { return driver.name(to, value, count, stream); });  \
   }
 FILL(cuMemsetD8Async, DefaultStream::kLegacy, unsigned char)
 FILL(cuMemsetD8Async_ptsz, DefaultStream::kPerThread, unsigned char)
@@ -255,10 +191,10 @@ COPY_ROWS(cuMemcpy3DAsync_v2, DefaultStream::kLegacy, CUDA_MEMCPY3D_v2, *copy)
 COPY_ROWS(cuMemcpy3DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY3D_v2, *copy)
 #undef COPY_ROWS
 
-#define UNHELD(name, by_default, why, parameters, arguments)                          \
-  CUresult wrap::name parameters noexcept {                                           \
-    return submit_unheld(entry::name, OperationKind::kOther, why, stream, by_default, \
-                         [&] { return driver.name arguments; });                      \
+#define UNHELD(name, by_default, why, parameters, arguments)                                              \
+  CUresult wrap::name parameters noexcept {                                                               \
+    return streams::submit_unheld<CudaLayer>(entry::name, OperationKind::kOther, why, stream, by_default, \
+                                             [&] { return driver.name arguments; });                      \
   }
 #define UNHELD_TWICE(name, why, parameters, arguments)             \
   UNHELD(name, DefaultStream::kLegacy, why, parameters, arguments) \

@@ -1,7 +1,7 @@
 // What programs ask NVIDIA's shared runtime so often that asking takes a noticeable part of their time, and what
-// Refrain can do without it: which device is the calling thread's (PyTorch asks it 1800 times in an iteration of an
-// encoder, for 60 to 110 ns each), and launches that are expected, where the runtime would do nothing but pass them on,
-// for 70 to 400 ns each (docs/decisions/0011-the-shared-runtime-is-not-asked.md). The latter are in cudart_launch.h.
+// Refrain can do without it: which device is the calling thread's (frameworks ask that thousands of times in an
+// iteration), and launches that are expected, where the runtime would do nothing but pass them on
+// (docs/decisions/0011-the-shared-runtime-is-not-asked.md). The latter are in cudart_launch.h.
 //
 // The runtime's device is that of the thread's context: where one is visible there is one answer, and where there are
 // several, the runtime's last answer stays true while the same context is current, which the driver tells in a few

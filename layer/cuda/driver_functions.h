@@ -7,27 +7,13 @@ namespace refrain::layer::cuda {
 
 struct DriverFunctions {
 #define ENTRY(f) decltype(&::f) f;
-#define SUBMIT(f) ENTRY(f)
-#define TRACKED(f) ENTRY(f)
-#define TYPED(f) ENTRY(f)
-#define SETTER(f) ENTRY(f)
-#define RESOLVE(f) ENTRY(f)
-#define NEUTRAL(f) ENTRY(f)
-#define HOST(f) ENTRY(f)
 #include "layer/cuda/entry_points.def"
 #undef ENTRY
-#undef SUBMIT
-#undef TRACKED
-#undef TYPED
-#undef SETTER
-#undef RESOLVE
-#undef NEUTRAL
-#undef HOST
 };
 
 /// Written once, before any typed function can be called. No entry is null: a function that this driver lacks
 /// is one that reports CUDA_ERROR_NOT_SUPPORTED, and all of them report CUDA_ERROR_NO_DEVICE if there is no
-/// driver. Whether the driver has a function says real_function() in driver.h.
+/// driver. Whether the driver has a function says real_library.function().
 extern DriverFunctions driver;
 
 }  // namespace refrain::layer::cuda

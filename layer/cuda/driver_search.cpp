@@ -1,11 +1,11 @@
 #include "layer/cuda/driver_search.h"
 
-#include "layer/cuda/driver_folders.h"
+#include "layer/cuda/library_facts.h"
 
 namespace refrain::layer::cuda {
 
 std::vector<std::string> find_drivers(const std::string& given) {
-  return find_libraries({given, kDriverFile, "refrain_cuda_shim", kDriverFolders});
+  return find_libraries({given, kDriverFile, kMarker, kFolders});
 }
 
 std::string unredirected(const std::string& path) {

@@ -9,8 +9,6 @@
 
 namespace refrain::layer::cuda {
 
-inline constexpr const char* kDriverFile = "libcuda.so.1";
-
 /// Files that may be the driver, best first: `given` alone if it is not empty (setting cuda_driver), else where
 /// find_libraries() looks. Never Refrain's own libcuda.so.1, of this build or another.
 std::vector<std::string> find_drivers(const std::string& given);

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "env/log.h"
-#include "layer/cuda/address_map.h"
+#include "layer/cuda/real_library.h"
 #include "layer/elf_exports.h"
 #include "layer/immortal.h"
 
@@ -76,7 +76,8 @@ const void* copy_of(const void* table, const std::string& name) {
   for (std::size_t index = 1; index < count; ++index) {
     if (code.contains(copy[index], 1) && !neutral(name, index)) {
       ++functions;
-      copy[index] = address_map().map(copy[index], nullptr, "table " + name + " entry " + std::to_string(index));
+      copy[index] =
+          real_library.address_for_program(copy[index], nullptr, "table " + name + " entry " + std::to_string(index));
     }
   }
   env::log_debug("CUDA: the " + std::to_string(functions) + " functions of the driver's table " + name +

@@ -1,21 +1,13 @@
 // What the starter exports (layer/starter): one stub per line of the entry point lists. The index of a stub is its
 // place there.
 
-#if !defined(__x86_64__)
-#error "The CUDA layer has stubs for x86-64 only."
-#endif
-
 #define STUB(name) refrain_starter_##name
-#include "layer/exported_stubs.inc"
+#include "layer/interpose/exported_stubs.inc"
 
-#define SUBMIT(f) jump_stub f
-#define TRACKED(f) jump_stub f
-#define TYPED(f) jump_stub f
-#define SETTER(f) jump_stub f
-#define RESOLVE(f) jump_stub f
-#define NEUTRAL(f) jump_stub f
+#define ENTRY(f) jump_stub f
 #define HOST(f) host_stub f
 #include "layer/cuda/entry_points.def"
+#define HOST(f) host_stub f
 #include "layer/cuda/extra_entry_points.def"
 
 // The names of the runtime are hidden versions ("@", not "@@"): only a program that was linked with libcudart finds the

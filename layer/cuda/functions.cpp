@@ -1,30 +1,17 @@
 #include "layer/cuda/functions.h"
 
-#include <algorithm>
-#include <mutex>
-#include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "backends/cuda/function_kind.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
-#include "layer/immortal.h"
-#include "layer/streams/setters.h"
+#include "layer/streams/function_table.h"
 
 namespace refrain::layer::cuda {
 namespace {
 
-struct Tables {
-  std::mutex mutex;
-  std::unordered_map<capture::FunctionId, std::string> names;
-  std::vector<FunctionState*> live;
-};
-Tables& tables() noexcept {
-  static Immortal<Tables> all;
-  return *all;
-}
+using Table = streams::FunctionTable<CudaLayer>;
 
 constexpr std::uint32_t kMostParameters = 4096;
 
@@ -89,80 +76,27 @@ void describe(FunctionState& function, CUfunction handle) {
   function.module = module_of(driver, handle);
 }
 
-/// Under the tables' lock. False, and nothing is remembered, if there is no memory.
-bool remember(FunctionState* function, CUfunction handle) noexcept {
-  try {
-    tables().names.emplace(function->id, function->name);
-    tables().live.push_back(function);
-    streams::Setters<CudaLayer>::all().adopt(*function);
-    if (objects.functions.insert(function, handle_of(handle))) {
-      return true;
-    }
-  } catch (...) {
-    // As far as it came is taken back.
-  }
-  tables().names.erase(function->id);
-  std::erase(tables().live, function);
-  streams::Setters<CudaLayer>::all().forget(*function);
-  return false;
-}
-
 }  // namespace
 
-// Without memory: reported by the caller as a kernel that is not known.
 const FunctionState* adopt_function(CUfunction handle) noexcept {
-  FunctionState* made = objects.functions.make();
-  if (made == nullptr) {
-    return nullptr;
-  }
-  try {
-    made->id = next_object_id();
-    describe(*made, handle);
+  return Table::all().adopt(handle_of(handle), [handle](FunctionState& made) {
+    describe(made, handle);
     if (runtime.recorder != nullptr) {
-      made->id = tell_function(handle, made->name, made->id);
+      made.id = tell_function(handle, made.name, made.id);
     }
-  } catch (...) {
-    objects.functions.recycle(made);
-    return nullptr;
-  }
-  const std::lock_guard guard(tables().mutex);
-  const FunctionState* other = objects.functions.find(handle_of(handle));
-  if (other == nullptr && remember(made, handle)) {
-    return made;
-  }
-  objects.functions.recycle(made);
-  return other;
+  });
 }
 
-void forget_functions(std::uint64_t module) noexcept {
-  replay::Engine* running = streams::engine_with_threads<CudaLayer>();
-  const std::lock_guard guard(tables().mutex);
-  std::vector<FunctionState*>& live = tables().live;
-  const auto gone = std::partition(live.begin(), live.end(),
-                                   [module](const FunctionState* function) { return !function->may_be_of(module); });
-  for (FunctionState* const function : std::span(gone, live.end())) {
-    if (running != nullptr) {
-      running->identity_gone(function->id);
-    }
-    runtime.backend->forget_function(function->id);
-    objects.functions.erase(function);
-    streams::Setters<CudaLayer>::all().forget(*function);
-    tables().names.erase(function->id);
-    if (function->is_of(module)) {
-      objects.functions.recycle(function);
-    }
-  }
-  live.erase(gone, live.end());
+const FunctionState* CudaLayer::function_of(capture::Handle handle) noexcept {
+  return find_function(reinterpret_cast<CUfunction>(handle));
 }
 
-std::string name_of_function(capture::FunctionId function) noexcept {
-  try {
-    const std::lock_guard guard(tables().mutex);
-    const auto found = tables().names.find(function);
-    return found == tables().names.end() ? std::string() : found->second;
-  } catch (...) {
-    return {};
-  }
+void CudaLayer::forget_functions(std::uint64_t module) noexcept {
+  Table::all().forget_of(module);
+}
+
+std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
+  return Table::all().name_of(function);
 }
 
 }  // namespace refrain::layer::cuda

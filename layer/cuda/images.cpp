@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <atomic>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include "backends/cuda/function_kind.h"
 #include "capture/format.h"
 #include "env/log.h"
+#include "env/mutex.h"
 #include "env/regular_file.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
@@ -32,10 +32,10 @@ struct Image {
 };
 
 struct Tables {
-  std::mutex mutex;
-  std::unordered_map<const void*, CodeId> loaded;   ///< by module or library
-  std::unordered_map<const void*, CodeId> kernels;  ///< whose owner the driver does not tell
-  std::unordered_map<CodeId, Image> images;
+  env::Mutex mutex;
+  std::unordered_map<const void*, CodeId> loaded REFRAIN_GUARDED_BY(mutex);   ///< by module or library
+  std::unordered_map<const void*, CodeId> kernels REFRAIN_GUARDED_BY(mutex);  ///< whose owner the driver does not tell
+  std::unordered_map<CodeId, Image> images REFRAIN_GUARDED_BY(mutex);
 };
 Tables& tables() noexcept {
   static Immortal<Tables> all;
@@ -49,7 +49,7 @@ void note(const void* handle, const backends::CodeImage& image) {
     return;
   }
   const CodeId id = XXH3_64bits(image.bytes.data(), image.bytes.size());
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   tables().loaded[handle] = id;
   const auto [place, fresh] = tables().images.try_emplace(id);
   if (!fresh) {
@@ -102,7 +102,7 @@ CUresult loaded_from_file(CUresult status, const Handle* handle, const char* nam
 /// whose module is one that nobody loaded by itself.
 void note_kernel(const void* handle, CodeId image) noexcept {
   try {
-    const std::lock_guard guard(tables().mutex);
+    const env::MutexLock guard(tables().mutex);
     if (image != 0) {
       tables().kernels[handle] = image;
     } else {
@@ -114,7 +114,7 @@ void note_kernel(const void* handle, CodeId image) noexcept {
 }
 
 CodeId image_of(const void* owner) noexcept {
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   const auto found = tables().loaded.find(owner);
   return found == tables().loaded.end() ? 0 : found->second;
 }
@@ -135,7 +135,7 @@ CodeId image_of_kernel(const void* handle) noexcept {
   if (image != 0) {
     return image;
   }
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   const auto found = tables().kernels.find(handle);
   return found == tables().kernels.end() ? 0 : found->second;
 }
@@ -153,7 +153,7 @@ capture::FunctionId tell_function(CUfunction handle, const std::string& name, ca
   if (image != 0) {
     Image taken;
     {
-      const std::lock_guard guard(tables().mutex);
+      const env::MutexLock guard(tables().mutex);
       std::swap(taken, tables().images[image]);
       tables().images[image].kind = taken.kind;
     }
@@ -166,7 +166,7 @@ capture::FunctionId tell_function(CUfunction handle, const std::string& name, ca
 }
 
 void forget_image(const void* handle) noexcept {
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   tables().loaded.erase(handle);
 }
 

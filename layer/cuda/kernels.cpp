@@ -85,7 +85,7 @@ template <class Issue>
   if (launch_answer != CUDA_SUCCESS) [[unlikely]] {
     return launch_answer;
   }
-  if (CUresult status = CUDA_SUCCESS; short_way(launch.entry_point, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(launch.entry_point, &status, issue)) {
     return status;
   }
   if (streams::expects()) {  // everything else is put together anew behind this, for the compiler to keep in registers
@@ -345,15 +345,15 @@ CUresult wrap::cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigne
 }
 
 CUresult wrap::cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) noexcept {
-  return submit_unheld(entry::cuLaunchHostFunc, OperationKind::kHostFunction,
-                       "a host function is a function of the program", stream, DefaultStream::kLegacy,
-                       [&] { return driver.cuLaunchHostFunc(stream, function, data); });
+  return streams::submit_unheld<CudaLayer>(
+      entry::cuLaunchHostFunc, OperationKind::kHostFunction, "a host function is a function of the program", stream,
+      DefaultStream::kLegacy, [&] { return driver.cuLaunchHostFunc(stream, function, data); });
 }
 
 CUresult wrap::cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) noexcept {
-  return submit_unheld(entry::cuLaunchHostFunc_ptsz, OperationKind::kHostFunction,
-                       "a host function is a function of the program", stream, DefaultStream::kPerThread,
-                       [&] { return driver.cuLaunchHostFunc_ptsz(stream, function, data); });
+  return streams::submit_unheld<CudaLayer>(
+      entry::cuLaunchHostFunc_ptsz, OperationKind::kHostFunction, "a host function is a function of the program",
+      stream, DefaultStream::kPerThread, [&] { return driver.cuLaunchHostFunc_ptsz(stream, function, data); });
 }
 
 }  // namespace refrain::layer::cuda

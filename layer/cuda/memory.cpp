@@ -47,13 +47,14 @@ FREE(cuGraphicsUnmapResources_ptsz, backends::NamedMemory::kAny,
 FREE(cuGraphicsUnregisterResource, backends::NamedMemory::kAny, (CUgraphicsResource resource), (resource))
 #undef FREE
 
-#define ALLOCATE(name, by_default, parameters, arguments)                                              \
-  CUresult wrap::name parameters noexcept {                                                            \
-    return submit_unheld(entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {   \
-      const CUresult status = driver.name arguments;                                                   \
-      streams::allocated_in_order<CudaLayer>(status, status == CUDA_SUCCESS ? start_of(*address) : 0); \
-      return status;                                                                                   \
-    });                                                                                                \
+#define ALLOCATE(name, by_default, parameters, arguments)                                                  \
+  CUresult wrap::name parameters noexcept {                                                                \
+    return streams::submit_unheld<CudaLayer>(                                                              \
+        entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                        \
+          const CUresult status = driver.name arguments;                                                   \
+          streams::allocated_in_order<CudaLayer>(status, status == CUDA_SUCCESS ? start_of(*address) : 0); \
+          return status;                                                                                   \
+        });                                                                                                \
   }
 ALLOCATE(cuMemAllocAsync, DefaultStream::kLegacy, (CUdeviceptr * address, size_t bytes, CUstream stream),
          (address, bytes, stream))
@@ -65,11 +66,13 @@ ALLOCATE(cuMemAllocFromPoolAsync_ptsz, DefaultStream::kPerThread,
          (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream), (address, bytes, pool, stream))
 #undef ALLOCATE
 
-#define FREE_IN_ORDER(name, by_default)                                                                                \
-  CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                                                 \
-    return submit_unheld(entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                   \
-      return streams::freeing_in_order<CudaLayer>(start_of(address), 0, [&] { return driver.name(address, stream); }); \
-    });                                                                                                                \
+#define FREE_IN_ORDER(name, by_default)                                                              \
+  CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                               \
+    return streams::submit_unheld<CudaLayer>(                                                        \
+        entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                  \
+          return streams::freeing_in_order<CudaLayer>(start_of(address), 0,                          \
+                                                      [&] { return driver.name(address, stream); }); \
+        });                                                                                          \
   }
 FREE_IN_ORDER(cuMemFreeAsync, DefaultStream::kLegacy)
 FREE_IN_ORDER(cuMemFreeAsync_ptsz, DefaultStream::kPerThread)

@@ -2,11 +2,10 @@
 // version of a function a program gets, and whether the one for per-thread default streams, is never decided here.
 
 #include "env/aside.h"
-#include "layer/cuda/address_map.h"
 #include "layer/cuda/cudart.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/export_tables.h"
-#include "layer/cuda/layer.h"
+#include "layer/cuda/real_library.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 
@@ -18,7 +17,7 @@ void put_ours(CUresult status, const char* symbol, void** function) noexcept {
   if (status != CUDA_SUCCESS || function == nullptr || *function == nullptr || symbol == nullptr) {
     return;
   }
-  *function = address_map().map(*function, symbol, symbol);
+  *function = real_library.address_for_program(*function, symbol, symbol);
 }
 
 /// From here on every call is the profiler's to see, by the name that the program called.

@@ -1,16 +1,19 @@
 #include "layer/cuda/runtime.h"
 
+#include "env/aside.h"
 #include "env/log.h"
 #include "layer/cuda/capture.h"
 #include "layer/cuda/cudart.h"
-#include "layer/cuda/stubs.h"
-#include "layer/ending.h"
-#include "layer/report_signal.h"
+#include "layer/cuda/real_library.h"
 #include "layer/streams/start_engine.h"
 
 namespace refrain::layer::cuda {
 
 constinit Runtime runtime;
+
+interpose::StubTable& CudaLayer::stubs() noexcept {
+  return real_library.stubs();
+}
 
 namespace {
 
@@ -22,27 +25,22 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
   streams::flush_for_stub<CudaLayer>(entry_point);
 }
 
-void before_end() {
-  if (replay::Engine* running = runtime.engine.load(std::memory_order_acquire); running != nullptr) {
-    running->tell_end();
-  }
+void shut_down() noexcept {
+  stop_answering_runtime();
+  streams::shut_down<CudaLayer>();
 }
 
-void in_child() {
-  // CUDA does not work in a child that was forked after its start; nothing of ours may touch it there.
-  set_stubs_watching(false);
-  forget_end_in_child();
+void in_child() noexcept {
   stop_answering_runtime();
-  if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
-    running->disable_after_fork();
-  }
-  streams::forget_stand_ins<backends::CudaApi>();
+  streams::disable_in_child<CudaLayer>();
 }
 
 }  // namespace
 
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name)) {
-  backends::fill(runtime.driver, lookup);
+void start_engine() {
+  env::Settings& settings = interpose::RealLibrary::settings();
+  env::stand_aside(settings, env::Api::kCuda);
+  backends::fill(runtime.driver, [](const char* name) { return real_library.function(name); });
   const char* missing = nullptr;
   if (!backends::can_replay(runtime.driver, &missing)) {
     env::log_warning({"CUDA: the driver has no ", missing, " (it is older than CUDA 12.4): nothing is replayed"});
@@ -50,25 +48,15 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
   if (runtime.driver.cuCtxGetCurrent == nullptr || runtime.driver.cuStreamGetCtx == nullptr) {
     return;  // too old to be watched at all
   }
-  streams::start_engine<CudaLayer, backends::CudaBackend>(settings, {&shut_down, &in_child, &before_end});
-  set_host_call_hook(&on_host_call);
-  set_stubs_watching(true);
+  streams::start_engine<CudaLayer, backends::CudaBackend>(
+      settings, {&shut_down, &in_child, &streams::tell_end<CudaLayer>}, &on_host_call);
   if (runtime.replays) {
     answer_runtime(runtime.driver, settings);
   }
-  install_report_handler(settings);
 }
 
-void shut_down() noexcept {
-  replay::Engine* running = runtime.engine.load(std::memory_order_acquire);
-  if (running == nullptr) {
-    return;
-  }
-  set_stubs_watching(false);
-  stop_answering_runtime();
-  running->shut_down();
-  stop_watching_for_end();
-  streams::leave_stand_in<CudaLayer>();  // stubs do not look any more
+void give_up(const char* why) noexcept {
+  streams::give_up<CudaLayer>(why);
 }
 
 }  // namespace refrain::layer::cuda

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "backends/cuda/cuda_backend.h"
-#include "env/settings.h"
+#include "layer/interpose/stub_table.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stream_table.h"
@@ -26,10 +26,10 @@ static_assert(std::is_trivially_destructible_v<Runtime>);
 }
 
 /// Starts the engine; called when the driver was loaded, before any call of the application reaches it. May throw.
-void start_engine(const env::Settings& settings, void* (*lookup)(const char* name));
+void start_engine();
 
-/// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
-void shut_down() noexcept;
+/// Nothing is held any more; the reason goes to the log.
+void give_up(const char* why) noexcept;
 
 /// What the templates of layer/streams need to know of this layer.
 struct CudaLayer {
@@ -38,6 +38,7 @@ struct CudaLayer {
   static replay::Engine* engine() noexcept { return cuda::engine(); }
   static replay::Engine* any_engine() noexcept { return cuda::runtime.engine.load(std::memory_order_acquire); }
   static streams::Objects<Api>& objects() noexcept;
+  static interpose::StubTable& stubs() noexcept;
   static void tell_recorder(const streams::StreamState<Api>& stream, const replay::EntryPoint& entry_point,
                             const capture::OperationView& operation) noexcept;
   static void on_hold(CUresult /*status*/) noexcept {}

@@ -39,12 +39,6 @@ CUresult set_context(const replay::EntryPoint& entry_point, std::uint64_t what, 
   return Setters::all().of_all(entry_point, what, handle_of(CudaLayer::current_context()), value, call);
 }
 
-/// While the program captures, the driver must not be asked about streams.
-StreamState* stream_to_set(CUstream handle, DefaultStream by_default) noexcept {
-  return streams::passing<CudaLayer>() ? streams::find_known_stream<CudaLayer>(handle, by_default)
-                                       : find_stream(handle, by_default);
-}
-
 template <class Call>
 CUresult set_attribute(const replay::EntryPoint& entry_point, CUstream stream, DefaultStream by_default,
                        CUstreamAttrID attribute, const CUstreamAttrValue* value, Call&& call) noexcept {
@@ -57,15 +51,14 @@ CUresult set_attribute(const replay::EntryPoint& entry_point, CUstream stream, D
       known = XXH3_64bits(&normal, sizeof(normal));
     }
   }
-  return Setters::all().of_stream(entry_point, stream_to_set(stream, by_default), static_cast<std::uint64_t>(attribute),
-                                  known, call);
+  return Setters::all().of_stream(entry_point, stream, by_default, static_cast<std::uint64_t>(attribute), known, call);
 }
 
 /// All attributes at once.
 template <class Call>
 CUresult copy_attributes(const replay::EntryPoint& entry_point, CUstream to, DefaultStream by_default,
                          Call&& call) noexcept {
-  return Setters::all().of_stream(entry_point, stream_to_set(to, by_default), Setters::kAllAttributes, {}, call);
+  return Setters::all().of_stream(entry_point, to, by_default, Setters::kAllAttributes, {}, call);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What is preloaded for CUDA: the starter (layer/starter) with the driver's functions.
-#include "layer/cuda/driver_folders.h"
+#include "layer/cuda/library_facts.h"
 #include "layer/starter/c_library.h"
 #include "layer/starter/facts.h"
 
@@ -37,69 +37,40 @@ void* runtime_function(std::uint32_t number) {
   return found != nullptr ? found : reinterpret_cast<void*>(&no_runtime);
 }
 
-#define NAME(f) #f "\0"
-#define SUBMIT(f) NAME(f)
-#define TRACKED(f) NAME(f)
-#define TYPED(f) NAME(f)
-#define SETTER(f) NAME(f)
-#define RESOLVE(f) NAME(f)
-#define NEUTRAL(f) NAME(f)
-#define HOST(f) NAME(f)
+#define ENTRY(f) #f "\0"
 const char names[] =
 #include "layer/cuda/entry_points.def"
 #include "layer/cuda/extra_entry_points.def"
     ;
-#undef SUBMIT
-#undef TRACKED
-#undef TYPED
-#undef SETTER
-#undef RESOLVE
-#undef NEUTRAL
-#undef HOST
+#undef ENTRY
 
 enum Stub : std::uint32_t {
-#define SUBMIT(f) f##_stub,
-#define TRACKED(f) SUBMIT(f)
-#define TYPED(f) SUBMIT(f)
-#define SETTER(f) SUBMIT(f)
-#define RESOLVE(f) SUBMIT(f)
-#define NEUTRAL(f) SUBMIT(f)
-#define HOST(f) SUBMIT(f)
-#define ANSWERED(stub, version, function) SUBMIT(stub)
+#define ENTRY(f) f##_stub,
+#define ANSWERED(stub, version, function) stub##_stub,
 #include "layer/cuda/entry_points.def"
 #include "layer/cuda/extra_entry_points.def"
 #include "layer/cuda/runtime_stubs.def"
   kStubs
 };
+#undef ENTRY
 
 }  // namespace
 
 const Facts facts{
-    .api = "CUDA",
+    .api = cuda::kApi,
     .layer = "librefrain_cuda_layer.so",
-    .soname = "libcuda.so.1",
+    .soname = cuda::kDriverFile,
     .setting = "REFRAIN_CUDA_DRIVER",
-    .marker = "refrain_cuda_shim",
+    .marker = cuda::kMarker,
     .own_marker = refrain_cuda_shim,
-    .probe = "cuInit",
-    .folders = cuda::kDriverFolders,
-    .folder_count = sizeof(cuda::kDriverFolders) / sizeof(char*),
+    .probe = cuda::kProbe,
+    .folders = cuda::kFolders,
+    .folder_count = sizeof(cuda::kFolders) / sizeof(char*),
+    .stubs = kStubs,
     .names = names,
     .other = &runtime_function,
-};
-
-Starter self{
-    .version = REFRAIN_VERSION,
-    .file = "",
-    .soname = "libcuda.so.1",
-    .stubs = kStubs,
-    .stub_offsets = refrain_starter_stub_offsets,
-    .targets = refrain_starter_targets,
-    .watching = nullptr,
-    .host_call = nullptr,
     .inner_code = nullptr,
     .inner_targets = nullptr,
-    .pass_to = nullptr,
 };
 
 }  // namespace refrain::layer::starter

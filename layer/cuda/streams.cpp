@@ -3,7 +3,6 @@
 #include "layer/cuda/capture.h"
 #include "layer/cuda/cudart_launch.h"
 #include "layer/cuda/driver_functions.h"
-#include "layer/cuda/functions.h"
 #include "layer/cuda/images.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
@@ -29,18 +28,6 @@ ObjectId CudaLayer::device_id(CUcontext context, ObjectId otherwise) {
   return cuda::runtime.recorder != nullptr ? tell_device(context) : otherwise;
 }
 
-void CudaLayer::forget_functions(std::uint64_t module) noexcept {
-  cuda::forget_functions(module);
-}
-
-const FunctionState* CudaLayer::function_of(capture::Handle handle) noexcept {
-  return find_function(reinterpret_cast<CUfunction>(handle));
-}
-
-std::string CudaLayer::name_of_function(capture::FunctionId function) noexcept {
-  return cuda::name_of_function(function);
-}
-
 CUcontext CudaLayer::current_context() noexcept {
   CUcontext context = nullptr;
   return driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context : nullptr;
@@ -54,14 +41,7 @@ std::uint64_t CudaLayer::context_number(CUcontext context) noexcept {
 
 bool CudaLayer::is_default_stream(const backends::CudaStream& known, CUstream handle,
                                   streams::DefaultStream by_default) noexcept {
-  if (streams::is_legacy(handle_of(handle), by_default)) {
-    return known.kind == backends::StreamKind::kLegacy && current_context() == known.context;
-  }
-  if (known.kind != backends::StreamKind::kPerThread) {
-    return false;
-  }
-  const auto* stand_in = streams::stand_in_in_use<CudaLayer>();
-  return stand_in != nullptr && stand_in->stream == &known;
+  return streams::is_default_stream<CudaLayer>(known, handle, by_default);
 }
 
 std::uint64_t CudaLayer::default_stream_key(CUstream handle, streams::DefaultStream by_default) noexcept {
@@ -93,7 +73,6 @@ bool CudaLayer::describe(backends::CudaStream& stream, CUstream handle, backends
 
 namespace {
 
-using backends::StreamKind;
 using Table = streams::StreamTable<CudaLayer>;
 
 template <class Destroy>
@@ -125,20 +104,6 @@ CUcontext primary_of(CUdevice device) noexcept {
 }
 
 }  // namespace
-
-StreamState* find_other_stream(CUstream handle, DefaultStream by_default) noexcept {
-  const auto value = handle_of(handle);
-  if (value > streams::kDefaultHandles) {
-    return Table::all().adopt(value, handle, StreamKind::kBlocking);
-  }
-  const std::uint64_t key = CudaLayer::default_stream_key(handle, by_default);
-  StreamState* known = key != 0 ? streams::find_known_stream<CudaLayer>(key) : nullptr;
-  if (known != nullptr || key == 0) [[likely]] {
-    return known;
-  }
-  return streams::is_legacy(value, by_default) ? Table::all().adopt(key, CU_STREAM_LEGACY, StreamKind::kLegacy)
-                                               : Table::all().adopt(key, CU_STREAM_PER_THREAD, StreamKind::kPerThread);
-}
 
 CUresult wrap::cuStreamDestroy(CUstream stream) noexcept {
   return destroy_stream(entry::cuStreamDestroy, stream, [&] { return driver.cuStreamDestroy(stream); });

@@ -10,30 +10,20 @@ namespace refrain::layer::cuda {
 
 /// The entry points by name, for explanations and for the history.
 namespace entry {
-#define SUBMIT(f) inline constexpr replay::EntryPoint f{#f};
-#define TRACKED(f) SUBMIT(f)
-#define TYPED(f) SUBMIT(f)
-#define SETTER(f) SUBMIT(f)
-#define RESOLVE(f) SUBMIT(f)
+#define ENTRY(f) inline constexpr replay::EntryPoint f{#f};
 #define NEUTRAL(f)
 #define HOST(f)
 #include "layer/cuda/entry_points.def"
-#undef SUBMIT
+#undef ENTRY
 }  // namespace entry
 
 namespace wrap {
-#undef SETTER
-#define SUBMIT(f) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
+#define ENTRY(f) WrapperType<decltype(&::f), may_wait(#f)>::Type f;
 #define SETTER(f)
+#define NEUTRAL(f)
+#define HOST(f)
 #include "layer/cuda/entry_points.def"
-#undef SUBMIT
+#undef ENTRY
 }  // namespace wrap
-
-#undef TRACKED
-#undef TYPED
-#undef SETTER
-#undef RESOLVE
-#undef NEUTRAL
-#undef HOST
 
 }  // namespace refrain::layer::cuda

@@ -2,8 +2,8 @@
 
 #include <array>
 #include <map>
-#include <mutex>
 
+#include "env/mutex.h"
 #include "layer/hip/runtime.h"
 #include "layer/immortal.h"
 
@@ -17,9 +17,9 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   if (hip::runtime.recorder == nullptr) {
     return otherwise;
   }
-  static Immortal<std::mutex> mutex;
-  static Immortal<std::map<int, ObjectId>> all;
-  const std::lock_guard guard(*mutex);
+  static Immortal<env::Mutex> mutex;
+  static Immortal<std::map<int, ObjectId>> all REFRAIN_GUARDED_BY(*mutex);
+  const env::MutexLock guard(*mutex);
   auto& told = *all;
   if (const auto known = told.find(device); known != told.end()) {
     return known->second;

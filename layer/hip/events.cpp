@@ -7,20 +7,6 @@
 namespace refrain::layer::hip {
 namespace {
 
-template <class Issue>
-hipError_t record(const replay::EntryPoint& entry_point, hipEvent_t event, hipStream_t stream, DefaultStream by_default,
-                  unsigned flags, Issue&& issue) noexcept {
-  return streams::record_event<HipLayer>(
-      entry_point, event, [&] { return find_stream(stream, by_default); }, flags, issue);
-}
-
-template <class Issue>
-hipError_t wait(const replay::EntryPoint& entry_point, hipStream_t stream, hipEvent_t event, unsigned flags,
-                DefaultStream by_default, Issue&& issue) noexcept {
-  return streams::wait_event<HipLayer>(
-      entry_point, [&] { return find_stream(stream, by_default); }, event, flags, issue);
-}
-
 void watch(hipError_t status, const hipEvent_t* event, unsigned flags) noexcept {
   if (status == hipSuccess && event != nullptr && (flags & hipEventInterprocess) == 0) {
     streams::watch_event<HipLayer>(*event);
@@ -45,25 +31,25 @@ hipError_t wrap::hipEventDestroy(hipEvent_t event) noexcept {
 }
 
 hipError_t wrap::hipEventRecord(hipEvent_t event, hipStream_t stream) noexcept {
-  return record(entry::hipEventRecord, event, stream, DefaultStream::kLegacy, 0,
-                [&] { return library.hipEventRecord(event, stream); });
+  return streams::record_event<HipLayer>(entry::hipEventRecord, event, stream, DefaultStream::kLegacy, 0,
+                                         [&] { return library.hipEventRecord(event, stream); });
 }
 hipError_t wrap::hipEventRecord_spt(hipEvent_t event, hipStream_t stream) noexcept {
-  return record(entry::hipEventRecord_spt, event, stream, DefaultStream::kPerThread, 0,
-                [&] { return library.hipEventRecord_spt(event, stream); });
+  return streams::record_event<HipLayer>(entry::hipEventRecord_spt, event, stream, DefaultStream::kPerThread, 0,
+                                         [&] { return library.hipEventRecord_spt(event, stream); });
 }
 hipError_t wrap::hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags) noexcept {
-  return record(entry::hipEventRecordWithFlags, event, stream, DefaultStream::kLegacy, flags,
-                [&] { return library.hipEventRecordWithFlags(event, stream, flags); });
+  return streams::record_event<HipLayer>(entry::hipEventRecordWithFlags, event, stream, DefaultStream::kLegacy, flags,
+                                         [&] { return library.hipEventRecordWithFlags(event, stream, flags); });
 }
 
 hipError_t wrap::hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) noexcept {
-  return wait(entry::hipStreamWaitEvent, stream, event, flags, DefaultStream::kLegacy,
-              [&] { return library.hipStreamWaitEvent(stream, event, flags); });
+  return streams::wait_event<HipLayer>(entry::hipStreamWaitEvent, stream, DefaultStream::kLegacy, event, flags,
+                                       [&] { return library.hipStreamWaitEvent(stream, event, flags); });
 }
 hipError_t wrap::hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned flags) noexcept {
-  return wait(entry::hipStreamWaitEvent_spt, stream, event, flags, DefaultStream::kPerThread,
-              [&] { return library.hipStreamWaitEvent_spt(stream, event, flags); });
+  return streams::wait_event<HipLayer>(entry::hipStreamWaitEvent_spt, stream, DefaultStream::kPerThread, event, flags,
+                                       [&] { return library.hipStreamWaitEvent_spt(stream, event, flags); });
 }
 
 }  // namespace refrain::layer::hip

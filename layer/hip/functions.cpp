@@ -1,22 +1,21 @@
 #include "layer/hip/functions.h"
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "backends/hip/code_object.h"
 #include "env/regular_file.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
-#include "layer/streams/setters.h"
+#include "layer/streams/function_table.h"
 
 namespace refrain::layer::hip {
 namespace {
 
 using backends::hip::ImageLayouts;
+using Table = streams::FunctionTable<HipLayer>;
 using LayoutsRef = std::shared_ptr<const ImageLayouts>;
 
 /// A fat binary of the program: read when a kernel of it is launched for the first time, as it stays where it is.
@@ -37,8 +36,6 @@ struct Tables {
   std::unordered_map<const void*, LayoutsRef> modules;
   std::unordered_map<const void*, FatBinary> binaries;
   std::unordered_map<const void*, Known> kernels;  ///< by handle
-  std::unordered_map<capture::FunctionId, std::string> names;
-  std::vector<FunctionState*> live;
 };
 Tables& tables() noexcept {
   static Immortal<Tables> all;
@@ -91,69 +88,8 @@ void describe(FunctionState& function, const void* handle) {
   function.end_parameters();
 }
 
-/// Under the tables' lock. False, and nothing is remembered, if there is no memory.
-bool remember(FunctionState* function, const void* handle) noexcept {
-  function->id = next_object_id();
-  try {
-    describe(*function, handle);
-    tables().names.emplace(function->id, function->name);
-    tables().live.push_back(function);
-    streams::Setters<HipLayer>::all().adopt(*function);
-    if (runtime.recorder != nullptr) {
-      capture::FunctionInfo info;
-      info.id = function->id;
-      info.name = function->name;
-      runtime.recorder->function(info);
-    }
-    if (objects.functions.insert(function, handle_of(handle))) {
-      return true;
-    }
-  } catch (...) {
-    // As far as it came is taken back.
-  }
-  tables().names.erase(function->id);
-  std::erase(tables().live, function);
-  streams::Setters<HipLayer>::all().forget(*function);
-  return false;
-}
-
-/// What was known of a kernel is not true any more; `unloaded`: why, see forget_functions(). Not under the tables'
-/// lock: the backend waits for graphs that are being recorded, and modules go, which the tables must be told, while
-/// nothing is recorded.
-void forget(FunctionState* function, std::uint64_t unloaded) noexcept {
-  if (replay::Engine* running = HipLayer::any_engine(); running != nullptr) {
-    running->identity_gone(function->id);
-    runtime.backend->forget_function(function->id);
-  }
-  objects.functions.erase(function);
-  streams::Setters<HipLayer>::all().forget(*function);
-  {
-    const std::lock_guard guard(tables().mutex);
-    tables().names.erase(function->id);
-  }
-  if (function->is_of(unloaded)) {
-    objects.functions.recycle(function);
-  }
-}
-
-/// One that is known and may be of the module, which only the caller forgets then; null: there is none. Needs no
-/// memory.
-FunctionState* take_live_of(std::uint64_t module) noexcept {
-  const std::lock_guard guard(tables().mutex);
-  std::vector<FunctionState*>& live = tables().live;
-  const auto found = std::find_if(live.rbegin(), live.rend(),
-                                  [module](const FunctionState* function) { return function->may_be_of(module); });
-  if (found == live.rend()) {
-    return nullptr;
-  }
-  FunctionState* const function = *found;
-  live.erase(std::next(found).base());
-  return function;
-}
-
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
   try {
-    FunctionState* stale = nullptr;
     {
       const std::lock_guard guard(tables().mutex);
       Known& known = tables().kernels[handle];
@@ -161,14 +97,9 @@ void note_kernel(const void* handle, const void* module, const char* name, bool 
         return;
       }
       known = {name, module, registered};
-      // It was launched before anybody knew it, or its address belonged to another one.
-      stale = objects.functions.find(handle_of(handle));
-      // Only one thread forgets it.
-      stale = stale != nullptr && std::erase(tables().live, stale) != 0 ? stale : nullptr;
     }
-    if (stale != nullptr) {
-      forget(stale, streams::kAnyModule);
-    }
+    // It was launched before anybody knew it, or its address belonged to another one.
+    Table::all().forget(handle_of(handle));
   } catch (...) {
     // Launches of it are not held.
   }
@@ -207,42 +138,35 @@ hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unl
 
 }  // namespace
 
-// Without memory: reported by the caller as a kernel that is not known.
 const FunctionState* find_function(const void* handle) noexcept {
   if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) [[likely]] {
     return known;
   }
-  FunctionState* made = objects.functions.make();
-  if (made == nullptr) {
-    return nullptr;
-  }
   const std::lock_guard guard(tables().mutex);
-  const FunctionState* other = objects.functions.find(handle_of(handle));
-  if (other == nullptr && remember(made, handle)) {
-    return made;
+  if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) {
+    return known;
   }
-  objects.functions.recycle(made);
-  return other;
-}
-
-void HipLayer::forget_functions(std::uint64_t module) noexcept {
-  while (FunctionState* const function = take_live_of(module)) {
-    forget(function, module);
-  }
+  return Table::all().adopt(handle_of(handle), [handle](FunctionState& made) {
+    describe(made, handle);
+    if (runtime.recorder != nullptr) {
+      capture::FunctionInfo info;
+      info.id = made.id;
+      info.name = made.name;
+      runtime.recorder->function(info);
+    }
+  });
 }
 
 const FunctionState* HipLayer::function_of(capture::Handle handle) noexcept {
   return find_function(reinterpret_cast<const void*>(handle));
 }
 
+void HipLayer::forget_functions(std::uint64_t module) noexcept {
+  Table::all().forget_of(module);
+}
+
 std::string HipLayer::name_of_function(capture::FunctionId function) noexcept {
-  try {
-    const std::lock_guard guard(tables().mutex);
-    const auto found = tables().names.find(function);
-    return found == tables().names.end() ? std::string() : found->second;
-  } catch (...) {
-    return {};
-  }
+  return Table::all().name_of(function);
 }
 
 hipError_t wrap::hipModuleLoad(hipModule_t* module, const char* file) noexcept {

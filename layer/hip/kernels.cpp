@@ -20,7 +20,7 @@ template <class Issue>
 hipError_t launch_programs(const replay::EntryPoint& entry_point, const void* function, const dim3& grid,
                            const dim3& block, std::size_t shared_bytes, hipStream_t stream, DefaultStream by_default,
                            void** parameters, const char* unholdable, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
+  if (hipError_t status = hipSuccess; streams::short_way<HipLayer>(entry_point, &status, issue)) {
     return status;
   }
   const streams::Launch launch{entry_point,
@@ -45,7 +45,7 @@ template <class Issue>
 hipError_t launch_modules(const replay::EntryPoint& entry_point, hipFunction_t function, const Grid& grid,
                           const Grid& block, std::size_t shared_bytes, hipStream_t stream, void** parameters,
                           void** extra, const char* unholdable, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; short_way(entry_point, &status, issue)) {
+  if (hipError_t status = hipSuccess; streams::short_way<HipLayer>(entry_point, &status, issue)) {
     return status;
   }
   const bool in_buffer = parameters == nullptr && extra != nullptr;
@@ -146,13 +146,14 @@ hipError_t wrap::OLD_LAUNCH(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t 
 #undef OLD_LAUNCH
 
 hipError_t wrap::hipLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* data) noexcept {
-  return submit_unheld(entry::hipLaunchHostFunc, OperationKind::kHostFunction, kHostFunction, stream,
-                       DefaultStream::kLegacy, [&] { return library.hipLaunchHostFunc(stream, function, data); });
+  return streams::submit_unheld<HipLayer>(entry::hipLaunchHostFunc, OperationKind::kHostFunction, kHostFunction, stream,
+                                          DefaultStream::kLegacy,
+                                          [&] { return library.hipLaunchHostFunc(stream, function, data); });
 }
 hipError_t wrap::hipLaunchHostFunc_spt(hipStream_t stream, void (*function)(void*), void* data) noexcept {
-  return submit_unheld(entry::hipLaunchHostFunc_spt, OperationKind::kHostFunction, kHostFunction, stream,
-                       DefaultStream::kPerThread,
-                       [&] { return library.hipLaunchHostFunc_spt(stream, function, data); });
+  return streams::submit_unheld<HipLayer>(entry::hipLaunchHostFunc_spt, OperationKind::kHostFunction, kHostFunction,
+                                          stream, DefaultStream::kPerThread,
+                                          [&] { return library.hipLaunchHostFunc_spt(stream, function, data); });
 }
 
 }  // namespace refrain::layer::hip

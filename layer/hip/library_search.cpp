@@ -1,11 +1,9 @@
 #include "layer/hip/library_search.h"
 
-#include "layer/hip/library_folders.h"
+#include "layer/hip/library_facts.h"
 
 namespace refrain::layer::hip {
 namespace {
-
-constexpr const char* kMarker = "refrain_hip_shim";
 
 int major_in(const std::vector<std::string>& names) {
   for (const int major : kMajors) {
@@ -25,7 +23,7 @@ std::string soname_of(int major) {
 }
 
 std::vector<std::string> find_hip_libraries(const std::string& given, const std::string& soname) {
-  return find_libraries({given, soname, kMarker, kLibraryFolders});
+  return find_libraries({given, soname, kMarker, kFolders});
 }
 
 int major_of_library(const std::string& path) {

@@ -25,12 +25,12 @@ FREE(hipDestroyExternalMemory, backends::NamedMemory::kAny, (hipExternalMemory_t
 // hipMallocAsync has C++ overloads in the header, which keep us from wrapping it: an allocation is told from one that
 // was freed at its address by its id. Where a runtime gives it the same one, no graph has copies or fills of it.
 hipError_t wrap::hipFreeAsync(void* memory, hipStream_t stream) noexcept {
-  return submit_unheld(entry::hipFreeAsync, OperationKind::kOther, "memory is freed in stream order", stream,
-                       DefaultStream::kLegacy, [&] {
-                         return streams::freeing_in_order<HipLayer>(
-                             handle_of(memory), streams::place_of<HipLayer>(handle_of(memory), 1).id,
-                             [&] { return library.hipFreeAsync(memory, stream); });
-                       });
+  return streams::submit_unheld<HipLayer>(entry::hipFreeAsync, OperationKind::kOther, "memory is freed in stream order",
+                                          stream, DefaultStream::kLegacy, [&] {
+                                            return streams::freeing_in_order<HipLayer>(
+                                                handle_of(memory), streams::place_of<HipLayer>(handle_of(memory), 1).id,
+                                                [&] { return library.hipFreeAsync(memory, stream); });
+                                          });
 }
 
 }  // namespace refrain::layer::hip

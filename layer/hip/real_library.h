@@ -1,22 +1,13 @@
-// The real libamdhip64.so: opened by path on the first call of any function, never earlier.
+// The real libamdhip64.so and the stubs in its place: layer/interpose with what HIP's has.
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include "layer/interpose/real_library.h"
 
 namespace refrain::layer::hip {
 
-/// Loads the library, once, whichever thread comes first, and publishes the targets of all stubs. Returns where
-/// the call that came through stub `index` goes on. Called by stubs only.
-void* load_library_for(std::uint32_t index) noexcept;
+extern interpose::RealLibrary real_library;
 
-/// The library's own function with this exact exported name; null if it has none or is not loaded.
-[[nodiscard]] void* real_function(const char* name) noexcept;
-
-/// All stubs lead straight to the library from now on.
-void pass_everything() noexcept;
-
-/// What the application gets instead of `function`, which the library handed out for `name`. Thread-safe.
-[[nodiscard]] void* address_for_program(void* function, const char* name) noexcept;
+/// What calls get where there is no function to call.
+extern const interpose::MissingFunctions missing_functions;
 
 }  // namespace refrain::layer::hip

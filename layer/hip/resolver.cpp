@@ -9,7 +9,7 @@ namespace {
 
 void put_ours(hipError_t status, const char* symbol, void** function) noexcept {
   if (status == hipSuccess && function != nullptr && *function != nullptr && symbol != nullptr) {
-    *function = address_for_program(*function, symbol);
+    *function = real_library.address_for_program(*function, symbol, symbol);
   }
 }
 

@@ -5,13 +5,9 @@
 
 #include "env/aside.h"
 #include "env/log.h"
-#include "layer/ending.h"
 #include "layer/hip/last_error.h"
-#include "layer/hip/layer.h"
 #include "layer/hip/real_library.h"
-#include "layer/hip/stubs.h"
 #include "layer/immortal.h"
-#include "layer/report_signal.h"
 #include "layer/streams/start_engine.h"
 
 namespace refrain::layer::hip {
@@ -23,28 +19,19 @@ Immortal<streams::Objects<backends::HipApi>> only_objects;
 streams::Objects<backends::HipApi>& objects = *only_objects;
 std::atomic<bool> undecided{true};
 
+interpose::StubTable& HipLayer::stubs() noexcept {
+  return real_library.stubs();
+}
+
+void stay_out() noexcept {
+  undecided.store(false);
+}
+
 namespace {
 
-/// What HOST stubs call.
-void on_host_call(const replay::EntryPoint& entry_point) noexcept {
-  streams::flush_for_stub<HipLayer>(entry_point);
-}
-
-void before_end() {
-  if (replay::Engine* running = runtime.engine.load(std::memory_order_acquire); running != nullptr) {
-    running->tell_end();
-  }
-}
-
-void in_child() {
-  // HIP does not work in a child that was forked after its start; nothing of ours may touch it there.
-  set_stubs_watching(false);
-  forget_end_in_child();
-  undecided.store(false);
-  if (replay::Engine* running = runtime.engine.load(std::memory_order_relaxed); running != nullptr) {
-    running->disable_after_fork();
-  }
-  streams::forget_stand_ins<backends::HipApi>();
+void in_child() noexcept {
+  stay_out();
+  streams::disable_in_child<HipLayer>();
 }
 
 std::string version_text(int version) {
@@ -77,20 +64,19 @@ std::string why_too_old() {
 replay::Engine* decide() noexcept {
   replay::Engine* made = nullptr;
   const bool started = start_up("HIP", [&made] {
-    backends::fill(runtime.driver, &real_function);
+    env::Settings& settings = interpose::RealLibrary::settings();
+    backends::fill(runtime.driver, [](const char* name) { return real_library.function(name); });
     if (const std::string why = why_too_old(); !why.empty()) {
       env::log_warning(why);
       return;
     }
-    env::stand_aside(state().settings, env::Api::kHip);
-    made =
-        streams::start_engine<HipLayer, backends::HipBackend>(state().settings, {&shut_down, &in_child, &before_end});
-    set_host_call_hook(&on_host_call);
-    set_stubs_watching(true);
-    install_report_handler(state().settings);
+    env::stand_aside(settings, env::Api::kHip);
+    made = streams::start_engine<HipLayer, backends::HipBackend>(
+        settings, {&streams::shut_down<HipLayer>, &in_child, &streams::tell_end<HipLayer>},
+        &streams::flush_for_stub<HipLayer>);
   });
   if (!started || made == nullptr) {
-    pass_everything();
+    real_library.pass_everything();
   }
   return made;
 }
@@ -102,28 +88,14 @@ bool keeps_errors = false;
 replay::Engine* start_engine() noexcept {
   static Immortal<std::recursive_mutex> mutex;
   const std::lock_guard guard(*mutex);
-  if (undecided.exchange(false) && interposing()) {
+  if (undecided.exchange(false) && real_library.interposing()) {
     return decide();
   }
   return runtime.engine.load(std::memory_order_acquire);
 }
 
 void give_up(const char* why) noexcept {
-  if (replay::Engine* running = runtime.engine.load(std::memory_order_acquire);
-      running != nullptr && running->active()) {
-    running->fail(why);
-  }
-}
-
-void shut_down() noexcept {
-  replay::Engine* running = runtime.engine.load(std::memory_order_acquire);
-  if (running == nullptr) {
-    return;
-  }
-  set_stubs_watching(false);
-  running->shut_down();
-  stop_watching_for_end();
-  streams::leave_stand_in<HipLayer>();  // stubs do not look any more
+  streams::give_up<HipLayer>(why);
 }
 
 }  // namespace refrain::layer::hip

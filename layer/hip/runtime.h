@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "backends/hip/hip_backend.h"
+#include "layer/interpose/stub_table.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stream_table.h"
@@ -43,8 +44,8 @@ extern std::atomic<bool> undecided;  ///< start_engine() was not called yet
 /// Nothing is held any more; the reason goes to the log.
 void give_up(const char* why) noexcept;
 
-/// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
-void shut_down() noexcept;
+/// Nothing is started later either.
+void stay_out() noexcept;
 
 /// What the templates of layer/streams need to know of this layer.
 struct HipLayer {
@@ -53,6 +54,7 @@ struct HipLayer {
   static replay::Engine* engine() noexcept { return hip::engine(); }
   static replay::Engine* any_engine() noexcept { return hip::runtime.engine.load(std::memory_order_acquire); }
   static streams::Objects<Api>& objects() noexcept { return hip::objects; }
+  static interpose::StubTable& stubs() noexcept;
   static void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
                             const capture::OperationView& operation) noexcept;
   static void on_hold(hipError_t status) noexcept;
@@ -73,6 +75,8 @@ struct HipLayer {
 using HostCall = streams::HostCall<HipLayer>;
 
 /// The record of a stream; made on first sight. Null if it cannot be known (an invalid handle).
-[[nodiscard]] StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept;
+[[nodiscard]] inline StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept {
+  return streams::find_stream<HipLayer>(handle, by_default);
+}
 
 }  // namespace refrain::layer::hip

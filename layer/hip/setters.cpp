@@ -28,10 +28,7 @@ hipError_t set_device(const replay::EntryPoint& entry_point, std::uint64_t what,
 /// Graphs have no kernels of streams with attributes.
 template <class Call>
 hipError_t set_stream(const replay::EntryPoint& entry_point, hipStream_t stream, Call&& call) noexcept {
-  StreamState* const known = streams::passing<HipLayer>()
-                                 ? streams::find_known_stream<HipLayer>(stream, DefaultStream::kLegacy)
-                                 : find_stream(stream, DefaultStream::kLegacy);
-  return Setters::all().of_stream(entry_point, known, Setters::kAllAttributes, {}, call);
+  return Setters::all().of_stream(entry_point, stream, DefaultStream::kLegacy, Setters::kAllAttributes, {}, call);
 }
 
 }  // namespace

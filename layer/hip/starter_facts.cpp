@@ -1,5 +1,5 @@
 // What is preloaded for HIP: the starter (layer/starter) with the runtime's functions. One for each major version.
-#include "layer/hip/library_folders.h"
+#include "layer/hip/library_facts.h"
 #include "layer/starter/facts.h"
 
 extern "C" __attribute__((visibility("default"))) const char refrain_hip_shim[];
@@ -7,36 +7,18 @@ extern "C" __attribute__((visibility("default"))) const char refrain_hip_shim[];
 namespace refrain::layer::starter {
 namespace {
 
-#define NAME(f) #f "\0"
-#define SUBMIT(f, version) NAME(f)
-#define TRACKED(f, version) NAME(f)
-#define TYPED(f, version) NAME(f)
-#define SETTER(f, version) NAME(f)
-#define RESOLVE(f, version) NAME(f)
-#define NEUTRAL(f, version) NAME(f)
-#define HOST(f, version) NAME(f)
+#define ENTRY(f, version) #f "\0"
 const char names[] =
 #include "layer/hip/entry_points.def"
     ;
-#undef SUBMIT
-#undef TRACKED
-#undef TYPED
-#undef SETTER
-#undef RESOLVE
-#undef NEUTRAL
-#undef HOST
+#undef ENTRY
 
 enum Stub : std::uint32_t {
-#define SUBMIT(f, version) f##_stub,
-#define TRACKED(f, version) SUBMIT(f, version)
-#define TYPED(f, version) SUBMIT(f, version)
-#define SETTER(f, version) SUBMIT(f, version)
-#define RESOLVE(f, version) SUBMIT(f, version)
-#define NEUTRAL(f, version) SUBMIT(f, version)
-#define HOST(f, version) SUBMIT(f, version)
+#define ENTRY(f, version) f##_stub,
 #include "layer/hip/entry_points.def"
   kStubs
 };
+#undef ENTRY
 
 }  // namespace
 }  // namespace refrain::layer::starter
@@ -50,31 +32,20 @@ void* refrain_starter_inner_targets[refrain::layer::starter::kStubs] = {};
 namespace refrain::layer::starter {
 
 const Facts facts{
-    .api = "HIP",
+    .api = hip::kApi,
     .layer = "librefrain_hip_layer.so",
     .soname = REFRAIN_HIP_SONAME,
     .setting = "REFRAIN_HIP_LIBRARY",
-    .marker = "refrain_hip_shim",
+    .marker = hip::kMarker,
     .own_marker = refrain_hip_shim,
-    .probe = "hipInit",
-    .folders = hip::kLibraryFolders,
-    .folder_count = sizeof(hip::kLibraryFolders) / sizeof(char*),
+    .probe = hip::kProbe,
+    .folders = hip::kFolders,
+    .folder_count = sizeof(hip::kFolders) / sizeof(char*),
+    .stubs = kStubs,
     .names = names,
     .other = nullptr,
-};
-
-Starter self{
-    .version = REFRAIN_VERSION,
-    .file = "",
-    .soname = REFRAIN_HIP_SONAME,
-    .stubs = kStubs,
-    .stub_offsets = refrain_starter_stub_offsets,
-    .targets = refrain_starter_targets,
-    .watching = nullptr,
-    .host_call = nullptr,
     .inner_code = &refrain_starter_inner_code,
     .inner_targets = refrain_starter_inner_targets,
-    .pass_to = nullptr,
 };
 
 }  // namespace refrain::layer::starter

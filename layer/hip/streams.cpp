@@ -30,14 +30,7 @@ bool HipLayer::is_stream(const backends::Stream<Api>& known, hipStream_t handle,
   if (value > streams::kDefaultHandles) [[likely]] {
     return known.handle == handle;
   }
-  if (streams::is_legacy(value, by_default)) {
-    return known.kind == backends::StreamKind::kLegacy && current_context() == known.context;
-  }
-  if (known.kind != backends::StreamKind::kPerThread) {
-    return false;
-  }
-  const auto* stand_in = streams::stand_in_in_use<HipLayer>();
-  return stand_in != nullptr && stand_in->stream == &known;
+  return streams::is_default_stream<HipLayer>(known, handle, by_default);
 }
 
 std::uint64_t HipLayer::default_stream_key(hipStream_t handle, DefaultStream by_default) noexcept {
@@ -68,22 +61,6 @@ bool HipLayer::describe(backends::Stream<Api>& stream, hipStream_t handle, backe
   stream.context = driver.hipGetStreamDeviceId(handle);
   stream.kind = (flags & hipStreamNonBlocking) != 0 ? StreamKind::kNonBlocking : StreamKind::kBlocking;
   return stream.context >= 0;
-}
-
-StreamState* find_stream(hipStream_t handle, DefaultStream by_default) noexcept {
-  using backends::StreamKind;
-  const auto value = handle_of(handle);
-  if (value > streams::kDefaultHandles) [[likely]] {
-    StreamState* known = streams::find_known_stream<HipLayer>(value);
-    return known != nullptr ? known : Table::all().adopt(value, handle, StreamKind::kBlocking);
-  }
-  const std::uint64_t key = HipLayer::default_stream_key(handle, by_default);
-  StreamState* known = key != 0 ? streams::find_known_stream<HipLayer>(key) : nullptr;
-  if (known != nullptr || key == 0) [[likely]] {
-    return known;
-  }
-  return streams::is_legacy(value, by_default) ? Table::all().adopt(key, nullptr, StreamKind::kLegacy)
-                                               : Table::all().adopt(key, hipStreamPerThread, StreamKind::kPerThread);
 }
 
 hipError_t wrap::hipStreamDestroy(hipStream_t stream) noexcept {

@@ -1,13 +1,12 @@
 // Commands other than launches.
 
-#include <array>
-
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
 namespace {
 
 using capture::ArgumentKind;
+namespace words = capture::words;
 
 const char* const kPageable = "it names memory that the driver did not allocate, which must not be read late";
 const char* const kImage = "copies of images are not recorded";
@@ -48,7 +47,7 @@ ze_result_t wrap::zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, v
       call,
       [&](capture::OperationWriter& writer, Token token) {
         writer.begin(OperationKind::kPointerCopy, token);
-        writer.words(std::array<std::uint64_t, 2>{bytes, 0});
+        writer.words(words::PointerCopy{.bytes = bytes, .blocking = 0});
         writer.argument_handle(target.kind, target.id, handle_of(to));
         writer.argument_handle(source.kind, source.id, handle_of(from));
       },
@@ -71,7 +70,7 @@ ze_result_t wrap::zeCommandListAppendMemoryFill(ze_command_list_handle_t list, v
       call,
       [&](capture::OperationWriter& writer, Token token) {
         writer.begin(OperationKind::kPointerFill, token);
-        writer.word(bytes);
+        writer.words(words::PointerFill{.bytes = bytes});
         writer.argument_handle(target.kind, target.id, handle_of(to));
         const bool readable = pattern != nullptr && width <= kWidest;
         writer.argument(ArgumentKind::kValue, 0,
@@ -97,11 +96,15 @@ ze_result_t wrap::zeCommandListAppendMemoryCopyRegion(ze_command_list_handle_t l
   }
   const Target target = target_of(to, extent(*place, pitch, slice));
   const Target source = target_of(from, extent(*part, part_pitch, part_slice));
-  const std::array<std::uint64_t, 13> words = {
-      part->originX, part->originY, part->originZ, place->originX, place->originY, place->originZ, place->width,
-      place->height, place->depth,  part_pitch,    part_slice,     pitch,          slice};
+  const words::CopyBufferRect numbers = {.from_origin = {part->originX, part->originY, part->originZ},
+                                         .to_origin = {place->originX, place->originY, place->originZ},
+                                         .region = {place->width, place->height, place->depth},
+                                         .from_row_pitch = part_pitch,
+                                         .from_slice_pitch = part_slice,
+                                         .to_row_pitch = pitch,
+                                         .to_slice_pitch = slice};
   call.token = static_cast<Token>(OperationKind::kCopyBufferRect);
-  for (const std::uint64_t word : words) {
+  for (const std::uint64_t word : words::in_order(numbers)) {
     call.token = mix(call.token, word);
   }
   if (target.id == 0 || source.id == 0) {
@@ -111,7 +114,7 @@ ze_result_t wrap::zeCommandListAppendMemoryCopyRegion(ze_command_list_handle_t l
       call,
       [&](capture::OperationWriter& writer, Token token) {
         writer.begin(OperationKind::kCopyBufferRect, token);
-        writer.words(words);
+        writer.words(numbers);
         writer.argument_handle(source.kind, source.id, handle_of(from));
         writer.argument_handle(target.kind, target.id, handle_of(to));
       },
@@ -130,7 +133,7 @@ ze_result_t wrap::zeCommandListAppendMemoryPrefetch(ze_command_list_handle_t lis
       call,
       [&](capture::OperationWriter& writer, Token token) {
         writer.begin(OperationKind::kPointerMigrate, token);
-        writer.word(bytes);
+        writer.words(words::PointerPrefetch{.bytes = bytes});
         writer.argument_handle(target.kind, target.id, handle_of(memory));
       },
       [&] { return next.zeCommandListAppendMemoryPrefetch(list, memory, bytes); });

@@ -2,10 +2,10 @@
 
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <unordered_set>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/objects.h"
 
@@ -13,9 +13,9 @@ namespace refrain::layer::level_zero {
 namespace {
 
 struct Told {
-  std::mutex mutex;
-  std::map<ze_device_handle_t, ObjectId> devices;
-  std::unordered_set<ObjectId> memory;
+  env::Mutex mutex;
+  std::map<ze_device_handle_t, ObjectId> devices REFRAIN_GUARDED_BY(mutex);
+  std::unordered_set<ObjectId> memory REFRAIN_GUARDED_BY(mutex);
 };
 Told& told() noexcept {
   static Immortal<Told> all;
@@ -26,7 +26,7 @@ Told& told() noexcept {
 
 ObjectId tell_device(ze_device_handle_t device) noexcept {
   try {
-    const std::lock_guard guard(told().mutex);
+    const env::MutexLock guard(told().mutex);
     if (const auto known = told().devices.find(device); known != told().devices.end()) {
       return known->second;
     }
@@ -57,7 +57,7 @@ void tell_memory(const capture::OperationView& operation, ObjectId context) noex
       if (argument.kind == capture::ArgumentKind::kPointer) {
         std::memcpy(&address, value, sizeof(address));
         const Place place = memory_at(address);
-        const std::lock_guard guard(told().mutex);
+        const env::MutexLock guard(told().mutex);
         if (place.id == argument.object && told().memory.insert(place.id).second) {
           capture::BufferInfo info;
           info.id = place.id;

@@ -5,9 +5,9 @@
 // a wait could last until the application does something (open waits).
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/submission.h"
@@ -29,9 +29,10 @@ struct Pool {
 };
 
 struct Books {
-  std::mutex mutex;
-  std::unordered_map<ze_event_handle_t, std::uint32_t> open;  ///< waits that nothing ends yet
-  std::unordered_map<ze_event_pool_handle_t, Pool> pools;     ///< whose events are known
+  env::Mutex mutex;
+  /// Waits that nothing ends yet.
+  std::unordered_map<ze_event_handle_t, std::uint32_t> open REFRAIN_GUARDED_BY(mutex);
+  std::unordered_map<ze_event_pool_handle_t, Pool> pools REFRAIN_GUARDED_BY(mutex);  ///< whose events are known
 };
 Books& books() noexcept {
   static Immortal<Books> all;
@@ -49,7 +50,7 @@ void settle(replay::Engine& running, const EventState& event) noexcept {
 
 void close_wait(ze_event_handle_t event) noexcept {
   if (open_count.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    const std::lock_guard guard(books().mutex);
+    const env::MutexLock guard(books().mutex);
     if (books().open.erase(event) != 0) {
       open_count.fetch_sub(1, std::memory_order_relaxed);
     }
@@ -58,7 +59,7 @@ void close_wait(ze_event_handle_t event) noexcept {
 
 void open_wait(ze_event_handle_t event) noexcept {
   try {
-    const std::lock_guard guard(books().mutex);
+    const env::MutexLock guard(books().mutex);
     if (books().open.emplace(event, 1).second) {
       open_count.fetch_add(1, std::memory_order_relaxed);
     }
@@ -268,7 +269,7 @@ ze_result_t wrap::zeEventPoolCreate(ze_context_handle_t context, const ze_event_
   const ze_result_t status = next.zeEventPoolCreate(context, description, device_count, devices, pool);
   if (status == ZE_RESULT_SUCCESS) {
     try {
-      const std::lock_guard guard(books().mutex);
+      const env::MutexLock guard(books().mutex);
       // Extensions make events something else.
       bool counters = false;
       if (recognise(*description, &counters)) {
@@ -291,7 +292,7 @@ ze_result_t wrap::zeEventCreate(ze_event_pool_handle_t pool, const ze_event_desc
   }
   Pool of;
   {
-    const std::lock_guard guard(books().mutex);
+    const env::MutexLock guard(books().mutex);
     const auto known = books().pools.find(pool);
     if (known == books().pools.end() || description->pNext != nullptr) {
       return status;
@@ -320,7 +321,7 @@ ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   objects.events.erase(known);
   objects.events.recycle(known);
   return host_call.done(next.zeEventDestroy(event));

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <unordered_map>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/submission.h"
 
@@ -20,8 +20,8 @@ using capture::ArgumentKind;
 const char* const kUnknownKernel = "the kernel is not known";
 
 struct Names {
-  std::mutex mutex;
-  std::unordered_map<capture::FunctionId, std::string> all;
+  env::Mutex mutex;
+  std::unordered_map<capture::FunctionId, std::string> all REFRAIN_GUARDED_BY(mutex);
 };
 Names& names() noexcept {
   static Immortal<Names> instance;
@@ -99,7 +99,7 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
       made->descriptors.assign(properties.numKernelArgs, {});
       made->offsets.assign(properties.numKernelArgs, 0);
       {
-        const std::lock_guard guard(names().mutex);
+        const env::MutexLock guard(names().mutex);
         names().all.emplace(made->function, name);
         // Threads may make kernels of one module at once.
         if (std::find(module->functions.begin(), module->functions.end(), made->function) == module->functions.end()) {
@@ -131,16 +131,15 @@ void describe(const Launch& launch, const KernelState* kernel, capture::Operatio
     writer.begin(OperationKind::kUnknown, token);
     return;
   }
-  namespace words = capture::words;
   capture::OperationHeader& header = writer.begin(OperationKind::kKernel, token);
   header.function = kernel->function;
   header.function_handle = handle_of(launch.kernel);
   const std::uint32_t groups[3] = {launch.groups->groupCountX, launch.groups->groupCountY, launch.groups->groupCountZ};
-  std::uint64_t shape[words::kKernelCount] = {3};
-  for (int i = 0; i < 3; ++i) {
-    shape[words::kOffset + i] = kernel->offset[i];
-    shape[words::kGlobal + i] = std::uint64_t{groups[i]} * kernel->group[i];
-    shape[words::kLocal + i] = kernel->group[i];
+  capture::words::Kernel shape{.dimensions = 3, .offset = {}, .global = {}, .local = {}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    shape.offset[i] = kernel->offset[i];
+    shape.global[i] = std::uint64_t{groups[i]} * kernel->group[i];
+    shape.local[i] = kernel->group[i];
   }
   writer.words(shape);
   for (std::size_t i = 0; i < kernel->descriptors.size(); ++i) {
@@ -218,7 +217,7 @@ const char* reason_not_to_hold(KernelState* kernel) noexcept {
 
 std::string name_of_function(capture::FunctionId function) noexcept {
   try {
-    const std::lock_guard guard(names().mutex);
+    const env::MutexLock guard(names().mutex);
     const auto found = names().all.find(function);
     return found == names().all.end() ? std::string() : found->second;
   } catch (...) {
@@ -260,7 +259,7 @@ ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
       running->object_gone(function);
     }
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   for (const capture::FunctionId function : known->functions) {
     runtime.backend->forget_function(function);
   }

@@ -1,9 +1,9 @@
 // Command lists and queues: made, executed, waited for, destroyed. And contexts.
 
 #include <algorithm>
-#include <mutex>
 #include <vector>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/resolver.h"
@@ -27,18 +27,17 @@ const char* const kSynchronous = "its command list is synchronous: each call ret
 const char* const kFlags = "its command list has flags that are not known here";
 
 struct Tables {
-  std::mutex mutex;
-  std::vector<ListState*> immediate;
-  std::vector<std::pair<ze_context_handle_t, ObjectId>> contexts;
-  std::uint32_t roles = 0;
+  env::Mutex mutex;
+  std::vector<ListState*> immediate REFRAIN_GUARDED_BY(mutex);
+  std::vector<std::pair<ze_context_handle_t, ObjectId>> contexts REFRAIN_GUARDED_BY(mutex);
+  std::uint32_t roles REFRAIN_GUARDED_BY(mutex) = 0;
 };
 Tables& tables() noexcept {
   static Immortal<Tables> all;
   return *all;
 }
 
-/// Under the tables' lock.
-ObjectId context_id(ze_context_handle_t context) {
+ObjectId context_id(ze_context_handle_t context) REFRAIN_REQUIRES(tables().mutex) {
   auto& all = tables().contexts;
   const auto known = std::find_if(all.begin(), all.end(), [context](const auto& one) { return one.first == context; });
   if (known != all.end()) {
@@ -56,7 +55,7 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     return;
   }
   try {
-    const std::lock_guard guard(tables().mutex);
+    const env::MutexLock guard(tables().mutex);
     made->immediate = true;
     made->list.handle = handle;
     made->list.context = context;
@@ -124,7 +123,7 @@ bool is_alive(capture::ArgumentKind kind, Handle handle, ObjectId object) noexce
 }
 
 void forget_quiet_lists() noexcept {
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   for (ListState* list : tables().immediate) {
     list->list.appended.fetch_add(1, std::memory_order_relaxed);
   }
@@ -143,7 +142,7 @@ ze_result_t wrap::zeContextCreateEx(ze_driver_handle_t driver, const ze_context_
 ze_result_t wrap::zeContextDestroy(ze_context_handle_t context) noexcept {
   HostCall host_call(entry::zeContextDestroy);
   if (runtime.backend != nullptr) {
-    const std::lock_guard guard(tables().mutex);
+    const env::MutexLock guard(tables().mutex);
     std::erase_if(tables().contexts, [context](const auto& one) { return one.first == context; });
   }
   return host_call.done(next.zeContextDestroy(context));
@@ -188,10 +187,10 @@ ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
     running->queue_gone(known->slot);
     running->identity_gone(known->slot.info.id);
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   objects.lists.erase(known);
   {
-    const std::lock_guard guard(tables().mutex);
+    const env::MutexLock guard(tables().mutex);
     std::erase(tables().immediate, known);
   }
   runtime.backend->list_gone(known->list);

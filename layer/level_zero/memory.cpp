@@ -2,9 +2,8 @@
 // recorded list may refer to the driver's own record of an allocation, not to the address.)
 
 #include <map>
-#include <mutex>
-#include <shared_mutex>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
@@ -13,8 +12,8 @@ namespace refrain::layer::level_zero {
 namespace {
 
 struct Memory {
-  std::shared_mutex mutex;
-  std::map<std::uint64_t, Place> known;  ///< by start
+  env::SharedMutex mutex;
+  std::map<std::uint64_t, Place> known REFRAIN_GUARDED_BY(mutex);  ///< by start
 };
 Memory& memory() noexcept {
   static Immortal<Memory> all;
@@ -24,7 +23,7 @@ std::atomic<std::uint64_t> epoch{1};
 
 void add(const void* start, std::size_t bytes) noexcept {
   try {
-    const std::unique_lock guard(memory().mutex);
+    const env::MutexLock guard(memory().mutex);
     const std::uint64_t address = handle_of(start);
     memory().known[address] = {next_object_id(), address, bytes};
     epoch.fetch_add(1, std::memory_order_relaxed);
@@ -44,9 +43,9 @@ ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, b
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(place.id);
   }
-  const auto recording = runtime.backend->no_recording();
+  const backends::LevelZeroBackend::NoRecording recording(*runtime.backend);
   {
-    const std::unique_lock guard(memory().mutex);
+    const env::MutexLock guard(memory().mutex);
     epoch.fetch_add(1, std::memory_order_relaxed);
     if (keep) {
       memory().known[place.start].id = next_object_id();
@@ -60,7 +59,7 @@ ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, b
 }  // namespace
 
 Place memory_at(std::uint64_t address) noexcept {
-  const std::shared_lock guard(memory().mutex);
+  const env::SharedLock guard(memory().mutex);
   auto after = memory().known.upper_bound(address);
   if (after == memory().known.begin()) {
     return {};

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/runtime.h"
@@ -79,8 +79,8 @@ const backends::level_zero::MutableLists* find_mutable_lists(ze_device_handle_t 
 
 /// What is known of devices. Never freed: lists of the application name it.
 struct Devices {
-  std::mutex mutex;
-  std::vector<std::pair<ze_device_handle_t, const backends::level_zero::MutableLists*>> all;
+  env::Mutex mutex;
+  std::vector<std::pair<ze_device_handle_t, const backends::level_zero::MutableLists*>> all REFRAIN_GUARDED_BY(mutex);
 };
 Devices& devices() noexcept {
   static Immortal<Devices> known;
@@ -101,7 +101,7 @@ const backends::level_zero::MutableLists* mutable_lists(ze_device_handle_t devic
     return nullptr;
   }
   try {
-    const std::lock_guard guard(devices().mutex);
+    const env::MutexLock guard(devices().mutex);
     auto& all = devices().all;
     const auto known = std::ranges::find_if(all, [device](const auto& each) { return each.first == device; });
     if (known != all.end()) {

@@ -8,6 +8,7 @@
 #include "env/log.h"
 #include "layer/ending.h"
 #include "layer/immortal.h"
+#include "layer/interpose/host_stubs.h"
 #include "layer/level_zero/hooks.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/objects.h"
@@ -33,7 +34,7 @@ void before_end() {
 }
 
 void in_child() {
-  set_stubs_watching(false);
+  interpose::HostStubs::set_watching(false);
   forget_end_in_child();
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
@@ -75,8 +76,8 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
   runtime.recorder = recorder.release();
   runtime.backend = backend.release();
   engine_pointer.store(made.release(), std::memory_order_release);
-  set_host_call_hook(&on_host_call);
-  set_stubs_watching(true);
+  interpose::HostStubs::set_hook(&on_host_call);
+  interpose::HostStubs::set_watching(true);
   install_report_handler(settings);
 }
 
@@ -85,7 +86,7 @@ void shut_down() noexcept {
   if (running == nullptr) {
     return;
   }
-  set_stubs_watching(false);
+  interpose::HostStubs::set_watching(false);
   running->shut_down();
   stop_watching_for_end();
 }

@@ -1,25 +1,14 @@
 #include "layer/level_zero/tables.h"
 
-#include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <mutex>
-#include <string>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/interpose/anonymous_stubs.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/wrappers.h"
-
-extern "C" {
-// Defined in stubs.S.
-extern const char refrain_level_zero_code[];
-// Used by stubs.S.
-std::uint32_t refrain_level_zero_watching = 0;
-void* refrain_level_zero_targets[refrain::layer::level_zero::kStubs] = {};
-void* refrain_level_zero_host_call(std::uint32_t index) noexcept;
-}
 
 namespace refrain::layer::level_zero {
 
@@ -27,7 +16,7 @@ Next next;
 
 namespace {
 
-constexpr std::size_t kStubBytes = 32;
+using interpose::HostStubs;
 
 struct Entry {
   const char* name;
@@ -62,31 +51,20 @@ const Entry entries[] = {
 
 constexpr std::uint32_t kEntries = std::size(entries);
 constexpr std::uint32_t kNewest = ZE_MAKE_VERSION(1, 17);
-static_assert(kEntries < kStubs / 2);
+static_assert(kEntries < HostStubs::kCount / 2);
 
-/// What the loader had, by place in `entries`, and the names of stubs. Under `mutex`, but for names in use, which stay.
-void* found[kEntries] = {};
-replay::EntryPoint names[kStubs] = {};
-std::uint32_t used = kEntries;
-std::atomic<HostCallHook> host_call_hook{nullptr};
-
-std::mutex& mutex() noexcept {
-  static Immortal<std::mutex> lives_for_ever;
+env::Mutex& mutex() noexcept {
+  static Immortal<env::Mutex> lives_for_ever;
   return *lives_for_ever;
 }
 
-void* stub_address(std::uint32_t index) noexcept {
-  return const_cast<char*>(refrain_level_zero_code + kStubBytes * index);
-}
-
-void set_target(std::uint32_t index, void* target) noexcept {
-  __atomic_store_n(&refrain_level_zero_targets[index], target, __ATOMIC_RELEASE);
-}
+/// What the loader had, by place in `entries`, which is the number of its stub, too.
+void* found[kEntries] REFRAIN_GUARDED_BY(mutex()) = {};
 
 /// One member of a table.
-void take_over_entry(std::uint32_t index, void** slot) noexcept {
+void take_over_entry(std::uint32_t index, void** slot) noexcept REFRAIN_REQUIRES(mutex()) {
   const Entry& entry = entries[index];
-  void* const ours = entry.entry_class == EntryClass::kHost ? stub_address(index) : entry.wrapper;
+  void* const ours = entry.entry_class == EntryClass::kHost ? HostStubs::address(index) : entry.wrapper;
   if (*slot == nullptr || *slot == ours) {
     return;
   }
@@ -95,8 +73,7 @@ void take_over_entry(std::uint32_t index, void** slot) noexcept {
     return;
   }
   if (entry.entry_class == EntryClass::kHost) {
-    names[index].name = entry.name;
-    set_target(index, *slot);
+    HostStubs::set(index, *slot, entry.name);
   } else {
     __atomic_store_n(entry.next, *slot, __ATOMIC_RELEASE);
   }
@@ -110,7 +87,7 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
   if (wanted > kNewest) {
     on_newer_loader();  // what is behind the members that are known here is not seen
   }
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   auto** slots = static_cast<void**>(table);
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     if (entries[i].table == nullptr || std::strcmp(entries[i].table, name) != 0) {
@@ -126,7 +103,7 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
 }
 
 void* next_function(const char* name) noexcept {
-  const std::lock_guard guard(mutex());
+  const env::MutexLock guard(mutex());
   for (std::uint32_t i = 0; i < kEntries; ++i) {
     if (entries[i].name != nullptr && std::strcmp(entries[i].name, name) == 0) {
       return found[i];
@@ -136,37 +113,9 @@ void* next_function(const char* name) noexcept {
 }
 
 void* stub_for(void* function, const char* name) noexcept {
-  const std::lock_guard guard(mutex());
-  for (std::uint32_t i = kEntries; i < used; ++i) {
-    if (refrain_level_zero_targets[i] == function) {
-      return stub_address(i);
-    }
-  }
-  if (used == kStubs) {
-    return nullptr;
-  }
-  const char* copy = strdup(name);
-  names[used].name = copy == nullptr ? "a function of an extension" : copy;
-  set_target(used, function);
-  return stub_address(used++);
-}
-
-void set_host_call_hook(HostCallHook hook) noexcept {
-  host_call_hook.store(hook, std::memory_order_release);
-}
-
-void set_stubs_watching(bool watching) noexcept {
-  __atomic_store_n(&refrain_level_zero_watching, watching ? 1U : 0U, __ATOMIC_RELEASE);
+  static Immortal<interpose::AnonymousStubs> stubs(kEntries);
+  const auto index = stubs->find(function, name);
+  return index ? HostStubs::address(*index) : nullptr;
 }
 
 }  // namespace refrain::layer::level_zero
-
-void* refrain_level_zero_host_call(std::uint32_t index) noexcept {
-  using namespace refrain::layer::level_zero;
-  const int saved_errno = errno;
-  if (const HostCallHook hook = host_call_hook.load(std::memory_order_acquire); hook != nullptr) {
-    hook(names[index]);
-  }
-  errno = saved_errno;
-  return __atomic_load_n(&refrain_level_zero_targets[index], __ATOMIC_ACQUIRE);
-}

@@ -1,20 +1,16 @@
 // The loader's tables of functions: what they pointed to is kept, and what is to be seen points to us.
 //
 // Functions that take part (SUBMIT, TYPED) are replaced by functions of ours, NEUTRAL ones stay, and every other is
-// replaced by a stub (host_stubs.inc) that calls a hook while stubs are watching.
+// replaced by a stub (layer/interpose/host_stubs.h) that calls a hook while stubs are watching.
 #pragma once
 
 #include <cstdint>
 
 #include "layer/level_zero/level_zero_headers.h"
-#include "replay/lane/lane.h"
 
 namespace refrain::layer::level_zero {
 
 enum class EntryClass : std::uint8_t { kSubmit, kTyped, kNeutral, kHost };
-
-/// Stubs in stubs.S: those for the tables, then those for functions that zeDriverGetExtensionFunctionAddress tells.
-inline constexpr std::uint32_t kStubs = 1024;
 
 /// Takes over the table `name` ("zeCommandList"), which the loader filled for version `version` of the API. Safe to be
 /// called again, also with another driver's functions: the newest count. Thread-safe.
@@ -26,10 +22,5 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
 /// A stub for a function that is in no table, named `name` in explanations (copied). The same one for the same
 /// function. Null if there are no more. Thread-safe.
 [[nodiscard]] void* stub_for(void* function, const char* name) noexcept;
-
-/// Called by stubs, with the function's name, while they watch. On any thread.
-using HostCallHook = void (*)(const replay::EntryPoint& entry_point) noexcept;
-void set_host_call_hook(HostCallHook hook) noexcept;
-void set_stubs_watching(bool watching) noexcept;
 
 }  // namespace refrain::layer::level_zero

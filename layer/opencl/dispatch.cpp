@@ -16,7 +16,7 @@ cl_icd_dispatch target{};
 namespace {
 
 constexpr std::uint32_t kKnownSlots = sizeof(cl_icd_dispatch) / sizeof(void*);
-static_assert(kKnownSlots <= kSlotStubs, "more dispatch slots than stubs: raise kSlotStubs and .rept in stubs.S");
+static_assert(kKnownSlots <= kSlotStubs, "more dispatch slots than stubs: raise kSlotStubs");
 
 #define SLOT(f) (offsetof(cl_icd_dispatch, f) / sizeof(void*))
 #define TYPED_ENTRY(f, c) {#f, EntryClass::c, SLOT(f), reinterpret_cast<void*>(&wrap::f)},
@@ -34,6 +34,11 @@ const EntryDescription descriptions[] = {
 
 void* table[kSlotStubs];
 
+void set_stub(std::uint32_t slot, void* function, const char* name, bool makes_objects) noexcept {
+  set_makes_objects(slot, makes_objects);
+  interpose::HostStubs::set(slot, function, name);
+}
+
 }  // namespace
 
 std::span<const EntryDescription> entry_descriptions() noexcept {
@@ -48,7 +53,7 @@ const cl_icd_dispatch* build_dispatch(const cl_icd_dispatch* below, cl_uint entr
     table[slot] = nullptr;
     if (functions[slot] != nullptr) {
       set_stub(slot, functions[slot], "a function newer than Refrain", true);
-      table[slot] = stub_address(slot);
+      table[slot] = interpose::HostStubs::address(slot);
     }
   }
   for (const EntryDescription& description : descriptions) {

@@ -16,6 +16,12 @@ namespace refrain::layer {
 
 using capture::mix;
 using capture::Token;
+namespace words = capture::words;
+
+/// An origin or a region. Null (an error of the application) counts as zeros.
+[[nodiscard]] inline words::Three three(const size_t* values) noexcept {
+  return values == nullptr ? words::Three{} : words::Three{values[0], values[1], values[2]};
+}
 
 /// An enqueue call as far as all kinds are the same.
 struct Call {

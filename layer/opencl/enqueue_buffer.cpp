@@ -31,29 +31,31 @@ Call host_copy(const replay::EntryPoint& entry_point, OperationKind kind, Token 
           static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
 }
 
-void describe_host_copy(OperationWriter& writer, OperationKind kind, Token token, cl_mem buffer, const void* pointer,
-                        std::span<const std::uint64_t> words) {
-  writer.begin(kind, token);
-  writer.words(words);
+void name_host_copy(OperationWriter& writer, cl_mem buffer, const void* pointer) {
   ArgumentList list;
   list.memory(buffer);
   list.handle(ArgumentKind::kHostPointer, pointer);
   list.write(writer);
 }
 
-/// A region of a rectangle copy: null (an error of the application) counts as empty.
-std::array<std::uint64_t, 3> three(const size_t* values) noexcept {
-  return values == nullptr ? std::array<std::uint64_t, 3>{}
-                           : std::array<std::uint64_t, 3>{values[0], values[1], values[2]};
+template <words::Structure Numbers>
+void describe_host_copy(OperationWriter& writer, OperationKind kind, Token token, cl_mem buffer, const void* pointer,
+                        const Numbers& numbers) {
+  writer.begin(kind, token);
+  writer.words(numbers);
+  name_host_copy(writer, buffer, pointer);
 }
 
-std::array<std::uint64_t, 14> rectangle_words(const size_t* first, const size_t* second, const size_t* region,
-                                              const std::array<size_t, 4>& pitches, cl_bool blocking) noexcept {
-  const auto a = three(first);
-  const auto b = three(second);
-  const auto r = three(region);
-  return {a[0], a[1], a[2],       b[0],       b[1],       b[2],       r[0],
-          r[1], r[2], pitches[0], pitches[1], pitches[2], pitches[3], blocking};
+words::TransferBufferRect rectangle(const size_t* origin, const size_t* host_origin, const size_t* region,
+                                    const std::array<size_t, 4>& pitches, cl_bool blocking) noexcept {
+  return {.origin = three(origin),
+          .host_origin = three(host_origin),
+          .region = three(region),
+          .row_pitch = pitches[0],
+          .slice_pitch = pitches[1],
+          .host_row_pitch = pitches[2],
+          .host_slice_pitch = pitches[3],
+          .blocking = blocking};
 }
 
 Token rectangle_token(OperationKind kind, const size_t* region, const std::array<size_t, 4>& pitches) noexcept {
@@ -70,7 +72,8 @@ cl_int wrap::clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool 
       host_copy(entry::clEnqueueReadBuffer, kKind, token_of(kKind, {size}), CL_COMMAND_READ_BUFFER, blocking), queue,
       count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        describe_host_copy(writer, kKind, token, buffer, pointer, std::array<std::uint64_t, 3>{offset, size, blocking});
+        describe_host_copy(writer, kKind, token, buffer, pointer,
+                           words::TransferBuffer{.offset = offset, .bytes = size, .blocking = blocking});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, pointer, count, driver_waits, result);
@@ -85,7 +88,8 @@ cl_int wrap::clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool
       host_copy(entry::clEnqueueWriteBuffer, kKind, token_of(kKind, {size}), CL_COMMAND_WRITE_BUFFER, blocking), queue,
       count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        describe_host_copy(writer, kKind, token, buffer, pointer, std::array<std::uint64_t, 3>{offset, size, blocking});
+        describe_host_copy(writer, kKind, token, buffer, pointer,
+                           words::TransferBuffer{.offset = offset, .bytes = size, .blocking = blocking});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, pointer, count, driver_waits, result);
@@ -105,7 +109,7 @@ cl_int wrap::clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_b
       queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         describe_host_copy(writer, kKind, token, buffer, pointer,
-                           rectangle_words(origin, host_origin, region, pitches, blocking));
+                           rectangle(origin, host_origin, region, pitches, blocking));
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueReadBufferRect(queue, buffer, blocking, origin, host_origin, region, row_pitch,
@@ -128,7 +132,7 @@ cl_int wrap::clEnqueueWriteBufferRect(cl_command_queue queue, cl_mem buffer, cl_
       queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         describe_host_copy(writer, kKind, token, buffer, pointer,
-                           rectangle_words(origin, host_origin, region, pitches, blocking));
+                           rectangle(origin, host_origin, region, pitches, blocking));
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueWriteBufferRect(queue, buffer, blocking, origin, host_origin, region, row_pitch,
@@ -146,7 +150,7 @@ cl_int wrap::clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem d
       {entry::clEnqueueCopyBuffer, kKind, token_of(kKind, {size}), CL_COMMAND_COPY_BUFFER}, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        writer.words(std::array<std::uint64_t, 3>{source_offset, destination_offset, size});
+        writer.words(words::CopyBuffer{.from_offset = source_offset, .to_offset = destination_offset, .bytes = size});
         ArgumentList list;
         list.memory(source);
         list.memory(destination);
@@ -174,8 +178,13 @@ cl_int wrap::clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_m
       queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        const auto words = rectangle_words(source_origin, destination_origin, region, pitches, 0);
-        writer.words(std::span(words).first(13));
+        writer.words(words::CopyBufferRect{.from_origin = three(source_origin),
+                                           .to_origin = three(destination_origin),
+                                           .region = three(region),
+                                           .from_row_pitch = source_row_pitch,
+                                           .from_slice_pitch = source_slice_pitch,
+                                           .to_row_pitch = destination_row_pitch,
+                                           .to_slice_pitch = destination_slice_pitch});
         ArgumentList list;
         list.memory(source);
         list.memory(destination);
@@ -202,7 +211,7 @@ cl_int wrap::clEnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const vo
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        writer.words(std::array<std::uint64_t, 2>{offset, size});
+        writer.words(words::FillBuffer{.offset = offset, .bytes = size});
         ArgumentList list;
         list.memory(buffer);
         list.value(pattern, pattern_size);
@@ -229,7 +238,7 @@ void* wrap::clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        writer.words(std::array<std::uint64_t, 4>{offset, size, flags, blocking});
+        writer.words(words::MapBuffer{.offset = offset, .bytes = size, .flags = flags, .blocking = blocking});
         ArgumentList list;
         list.memory(buffer);
         list.write(writer);
@@ -254,7 +263,10 @@ cl_int wrap::clEnqueueUnmapMemObject(cl_command_queue queue, cl_mem memory, void
       {entry::clEnqueueUnmapMemObject, kKind, token_of(kKind, {}), CL_COMMAND_UNMAP_MEM_OBJECT,
        "it gives mapped memory back"},
       queue, count, waits, event,
-      [&](OperationWriter& writer, Token token) { describe_host_copy(writer, kKind, token, memory, pointer, {}); },
+      [&](OperationWriter& writer, Token token) {
+        writer.begin(kKind, token);
+        name_host_copy(writer, memory, pointer);
+      },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueUnmapMemObject(queue, memory, pointer, count, driver_waits, result);
       },
@@ -271,7 +283,7 @@ cl_int wrap::clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint objects_
       queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        writer.word(flags);
+        writer.words(words::Migrate{.flags = flags});
         for (cl_uint i = 0; memory != nullptr && i < objects_count; ++i) {
           const MemoryState* known = objects.memory.find(handle_of(memory[i]));
           writer.argument_handle(known != nullptr ? known->kind : ArgumentKind::kBuffer,

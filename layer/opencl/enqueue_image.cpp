@@ -8,11 +8,6 @@ namespace {
 using capture::ArgumentKind;
 using capture::OperationWriter;
 
-std::array<std::uint64_t, 3> three(const size_t* values) noexcept {
-  return values == nullptr ? std::array<std::uint64_t, 3>{}
-                           : std::array<std::uint64_t, 3>{values[0], values[1], values[2]};
-}
-
 Token region_token(OperationKind kind, const size_t* region) noexcept {
   const auto r = three(region);
   return mix(mix(mix(static_cast<Token>(kind), r[0]), r[1]), r[2]);
@@ -31,20 +26,23 @@ Call host_copy(const replay::EntryPoint& entry_point, OperationKind kind, const 
 void describe_host_copy(OperationWriter& writer, OperationKind kind, Token token, cl_mem image, const void* pointer,
                         const size_t* origin, const size_t* region, size_t row_pitch, size_t slice_pitch,
                         cl_bool blocking) {
-  const auto o = three(origin);
-  const auto r = three(region);
   writer.begin(kind, token);
-  writer.words(std::array<std::uint64_t, 9>{o[0], o[1], o[2], r[0], r[1], r[2], row_pitch, slice_pitch, blocking});
+  writer.words(words::TransferImage{.origin = three(origin),
+                                    .region = three(region),
+                                    .host_row_pitch = row_pitch,
+                                    .host_slice_pitch = slice_pitch,
+                                    .blocking = blocking});
   ArgumentList list;
   list.memory(image);
   list.handle(ArgumentKind::kHostPointer, pointer);
   list.write(writer);
 }
 
+template <words::Structure Numbers>
 void describe_copy(OperationWriter& writer, OperationKind kind, Token token, cl_mem source, cl_mem destination,
-                   std::span<const std::uint64_t> words) {
+                   const Numbers& numbers) {
   writer.begin(kind, token);
-  writer.words(words);
+  writer.words(numbers);
   ArgumentList list;
   list.memory(source);
   list.memory(destination);
@@ -97,11 +95,10 @@ cl_int wrap::clEnqueueCopyImage(cl_command_queue queue, cl_mem source, cl_mem de
       {entry::clEnqueueCopyImage, kKind, region_token(kKind, region), CL_COMMAND_COPY_IMAGE}, queue, count, waits,
       event,
       [&](OperationWriter& writer, Token token) {
-        const auto s = three(source_origin);
-        const auto d = three(destination_origin);
-        const auto r = three(region);
-        describe_copy(writer, kKind, token, source, destination,
-                      std::array<std::uint64_t, 9>{s[0], s[1], s[2], d[0], d[1], d[2], r[0], r[1], r[2]});
+        describe_copy(
+            writer, kKind, token, source, destination,
+            words::CopyImage{
+                .from_origin = three(source_origin), .to_origin = three(destination_origin), .region = three(region)});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyImage(queue, source, destination, source_origin, destination_origin, region, count,
@@ -120,10 +117,9 @@ cl_int wrap::clEnqueueCopyImageToBuffer(cl_command_queue queue, cl_mem image, cl
       {entry::clEnqueueCopyImageToBuffer, kKind, region_token(kKind, region), CL_COMMAND_COPY_IMAGE_TO_BUFFER}, queue,
       count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        const auto o = three(origin);
-        const auto r = three(region);
-        describe_copy(writer, kKind, token, image, buffer,
-                      std::array<std::uint64_t, 7>{o[0], o[1], o[2], r[0], r[1], r[2], offset});
+        describe_copy(
+            writer, kKind, token, image, buffer,
+            words::CopyImageToBuffer{.from_origin = three(origin), .region = three(region), .to_offset = offset});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, offset, count, driver_waits,
@@ -142,10 +138,9 @@ cl_int wrap::clEnqueueCopyBufferToImage(cl_command_queue queue, cl_mem buffer, c
       {entry::clEnqueueCopyBufferToImage, kKind, region_token(kKind, region), CL_COMMAND_COPY_BUFFER_TO_IMAGE}, queue,
       count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        const auto o = three(origin);
-        const auto r = three(region);
-        describe_copy(writer, kKind, token, buffer, image,
-                      std::array<std::uint64_t, 7>{offset, o[0], o[1], o[2], r[0], r[1], r[2]});
+        describe_copy(
+            writer, kKind, token, buffer, image,
+            words::CopyBufferToImage{.from_offset = offset, .to_origin = three(origin), .region = three(region)});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueCopyBufferToImage(queue, buffer, image, offset, origin, region, count, driver_waits,
@@ -167,10 +162,8 @@ cl_int wrap::clEnqueueFillImage(cl_command_queue queue, cl_mem image, const void
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        const auto o = three(origin);
-        const auto r = three(region);
         writer.begin(kKind, token);
-        writer.words(std::array<std::uint64_t, 6>{o[0], o[1], o[2], r[0], r[1], r[2]});
+        writer.words(words::FillImage{.origin = three(origin), .region = three(region)});
         std::array<std::byte, kColourBytes> copy{};
         if (colour != nullptr) {
           std::memcpy(copy.data(), colour, depth ? sizeof(float) : kColourBytes);
@@ -202,10 +195,9 @@ void* wrap::clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool bloc
   const cl_int status = enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        const auto o = three(origin);
-        const auto r = three(region);
         writer.begin(kKind, token);
-        writer.words(std::array<std::uint64_t, 8>{o[0], o[1], o[2], r[0], r[1], r[2], flags, blocking});
+        writer.words(
+            words::MapImage{.origin = three(origin), .region = three(region), .flags = flags, .blocking = blocking});
         ArgumentList list;
         list.memory(image);
         list.write(writer);

@@ -6,33 +6,31 @@
 namespace refrain::layer {
 namespace {
 
-/// Launch shape as record words. Missing arrays mean what the API says they mean.
-struct Shape {
-  std::array<std::uint64_t, capture::words::kKernelCount> words{};
+/// Missing arrays mean what the API says they mean.
+words::Kernel shape_of(const LaunchShape& told) noexcept {
+  const auto [dimensions, offset, global, local] = told;
+  words::Kernel shape{.dimensions = dimensions, .offset = {}, .global = {}, .local = {}};
+  for (cl_uint i = 0; i < 3; ++i) {
+    const bool used = i < dimensions;
+    shape.offset[i] = used && offset != nullptr ? offset[i] : 0;
+    shape.global[i] = used && global != nullptr ? global[i] : 1;
+    shape.local[i] = local == nullptr ? 0 : (used ? local[i] : 1);
+  }
+  return shape;
+}
 
-  explicit Shape(const LaunchShape& told) noexcept {
-    const auto [dimensions, offset, global, local] = told;
-    words[capture::words::kDimensions] = dimensions;
-    for (cl_uint i = 0; i < 3; ++i) {
-      const bool used = i < dimensions;
-      words[capture::words::kOffset + i] = used && offset != nullptr ? offset[i] : 0;
-      words[capture::words::kGlobal + i] = used && global != nullptr ? global[i] : 1;
-      words[capture::words::kLocal + i] = local == nullptr ? 0 : (used ? local[i] : 1);
-    }
-  }
-  [[nodiscard]] Token mixed(Token seed) const noexcept {
-    // Two chains, so that the processor can work on both at once.
-    Token first = mix(seed, words[0]);
-    Token second = mix(words[1], words[2]);
-    first = mix(first, words[3]);
-    second = mix(second, words[4]);
-    first = mix(first, words[5]);
-    second = mix(second, words[6]);
-    first = mix(first, words[7]);
-    second = mix(second, words[8]);
-    return mix(mix(first, words[9]), second);
-  }
-};
+Token mixed(const words::Kernel& shape, Token seed) noexcept {
+  // Two chains, so that the processor can work on both at once.
+  Token first = mix(seed, shape.dimensions);
+  Token second = mix(shape.offset[0], shape.offset[1]);
+  first = mix(first, shape.offset[2]);
+  second = mix(second, shape.global[0]);
+  first = mix(first, shape.global[1]);
+  second = mix(second, shape.global[2]);
+  first = mix(first, shape.local[0]);
+  second = mix(second, shape.local[1]);
+  return mix(mix(first, shape.local[2]), second);
+}
 
 template <class Issue>
 cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
@@ -42,11 +40,11 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
     return enqueue_asleep(*lane, event, issue);
   }
   KernelState* kernel = find_kernel(handle);
-  const Shape shape(arguments);
+  const words::Kernel shape = shape_of(arguments);
   const Token seed =
       mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function + kernel->local_memory);
   const Call call{
-      entry_point, OperationKind::kKernel, shape.mixed(seed), command,
+      entry_point, OperationKind::kKernel, mixed(shape, seed), command,
       kernel == nullptr ? "the kernel was made in a way that Refrain does not know" : unholdable_kernel(*kernel)};
   return enqueue(
       call, queue, count, waits, event,
@@ -56,7 +54,7 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
                               : std::span<const capture::ArgumentDescriptor>();
         const std::span<const std::byte> values =
             kernel != nullptr ? std::span<const std::byte>(kernel->values) : std::span<const std::byte>();
-        capture::OperationHeader& header = writer.begin_kernel(token, shape.words, descriptors, values);
+        capture::OperationHeader& header = writer.begin_kernel(token, shape, descriptors, values);
         header.function = kernel != nullptr ? kernel->function : 0;
         header.function_handle = handle_of(handle);
       },

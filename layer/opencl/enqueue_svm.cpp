@@ -20,10 +20,7 @@ Token token_of(OperationKind kind, std::initializer_list<std::uint64_t> parts) n
   return token;
 }
 
-void describe_pointers(OperationWriter& writer, OperationKind kind, Token token, std::span<const std::uint64_t> words,
-                       std::initializer_list<const void*> pointers) {
-  writer.begin(kind, token);
-  writer.words(words);
+void name_pointers(OperationWriter& writer, std::initializer_list<const void*> pointers) {
   ArgumentList list;
   for (const void* pointer : pointers) {
     list.handle(ArgumentKind::kPointer, pointer);
@@ -45,7 +42,9 @@ cl_int wrap::clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* 
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        describe_pointers(writer, kKind, token, std::array<std::uint64_t, 2>{size, blocking}, {destination, source});
+        writer.begin(kKind, token);
+        writer.words(words::PointerCopy{.bytes = size, .blocking = blocking});
+        name_pointers(writer, {destination, source});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMemcpy(queue, blocking, destination, source, size, count, driver_waits, result);
@@ -61,7 +60,7 @@ cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const vo
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        writer.word(size);
+        writer.words(words::PointerFill{.bytes = size});
         ArgumentList list;
         list.handle(ArgumentKind::kPointer, pointer);
         list.value(pattern, pattern_size);
@@ -85,7 +84,9 @@ cl_int wrap::clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_fl
   return enqueue(
       call, queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
-        describe_pointers(writer, kKind, token, std::array<std::uint64_t, 3>{size, flags, blocking}, {pointer});
+        writer.begin(kKind, token);
+        writer.words(words::PointerMap{.bytes = size, .flags = flags, .blocking = blocking});
+        name_pointers(writer, {pointer});
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMap(queue, blocking, flags, pointer, size, count, driver_waits, result);
@@ -99,7 +100,10 @@ cl_int wrap::clEnqueueSVMUnmap(cl_command_queue queue, void* pointer, cl_uint co
   return enqueue(
       {entry::clEnqueueSVMUnmap, kKind, token_of(kKind, {}), CL_COMMAND_SVM_UNMAP, "it gives mapped memory back"},
       queue, count, waits, event,
-      [&](OperationWriter& writer, Token token) { describe_pointers(writer, kKind, token, {}, {pointer}); },
+      [&](OperationWriter& writer, Token token) {
+        writer.begin(kKind, token);
+        name_pointers(writer, {pointer});
+      },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMUnmap(queue, pointer, count, driver_waits, result);
       },
@@ -134,7 +138,7 @@ cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_coun
       queue, count, waits, event,
       [&](OperationWriter& writer, Token token) {
         writer.begin(kKind, token);
-        writer.word(flags);
+        writer.words(words::PointersMigrate{.flags = flags});
         for (cl_uint i = 0; sizes != nullptr && i < pointer_count; ++i) {
           writer.word(sizes[i]);
         }

@@ -2,15 +2,13 @@
 // for the same function each time.
 
 #include <array>
+#include <atomic>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <set>
-#include <string>
 #include <string_view>
 
 #include "env/log.h"
 #include "layer/immortal.h"
+#include "layer/interpose/anonymous_stubs.h"
 #include "layer/opencl/dispatch.h"
 #include "layer/opencl/kernels.h"
 #include "layer/opencl/layer.h"
@@ -28,11 +26,8 @@ constexpr std::array<std::string_view, 12> kNeutral = {
     "clGetMemAllocInfoINTEL", "clGetSupportedImageFormats", "clGetKernelSuggestedLocalWorkSizeINTEL"};
 
 struct Extensions {
-  std::mutex mutex;
-  std::map<void*, void*> stubs;              // real address → ours
-  std::set<std::string, std::less<>> names;  // static lifetime for entry point names
-  std::uint32_t used = 0;
-  clSetKernelArgMemPointerINTEL_fn set_usm_pointer = nullptr;
+  interpose::AnonymousStubs stubs{kSlotStubs};
+  std::atomic<clSetKernelArgMemPointerINTEL_fn> set_usm_pointer{nullptr};  ///< set once
 };
 Extensions& extensions() noexcept {
   static Immortal<Extensions> all;
@@ -42,11 +37,18 @@ Extensions& extensions() noexcept {
 /// A kernel argument that is a unified shared memory pointer.
 cl_int CL_API_CALL set_kernel_arg_mem_pointer(cl_kernel kernel, cl_uint index, const void* pointer) noexcept {
   // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): nobody is given this function before that one is known
-  const cl_int status = extensions().set_usm_pointer(kernel, index, pointer);
+  const cl_int status = extensions().set_usm_pointer.load(std::memory_order_relaxed)(kernel, index, pointer);
   if (status == CL_SUCCESS) {
     track_usm_pointer(kernel, index, pointer);
   }
   return status;
+}
+
+/// Whether `real` is the one that set_kernel_arg_mem_pointer() calls: the first that was asked for.
+bool is_usm_setter(void* real) noexcept {
+  clSetKernelArgMemPointerINTEL_fn known = nullptr;
+  const auto wanted = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
+  return extensions().set_usm_pointer.compare_exchange_strong(known, wanted) || known == wanted;
 }
 
 bool makes_objects(std::string_view name) noexcept {
@@ -79,38 +81,18 @@ void* wrapped(const char* name, void* real) noexcept {
       return real;
     }
   }
-  try {
-    const std::lock_guard guard(extensions().mutex);
-    if (function == "clSetKernelArgMemPointerINTEL") {
-      if (extensions().set_usm_pointer == nullptr) {
-        extensions().set_usm_pointer = reinterpret_cast<clSetKernelArgMemPointerINTEL_fn>(real);
-      }
-      if (reinterpret_cast<void*>(extensions().set_usm_pointer) == real) {
-        return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
-      }
-    }
-    if (const auto known = extensions().stubs.find(real); known != extensions().stubs.end()) {
-      return known->second;
-    }
-    if (extensions().used == kExtensionStubs) {
-      if (replay::Engine* running = engine(); running != nullptr) {
-        running->fail("the program asked for more extension functions than Refrain can watch");
-      }
-      return real;
-    }
-    const std::uint32_t index = kSlotStubs + extensions().used;
-    const char* kept = extensions().names.emplace(function).first->c_str();
-    void* stub = stub_address(index);
-    extensions().stubs.emplace(real, stub);
-    ++extensions().used;
-    set_stub(index, real, kept, makes_objects(function));
-    return stub;
-  } catch (...) {
+  if (function == "clSetKernelArgMemPointerINTEL" && is_usm_setter(real)) {
+    return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
+  }
+  const auto index = extensions().stubs.find(real, std::string(function));
+  if (!index) {
     if (replay::Engine* running = engine(); running != nullptr) {
-      running->fail("out of memory while an extension function was wrapped");
+      running->fail("the program asked for more extension functions than Refrain can watch");
     }
     return real;
   }
+  set_makes_objects(*index, makes_objects(function));
+  return interpose::HostStubs::address(*index);
 }
 
 }  // namespace

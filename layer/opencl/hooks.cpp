@@ -1,10 +1,10 @@
 #include "layer/opencl/hooks.h"
 
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
@@ -15,8 +15,8 @@ namespace {
 using capture::ArgumentKind;
 
 struct Names {
-  std::mutex mutex;
-  std::unordered_map<capture::FunctionId, std::string> of;
+  env::Mutex mutex;
+  std::unordered_map<capture::FunctionId, std::string> of REFRAIN_GUARDED_BY(mutex);
 };
 Names& names() noexcept {
   static Immortal<Names> all;
@@ -144,7 +144,7 @@ bool Hooks::may_wait() noexcept {
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {
   try {
-    const std::lock_guard guard(names().mutex);
+    const env::MutexLock guard(names().mutex);
     const auto found = names().of.find(function);
     return found == names().of.end() ? std::string() : found->second;
   } catch (...) {
@@ -154,7 +154,7 @@ std::string Hooks::function_name(capture::FunctionId function) noexcept {
 
 void remember_function(capture::FunctionId function, const std::string& name) noexcept {
   try {
-    const std::lock_guard guard(names().mutex);
+    const env::MutexLock guard(names().mutex);
     names().of.emplace(function, name);
   } catch (...) {
     // Reports will say "unknown" for it.

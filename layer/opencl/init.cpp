@@ -2,13 +2,13 @@
 
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "env/child_environment.h"
 #include "env/doctor_channel.h"
 #include "env/log.h"
+#include "env/mutex.h"
 #include "env/preload.h"
 #include "env/secure_process.h"
 #include "layer/opencl/dispatch.h"
@@ -26,10 +26,10 @@ constexpr std::string_view kLayerName = "Refrain " REFRAIN_VERSION;
 // Newer loaders define this one; its list of properties is empty so far.
 using LayerProperties = cl_ulong;
 
-std::mutex init_mutex;
-const cl_icd_dispatch* ours = nullptr;
-const cl_icd_dispatch* below = nullptr;
-cl_uint our_entries = 0;
+env::Mutex init_mutex;
+const cl_icd_dispatch* ours REFRAIN_GUARDED_BY(init_mutex) = nullptr;
+const cl_icd_dispatch* below REFRAIN_GUARDED_BY(init_mutex) = nullptr;
+cl_uint our_entries REFRAIN_GUARDED_BY(init_mutex) = 0;
 std::atomic<bool> failed{false};  // a later loader gets nothing either
 
 /// `refrain doctor` waits for this line: it is the proof that the layer is in, and whether it does anything.
@@ -50,7 +50,7 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
     return CL_SUCCESS;
   }
   failed = !start_up("OpenCL", [&] {
-    const std::lock_guard guard(init_mutex);
+    const env::MutexLock guard(init_mutex);
     if (failed) {
       return;
     }

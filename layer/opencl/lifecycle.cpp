@@ -2,11 +2,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 
 #include "backends/opencl/opencl_backend.h"
 #include "env/aside.h"
+#include "env/mutex.h"
 #include "layer/ending.h"
 #include "layer/immortal.h"
 #include "layer/opencl/helper_thread.h"
@@ -22,7 +22,7 @@ namespace refrain::layer {
 namespace {
 
 std::atomic<bool> tried{false};
-std::mutex start_mutex;
+env::Mutex start_mutex;
 
 void before_end() {
   if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
@@ -66,7 +66,7 @@ void start_engine() noexcept {
   if (tried.load(std::memory_order_acquire)) {
     return;
   }
-  const std::lock_guard guard(start_mutex);
+  const env::MutexLock guard(start_mutex);
   if (tried.load(std::memory_order_relaxed)) {
     return;
   }

@@ -60,7 +60,7 @@ struct Object {
 
 struct ContextState : Object {
   ContextState* next_free = nullptr;
-  std::vector<bool> roles;  ///< roles in use by the context's queues; under `queue_mutex`
+  std::vector<bool> roles;  ///< roles in use by the context's queues; under the lock of queues.cpp
   std::vector<cl_device_id> devices;
   std::size_t alignment = 0;  ///< of sub-buffers, in bytes, that suits all devices; 0: not known
   void reset() noexcept {

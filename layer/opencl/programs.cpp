@@ -5,13 +5,13 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
@@ -32,8 +32,8 @@ struct Family {
   bool released = false;
 };
 struct Families {
-  std::mutex mutex;
-  std::unordered_map<ObjectId, Family> of;
+  env::Mutex mutex;
+  std::unordered_map<ObjectId, Family> of REFRAIN_GUARDED_BY(mutex);
 };
 Families& families() noexcept {
   static Immortal<Families> all;
@@ -54,7 +54,7 @@ void forget(const std::set<capture::FunctionId>& functions) noexcept {
 
 /// Takes what is to be forgotten of a program without kernels.
 std::set<capture::FunctionId> take_functions(ObjectId program, bool released) noexcept {
-  const std::lock_guard guard(families().mutex);
+  const env::MutexLock guard(families().mutex);
   const auto found = families().of.find(program);
   if (found == families().of.end()) {
     return {};
@@ -170,7 +170,7 @@ void remember_options(cl_program program, const char* options) noexcept {
 
 void kernel_made(ObjectId program, capture::FunctionId function) noexcept {
   guarded([&] {
-    const std::lock_guard guard(families().mutex);
+    const env::MutexLock guard(families().mutex);
     Family& family = families().of[program];
     family.functions.insert(function);
     ++family.kernels;
@@ -180,7 +180,7 @@ void kernel_made(ObjectId program, capture::FunctionId function) noexcept {
 void kernel_gone(ObjectId program) noexcept {
   std::set<capture::FunctionId> functions;
   {
-    const std::lock_guard guard(families().mutex);
+    const env::MutexLock guard(families().mutex);
     const auto found = families().of.find(program);
     if (found == families().of.end() || --found->second.kernels != 0 || !found->second.released) {
       return;

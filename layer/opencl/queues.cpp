@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/opencl/enqueue.h"
 
@@ -20,8 +20,8 @@ struct DeviceEntry {
 };
 
 struct QueueTables {
-  std::mutex mutex;  // guards the devices and ContextState::roles
-  std::vector<DeviceEntry> devices;
+  env::Mutex mutex;  ///< also of ContextState::roles
+  std::vector<DeviceEntry> devices REFRAIN_GUARDED_BY(mutex);
 };
 QueueTables& tables() noexcept {
   static Immortal<QueueTables> all;
@@ -97,7 +97,7 @@ void tell_device(cl_device_id device, ObjectId id, const backends::Capabilities&
 
 /// The lowest role no living queue of the context has: programs that make and release a queue for every
 /// call get the same one each time.
-std::uint32_t take_role(cl_context context) {
+std::uint32_t take_role(cl_context context) REFRAIN_REQUIRES(tables().mutex) {
   ContextState* known = objects.contexts.find(handle_of(context));
   if (known == nullptr) {
     return 0;
@@ -112,7 +112,7 @@ std::uint32_t take_role(cl_context context) {
   return static_cast<std::uint32_t>(known->roles.size() - 1);
 }
 
-DeviceEntry& device_entry(cl_device_id device) {
+DeviceEntry& device_entry(cl_device_id device) REFRAIN_REQUIRES(tables().mutex) {
   for (DeviceEntry& entry : tables().devices) {
     if (entry.device == device) {
       return entry;
@@ -127,10 +127,12 @@ const char* why_not(OperationKind kind, const capture::QueueInfo& queue) {
   capture::RecordBytes storage;
   capture::OperationWriter writer(storage);
   writer.begin(kind, 0);
-  const int words = capture::word_count_of(kind);
-  for (int i = 0; i < words; ++i) {
-    writer.word(
-        kind == OperationKind::kKernel && (i == capture::words::kDimensions || i >= capture::words::kGlobal) ? 1 : 0);
+  if (kind == OperationKind::kKernel) {
+    writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {1, 1, 1}, .local = {1, 1, 1}});
+  } else {
+    for (int i = 0; i < capture::word_count_of(kind); ++i) {
+      writer.word(0);
+    }
   }
   writer.finish();
   const backends::Recordable answer = state.backend->can_record(capture::OperationView(storage.data()), queue);
@@ -178,7 +180,7 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     record->device_bit = owner != nullptr ? owner->bit_of(device) : 0;
     bool tell = false;
     {
-      const std::lock_guard guard(tables().mutex);
+      const env::MutexLock guard(tables().mutex);
       info.role = take_role(context);
       DeviceEntry& entry = device_entry(device);
       info.device = entry.id;
@@ -205,7 +207,7 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
 }
 
 void give_role_back(const QueueState& queue) noexcept {
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   ContextState* known = objects.contexts.find(handle_of(queue.context));
   if (known != nullptr && queue.slot.info.role < known->roles.size()) {
     known->roles[queue.slot.info.role] = false;
@@ -239,7 +241,7 @@ cl_int wrap::clReleaseContext(cl_context context) noexcept {
   // reference, as the driver may reuse the handle at any time from then on.
   ContextState* known = objects.contexts.find(handle_of(context));
   if (known != nullptr && known->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    const std::lock_guard guard(tables().mutex);
+    const env::MutexLock guard(tables().mutex);
     objects.contexts.erase(known);
     objects.contexts.recycle(known);
   }

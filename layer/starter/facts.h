@@ -18,14 +18,14 @@ struct Facts {
   const char* probe;           ///< a function that the real library has for sure
   const char* const* folders;  ///< where the real library may be, besides where the dynamic linker looks
   std::size_t folder_count;
+  std::uint32_t stubs;
   const char* names;  ///< of the functions in the order of the stubs, each ended by a zero; then another zero
   void* (*other)(
-      std::uint32_t);  ///< stubs behind those: the function of that number, counted from there; null: there are none
+      std::uint32_t);     ///< stubs behind those: the function of that number, counted from there; null: there are none
+  InnerCode* inner_code;  ///< see Starter
+  void** inner_targets;
 };
 extern const Facts facts;
-
-/// As the layer gets it, but for the path of its file.
-extern Starter self;
 
 /// Opens the layer of the starter at `file`; null if it is not there or can't be loaded, and then why.
 OpenLayer find_layer(const char* file, const char** why) noexcept;
@@ -36,7 +36,7 @@ void pass_to(void* library) noexcept;
 }  // namespace refrain::layer::starter
 
 extern "C" {
-// Of the stubs (exported_stubs.inc).
+// Of the stubs (layer/interpose/exported_stubs.inc).
 extern void* refrain_starter_targets[];
 extern const std::int32_t refrain_starter_stub_offsets[];
 }

@@ -62,7 +62,7 @@ void pass_to(void* library) noexcept {
   for (const char* name = facts.names; *name != '\0'; name += strlen(name) + 1) {
     __atomic_store_n(&refrain_starter_targets[index++], function_for(name, library, symbols), __ATOMIC_RELEASE);
   }
-  for (std::uint32_t other = 0; index < self.stubs; ++other) {
+  for (std::uint32_t other = 0; index < facts.stubs; ++other) {
     __atomic_store_n(&refrain_starter_targets[index++], facts.other(other), __ATOMIC_RELEASE);
   }
 }

@@ -27,6 +27,9 @@ namespace {
 std::uintptr_t opening = 0;  // the thread that opens the layer
 bool opened = false;
 
+/// As the layer gets it, once it is opened.
+Starter self;
+
 const char* own_file() noexcept {
   const char* file = "";
   visit_loaded([&](const char* path, const DynamicSymbols& symbols) {
@@ -46,10 +49,19 @@ FirstCall open_layer() noexcept {
     pass_to(nullptr);
     return &target_of;
   }
-  self.file = own_file();
-  self.watching = &refrain_starter_watching;
-  self.host_call = &refrain_starter_host_call;
-  self.pass_to = &pass_to;
+  self = {
+      .version = REFRAIN_VERSION,
+      .file = own_file(),
+      .soname = facts.soname,
+      .stubs = facts.stubs,
+      .stub_offsets = refrain_starter_stub_offsets,
+      .targets = refrain_starter_targets,
+      .watching = &refrain_starter_watching,
+      .host_call = &refrain_starter_host_call,
+      .inner_code = facts.inner_code,
+      .inner_targets = facts.inner_targets,
+      .pass_to = &pass_to,
+  };
   const char* why = "";
   const OpenLayer open = find_layer(self.file, &why);
   if (open != nullptr) {

@@ -16,7 +16,7 @@ using FirstCall = void* (*)(std::uint32_t index) noexcept;
 /// Called by HOST stubs while they are watching, with the return address of the call; returns where to go.
 using HostCall = void* (*)(std::uint32_t index, std::uint64_t caller) noexcept;
 
-/// The code of the real library and of the layer: with STUB_GUARDED (exported_stubs.inc) calls from there pass through.
+/// The code of the real library and of the layer: where stubs are guarded calls from there pass through.
 struct InnerCode {
   std::uint64_t real_begin;
   std::uint64_t real_bytes;

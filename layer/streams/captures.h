@@ -3,9 +3,9 @@
 
 #include <compare>
 #include <cstdint>
-#include <mutex>
 #include <set>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/streams/stand_in.h"
 
@@ -30,8 +30,8 @@ struct CapturedStream {
 /// Streams that the application captures.
 template <class L>
 struct Captures {
-  std::mutex mutex;  ///< while it is held none begins
-  std::set<CapturedStream> streams;
+  env::Mutex mutex;  ///< while it is held none begins
+  std::set<CapturedStream> streams REFRAIN_GUARDED_BY(mutex);
 
   /// Never destroyed.
   static Captures& all() noexcept {
@@ -60,7 +60,7 @@ void capture_ends() noexcept {
 template <class L>
 void no_capture_of(const CapturedStream& stream) noexcept {
   Captures<L>& captures = Captures<L>::all();
-  const std::lock_guard guard(captures.mutex);
+  const env::MutexLock guard(captures.mutex);
   if (captures.streams.erase(stream) != 0) {
     capture_ends<L>();
   }

@@ -81,6 +81,14 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
       });
 }
 
+template <class L, class Issue>
+StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
+                         typename L::Api::StreamHandle stream, DefaultStream by_default, unsigned flags,
+                         Issue&& issue) noexcept {
+  return record_event<L>(
+      entry_point, handle, [&] { return find_stream<L>(stream, by_default); }, flags, issue);
+}
+
 template <class L, class Find, class Issue>
 StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typename L::Api::EventHandle handle,
                        unsigned flags, Issue&& issue) noexcept {
@@ -120,6 +128,14 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
         writer.finish();
       },
       issue);
+}
+
+template <class L, class Issue>
+StatusOf<L> wait_event(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle stream,
+                       DefaultStream by_default, typename L::Api::EventHandle handle, unsigned flags,
+                       Issue&& issue) noexcept {
+  return wait_event<L>(
+      entry_point, [&] { return find_stream<L>(stream, by_default); }, handle, flags, issue);
 }
 
 /// An event was made, which is watched from now on.

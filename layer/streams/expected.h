@@ -27,7 +27,7 @@ struct Fill {
 /// True if the record is one of a fill, and exactly of this one. Its allocation as well: where memory was freed and
 /// comes again at the same address, a node that was made for what was there before must not be launched.
 [[nodiscard]] inline bool is_same_fill(const capture::OperationView& known, const Fill& fill) noexcept {
-  if (known.kind() != OperationKind::kPointerFill || known.words()[0] != fill.bytes ||
+  if (known.kind() != OperationKind::kPointerFill || known.as<capture::words::PointerFill>().bytes != fill.bytes ||
       known.arguments()[0].object != fill.allocation || known.handle_of(0) != fill.to) {
     return false;
   }

@@ -17,7 +17,7 @@ TEST_CASE("a fill is the expected one if it writes the same bytes to the same pl
   capture::RecordBytes bytes;
   capture::OperationWriter writer(bytes);
   writer.begin(OperationKind::kPointerFill, 1);
-  writer.word(10 * sizeof(value));
+  writer.words(capture::words::PointerFill{.bytes = 10 * sizeof(value)});
   writer.argument_handle(capture::ArgumentKind::kPointer, 5, kPlace);
   writer.argument(capture::ArgumentKind::kValue, 0, bytes_of(value));
   writer.finish();
@@ -31,7 +31,7 @@ TEST_CASE("a fill is the expected one if it writes the same bytes to the same pl
   capture::RecordBytes another;
   capture::OperationWriter copy(another);
   copy.begin(OperationKind::kPointerCopy, 1);
-  copy.word(20);
+  copy.words(capture::words::PointerCopy{.bytes = 20, .blocking = 0});
   copy.argument_handle(capture::ArgumentKind::kPointer, 5, kPlace);
   copy.argument(capture::ArgumentKind::kValue, 0, bytes_of(value));
   copy.finish();

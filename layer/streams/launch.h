@@ -90,7 +90,7 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
       writer.begin_kernel_sections(token, known + (with_more ? 1 : 0), bytes + (with_more ? more.stored_bytes() : 0));
   sections.header.function = function != nullptr ? function->id : 0;
   sections.header.function_handle = launch.function;
-  backends::write_shape_words(sections.words, launch.grid, launch.block);
+  sections.shape = backends::shape_of(launch.grid, launch.block);
   if (readable) {
     const capture::ArgumentDescriptor* const descriptors = function->descriptors.data();
     const std::size_t count = known - 1;
@@ -181,20 +181,19 @@ template <class Parameter, class More>
 /// Whether the record is one of a launch of the same kernel in the same way.
 [[nodiscard, gnu::always_inline]] inline bool same_kernel(const Launch& launch,
                                                           const capture::OperationView& known) noexcept {
-  namespace words = capture::words;
   const capture::OperationHeader& header = known.header();
   if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||
       header.function_handle != launch.function || launch.unholdable != nullptr) {
     return false;
   }
-  const std::uint64_t* const shape = known.words().data();
+  const auto& shape = known.as<capture::words::Kernel>();
   const backends::Grid& grid = launch.grid;
   const backends::Grid& block = launch.block;
   // Bit by bit and together: they hardly ever differ.
-  return ((shape[words::kLocal] ^ block.x) | (shape[words::kLocal + 1] ^ block.y) |
-          (shape[words::kLocal + 2] ^ block.z) | (shape[words::kGlobal] ^ (std::uint64_t{grid.x} * block.x)) |
-          (shape[words::kGlobal + 1] ^ (std::uint64_t{grid.y} * block.y)) |
-          (shape[words::kGlobal + 2] ^ (std::uint64_t{grid.z} * block.z))) == 0;
+  return ((shape.local[0] ^ block.x) | (shape.local[1] ^ block.y) | (shape.local[2] ^ block.z) |
+          (shape.global[0] ^ (std::uint64_t{grid.x} * block.x)) |
+          (shape.global[1] ^ (std::uint64_t{grid.y} * block.y)) |
+          (shape.global[2] ^ (std::uint64_t{grid.z} * block.z))) == 0;
 }
 
 /// Compares everything but the stream. `function`: of the launch; only looked at if its parameters come in one piece

@@ -18,6 +18,7 @@ struct Place {
   std::uint32_t type = 0;                                            ///< as the API numbers it; 0: pageable
   std::uint64_t id = 0;                                              ///< of the allocation
   int device = 0;
+  bool known = false;  ///< the driver knows the address
 };
 
 /// Asks the driver. What reaches beyond one allocation is left to the driver as well: not kPointer.
@@ -26,6 +27,7 @@ Place place_of(std::uint64_t address, std::size_t bytes) noexcept {
   Place place;
   backends::Allocation found;
   if (L::Api::find_allocation(L::runtime().driver, address, &found)) {
+    place.known = true;
     place.type = found.type;
     place.device = found.device;
     if (address >= found.start && bytes <= found.bytes && address - found.start <= found.bytes - bytes) {
@@ -36,8 +38,8 @@ Place place_of(std::uint64_t address, std::size_t bytes) noexcept {
   return place;
 }
 
-/// Allocations of addresses that were asked for, until any memory goes. Fills need no more than that: should memory go
-/// in a way that nobody knows, the fill is the program's mistake. Thread-safe, without a lock.
+/// A cache from addresses to allocations, invalid as soon as any memory is freed. That is enough for fills: one into
+/// memory that was freed in a way Refrain cannot see is an error of the program. Thread-safe, without a lock.
 class KnownPlaces {
  public:
   /// 0: not known.

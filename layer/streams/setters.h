@@ -5,14 +5,15 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/set_state.h"
 #include "layer/streams/stream_table.h"
+#include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
 
@@ -45,14 +46,14 @@ class Setters {
           found = status == L::Api::kSuccess ? L::function_of(function) : nullptr;
           return status;
         },
-        [&] {
+        [&]() REFRAIN_REQUIRES(mutex_) {
           const FunctionState* const known = L::objects().functions.find(function);
           const auto group = known == nullptr ? groups_.end() : groups_.find(known->name);
           // A kernel may have several handles, and nobody tells that they are one's: only the newest one's is known.
           return group != groups_.end() && group->second.state.is_set(setting.key, *value) &&
                  group->second.state.is_set(what, function);
         },
-        [&](SetValue now) {
+        [&](SetValue now) REFRAIN_REQUIRES(mutex_) {
           Group& group = groups_[found == nullptr ? std::string() : found->name];
           group.state.set(setting.key, now);
           group.state.set(what, function);
@@ -67,8 +68,8 @@ class Setters {
     const std::uint64_t id = stream == nullptr ? 0 : stream->slot.info.id;
     const Setting setting{entry_point, capture::mix(id, what), stream == nullptr ? SetValue() : value};
     return set(
-        setting, call, [&] { return stream->set.is_set(what, *value); },
-        [&](SetValue now) {
+        setting, call, [&]() REFRAIN_REQUIRES(mutex_) { return stream->set.is_set(what, *value); },
+        [&](SetValue now) REFRAIN_REQUIRES(mutex_) {
           if (stream != nullptr) {
             if (what == kAllAttributes) {
               stream->set.renew();
@@ -80,6 +81,15 @@ class Setters {
         });
   }
 
+  /// The same of the stream that the calling thread means by `handle`. While the program captures, the driver must not
+  /// be asked about streams.
+  template <class Call>
+  Status of_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
+                   DefaultStream by_default, std::uint64_t what, SetValue value, Call&& call) noexcept {
+    Stream* const stream = passing<L>() ? find_known_stream<L>(handle, by_default) : find_stream<L>(handle, by_default);
+    return of_stream(entry_point, stream, what, value, call);
+  }
+
   /// A setter of a context, of a device, of the process, of memory: it concerns all submissions. `what` may be set by
   /// several functions, and be one thing for several objects.
   template <class Call>
@@ -87,8 +97,9 @@ class Setters {
                 Call&& call) noexcept {
     const Setting setting{entry_point, capture::mix(what, object), value};
     return set(
-        setting, call, [&] { return around_.is_set(setting.key, *value) && around_.is_set(what, object); },
-        [&](SetValue now) {
+        setting, call,
+        [&]() REFRAIN_REQUIRES(mutex_) { return around_.is_set(setting.key, *value) && around_.is_set(what, object); },
+        [&](SetValue now) REFRAIN_REQUIRES(mutex_) {
           around_.set(setting.key, now);
           around_.set(what, object);
           StreamTable<L>::all().set_around(around_.number());
@@ -97,14 +108,14 @@ class Setters {
 
   /// A kernel was seen for the first time. May throw std::bad_alloc.
   void adopt(FunctionState& function) {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     Group& group = groups_[function.name];
     group.functions.push_back(&function);
     function.state.store(group.state.number(), std::memory_order_release);
   }
   /// It goes: its handle may be another one's soon.
   void forget(FunctionState& function) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     frequent_.clear();
     const auto group = groups_.find(function.name);
     if (group != groups_.end() && std::erase(group->second.functions, &function) != 0) {
@@ -119,7 +130,7 @@ class Setters {
   }
   /// A context goes, and its handle may be another one's soon.
   void forget_contexts() noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     frequent_.clear();
     around_.renew();
     StreamTable<L>::all().set_around(around_.number());
@@ -155,7 +166,7 @@ class Setters {
     if (frequent_.known(setting.key, *setting.value)) [[likely]] {
       return true;
     }
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     if (under_way_.count != 0 || !known()) {
       return false;
     }
@@ -163,7 +174,7 @@ class Setters {
     return true;
   }
 
-  /// `known()` and `note(value)`, both under the lock: whether it is set already, and that it is now.
+  /// `known()` and `note(value)` want the lock: whether it is set already, and that it is now.
   template <class Call, class Known, class Note>
   Status set(const Setting& setting, Call&& call, Known&& known, Note&& note) noexcept {
     Status status = L::Api::kSuccess;
@@ -183,13 +194,13 @@ class Setters {
     bool accepted = true;
     try {
       {
-        const std::lock_guard guard(mutex_);
+        const env::MutexLock guard(mutex_);
         frequent_.clear();
         under_way_.several = ++under_way_.count > 1 || under_way_.several;
       }
       status = same ? status : call();
       accepted = same || status == L::Api::kSuccess;
-      const std::lock_guard guard(mutex_);
+      const env::MutexLock guard(mutex_);
       frequent_.clear();
       const bool alone = !same && !under_way_.several;
       if (--under_way_.count == 0) {
@@ -205,11 +216,11 @@ class Setters {
     return host_call.done(status, false);
   }
 
-  std::mutex mutex_;
-  FrequentSettings frequent_;
-  std::map<std::string, Group> groups_;
-  SetState around_;
-  UnderWay under_way_;
+  env::Mutex mutex_;
+  FrequentSettings frequent_;  ///< changed under the lock, asked without it
+  std::map<std::string, Group> groups_ REFRAIN_GUARDED_BY(mutex_);
+  SetState around_ REFRAIN_GUARDED_BY(mutex_);
+  UnderWay under_way_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::layer::streams

@@ -43,7 +43,7 @@ struct StandIn {
   bool in_use = false;                      ///< the newest work is in the stand-in
   StandIn* next_in_use = nullptr;           ///< another one of the same thread's
   backends::Stream<Api>* stream = nullptr;  ///< what it stands in for; of the last time that it was in use
-  /// Of the last time that it was left, until that is known to be done.
+  /// The switch back from the stand-in to the thread's own stream, until it is known to be complete.
   typename backends::StreamBackend<Api>::Handover left = {};
 };
 
@@ -51,7 +51,7 @@ struct StandIn {
 template <class Api>
 struct StandIns {
   static inline thread_local StandIn<Api>* in_use __attribute__((tls_model("initial-exec"))) = nullptr;
-  /// Left, and maybe not done yet.
+  /// The one that the thread switched back from last, where that may not be complete yet.
   static inline thread_local StandIn<Api>* left __attribute__((tls_model("initial-exec"))) = nullptr;
   static inline thread_local bool waited __attribute__((tls_model("initial-exec"))) = false;  ///< by a call since then
 };

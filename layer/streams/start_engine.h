@@ -1,21 +1,67 @@
-// The engine of an API with streams: the same steps for all of them.
+// The engine of an API with streams in a process: its start, its end, and forks. The same steps for all APIs.
+//
+// L has, besides what objects.h lists, stubs(): the interpose::StubTable of the process.
 #pragma once
 
 #include <memory>
 #include <utility>
 
+#include "layer/ending.h"
 #include "layer/immortal.h"
+#include "layer/interpose/stub_table.h"
 #include "layer/process.h"
+#include "layer/report_signal.h"
 #include "layer/start_up.h"
 #include "layer/streams/hooks.h"
+#include "layer/streams/host_call.h"
+#include "layer/streams/stand_in.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
 
-/// Makes what L::runtime() has besides the driver's functions, and makes it known as the last step. May throw: then
-/// nothing of it is there. Returns the engine.
+/// Nothing is held any more; the reason goes to the log.
+template <class L>
+void give_up(const char* why) noexcept {
+  if (replay::Engine* running = L::any_engine(); running != nullptr && running->active()) {
+    running->fail(why);
+  }
+}
+
+/// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
+template <class L>
+void shut_down() noexcept {
+  replay::Engine* running = L::any_engine();
+  if (running == nullptr) {
+    return;
+  }
+  L::stubs().set_watching(false);
+  running->shut_down();
+  stop_watching_for_end();
+  leave_stand_in<L>();  // stubs do not look any more
+}
+
+/// The driver does not work in a child that was forked after its start; nothing of ours may touch it there.
+template <class L>
+void disable_in_child() noexcept {
+  L::stubs().set_watching(false);
+  forget_end_in_child();
+  if (replay::Engine* running = L::any_engine(); running != nullptr) {
+    running->disable_after_fork();
+  }
+  forget_stand_ins<typename L::Api>();
+}
+
+template <class L>
+void tell_end() noexcept {
+  if (replay::Engine* running = L::any_engine(); running != nullptr) {
+    running->tell_end();
+  }
+}
+
+/// Makes what L::runtime() has besides the driver's functions, and makes it known, and has stubs call `hook`, as the
+/// last steps. May throw: then nothing of it is there. Returns the engine.
 template <class L, class Backend>
-replay::Engine* start_engine(const env::Settings& settings, const ProcessHooks& process) {
+replay::Engine* start_engine(const env::Settings& settings, const ProcessHooks& process, interpose::HostCallHook hook) {
   static Immortal<Hooks<L>> hooks;
   auto& runtime = L::runtime();
   std::unique_ptr<capture::Recorder> recorder(open_recorder(settings));
@@ -27,6 +73,9 @@ replay::Engine* start_engine(const env::Settings& settings, const ProcessHooks& 
   runtime.backend = backend.release();
   replay::Engine* const made = engine.release();
   runtime.engine.store(made, std::memory_order_release);
+  interpose::HostStubs::set_hook(hook);
+  L::stubs().set_watching(true);
+  install_report_handler(settings);
   return made;
 }
 

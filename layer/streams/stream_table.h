@@ -3,9 +3,9 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/streams/captures.h"
 #include "layer/streams/host_call.h"
@@ -99,7 +99,7 @@ class StreamTable {
 
   /// A setter of the stream was called; null: of one that could not be looked at.
   void attributes_set(State* stream) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     if (stream == nullptr) {
       some_attributes_ = true;
       for (State* state : live_) {
@@ -112,7 +112,7 @@ class StreamTable {
   }
   /// What setters have set that concerns all streams.
   void set_around(std::uint64_t number) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     around_ = number;
     for (State* state : live_) {
       seed(*state);
@@ -136,13 +136,13 @@ class StreamTable {
     running->something_gone();
     if (stream != nullptr) {
       {
-        const std::lock_guard guard(mutex_);
+        const env::MutexLock guard(mutex_);
         std::erase(live_, stream);
       }
       running->queue_gone(stream->slot);
       running->identity_gone(stream->slot.info.id);
     }
-    const auto recording = L::runtime().backend->no_recording();
+    const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
     if (stream != nullptr) {
       forget(stream, true);
     }
@@ -167,24 +167,23 @@ class StreamTable {
  private:
   void forget(State* stream, bool destroyed) noexcept;
 
-  // Under the lock.
-  void seed(State& state) const noexcept {
+  void seed(State& state) const noexcept REFRAIN_REQUIRES(mutex_) {
     const std::uint64_t own = state.set.number();
     Token seed = own == 0 ? state.role_seed : capture::mix(state.role_seed, own);
     seed = around_ == 0 ? seed : capture::mix(seed ^ 1U, around_);
     state.stream.state.store(seed, std::memory_order_release);
     state.token_seed.store(seed, std::memory_order_release);
   }
-  void has_attributes(State& state) const noexcept {
+  void has_attributes(State& state) const noexcept REFRAIN_REQUIRES(mutex_) {
     state.stream.attributes.store(true, std::memory_order_relaxed);
     seed(state);
   }
 
-  std::uint64_t around_ = 0;
-  bool some_attributes_ = false;  ///< of streams that nobody has seen
-  std::mutex mutex_;
-  std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_;
-  std::vector<State*> live_;
+  env::Mutex mutex_;
+  std::uint64_t around_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  bool some_attributes_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< of streams that nobody has seen
+  std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_ REFRAIN_GUARDED_BY(mutex_);
+  std::vector<State*> live_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 template <class L>
@@ -200,7 +199,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     return nullptr;
   }
   try {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     if (State* other = L::objects().streams.find(key); other != nullptr) {
       L::objects().streams.recycle(made);
       return other;
@@ -246,7 +245,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
   }
 }
 
-/// Under no_recording(), after everything held was flushed. `destroyed`: the program may not use the stream any more,
+/// Under NoRecording, after everything held was flushed. `destroyed`: the program may not use the stream any more,
 /// so that its record may be another one's (but not if it has a stand-in, which a thread may have in use still). Else
 /// another thread may be using both right now.
 template <class L>
@@ -269,7 +268,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
   L::forget_contexts();
   std::vector<State*> gone;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     gone.swap(live_);
   }
   replay::Engine* running = engine_with_threads<L>();
@@ -280,11 +279,53 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
       running->identity_gone(stream->slot.info.id);
     }
   }
-  const auto recording = L::runtime().backend->no_recording();
+  const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
   for (State* stream : gone) {
     forget(stream, stream->stream.context == context);
   }
   L::runtime().backend->context_gone(context);
+}
+
+/// Streams that were never seen, and default streams.
+template <class L>
+[[nodiscard]] StreamState<typename L::Api>* find_other_stream(typename L::Api::StreamHandle handle,
+                                                              DefaultStream by_default) noexcept {
+  using backends::StreamKind;
+  StreamTable<L>& table = StreamTable<L>::all();
+  const auto value = handle_of(handle);
+  if (value > kDefaultHandles) {
+    return table.adopt(value, handle, StreamKind::kBlocking);
+  }
+  const std::uint64_t key = L::default_stream_key(handle, by_default);
+  auto* known = key != 0 ? find_known_stream<L>(key) : nullptr;
+  if (known != nullptr || key == 0) [[likely]] {
+    return known;
+  }
+  return is_legacy(value, by_default) ? table.adopt(key, L::Api::legacy_stream(), StreamKind::kLegacy)
+                                      : table.adopt(key, L::Api::per_thread_stream(), StreamKind::kPerThread);
+}
+
+/// The record of a stream; made on first sight. Null if it cannot be known (no context, an invalid handle).
+template <class L>
+[[nodiscard, gnu::always_inline]] inline StreamState<typename L::Api>* find_stream(typename L::Api::StreamHandle handle,
+                                                                                   DefaultStream by_default) noexcept {
+  // Those of default streams are not registered by their own handles, 0, 1 and 2, but by larger keys.
+  auto* known = find_known_stream<L>(handle_of(handle));
+  return known != nullptr ? known : find_other_stream<L>(handle, by_default);
+}
+
+/// Whether `known` is the default stream that the calling thread means by `handle`.
+template <class L>
+[[nodiscard]] bool is_default_stream(const backends::Stream<typename L::Api>& known,
+                                     typename L::Api::StreamHandle handle, DefaultStream by_default) noexcept {
+  if (is_legacy(handle_of(handle), by_default)) {
+    return known.kind == backends::StreamKind::kLegacy && L::current_context() == known.context;
+  }
+  if (known.kind != backends::StreamKind::kPerThread) {
+    return false;
+  }
+  const auto* stand_in = stand_in_in_use<L>();
+  return stand_in != nullptr && stand_in->stream == &known;
 }
 
 /// The call that unloads code. `module`: its handle, or kAnyModule.
@@ -297,7 +338,7 @@ typename L::Api::Status unload(const replay::EntryPoint& entry_point, std::uint6
   }
   running->something_gone();
   L::forget_functions(module);
-  const auto recording = L::runtime().backend->no_recording();
+  const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
   L::runtime().backend->memory().changed();  // its variables go with it
   return host_call.done(call(), false);
 }

@@ -182,4 +182,12 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
       issue);
 }
 
+/// The same in the stream that the calling thread means by `stream`.
+template <class L, class Issue>
+StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why,
+                          typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
+  return submit_unheld<L>(
+      entry_point, kind, why, [&] { return find_stream<L>(stream, by_default); }, issue);
+}
+
 }  // namespace refrain::layer::streams

@@ -1,8 +1,7 @@
 // Calls that wait for the device or ask how far it is, and stream captures of the application.
 #pragma once
 
-#include <mutex>
-
+#include "env/mutex.h"
 #include "layer/streams/captures.h"
 #include "layer/streams/events.h"
 #include "layer/streams/host_call.h"
@@ -97,7 +96,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   HostCall<L> host_call(entry_point);
   {
     // Counted before it begins: whatever any thread submits from now on may belong to it.
-    const std::lock_guard guard(Captures<L>::all().mutex);
+    const env::MutexLock guard(Captures<L>::all().mutex);
     capture_begins<L>();
   }
   if (replay::Engine* running = L::engine(); running != nullptr) {
@@ -106,7 +105,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   const typename L::Api::Status status = begin();
   try {
     Captures<L>& captures = Captures<L>::all();
-    const std::lock_guard guard(captures.mutex);
+    const env::MutexLock guard(captures.mutex);
     if (status != L::Api::kSuccess || !captures.streams.insert({handle_of(stream), by_default}).second) {
       capture_ends<L>();
     }

@@ -258,7 +258,8 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
       // The program's memory is gone; what was written from it is made up, what was read is compared.
       const bool by_pointer = from.kind() == OperationKind::kPointerCopy;
       const bool reads = by_pointer ? i == 0 : from.kind() == OperationKind::kReadBuffer;
-      const std::uint64_t size = from.words()[by_pointer ? 0 : 1];
+      const std::uint64_t size =
+          by_pointer ? from.as<capture::words::PointerCopy>().bytes : from.as<capture::words::TransferBuffer>().bytes;
       if (size > bytes_) {
         *why = describe(node, from) + ": it transfers more than the buffer holds";
         return false;
@@ -311,7 +312,7 @@ bool BenchGraph::fill(const capture::Capture& capture, std::string* why) {
       continue;
     }
     make_up(memory.start, memory.object, limit);
-    // What was there later comes later, and covers what was there before.
+    // In the order in which they were allocated, so that the latest contents of an address win.
     bool any = false;
     for (const BenchMemory::Piece& piece : memory.pieces) {
       if (capture.has_contents(piece.object)) {

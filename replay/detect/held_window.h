@@ -63,7 +63,7 @@ class HeldWindow {
   /// that the chunk would be completed.
   void leave(Track* track, bool failed);
 
-  /// What is held was launched: by somebody who knew of it before it was told here.
+  /// What is held was launched by the lane itself, on the prediction of next().
   void forget_held() noexcept {
     slot_ = nullptr;
     held_ = 0;

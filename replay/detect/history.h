@@ -18,7 +18,7 @@ namespace refrain::replay {
 using capture::Token;
 
 /// Zeroed memory that costs nothing until it is touched: lanes that submit little stay small. From the kernel, as
-/// calloc() clears what was used before: a lane of a thread that lives for a moment took 0.3 to 0.6 ms for that.
+/// calloc() clears what was used before, which would take most of the time of a thread that lives for a moment.
 template <typename T>
 class LazyArray {
   static_assert(std::is_trivially_destructible_v<T>);

@@ -50,12 +50,12 @@ class Matcher {
   [[nodiscard]] std::uint32_t held() const noexcept { return window_.held(); }
   /// Which ones, after feed().
   [[nodiscard]] Holding holding() const noexcept { return window_.holding(); }
-  /// The chunk that will be held behind that one, or that will be held now if none is, if all goes on as it is known
-  /// (its `count` is 0); asked again, the one behind that. Whoever launches what was held before it is told here tells
-  /// it later, before anything else. The answers are valid until then.
+  /// Predicts the chunk that will be held after the current one (or next, if none is held) if the stream goes on as
+  /// known; its `count` is 0. Each further call predicts one more. A caller may launch predicted chunks before it feeds
+  /// their tokens, and must feed these before anything else. Predictions are valid until then.
   [[nodiscard]] Holding next_chunk() noexcept { return cursor_.track == nullptr ? Holding{} : window_.next(cursor_); }
-  /// What is held was launched already. (It is to be called where a chunk that next_chunk() told is not what is held
-  /// now, because something was learnt meanwhile.)
+  /// What is held was launched already: for a caller that launched a predicted chunk and finds, after feeding its
+  /// tokens, that another chunk is held, because something was learnt in between.
   void forget_held() noexcept { window_.forget_held(); }
 
   /// Called with the mode new chunks start with (default kTrack). The detection benchmark uses kHold.

@@ -1,6 +1,6 @@
 // What one lane's stream is known to be made of: tracks (stretches that repeat, either a whole period
 // that wraps around or a piece between two branches), the edges by which the stream was seen to go from
-// one to another, and an index to find one's place in them again. This is the trie of DESIGN.md with
+// one to another, and an index to find one's place in them again. It is a trie with
 // shared suffixes: the next token of the track is the prediction, the edges are the side table.
 //
 // Each track is divided into main chunks, and each main chunk into halves of halves (see left_part), so

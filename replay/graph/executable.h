@@ -57,13 +57,13 @@ class Executable {
   /// queue. None is looked at, unless something fails.
   int launch_plain(const SubmitContext& context, bool* failed);
 
-  /// The operations with the arguments that it holds now. An update changes nothing in what was lent.
+  /// Shares the operations with their current arguments; a later update() works on a copy.
   [[nodiscard]] std::shared_ptr<const Occurrence> lend() noexcept {
     lent_ = true;
     return recorded_;
   }
 
-  /// True if this is what was lent, and nothing was changed since.
+  /// True if `lent` is what lend() returned, with no update() since.
   [[nodiscard]] bool holds(const Occurrence& lent) const noexcept { return !dead_ && recorded_.get() == &lent; }
   /// The operations with the arguments that it holds now, until they are changed.
   [[nodiscard]] std::size_t size() const noexcept { return recorded_->size(); }

@@ -34,8 +34,7 @@ Occurrence occurrence_of(std::initializer_list<Kernel> kernels, bool in_order = 
       continue;
     }
     header.function = 5;
-    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
-    writer.words(words);
+    writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
     writer.argument_handle(capture::ArgumentKind::kBuffer, kernel.buffer, kernel.buffer);
     const std::uint64_t scalar = 3;
     writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));

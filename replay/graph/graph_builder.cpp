@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -39,7 +38,7 @@ GraphBuilder::~GraphBuilder() {
 }
 
 bool GraphBuilder::start() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (stopping_ || thread_.running() || !starts_threads()) {
     return true;
   }
@@ -58,7 +57,7 @@ bool GraphBuilder::request(std::shared_ptr<GraphEntry> entry, Occurrence occurre
     return false;
   }
   try {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     if (!stopping_) {
       jobs_.push_back(std::move(job));
       changed_.notify_all();
@@ -76,7 +75,7 @@ void GraphBuilder::request_sweep() noexcept {
   if (!start()) {
     return;  // the table stays as full as it is
   }
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (!stopping_) {
     sweep_wanted_ = true;
     changed_.notify_all();
@@ -104,58 +103,72 @@ void GraphBuilder::release(const Job& job) noexcept {
 
 void GraphBuilder::run() noexcept {
   become_background_thread();
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (jobs_.empty() && !sweep_wanted_) {
-      changed_.wait(lock);
-      continue;
+  while (true) {
+    Task task;
+    {
+      env::UniqueLock lock(mutex_);
+      while (!stopping_ && jobs_.empty() && !sweep_wanted_) {
+        changed_.wait(lock);
+      }
+      if (stopping_) {
+        return;
+      }
+      task = take_oldest();
     }
-    take_oldest(lock);
+    perform(std::move(task));
   }
 }
 
-/// Sweeps first, if that is wanted.
-void GraphBuilder::take_oldest(std::unique_lock<std::mutex>& lock) noexcept {
-  const bool sweeps = std::exchange(sweep_wanted_, false);
-  std::optional<Job> job;
+/// What is to be swept is swept first.
+GraphBuilder::Task GraphBuilder::take_oldest() noexcept {
+  Task task;
+  task.sweeps = std::exchange(sweep_wanted_, false);
   if (!jobs_.empty()) {
-    job = std::move(jobs_.front());
+    task.job = std::move(jobs_.front());
     jobs_.pop_front();
   }
   ++running_;
-  lock.unlock();
+  return task;
+}
+
+void GraphBuilder::perform(Task task) noexcept {
   try {
-    if (sweeps) {
+    if (task.sweeps) {
       cache_.sweep();
     }
-    if (job.has_value()) {
-      build(*job);
+    if (task.job.has_value()) {
+      build(*task.job);
     }
   } catch (const std::exception& error) {
     env::log_warning({"building a graph failed: ", error.what()});
-    if (job.has_value()) {
-      job->entry->build_cancelled();
+    if (task.job.has_value()) {
+      task.job->entry->build_cancelled();
     }
   }
-  if (job.has_value()) {
-    release(*job);
-    job.reset();
+  if (task.job.has_value()) {
+    release(*task.job);
+    task.job.reset();
   }
-  lock.lock();
+  const env::MutexLock guard(mutex_);
   --running_;
   changed_.notify_all();
 }
 
 std::size_t GraphBuilder::oldest_request() const noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return jobs_.empty() ? 0 : jobs_.front().occurrence.size();
 }
 
 void GraphBuilder::build_oldest() noexcept {
-  std::unique_lock lock(mutex_);
-  if (!jobs_.empty()) {
-    take_oldest(lock);
+  Task task;
+  {
+    const env::MutexLock guard(mutex_);
+    if (jobs_.empty()) {
+      return;
+    }
+    task = take_oldest();
   }
+  perform(std::move(task));
 }
 
 bool GraphBuilder::is_current(const Occurrence& occurrence) const noexcept {
@@ -202,14 +215,16 @@ void GraphBuilder::build(Job& job) {
 }
 
 void GraphBuilder::wait_idle() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return (jobs_.empty() && !sweep_wanted_ && running_ == 0) || stopping_; });
+  env::UniqueLock lock(mutex_);
+  changed_.wait(lock, [this]() REFRAIN_REQUIRES(mutex_) {
+    return (jobs_.empty() && !sweep_wanted_ && running_ == 0) || stopping_;
+  });
 }
 
 void GraphBuilder::stop() noexcept {
   std::list<Job> left;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     stopping_ = true;
     left.swap(jobs_);
     changed_.notify_all();

@@ -1,12 +1,12 @@
 // The background thread, which makes graphs of what repeats, and sees to it that the cache does not overflow.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
+#include <optional>
 
+#include "env/mutex.h"
 #include "env/own_thread.h"
 #include "replay/graph/graph_cache.h"
 #include "replay/layer_hooks.h"
@@ -36,8 +36,8 @@ class GraphBuilder {
   void wait_idle();
   /// Ends the thread; later requests are dropped.
   void stop() noexcept;
-  /// In a forked child the thread does not exist.
-  void abandon_thread() noexcept;
+  /// In a forked child the thread does not exist, and may have had the lock: no lock is taken, there are no others.
+  void abandon_thread() noexcept REFRAIN_NO_THREAD_SAFETY_ANALYSIS;
 
   /// Where no thread runs (see machine.h): number of operations of the oldest request, 0 if there is none; and
   /// what the thread would do with it.
@@ -49,8 +49,13 @@ class GraphBuilder {
     std::shared_ptr<GraphEntry> entry;
     Occurrence occurrence;
   };
+  struct Task {
+    bool sweeps = false;
+    std::optional<Job> job;
+  };
   void run() noexcept;
-  void take_oldest(std::unique_lock<std::mutex>& lock) noexcept;
+  [[nodiscard]] Task take_oldest() noexcept REFRAIN_REQUIRES(mutex_);
+  void perform(Task task) noexcept REFRAIN_EXCLUDES(mutex_);
   void build(Job& job);
   [[nodiscard]] bool is_current(const Occurrence& occurrence) const noexcept;
   [[nodiscard]] bool retain(const Job& job) noexcept;
@@ -64,12 +69,12 @@ class GraphBuilder {
   TrialBudget& budget_;
   const std::uint64_t build_share_;  ///< building costs others one part in so many of its time
 
-  mutable std::mutex mutex_;  ///< what follows
-  std::condition_variable changed_;
-  std::list<Job> jobs_;  // needs no memory while it is empty
-  std::size_t running_ = 0;
-  bool sweep_wanted_ = false;
-  bool stopping_ = false;
+  mutable env::Mutex mutex_;
+  env::ConditionVariable changed_;
+  std::list<Job> jobs_ REFRAIN_GUARDED_BY(mutex_);      ///< needs no memory while it is empty
+  std::size_t running_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< tasks
+  bool sweep_wanted_ REFRAIN_GUARDED_BY(mutex_) = false;
+  bool stopping_ REFRAIN_GUARDED_BY(mutex_) = false;
   env::OwnThread thread_;
 };
 

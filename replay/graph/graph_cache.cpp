@@ -9,9 +9,9 @@ namespace refrain::replay {
 
 namespace {
 
-// The table is swept once for so many stretches (a share of max_graphs) that it does not know, and an entry may go once
-// it has not come for so many sweeps: after twice as many other stretches as the table has places. (With the oldest one
-// going at once, a program with a few more stretches than places would never find one again.)
+// A sweep is due each time that a certain share of max_graphs unknown stretches has come, and evicts entries that were
+// not used for kSweepsUnseen sweeps: after twice as many unknown stretches as the table has places. (Plain LRU would
+// evict every entry just before it is needed in a program with a few more stretches than places.)
 constexpr std::size_t kSweepsPerTable = 8;
 constexpr std::uint32_t kSweepsUnseen = 16;
 
@@ -29,7 +29,7 @@ GraphCache::GraphCache(const env::Settings& settings) noexcept : settings_(setti
 
 std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> tokens, bool can_update) {
   const capture::Fingerprint fingerprint = fingerprint_of(tokens);
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   const auto found = entries_.find(fingerprint);
   if (found != entries_.end()) {
     // A hash is no proof: a stretch that only collides is not given somebody else's graph.
@@ -45,7 +45,6 @@ std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> to
   }
   GraphEntry::Limits limits;
   limits.gate = settings_.gate && settings_.mode != env::Mode::kVerify;
-  limits.gate_margin_percent = static_cast<double>(settings_.gate_margin_percent);
   limits.variants = static_cast<std::size_t>(settings_.variants);
   limits.can_update = can_update && settings_.updates == env::UpdateChoice::kAuto;
   auto entry = std::make_shared<GraphEntry>(fingerprint, std::move(tokens), limits);
@@ -54,8 +53,8 @@ std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> to
 }
 
 void GraphCache::name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
-  const std::lock_guard guard(mutex_);
-  const auto add = [&](capture::ObjectId identity) {
+  const env::MutexLock guard(mutex_);
+  const auto add = [&](capture::ObjectId identity) REFRAIN_REQUIRES(mutex_) {
     auto& entries = by_identity_[identity];
     if (entries.empty() || entries.back() != entry) {  // all of one entry's come in a row
       entries.push_back(entry);
@@ -84,7 +83,7 @@ void GraphCache::sweep() {
   }
   std::vector<std::shared_ptr<GraphEntry>> leaving;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     std::vector<Candidate> candidates;
     for (const auto& [entry, use] : uses) {
       const auto found = entries_.find(entry->fingerprint());
@@ -121,7 +120,7 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
     } catch (const std::exception&) {
       // No memory: the report will not tell of it.
     }
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     const auto found = entries_.find(entry->fingerprint());
     if (found == entries_.end() || found->second.entry != entry) {
       continue;  // another thread was faster
@@ -139,7 +138,7 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
   entries_gone_.fetch_add(entries.size(), std::memory_order_relaxed);
   // All of them are looked at for that: not each time.
   constexpr std::size_t kMany = 64;
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if ((gone_but_named_ += entries.size()) < kMany + entries_.size() / kSweepsPerTable) {
     return;
   }
@@ -155,7 +154,7 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
 void GraphCache::identity_gone(capture::ObjectId identity) noexcept {
   std::vector<std::shared_ptr<GraphEntry>> entries;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     const auto found = by_identity_.find(identity);
     if (found == by_identity_.end()) {
       return;
@@ -166,7 +165,7 @@ void GraphCache::identity_gone(capture::ObjectId identity) noexcept {
   leave(entries);
 }
 
-/// With the lock held: for the report, which is often written when a program has given back all that it had.
+/// For the report, which is often written when a program has given back all that it had.
 void GraphCache::remember(GraphEntry::Summary summary) noexcept {
   constexpr std::size_t kMostTold = 256;
   if (left_.capacity() == 0) {
@@ -190,25 +189,26 @@ void GraphCache::remember(GraphEntry::Summary summary) noexcept {
 }
 
 GraphCache::Gone GraphCache::gone() const noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return untold_;
 }
 
 std::size_t GraphCache::size() const noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return entries_.size();
 }
 
 void GraphCache::publish(const std::shared_ptr<GraphEntry>& entry, std::unique_ptr<Executable> executable,
                          const std::string& why) {
   std::unique_ptr<Executable> evicted;  // destroyed outside the lock
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (executable == nullptr || entry->gone()) {
     evicted = entry->built(std::move(executable), why);
     return;
   }
-  const bool stale = std::any_of(executable->objects().begin(), executable->objects().end(),
-                                 [this](capture::ObjectId object) { return gone_.contains(object); });
+  const bool stale =
+      std::any_of(executable->objects().begin(), executable->objects().end(),
+                  [this](capture::ObjectId object) REFRAIN_REQUIRES(mutex_) { return gone_.contains(object); });
   if (stale) {
     evicted = std::move(executable);
     static_cast<void>(entry->built(nullptr, "its buffers are new each time"));
@@ -218,7 +218,6 @@ void GraphCache::publish(const std::shared_ptr<GraphEntry>& entry, std::unique_p
   evicted = entry->built(std::move(executable), why);
 }
 
-/// With the table's lock held.
 void GraphCache::note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects) {
   for (const capture::ObjectId object : objects) {
     auto& entries = by_object_[object];
@@ -229,7 +228,7 @@ void GraphCache::note_objects(const std::shared_ptr<GraphEntry>& entry, std::spa
 }
 
 void GraphCache::objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   note_objects(entry, objects);
 }
 
@@ -266,7 +265,7 @@ void GraphCache::object_gone(capture::ObjectId object) {
   }
   std::vector<std::shared_ptr<GraphEntry>> entries;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     if (builds_ != 0) {
       gone_.insert(object);
     }
@@ -285,7 +284,7 @@ void GraphCache::object_gone(capture::ObjectId object) {
 std::vector<GraphEntry::Summary> GraphCache::summaries() const {
   std::vector<GraphEntry::Summary> result;
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     result = left_;
   }
   for (const auto& entry : all()) {
@@ -294,9 +293,10 @@ std::vector<GraphEntry::Summary> GraphCache::summaries() const {
   return result;
 }
 
-/// What takes an entry's lock asks these: that lock is held while a driver launches, and the table's must not be.
+/// A copy, for callers that lock each entry: an entry's lock is held during a launch, and the table's lock must never
+/// wait for that.
 std::vector<std::shared_ptr<GraphEntry>> GraphCache::all() const {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::vector<std::shared_ptr<GraphEntry>> entries;
   entries.reserve(entries_.size());
   for (const auto& [fingerprint, kept] : entries_) {
@@ -306,13 +306,13 @@ std::vector<std::shared_ptr<GraphEntry>> GraphCache::all() const {
 }
 
 void GraphCache::build_begins() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   ++builds_;
   requests_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void GraphCache::build_ends() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (--builds_ == 0) {
     gone_.clear();  // no graph is in the making that could name one of them
   }

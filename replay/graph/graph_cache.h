@@ -5,13 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "env/mutex.h"
 #include "env/settings.h"
 #include "replay/graph/graph_entry.h"
 
@@ -72,10 +72,11 @@ class GraphCache {
     std::uint64_t seen = 0;    ///< GraphEntry::Use::seen at the last sweep
     std::uint32_t unseen = 0;  ///< sweeps since it last came
   };
-  [[nodiscard]] std::vector<std::shared_ptr<GraphEntry>> all() const;
-  void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept;
-  void remember(GraphEntry::Summary summary) noexcept;
-  void note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
+  [[nodiscard]] std::vector<std::shared_ptr<GraphEntry>> all() const REFRAIN_EXCLUDES(mutex_);
+  void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept REFRAIN_EXCLUDES(mutex_);
+  void remember(GraphEntry::Summary summary) noexcept REFRAIN_REQUIRES(mutex_);
+  void note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects)
+      REFRAIN_REQUIRES(mutex_);
 
   const env::Settings& settings_;
   std::atomic<std::size_t> requests_{0};  ///< builds that ever began; 0: object_gone() is free
@@ -83,16 +84,18 @@ class GraphCache {
   std::atomic<bool> sweep_due_{false};
 
   using ByObject = std::unordered_map<capture::ObjectId, std::vector<std::shared_ptr<GraphEntry>>>;
-  mutable std::mutex mutex_;  ///< what follows
-  std::unordered_map<capture::Fingerprint, Kept> entries_;
-  ByObject by_object_;                          ///< whose executables name it
-  ByObject by_identity_;                        ///< whose tokens stand for it
-  std::size_t builds_ = 0;                      ///< under way
-  std::unordered_set<capture::ObjectId> gone_;  ///< freed while builds were under way
-  std::size_t unknown_ = 0;                     ///< stretches that were asked for and not known, since the last sweep
-  std::size_t gone_but_named_ = 0;              ///< entries that have gone, in by_object_ and by_identity_ still
-  std::vector<GraphEntry::Summary> left_;       ///< of entries that have gone
-  Gone untold_;                                 ///< those of them that are not in it
+  mutable env::Mutex mutex_;
+  std::unordered_map<capture::Fingerprint, Kept> entries_ REFRAIN_GUARDED_BY(mutex_);
+  ByObject by_object_ REFRAIN_GUARDED_BY(mutex_);                          ///< whose executables name it
+  ByObject by_identity_ REFRAIN_GUARDED_BY(mutex_);                        ///< whose tokens stand for it
+  std::size_t builds_ REFRAIN_GUARDED_BY(mutex_) = 0;                      ///< under way
+  std::unordered_set<capture::ObjectId> gone_ REFRAIN_GUARDED_BY(mutex_);  ///< freed while builds were under way
+  /// Stretches that were asked for and not known, since the last sweep.
+  std::size_t unknown_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  /// Entries that have gone, in by_object_ and by_identity_ still.
+  std::size_t gone_but_named_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::vector<GraphEntry::Summary> left_ REFRAIN_GUARDED_BY(mutex_);  ///< of entries that have gone
+  Gone untold_ REFRAIN_GUARDED_BY(mutex_);                            ///< those of them that are not in it
 };
 
 }  // namespace refrain::replay

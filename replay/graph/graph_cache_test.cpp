@@ -87,8 +87,7 @@ class Graphs {
       auto& header = writer.begin(capture::OperationKind::kKernel, first + i);
       header.function = first + i;
       header.queue = queue_.id;
-      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
-      writer.words(words);
+      writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
       writer.argument_handle(capture::ArgumentKind::kBuffer, 7, 7);
       const std::uint64_t scalar = i;
       writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));

@@ -11,6 +11,7 @@ namespace refrain::replay {
 using capture::OperationView;
 
 namespace {
+constexpr double kGateMarginPercent = 3;  ///< a graph must be this much cheaper than eager calls
 // Occurrences looked at before giving up on arguments that come back.
 constexpr std::uint64_t kTrackingRound = 24;
 constexpr std::uint64_t kFirstBackoff = 64;
@@ -30,33 +31,30 @@ constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
 // those are more), and one more for so many launches, or for so many that needed no change: where hardly any arguments
 // come back, most of them would be built in vain.
 constexpr std::uint64_t kFreeBuilds = 16, kFreeOperations = 512, kLaunchesForBuild = 24, kHitsForBuild = 6;
-// Where nobody wants to know whether a launch pays, one in so many is timed: the clock and what is measured would be a
-// good part of what a launch needs of the processor's caches.
+// Where the gate has no question open, one launch in so many is timed: reading the clock and adding the sample would
+// take a good part of the cache lines that a launch touches.
 constexpr std::uint64_t kTimedOf = 8;
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
-    : fingerprint_(fingerprint),
-      tokens_(std::move(tokens)),
-      limits_(limits),
-      gate_(limits.gate, limits.gate_margin_percent) {
+    : fingerprint_(fingerprint), tokens_(std::move(tokens)), limits_(limits), gate_(limits.gate, kGateMarginPercent) {
   totals_.fingerprint = fingerprint;
   totals_.operations = tokens_.size();
 }
 
 void GraphEntry::subscribe(Matcher& matcher, ChunkId chunk) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   subscribers_.emplace_back(&matcher, chunk);
   change_state(state_);
 }
 
 void GraphEntry::unsubscribe(const Matcher& matcher) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::erase_if(subscribers_, [&](const auto& entry) { return entry.first == &matcher; });
 }
 
 void GraphEntry::unsubscribe(const Matcher& matcher, ChunkId chunk) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::erase(subscribers_, std::pair(const_cast<Matcher*>(&matcher), chunk));
 }
 
@@ -133,7 +131,7 @@ std::string GraphEntry::argument_text() const {
 }
 
 GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   ++totals_.tracked;
   if (state_ != State::kTracking || retired_) {
     return Wish::kNothing;
@@ -182,7 +180,7 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
 }
 
 void GraphEntry::passed() {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   ++totals_.passed;
   const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
   if (state_ != State::kPassing || retired_ || ++passed_in_round_ < (short_of_budget ? kBudgetBackoff : backoff_)) {
@@ -196,7 +194,7 @@ void GraphEntry::passed() {
 }
 
 std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> executable, const std::string& why) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   building_ = building_ == 0 ? 0 : building_ - 1;
   ++totals_.builds;
   if (executable == nullptr && !variants_.empty()) {
@@ -217,13 +215,13 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
 }
 
 void GraphEntry::build_cancelled() {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   building_ = building_ == 0 ? 0 : building_ - 1;
 }
 
 GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
                                std::uint64_t hold_ns, bool proven) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   GraphLaunch result;
   std::size_t fitting = GraphVariants::kNone;
   std::uint64_t update_ns = 0;
@@ -289,7 +287,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
 [[gnu::hot]] GraphLaunch GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
                                                      std::span<const OperationView> operations, std::uint64_t hold_ns,
                                                      bool proven, std::uint64_t since_ns) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
   if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
@@ -303,7 +301,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   return result;
 }
 
-/// With the lock held, once an instance has the right arguments and can be launched.
+/// Once an instance has the right arguments and can be launched.
 /// `operations`: see launch_expected().
 [[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
                                      const Chosen& chosen, GraphLaunch* result) {
@@ -321,7 +319,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     pass(Decline::kFailed, "the driver refused to run its command buffer");
     return;
   }
-  // Only now: whoever is told that nothing was launched asks for no build either, and it would be waited for for ever.
+  // Not before the launch has succeeded: the caller ignores the wish after a failed one, and building_ would never be
+  // reset.
   if (chosen.deserves_own && room_for_variant()) {
     ++building_;
     result->wants_build = true;
@@ -334,7 +333,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   }
 }
 
-/// A launch cost so much, holding the operations and changing the instance included.
+/// Adds the cost of a launch to the gate: holding the operations and updating the instance included.
 void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) {
   const std::uint64_t eager = gate_.eager_ns();
   gate_.add_replay(cost);
@@ -419,7 +418,7 @@ void GraphEntry::measured(bool proven) {
 }
 
 void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (retired_ || state_ == State::kPassing) {
     return;
   }
@@ -433,14 +432,14 @@ void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_n
 }
 
 void GraphEntry::retire(Decline why, const std::string& text) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   retired_ = true;
   variants_.clear();
   pass(why, text);
 }
 
 std::size_t GraphEntry::drop_object(capture::ObjectId object) {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   const std::size_t dropped = variants_.remove(object);
   if (dropped != 0 && variants_.empty() && state_ == State::kReady) {
     change_state(State::kTracking);
@@ -449,7 +448,7 @@ std::size_t GraphEntry::drop_object(capture::ObjectId object) {
 }
 
 std::size_t GraphEntry::drop_all() {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::size_t bytes = previous_.storage.size();
   previous_ = {};  // gives its memory back, which clear() would not
   bytes += variants_.memory();
@@ -461,7 +460,7 @@ std::size_t GraphEntry::drop_all() {
 }
 
 void GraphEntry::leave() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   retired_ = true;
   variants_.clear();
   previous_ = {};
@@ -471,13 +470,13 @@ void GraphEntry::leave() noexcept {
 }
 
 GraphEntry::Use GraphEntry::use() const noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return {totals_.tracked + totals_.passed + totals_.launched + totals_.mismatched, totals_.saved_ns,
           sizeof(*this) + tokens_.size() * sizeof(capture::Token) + previous_.storage.size() + variants_.memory()};
 }
 
 GraphEntry::Summary GraphEntry::summary() const {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   Summary result = totals_;
   result.state = state_;
   result.decline = decline_;
@@ -493,17 +492,17 @@ GraphEntry::Summary GraphEntry::summary() const {
 }
 
 std::size_t GraphEntry::memory() const {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return previous_.storage.size() + variants_.memory();
 }
 
 GraphEntry::State GraphEntry::state() const {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return state_;
 }
 
 std::uint64_t GraphEntry::last_used() const {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   return variants_.last_used();
 }
 

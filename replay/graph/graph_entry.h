@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "env/mutex.h"
 #include "replay/detect/matcher.h"
 #include "replay/graph/executable.h"
 #include "replay/graph/graph_variants.h"
@@ -50,7 +50,6 @@ class GraphEntry final : public Declinable {
 
   struct Limits {
     bool gate = true;
-    double gate_margin_percent = 3;
     std::size_t variants = 4;
     bool can_update = false;  ///< arguments of recorded graphs can be changed
   };
@@ -94,7 +93,7 @@ class GraphEntry final : public Declinable {
   /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
   /// before a setter was called: who expects them compares no tokens.
   [[nodiscard]] std::shared_ptr<const Occurrence> expected(const StateChanges& changes, LayerHooks& hooks) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
     return likely != GraphVariants::kNone && variants_.is_current(likely, changes, hooks) ? variants_[likely].lend()
                                                                                           : nullptr;
@@ -102,7 +101,7 @@ class GraphEntry final : public Declinable {
   /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
   template <class Use>
   bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     const std::size_t fitting = variants_.find(operations);
     if (fitting != GraphVariants::kNone) {
       use(variants_[fitting]);
@@ -166,18 +165,18 @@ class GraphEntry final : public Declinable {
     std::uint64_t since_ns = 0;    ///< see launch_expected()
   };
   void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
-              GraphLaunch* result);
-  void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result);
-  void change_state(State state);
-  void pass(Decline why, std::string text);
-  void note_changes(std::span<const capture::OperationView> operations);
-  [[nodiscard]] bool can_update() const noexcept;
-  [[nodiscard]] bool come_back(std::uint64_t hash) noexcept;
-  [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes);
-  [[nodiscard]] bool room_for_variant() const noexcept;
-  [[nodiscard]] std::string argument_text() const;
-  void measured(bool proven);
-  [[nodiscard]] std::uint64_t next_check() const noexcept;
+              GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
+  void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
+  void change_state(State state) REFRAIN_REQUIRES(mutex_);
+  void pass(Decline why, std::string text) REFRAIN_REQUIRES(mutex_);
+  void note_changes(std::span<const capture::OperationView> operations) REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool can_update() const noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool come_back(std::uint64_t hash) noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes) REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool room_for_variant() const noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] std::string argument_text() const REFRAIN_REQUIRES(mutex_);
+  void measured(bool proven) REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t next_check() const noexcept REFRAIN_REQUIRES(mutex_);
 
   const capture::Fingerprint fingerprint_;
   const std::vector<capture::Token> tokens_;
@@ -185,39 +184,43 @@ class GraphEntry final : public Declinable {
 
   // First what each launch needs, in a few cache lines.
   mutable OwnerLock mutex_;
-  State state_ = State::kTracking;
-  Decline decline_ = Decline::kNone;
-  bool retired_ = false;
-  std::uint32_t misses_ = 0;  ///< recent launches without a fitting graph
-  std::uint64_t launches_since_check_ = 0;
-  GraphVariants variants_;
-  Summary totals_;
+  State state_ REFRAIN_GUARDED_BY(mutex_) = State::kTracking;
+  Decline decline_ REFRAIN_GUARDED_BY(mutex_) = Decline::kNone;
+  bool retired_ REFRAIN_GUARDED_BY(mutex_) = false;
+  std::uint32_t misses_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< recent launches without a fitting graph
+  std::uint64_t launches_since_check_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  GraphVariants variants_ REFRAIN_GUARDED_BY(mutex_);
+  Summary totals_ REFRAIN_GUARDED_BY(mutex_);
 
-  std::string reason_;
-  std::vector<std::pair<Matcher*, ChunkId>> subscribers_;
-  std::size_t building_ = 0;
-  std::array<std::uint64_t, 128> updated_to_{};  ///< argument hashes of the last launches that needed an update
-  std::uint64_t updated_count_ = 0;
-  std::array<ArgumentHashes, 8> many_changed_;  ///< of the last launches for which most operations were changed
-  std::uint64_t many_changed_count_ = 0;
-  std::uint32_t failed_variants_ = 0;
-  CostGate gate_;
+  std::string reason_ REFRAIN_GUARDED_BY(mutex_);
+  std::vector<std::pair<Matcher*, ChunkId>> subscribers_ REFRAIN_GUARDED_BY(mutex_);
+  std::size_t building_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  /// Argument hashes of the last launches that needed an update.
+  std::array<std::uint64_t, 128> updated_to_ REFRAIN_GUARDED_BY(mutex_) = {};
+  std::uint64_t updated_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  /// Of the last launches for which most operations were changed.
+  std::array<ArgumentHashes, 8> many_changed_ REFRAIN_GUARDED_BY(mutex_);
+  std::uint64_t many_changed_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint32_t failed_variants_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  CostGate gate_ REFRAIN_GUARDED_BY(mutex_);
 
-  std::array<std::uint64_t, 16> hashes_{};  ///< argument hashes of the last occurrences tracked
-  std::uint64_t hash_count_ = 0;
-  std::uint64_t round_ = 0;  ///< occurrences tracked since tracking began
-  Occurrence previous_;      ///< the last one tracked, to say what changes
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_;  ///< (node, argument) → times
+  /// Argument hashes of the last occurrences tracked.
+  std::array<std::uint64_t, 16> hashes_ REFRAIN_GUARDED_BY(mutex_) = {};
+  std::uint64_t hash_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t round_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< occurrences tracked since tracking began
+  Occurrence previous_ REFRAIN_GUARDED_BY(mutex_);      ///< the last one tracked, to say what changes
+  /// (node, argument) → times
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_ REFRAIN_GUARDED_BY(mutex_);
 
-  bool doubted_ = false;  ///< it did not seem to pay, and everything is measured once more
-  std::uint64_t backoff_ = 64;
-  std::uint64_t passed_in_round_ = 0;
-  std::uint64_t checks_ = 0;  ///< how often eager execution was measured again
-  std::uint64_t heavy_updates_ = 0;
+  bool doubted_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< it did not seem to pay, and everything is measured once more
+  std::uint64_t backoff_ REFRAIN_GUARDED_BY(mutex_) = 64;
+  std::uint64_t passed_in_round_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t checks_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< how often eager execution was measured again
+  std::uint64_t heavy_updates_ REFRAIN_GUARDED_BY(mutex_) = 0;
   /// Updates that failed since one succeeded. With several, what changes here is not what the device can change
   /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
   /// nothing can be changed.
-  std::uint32_t failed_updates_ = 0;
+  std::uint32_t failed_updates_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> gone_{false}, named_{false};
 };
 

@@ -27,8 +27,7 @@ Occurrence occurrence(const std::vector<std::uint64_t>& scalars, std::uint64_t b
     auto& header = writer.begin(capture::OperationKind::kKernel, 10 + i);
     header.function = 100 + i;
     header.queue = 1;
-    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
-    writer.words(words);
+    writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
     writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
     writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalars[i], 1)));
     writer.finish();

@@ -168,6 +168,9 @@ class alignas(64) Lane {
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const ChunkTuner& tuner() const noexcept { return tuner_; }
   [[nodiscard]] const SpanGate& spans() const noexcept { return spans_; }
+  /// What its own thread knows; for tests.
+  [[nodiscard]] const Matcher& matcher() const noexcept { return matcher_; }
+  [[nodiscard]] const ChunkGraphs& graphs() const noexcept { return graphs_; }
 
  private:
   [[nodiscard]] LaneFront& front() noexcept { return prediction_.front(); }

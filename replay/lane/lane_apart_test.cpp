@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "replay/engine_test_support.h"
-#include "replay/lane/lane_state.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::replay {
 namespace {

@@ -22,10 +22,10 @@ struct alignas(64) LaneFront {
   std::atomic<const std::byte*> predicted{nullptr};
   const std::byte* predicted_end = nullptr;  ///< Prediction's: of the records of what is predicted
   std::uint64_t sequence = 0;                ///< the lane's own thread's: number of the newest submission
-  std::uint64_t attention = 0;               ///< Prediction's: number of the next submission that is timed
-  OwnerLock lock;                            ///< HeldOperations': guards all that is held while anything is
-  std::atomic<std::uint32_t> held{0};        ///< HeldOperations': how many operations
-  std::uint32_t accepted = 0;                ///< Prediction's: of these, those that are no records yet
+  std::uint64_t attention = 0;  ///< Prediction's: number of the next submission that needs more than being accepted
+  OwnerLock lock;               ///< HeldOperations': guards all that is held while anything is
+  std::atomic<std::uint32_t> held{0};  ///< HeldOperations': how many operations
+  std::uint32_t accepted = 0;          ///< Prediction's: of these, those that are no records yet
   EngineState* engine;
   Unseen* deferred = nullptr;  ///< DeferredSubmissions': null: every submission is looked at when it comes
 };

@@ -274,7 +274,7 @@ std::vector<std::string> words(std::string_view letters, std::size_t length) {
   return all;
 }
 
-TEST_CASE("promise 1, same order: two threads and three operations in every order") {
+TEST_CASE("promise 1, same order: two threads and three operations in every order", "[promise-1]") {
   World world;
   int trials = 0;
   for (const std::size_t of_first : {1U, 2U}) {

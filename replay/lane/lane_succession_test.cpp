@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "replay/engine_test_support.h"
-#include "replay/lane/lane_state.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::replay {
 namespace {
@@ -177,11 +177,11 @@ TEST_CASE("a stretch that a thread leaves without a wait does not go on in the n
   std::thread([&] {
     Program program(*rig.engine, rig.backend, rig.queue);
     program.kernel(100, 7, 1);
-    CHECK(rig.engine->lane().state().spans.open());
+    CHECK(rig.engine->lane().spans().open());
   }).join();
   std::thread([&] {
     CHECK(rig.engine->lane().number() == 1);  // the same one
-    CHECK_FALSE(rig.engine->lane().state().spans.open());
+    CHECK_FALSE(rig.engine->lane().spans().open());
   }).join();
 }
 

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "replay/engine_test_support.h"
-#include "replay/lane/lane_state.h"
+#include "replay/lane/lane.h"
 
 namespace refrain::replay {
 namespace {
@@ -15,7 +15,7 @@ using test::Rig;
 /// So many repetitions of a stretch that no other `number` has. Returns how much of the last half of them was replayed.
 double repeat(Rig& rig, Program& program, std::uint64_t number, int times) {
   constexpr std::uint64_t kLength = 200;
-  const auto replayed = [&] { return static_cast<double>(rig.engine->lane().state().counters.replayed.get()); };
+  const auto replayed = [&] { return static_cast<double>(rig.engine->lane().counters().replayed.get()); };
   double before = 0;
   int errors = 0;
   for (int i = 0; i < times; ++i) {
@@ -41,13 +41,17 @@ TEST_CASE("a chunk that gets the number of one that was forgotten gets a graph o
     repeat(rig, program, number, 4);
     program.submitted.clear();
   }
-  Lane::State& state = rig.engine->lane().state();
+  const Lane& lane = rig.engine->lane();
+  constexpr ChunkId kMostChunks = 1U << 16U;
   int known = 0;
-  for (ChunkId chunk = 0; chunk < state.entries.size(); ++chunk) {
-    const auto tokens = state.matcher.tokens_of(chunk);
-    if (state.entries[chunk] != nullptr && !tokens.empty()) {
+  for (ChunkId chunk = 0; chunk < kMostChunks; ++chunk) {
+    const auto& entry = lane.graphs().known(chunk);
+    if (entry == nullptr) {
+      continue;
+    }
+    if (const auto tokens = lane.matcher().tokens_of(chunk); !tokens.empty()) {
       ++known;
-      CHECK(state.entries[chunk]->tokens() == tokens);
+      CHECK(entry->tokens() == tokens);
     }
   }
   CHECK(known > 100);

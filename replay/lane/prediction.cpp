@@ -69,10 +69,6 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   } else {
     *error = complete();
   }
-  if (held == 0 && engine.gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
-    // Something was changed while nobody could see yet that this lane holds something: what follows is looked at.
-    drain();
-  }
   if (attention) {
     attended(started);
   }
@@ -113,13 +109,14 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   dormancy_.stretch_begins(front_.sequence + 1, counters_.hopeless());
   if (!spans_.open()) {
     spans_.begin(now);
-    front_.attention = next_attention();
   }
+  front_.attention = 0;  // for attended()
   held_.begin(front_.sequence + 1, now, 1);
   return true;
 }
 
-/// A submission that is timed in some way, or the one behind it. Returns when it began; 0 if that does not matter.
+/// The first one of a chunk, and one that is timed in some way, or the one behind it. Returns when it began; 0 if that
+/// does not matter.
 [[gnu::hot, gnu::noinline]] std::uint64_t Prediction::attend() noexcept {
   spans_.program_returns();
   if (tuner_.app_clock_runs()) {
@@ -129,6 +126,11 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
 }
 
 [[gnu::hot, gnu::noinline]] void Prediction::attended(std::uint64_t started_ns) noexcept {
+  if (front_.engine->gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
+    // Something was changed, while nobody could see yet that this lane holds something perhaps: what follows is looked
+    // at.
+    drain();
+  }
   if (started_ns != 0) {
     tuner_.end_held(started_ns, held_.count() != 0);
   }

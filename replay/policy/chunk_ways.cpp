@@ -7,8 +7,9 @@ namespace refrain::replay {
 namespace {
 
 // How stretches are divided into chunks follows from how long the program takes to fill one: while a chunk is held the
-// device waits for it, and at the end the program waits for the last one. A launch costs about 2 us and a graph starts
-// 6 us late, so that chunks are worth a few times that (docs/policy.md).
+// device waits for it, and at the end the program waits for the last one. A launch costs something and a graph
+// starts late, so that chunks should take a few times as long as that
+// (docs/decisions/0018-costs-of-the-policys-grid.md).
 //
 // Way 0: growing; the longest takes this time to fill.
 constexpr std::uint64_t kLongestFilled = 80'000;
@@ -20,8 +21,8 @@ constexpr std::uint32_t kWorthIt = 16;
 // makes a program twice or three times as slow for a while.
 constexpr std::uint64_t kPercentOfLimit = 25;
 // A program that takes no longer than this for a submission has filled a chunk so many times as long before the one
-// before it is done: no kernel takes the device less than about 0.7 us, and a graph starts late. Each graph less saves
-// 1 us. (Not over several queues, where more of the device's time goes by at once.)
+// before it is done: even an empty kernel takes the device longer than that, and a graph starts late. Each graph less
+// saves time. (Not over several queues, where more of the device's time goes by at once.)
 constexpr std::uint64_t kFast = 400;
 constexpr std::uint32_t kFastGrowth = 4;
 // Way 1: growing, and shrinking again towards the wait, down to one that takes this time: for a program that is slower
@@ -42,7 +43,7 @@ struct Growth {
 };
 constexpr Growth kFilling[] = {{80, 12, 8}, {135, 16, 6}, {kFast, 8, 3}};
 
-// A program that takes so long from one submission to the next (PyTorch takes 7 to 60 us) mostly runs code of its own,
+// A program that takes so long from one submission to the next (as frameworks do) mostly runs code of its own,
 // behind which a launch costs three times as much; and the device is early. Nothing has to start small then, way 0
 // shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several queues.
 constexpr std::uint64_t kSlow = 6'000;

@@ -36,7 +36,7 @@ TEST_CASE("of the last few costs, whatever their order: least, lower quartile, m
   }
 }
 
-TEST_CASE("a graph pays if it is cheaper by the margin that was asked for") {
+TEST_CASE("a graph pays if it is cheaper by the margin that was asked for", "[promise-6]") {
   const auto verdict = [](double margin_percent, std::uint64_t replay_ns) {
     CostGate gate(true, margin_percent);
     for (int i = 0; i < 4; ++i) {  // the first replay is a warm-up

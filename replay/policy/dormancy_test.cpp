@@ -19,7 +19,7 @@ Dormancy::Seen hopeless(std::uint64_t submissions) {
   return {.submissions = submissions, .hopeless = submissions};
 }
 
-TEST_CASE("a lane in which nothing pays sleeps for longer and longer") {
+TEST_CASE("a lane in which nothing pays sleeps for longer and longer", "[promise-6]") {
   Dormancy dormancy(with_gate());
   CHECK_FALSE(dormancy.is_due(99));
   REQUIRE(dormancy.is_due(100));

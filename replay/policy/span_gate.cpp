@@ -78,7 +78,7 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   if (!enabled_) {
     return 0;
   }
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   count_passed();
   std::int64_t lost = 0;
   Costs costs;
@@ -150,7 +150,7 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
   return lost;
 }
 
-/// With the lock held: those that were not seen for longest go, a few at once.
+/// Those that were not seen for longest go, a few at once.
 void SpanGate::make_room() {
   if (known_.size() < kMostSpans) {
     return;
@@ -165,7 +165,7 @@ void SpanGate::make_room() {
   std::erase_if(known_, [&](const auto& span) { return span.second.last_seen <= *last; });
 }
 
-/// With the lock held, when a span is looked at: it was there so many times before.
+/// When a span is looked at: it was there so many times before.
 void SpanGate::count_passed() noexcept {
   const Steady before = std::exchange(steady_, {});
   if (const auto found = known_.find(before.hash); before.passed != 0 && found != known_.end()) {
@@ -178,7 +178,7 @@ void SpanGate::count_passed() noexcept {
 }
 
 void SpanGate::timed_way_added() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   ways_ = kTimedWay + 1;
   has_timed_ = true;
   for (auto& [hash, span] : known_) {
@@ -505,7 +505,7 @@ SpanSummary SpanGate::summary_of(const Known& span) const {
 }
 
 std::vector<SpanSummary> SpanGate::summaries() const {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   std::vector<SpanSummary> all = declined_;
   for (const auto& [hash, span] : known_) {
     all.push_back(summary_of(span));

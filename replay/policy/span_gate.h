@@ -1,6 +1,6 @@
 // Second half of the cost gate: compares whole spans, from the first submission after a wait to the
-// end of the next wait. A graph can be cheaper to submit and still make the program slower (on an
-// H200, memset + kernel + 8-byte copy + sync: 12.3 us eagerly, 17.8 us as a graph); only the span shows it.
+// end of the next wait. A graph can be cheaper to submit and still make the program slower, because
+// it starts later on the device; only the span shows it.
 // What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
 // where it is most of the time its noise would hide the rest. It shows as well which way of dividing a span into chunks
 // is the fastest, which nobody can know beforehand: that depends on how long the device takes.
@@ -9,12 +9,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "capture/operation.h"
+#include "env/mutex.h"
 #include "replay/detect/matcher.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
@@ -53,7 +53,7 @@ class SpanGate {
   }
   /// The ways are others from now on, and so many: what was measured says nothing any more.
   void ways_changed(std::uint32_t ways) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     ways_ = ways;
     has_timed_ = false;
     known_.clear();
@@ -220,8 +220,8 @@ class SpanGate {
   [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
-  void count_passed() noexcept;
-  void make_room();
+  void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
+  void make_room() REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
@@ -239,10 +239,10 @@ class SpanGate {
   std::uint64_t saved_ns_ = 0;
   Steady steady_;
   std::vector<std::shared_ptr<Declinable>> launched_;
-  mutable std::mutex mutex_;  ///< guards known_ and declined_, which reports look at, for other threads
-  std::unordered_map<std::uint64_t, Known> known_;
+  mutable env::Mutex mutex_;  ///< of what reports look at, for other threads
+  std::unordered_map<std::uint64_t, Known> known_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t spans_ = 0;  ///< that were looked at
-  std::vector<SpanSummary> declined_;
+  std::vector<SpanSummary> declined_ REFRAIN_GUARDED_BY(mutex_);
   std::array<Successor, 64> successors_;  ///< what followed last time
 };
 

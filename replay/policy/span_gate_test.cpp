@@ -7,7 +7,7 @@
 namespace refrain::replay {
 namespace {
 
-TEST_CASE("graphs of a span that is slower with them are declined") {
+TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]") {
   for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
     Spans spans(1);
     spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
@@ -322,7 +322,7 @@ TEST_CASE("a span that loses in every way but one is not declined") {
   CHECK(spans.gate.way() == 1);
 }
 
-TEST_CASE("what spans on trial lose is told, and without leave for more they rest") {
+TEST_CASE("what spans on trial lose is told, and without leave for more they rest", "[promise-6]") {
   Spans spans(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
   spans.run_fairly(cost, 3);  // two with graphs, one without

@@ -14,8 +14,8 @@ class TrialBudget {
  public:
   explicit TrialBudget(const env::Settings& settings) noexcept;
 
-  /// A thread begins to try graphs, or ends: each brings a budget of its own, which all of them spend: else
-  /// threads that begin together would use up one's before any of them has tried anything.
+  /// A thread begins to try graphs, or ends. Each adds its share to the one account that all spend from: with a single
+  /// share, threads that begin together would use it up before any of them has tried anything.
   [[nodiscard]] std::uint64_t join() noexcept;
   /// `joined_ns`: what join() returned.
   void leave(std::uint64_t joined_ns) noexcept;
@@ -26,9 +26,9 @@ class TrialBudget {
   void spend(std::uint64_t ns) noexcept { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
   /// What graphs have saved pays for further ones.
   void earn(std::uint64_t ns) noexcept { earned_ns_.fetch_add(ns, std::memory_order_relaxed); }
-  /// Whole spans on trial were slower than without graphs, or faster, which makes up for what was lost before (while
-  /// graphs are built, launches take longer); may others be tried now? An account of its own, with the same limit:
-  /// building must not keep what is built from being tried.
+  /// Spans on trial were slower than without graphs by `ns`, or faster (negative), which makes up for earlier losses:
+  /// launches take longer while graphs are built. may_lose(): another one may be tried. This is a second account with
+  /// the same limit, so that the cost of building never keeps what was built from being tried.
   void lose(std::int64_t ns) noexcept;
   [[nodiscard]] bool may_lose() const noexcept { return allows(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }

@@ -15,7 +15,7 @@ std::error_code whole(env::OwnFile& file, const std::string& text) {
 }  // namespace
 
 void ReportFile::write(const std::string& text) {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   const std::string wanted = env::expand_file_name(pattern_);
   if (const std::error_code error = try_to_write(wanted, text)) {
     env::log_error("cannot write the report to " + wanted + " (setting report_file): " + error.message());

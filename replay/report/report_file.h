@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <system_error>
 
+#include "env/mutex.h"
 #include "env/own_file.h"
 
 namespace refrain::replay {
@@ -20,14 +20,16 @@ class ReportFile {
   void write(const std::string& text);
 
  private:
-  [[nodiscard]] std::error_code try_to_write(const std::string& wanted, const std::string& text);
+  [[nodiscard]] std::error_code try_to_write(const std::string& wanted, const std::string& text)
+      REFRAIN_REQUIRES(mutex_);
   /// Writes beside it and renames, so that a reader never sees half of it.
-  [[nodiscard]] std::error_code replace(const std::string& name, const std::string& text);
+  [[nodiscard]] std::error_code replace(const std::string& name, const std::string& text) REFRAIN_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::string pattern_;
-  unsigned mode_;
-  std::unique_ptr<env::OwnFile> shown_;  ///< the report that was written last; null: none yet
+  env::Mutex mutex_;
+  const std::string pattern_;
+  const unsigned mode_;
+  /// The report that was written last; null: none yet.
+  std::unique_ptr<env::OwnFile> shown_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::replay

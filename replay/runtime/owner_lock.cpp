@@ -16,7 +16,7 @@ namespace {
 
 /// Most holders are done within a microsecond; one that launches a graph takes several.
 constexpr int kSpins = 200;
-/// How late a sleeper is at most that was not seen.
+/// Bounds the delay of a sleeper whose wake-up was missed.
 constexpr long kSleepNs = 50'000;
 
 void pause_a_moment() noexcept {

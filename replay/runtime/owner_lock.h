@@ -5,23 +5,25 @@
 #include <atomic>
 #include <cstdint>
 
+#include "env/thread_annotations.h"
+
 namespace refrain::replay {
 
 /// A mutex that is given back with a plain store, which costs half of what std::mutex costs when nobody waits. Whoever
 /// waits sleeps; should the one who gives it back just not see that, it sleeps a moment longer, but not for ever.
-class OwnerLock {
+class REFRAIN_CAPABILITY("mutex") OwnerLock {
  public:
   OwnerLock() = default;
   OwnerLock(const OwnerLock&) = delete;
   OwnerLock& operator=(const OwnerLock&) = delete;
 
-  void lock() noexcept {
+  void lock() noexcept REFRAIN_ACQUIRE() {
     if (std::uint32_t open = 0;
         !taken_.compare_exchange_strong(open, 1, std::memory_order_acquire, std::memory_order_relaxed)) [[unlikely]] {
       wait();
     }
   }
-  void unlock() noexcept {
+  void unlock() noexcept REFRAIN_RELEASE() {
     taken_.store(0, std::memory_order_release);
     if (waiting_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       wake();

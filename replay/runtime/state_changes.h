@@ -1,7 +1,7 @@
 // Calls that change how later submissions behave: setters of attributes, limits and configurations. What they set is
-// part of the tokens of everything that it concerns (OperationHeader::state). A graph that is made meanwhile, of
-// operations from before, would get what is set now: so whoever looks at records beside the program asks whether
-// anything changes.
+// part of the tokens of everything that it concerns (OperationHeader::state). A driver takes what is set when a graph
+// is made, so a graph made during such a call from earlier records would be wrong: other threads ask here whether
+// anything is changing.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace refrain::replay {
 /// Two counters and no lock: a setter may wait for the device, and nobody may wait for it.
 class StateChanges {
  public:
-  /// Before the driver is called, and when everybody who asks is told what is set now.
+  /// begin(): before the driver is called. end(): once the new state can be seen by all threads.
   void begin() noexcept { begun_.fetch_add(1, std::memory_order_seq_cst); }
   void end() noexcept { ended_.fetch_add(1, std::memory_order_seq_cst); }
 

@@ -21,7 +21,7 @@ Watchdog::~Watchdog() {
 }
 
 bool Watchdog::start() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   if (stopping_ || thread_.running() || !starts_threads()) {
     return true;
   }
@@ -33,7 +33,7 @@ bool Watchdog::start() noexcept {
 }
 
 void Watchdog::wake() noexcept {
-  const std::lock_guard guard(mutex_);
+  const env::MutexLock guard(mutex_);
   awake_.store(true, std::memory_order_seq_cst);
   changed_.notify_all();
 }
@@ -41,7 +41,7 @@ void Watchdog::wake() noexcept {
 void Watchdog::run() noexcept {
   std::uint64_t sleep_ns = due_ns_;  // what begins to be held meanwhile is not due before
   int idle = 0;
-  std::unique_lock lock(mutex_);
+  env::UniqueLock lock(mutex_);
   while (!stopping_) {
     if (!awake_.load(std::memory_order_relaxed)) {
       changed_.wait(lock);
@@ -74,7 +74,7 @@ std::uint64_t Watchdog::look() noexcept {
 
 void Watchdog::stop() noexcept {
   {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     stopping_ = true;
     changed_.notify_all();
   }

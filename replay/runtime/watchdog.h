@@ -2,11 +2,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
+#include "env/mutex.h"
 #include "env/own_thread.h"
 
 namespace refrain::replay {
@@ -35,19 +34,19 @@ class Watchdog {
   /// What the thread does when it wakes; for where it does not run (see machine.h). Returns since when anything is held
   /// still (0: nothing is).
   std::uint64_t look() noexcept;
-  /// In a forked child the thread does not exist.
-  void abandon_thread() noexcept;
+  /// In a forked child the thread does not exist, and may have had the lock: no lock is taken, there are no others.
+  void abandon_thread() noexcept REFRAIN_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
-  void wake() noexcept;
+  void wake() noexcept REFRAIN_EXCLUDES(mutex_);
   void run() noexcept;
 
   const std::uint64_t due_ns_;  ///< after so long work that is held is submitted
   const std::function<std::uint64_t(std::uint64_t)> check_;
   std::atomic<bool> awake_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
+  env::Mutex mutex_;
+  env::ConditionVariable changed_;
+  bool stopping_ REFRAIN_GUARDED_BY(mutex_) = false;
   env::OwnThread thread_;
 };
 

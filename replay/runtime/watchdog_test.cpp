@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = 1'000'000;
 
-TEST_CASE("held work is due after three quarters of the hold limit") {
+TEST_CASE("held work is due after three quarters of the hold limit", "[promise-3]") {
   std::uint64_t oldest = 0;
   Watchdog watchdog(kLimit, [&](std::uint64_t oldest_ns) {
     oldest = oldest_ns;
@@ -27,7 +27,7 @@ TEST_CASE("held work is due after three quarters of the hold limit") {
   CHECK(oldest <= after - kLimit / 4 * 3);
 }
 
-TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, and can be woken again") {
+TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, and can be woken again", "[promise-3]") {
   std::atomic<std::uint64_t> looks{0};
   std::atomic<std::uint64_t> held_since{0};
   Watchdog watchdog(kLimit, [&](std::uint64_t) {
@@ -57,7 +57,7 @@ TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, a
   watchdog.stop();
 }
 
-TEST_CASE("a watchdog that can have no thread says so, and starts later") {
+TEST_CASE("a watchdog that can have no thread says so, and starts later", "[promise-3]") {
   Watchdog watchdog(kLimit, [](std::uint64_t) { return std::uint64_t{0}; });
   pthread_attr_t usual;
   REQUIRE(pthread_getattr_default_np(&usual) == 0);

@@ -7,14 +7,14 @@
 namespace refrain::replay {
 
 void Standstill::enter(Queues queues) noexcept {
-  std::unique_lock lock(mutex_);
-  resumed_.wait_for(lock, kPatience, [&] { return !stopped_; });
+  env::UniqueLock lock(mutex_);
+  resumed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   ++entered_;
   mark(queues);
 }
 
 void Standstill::leave() noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   if (--entered_ == 0 && stopped_) {
     all_left_.notify_one();
   }
@@ -22,12 +22,12 @@ void Standstill::leave() noexcept {
 
 bool Standstill::stop(Queues queues) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  std::unique_lock lock(mutex_);
-  if (!resumed_.wait_until(lock, deadline, [&] { return !stopped_; })) {
+  env::UniqueLock lock(mutex_);
+  if (!resumed_.wait_until(lock, deadline, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; })) {
     return false;
   }
   stopped_ = true;  // keeps newcomers out while those inside finish
-  if (!all_left_.wait_until(lock, deadline, [&] { return entered_ == 0; })) {
+  if (!all_left_.wait_until(lock, deadline, [&]() REFRAIN_REQUIRES(mutex_) { return entered_ == 0; })) {
     stopped_ = false;
     resumed_.notify_all();
     return false;
@@ -37,7 +37,7 @@ bool Standstill::stop(Queues queues) noexcept {
 }
 
 void Standstill::resume() noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   stopped_ = false;
   resumed_.notify_all();
 }
@@ -45,7 +45,7 @@ void Standstill::resume() noexcept {
 bool Standstill::finish(backends::Backend& backend) {
   std::vector<capture::QueueInfo> used;
   {
-    const std::lock_guard lock(mutex_);
+    const env::MutexLock lock(mutex_);
     for (Known& known : queues_) {
       if (std::exchange(known.used, false)) {
         used.push_back(known.info);
@@ -60,13 +60,13 @@ bool Standstill::finish(backends::Backend& backend) {
 }
 
 void Standstill::add(const QueueSlot& queue) {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   queues_.push_back({queue.info});
 }
 
 void Standstill::forget(const QueueSlot& queue) noexcept {
-  std::unique_lock lock(mutex_);
-  resumed_.wait_for(lock, kPatience, [&] { return !stopped_; });
+  env::UniqueLock lock(mutex_);
+  resumed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   std::erase_if(queues_, [&](const Known& known) { return known.info.id == queue.info.id; });
 }
 

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "backends/backend.h"
+#include "env/mutex.h"
 #include "replay/queue_slot.h"
 
 namespace refrain::replay {
@@ -44,14 +43,14 @@ class Standstill {
     capture::QueueInfo info;
     bool used = false;  ///< work was submitted since it was last waited for
   };
-  void mark(Queues queues) noexcept;
+  void mark(Queues queues) noexcept REFRAIN_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable resumed_;
-  std::condition_variable all_left_;  ///< only the one that stopped the others waits for it
-  unsigned entered_ = 0;
-  bool stopped_ = false;
-  std::vector<Known> queues_;
+  env::Mutex mutex_;
+  env::ConditionVariable resumed_;
+  env::ConditionVariable all_left_;  ///< only the one that stopped the others waits for it
+  unsigned entered_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  bool stopped_ REFRAIN_GUARDED_BY(mutex_) = false;
+  std::vector<Known> queues_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 /// Around a submission, if there is a standstill to respect.

@@ -25,8 +25,7 @@ Occurrence updates_of(ArgumentKind kind) {
     header.function = 5;
     header.sequence = 100 + i;
     header.promise = 1 + i;
-    const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, 64, 1, 1, 0, 0, 0};
-    writer.words(words);
+    writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
     writer.argument_handle(kind, kMemory, kMemory);
     writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&i, 1)));
     writer.finish();

@@ -5,7 +5,7 @@ import statistics
 from launch import Launcher, SetupError
 from programs import Program
 
-LIMIT = 1.02  # DESIGN section 1, promise 6, as the acceptance has it
+LIMIT = 1.02  # promise 6 (docs/contract.md), and what a shared machine adds
 
 
 def _ratios(launcher: Launcher, program: Program, settings, pairs: int, timeout: float) -> tuple[list, list, list]:

@@ -151,9 +151,8 @@ struct Recording {
     return queue;
   }
   static capture::OperationView kernel(RecordMaker& maker, std::uint32_t value, capture::FunctionId function = 5) {
-    const auto w = shape_words({4, 1, 1}, {32, 1, 1});
     return maker.make(
-        capture::OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
+        capture::OperationKind::kKernel, shape_of({4, 1, 1}, {32, 1, 1}),
         [&](capture::OperationWriter& writer) {
           RecordMaker::value(writer, value);
           writer.argument_local(0);

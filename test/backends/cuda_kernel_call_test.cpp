@@ -15,11 +15,6 @@ namespace {
 
 using capture::OperationKind;
 
-std::vector<std::uint64_t> words_of(const Grid& grid, const Grid& block) {
-  const auto words = shape_words(grid, block);
-  return {words.begin(), words.end()};
-}
-
 test::RecordMaker maker() {
   capture::QueueInfo queue;
   queue.id = 1;
@@ -28,8 +23,7 @@ test::RecordMaker maker() {
 
 capture::OperationView launch(test::RecordMaker& records,
                               const std::function<void(capture::OperationWriter&)>& arguments) {
-  const auto w = words_of({5, 6, 7}, {32, 2, 1});
-  return records.make(OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]}, arguments);
+  return records.make(OperationKind::kKernel, shape_of({5, 6, 7}, {32, 2, 1}), arguments);
 }
 
 }  // namespace
@@ -101,9 +95,8 @@ TEST_CASE("a launch with attributes is issued as it was called") {
   CUlaunchAttribute attribute{};
   REQUIRE(normalize(given, &attribute));
   auto records = maker();
-  const auto w = words_of({5, 6, 7}, {32, 2, 3});
   const auto record = records.make(
-      OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
+      OperationKind::kKernel, shape_of({5, 6, 7}, {32, 2, 3}),
       [&](capture::OperationWriter& writer) {
         test::RecordMaker::value(writer, 77);
         writer.argument_local(4096);

@@ -78,7 +78,7 @@ struct Issuing {
     header.function_handle = event;
     if (kind == capture::OperationKind::kPointerFill) {
       const std::byte zero{0};
-      writer.word(16);
+      writer.words(capture::words::PointerFill{.bytes = 16});
       writer.argument_handle(capture::ArgumentKind::kPointer, 0, 0x1000);
       writer.argument(capture::ArgumentKind::kValue, 0, {&zero, 1});
     }

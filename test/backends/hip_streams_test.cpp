@@ -107,8 +107,7 @@ HipDriver driver_without(std::string_view name) {
 RecordMaker records{capture::QueueInfo{}};
 
 capture::OperationView launch(bool of_program) {
-  const auto w = shape_words({2, 1, 1}, {32, 1, 1});
-  return records.make(capture::OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
+  return records.make(capture::OperationKind::kKernel, shape_of({2, 1, 1}, {32, 1, 1}),
                       [&](capture::OperationWriter& writer) {
                         RecordMaker::value(writer, 7U);
                         writer.argument_local(0);

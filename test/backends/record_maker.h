@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "capture/graph.h"
@@ -20,7 +21,18 @@ class RecordMaker {
  public:
   explicit RecordMaker(const capture::QueueInfo& queue) : queue_(queue) {}
 
+  template <capture::words::Structure Numbers>
+  OperationView make(OperationKind kind, const Numbers& numbers, const std::function<void(OperationWriter&)>& arguments,
+                     std::uint16_t flags = 0, capture::FunctionId function = 0, capture::Handle function_handle = 0) {
+    return make(kind, std::span<const std::uint64_t>(capture::words::in_order(numbers)), arguments, flags, function,
+                function_handle);
+  }
   OperationView make(OperationKind kind, std::initializer_list<std::uint64_t> words,
+                     const std::function<void(OperationWriter&)>& arguments, std::uint16_t flags = 0,
+                     capture::FunctionId function = 0, capture::Handle function_handle = 0) {
+    return make(kind, std::span(words.begin(), words.size()), arguments, flags, function, function_handle);
+  }
+  OperationView make(OperationKind kind, std::span<const std::uint64_t> words,
                      const std::function<void(OperationWriter&)>& arguments, std::uint16_t flags = 0,
                      capture::FunctionId function = 0, capture::Handle function_handle = 0) {
     auto& storage = storage_.emplace_back();
@@ -32,7 +44,9 @@ class RecordMaker {
     header.flags = flags;
     header.function = function;
     header.function_handle = function_handle;
-    writer.words(std::vector<std::uint64_t>(words));
+    for (const std::uint64_t word : words) {
+      writer.word(word);
+    }
     arguments(writer);
     writer.finish();
     return OperationView(storage.data());

@@ -33,7 +33,7 @@ class TestRecord {
     header.sequence = kernel.sequence;
     header.time_ns = kernel.time_ns;
     header.host_ns = kernel.host_ns;
-    writer.words(std::vector<std::uint64_t>{1, 0, 0, 0, kernel.global, 1, 1, 64, 1, 1});
+    writer.words(words::Kernel{.dimensions = 1, .offset = {}, .global = {kernel.global, 1, 1}, .local = {64, 1, 1}});
     for (const ObjectId buffer : kernel.buffers) {
       writer.argument_handle(ArgumentKind::kBuffer, buffer, 0xB000 + buffer);
     }

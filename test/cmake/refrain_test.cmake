@@ -1,4 +1,5 @@
-# refrain_test(NAME name SOURCES … LIBRARIES …): a Catch2 executable; ctest sees its cases one by one.
+# refrain_test(NAME name SOURCES … LIBRARIES …): a Catch2 executable; ctest sees its cases one by one. Executables with cases
+# that do more where TEST_NIGHTLY is set have the label "nightly".
 function(refrain_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;LIBRARIES;PROPERTIES" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES} $<TARGET_OBJECTS:refrain_catch_main>)
@@ -9,5 +10,12 @@ function(refrain_test)
   if(REFRAIN_SANITIZE)
     set(timeout 1200)  # the error tests start hundreds of processes
   endif()
+  foreach(source IN LISTS ARG_SOURCES)
+    file(STRINGS ${source} asks REGEX "nightly\\(\\)|TEST_NIGHTLY|support/same.h|level_zero/compare.h|cuda/contract.h" LIMIT_COUNT 1)
+    if(asks AND source MATCHES "_test.cpp$")
+      list(APPEND ARG_PROPERTIES LABELS nightly)
+      break()
+    endif()
+  endforeach()
   catch_discover_tests(${ARG_NAME} EXTRA_ARGS --warn NoTests TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT ${timeout} ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
 endfunction()

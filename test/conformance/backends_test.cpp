@@ -1,4 +1,4 @@
-// FEATURES.md: backends, one row for each; and the known bugs of others.
+// Backends, one row of docs/conformance.md for each; and the known bugs of others.
 #include <catch2/catch.hpp>
 
 #include "test/conformance/support.h"

@@ -1,4 +1,4 @@
-// FEATURES.md: command-buffer entry points.
+// docs/conformance.md: command-buffer entry points.
 #include <catch2/catch.hpp>
 
 #include "test/conformance/support.h"

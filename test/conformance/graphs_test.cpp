@@ -1,4 +1,4 @@
-// FEATURES.md: building graphs. Graphs come from captures of programs of each API.
+// docs/conformance.md: building graphs. Graphs come from captures of programs of each API.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>

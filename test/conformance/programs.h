@@ -1,4 +1,4 @@
-// Small programs for the rows of FEATURES.md, over any API, as anybody would write them: no Refrain in here. Each
+// Small programs for the rows of docs/conformance.md, over any API, as anybody would write them: no Refrain in here. Each
 // prints what it computed.
 #pragma once
 

@@ -1,4 +1,4 @@
-// FEATURES.md: memory and updates.
+// docs/conformance.md: memory and updates.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>

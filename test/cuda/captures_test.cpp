@@ -9,12 +9,12 @@ using contract::kSanitized;
 using contract::run;
 using contract::same_everywhere;
 
-TEST_CASE("promise 7, never in the way: the program's own captures and graphs") {
+TEST_CASE("promise 7, never in the way: the program's own captures and graphs", "[promise-7]") {
   same_everywhere({"own_graphs"}, 100);
 }
 
 /// Nor may the device that stands in for a real one allow more (../gpu/capture_rules.cu).
-TEST_CASE("promise 7, never in the way: calls that captures forbid, in all modes") {
+TEST_CASE("promise 7, never in the way: calls that captures forbid, in all modes", "[promise-7]") {
   same_everywhere({"forbidden_calls"}, 0);
   const std::string output = run({"forbidden_calls"}, "plain").output;
   for (const std::string call : {"query stream", "query event", "wait for stream", "wait for event", "instantiate",
@@ -37,10 +37,10 @@ TEST_CASE("promise 7, never in the way: calls that captures forbid, in all modes
 
 /// What one thread captures is invalidated by a forbidden call of any thread, so also by one of Refrain's own. Where
 /// little is replayed, Refrain has little to ask.
-TEST_CASE("promise 7, never in the way: captures of a thread beside others whose work is replayed") {
+TEST_CASE("promise 7, never in the way: captures of a thread beside others whose work is replayed", "[promise-7]") {
   same_everywhere({"captures_beside", kSanitized ? "60" : "400"}, kSanitized ? 500 : 10000);
 }
 
-TEST_CASE("promise 7, never in the way: two threads capture their own default streams") {
+TEST_CASE("promise 7, never in the way: two threads capture their own default streams", "[promise-7]") {
   same_everywhere({"per_thread_captures"}, 1000);
 }

@@ -49,75 +49,79 @@ void asleep_now_and_then(const std::string& program, std::map<std::string, std::
 
 }  // namespace
 
-TEST_CASE("promise 1, same order: a loop") {
+TEST_CASE("promise 1, same order: a loop", "[promise-1]") {
   same_everywhere({"loop"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: four streams that fork and join") {
+TEST_CASE("promise 1, same order: four streams that fork and join", "[promise-1]") {
   same_everywhere({"fork_join"}, 1000);
 }
 
-TEST_CASE("promise 1, no other waits: a kernel waits for the host, which waits for another stream") {
+TEST_CASE("promise 1, no other waits: a kernel waits for the host, which waits for another stream", "[promise-1]") {
   for (const char* way : {"stream", "event", "ask event", "ask stream", "default"}) {
     CAPTURE(way);
     same_everywhere({"host_gate", way}, 500, kGates);
   }
 }
 
-TEST_CASE("promise 1, no other waits: a kernel waits for what another stream gets later") {
+TEST_CASE("promise 1, no other waits: a kernel waits for what another stream gets later", "[promise-1]") {
   same_everywhere({"stream_gate"}, 500, kGates);
   same_everywhere({"stream_gate", "chunks"}, 500, kGates);
 }
 
-TEST_CASE("promise 1, no other waits: an event in front of a kernel that waits for the host") {
+TEST_CASE("promise 1, no other waits: an event in front of a kernel that waits for the host", "[promise-1]") {
   same_everywhere({"gate_behind_event"}, 500, kGates);
   same_everywhere({"gate_behind_event", "ask"}, 500, kGates);
 }
 
-TEST_CASE("promise 1, same order: events recorded long before, and recorded again while waits are held") {
+TEST_CASE("promise 1, same order: events recorded long before, and recorded again while waits are held",
+          "[promise-1]") {
   same_everywhere({"old_events"}, 100, kShort);
 }
 
-TEST_CASE("promise 1, same order: the default stream among blocking and non-blocking ones") {
+TEST_CASE("promise 1, same order: the default stream among blocking and non-blocking ones", "[promise-1]") {
   same_everywhere({"default_stream"}, 100);
 }
 
-TEST_CASE("promise 1, same order: the default stream before and after blocking and non-blocking ones together") {
+TEST_CASE("promise 1, same order: the default stream before and after blocking and non-blocking ones together",
+          "[promise-1]") {
   same_everywhere({"mixed_kinds"}, 100);
 }
 
-TEST_CASE("promise 1, same order: the default stream alone, and the thread's default stream") {
+TEST_CASE("promise 1, same order: the default stream alone, and the thread's default stream", "[promise-1]") {
   same_everywhere({"own_default_stream"}, 100);
 }
 
-TEST_CASE("promise 1, same order: a thread's own default stream, alone and mixed with calls that are not held") {
+TEST_CASE("promise 1, same order: a thread's own default stream, alone and mixed with calls that are not held",
+          "[promise-1]") {
   same_everywhere({"per_thread"}, 1000);
   same_everywhere({"per_thread", "mixed"}, 300);
 }
 
-TEST_CASE("promise 1, same order: threads with nothing but their own default streams, and events between them") {
+TEST_CASE("promise 1, same order: threads with nothing but their own default streams, and events between them",
+          "[promise-1]") {
   same_everywhere({"per_thread_threads"}, 500);
 }
 
-TEST_CASE("promise 1, same order: threads that end with work in their own default streams") {
+TEST_CASE("promise 1, same order: threads that end with work in their own default streams", "[promise-1]") {
   same_everywhere({"per_thread_ends"}, 100);
 }
 
-TEST_CASE("promise 1, same order: threads' default streams in contexts that are given back") {
+TEST_CASE("promise 1, same order: threads' default streams in contexts that are given back", "[promise-1]") {
   same_everywhere({"per_thread_contexts"}, 500);
 }
 
 #ifndef PROGRAMS_ON_HIP
-TEST_CASE("promise 1, same order: functions for which 0 is the thread's own default stream") {
+TEST_CASE("promise 1, same order: functions for which 0 is the thread's own default stream", "[promise-1]") {
   same_everywhere({"per_thread_names"}, 500);
 }
 #endif
 
-TEST_CASE("promise 1, same order: two threads take turns on one stream") {
+TEST_CASE("promise 1, same order: two threads take turns on one stream", "[promise-1]") {
   same_everywhere({"handover"}, 0);
 }
 
-TEST_CASE("promise 1, same order: threads with streams of their own, and events between them") {
+TEST_CASE("promise 1, same order: threads with streams of their own, and events between them", "[promise-1]") {
   same_everywhere({"threads"}, 500);
 }
 
@@ -133,13 +137,15 @@ TEST_CASE("graphs are built while so many threads launch that the driver lets no
   CHECK(result.replayed >= 9000);
 }
 
-TEST_CASE("promise 1, same order: threads in turn, one in the default stream and one in a stream in order with it") {
+TEST_CASE("promise 1, same order: threads in turn, one in the default stream and one in a stream in order with it",
+          "[promise-1]") {
   const std::string lazy = GENERATE("0", "1");
   CAPTURE(lazy);
   same_everywhere({"ordered_by_default"}, 300, {{"SIM_LAZY", lazy}});
 }
 
-TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before") {
+TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before",
+          "[promise-1]") {
   const std::vector<std::string> program =
       GENERATE(Words{"observed_by_another"}, Words{"observed_by_another", "blocking"});
   const std::string lazy = GENERATE("0", "1");
@@ -148,11 +154,11 @@ TEST_CASE("promise 1, same order: one thread's work observed by another, which w
   same_everywhere(program, 300, {{"SIM_LAZY", lazy}});
 }
 
-TEST_CASE("promise 2, host calls cut: functions of the program between kernels") {
+TEST_CASE("promise 2, host calls cut: functions of the program between kernels", "[promise-2]") {
   same_everywhere({"host_functions"}, 100);
 }
 
-TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
+TEST_CASE("promise 3, bounded hold: memory looked at with no call at all", "[promise-3]") {
   same_everywhere({"spin"}, 1);
   const Result plain = run({"spin"}, "plain");
   const Result result = run({"spin"}, "replay", 0, {{"REFRAIN_HOLD_LIMIT_US", "2000"}});
@@ -161,7 +167,8 @@ TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
   CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));  // the machine may be busy
 }
 
-TEST_CASE("promise 3, bounded hold: memory looked at while work of the thread's own default stream is held") {
+TEST_CASE("promise 3, bounded hold: memory looked at while work of the thread's own default stream is held",
+          "[promise-3]") {
   same_everywhere({"per_thread_spin"}, 1);
 }
 
@@ -171,47 +178,48 @@ TEST_CASE("what is done is told to be done: a thread's own default stream") {
   same_everywhere({"per_thread_done", "copies"}, 500, {{"SIM_LAZY", "1"}, {"REFRAIN_AWAKE", "100"}});
 }
 
-TEST_CASE("promise 3, bounded hold: an event and a stream polled") {
+TEST_CASE("promise 3, bounded hold: an event and a stream polled", "[promise-3]") {
   same_everywhere({"poll"}, 500);
 }
 
-TEST_CASE("promise 4, same data: arguments changed right after the launch") {
+TEST_CASE("promise 4, same data: arguments changed right after the launch", "[promise-4]") {
   same_everywhere({"arguments"}, 500);
 }
 
-TEST_CASE("promise 4, same data: two sets of buffers in turns") {
+TEST_CASE("promise 4, same data: two sets of buffers in turns", "[promise-4]") {
   same_everywhere({"ping_pong"}, 1000);
 }
 
-TEST_CASE("promise 4, same data: copies of pinned and pageable memory, overwritten right after the call") {
+TEST_CASE("promise 4, same data: copies of pinned and pageable memory, overwritten right after the call",
+          "[promise-4]") {
   same_everywhere({"copies"}, 500);
   same_everywhere({"pageable"}, 500);
 }
 
-TEST_CASE("promise 4, same data: pinned memory that copies write and read") {
+TEST_CASE("promise 4, same data: pinned memory that copies write and read", "[promise-4]") {
   same_everywhere({"staging"}, 500);
 }
 
-TEST_CASE("promise 4, same data: fills of all widths") {
+TEST_CASE("promise 4, same data: fills of all widths", "[promise-4]") {
   same_everywhere({"fills"}, 500);
 }
 
 #ifndef PROGRAMS_ON_HIP
-TEST_CASE("promise 4, same data: copies and fills of rows and slices") {
+TEST_CASE("promise 4, same data: copies and fills of rows and slices", "[promise-4]") {
   same_everywhere({"rows"}, 1000);
 }
 
-TEST_CASE("promise 4, same data: every function that submits, by both of its names") {
+TEST_CASE("promise 4, same data: every function that submits, by both of its names", "[promise-4]") {
   same_everywhere({"variants"}, 1000);
   same_everywhere({"variants_per_thread"}, 1000);
 }
 #endif
 
-TEST_CASE("promise 4, same data: parameters of every layout, and buffers of parameters") {
+TEST_CASE("promise 4, same data: parameters of every layout, and buffers of parameters", "[promise-4]") {
   same_everywhere({"layouts"}, 1000);
 }
 
-TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
+TEST_CASE("promise 7, never in the way: switched off there is no trace of it", "[promise-7]") {
   const Result plain = run({"loop"}, "plain");
   const Result result = run({"loop"}, "off");
   check_clean(result);
@@ -346,7 +354,7 @@ TEST_CASE("random programs") {
   }
 }
 
-TEST_CASE("promise 1, same order: an event that two threads record in turn") {
+TEST_CASE("promise 1, same order: an event that two threads record in turn", "[promise-1]") {
   same_everywhere({"event_in_turn"}, 400);
 }
 
@@ -392,7 +400,7 @@ TEST_CASE("virtual time and several workers: the same results") {
   }
 }
 
-TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is asked") {
+TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is asked", "[promise-1]") {
   for (const int seed : child::nightly() ? std::vector<int>{0, 1, 2} : std::vector<int>{1}) {
     for (const Words& program :
          {Words{"implied"}, Words{"implied", "blocking"}, Words{"implied", "copies"}, Words{"implied", "allocations"},
@@ -463,7 +471,7 @@ TEST_CASE("waits for events that were never recorded: allowed, told if asked for
   }
 }
 
-TEST_CASE("promise 7, never in the way: threads that are cancelled while they wait") {
+TEST_CASE("promise 7, never in the way: threads that are cancelled while they wait", "[promise-7]") {
   if (kSanitized) {
     return;  // the sanitizers' run times do not like it
   }

@@ -122,7 +122,8 @@ TEST_CASE("the audit module catches what preloading misses") {
   CHECK(has(unseen, "cuCtxSynchronize in driver"));
 }
 
-TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the driver's names or not") {
+TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the driver's names or not",
+          "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   struct Case {
     const char* interposer;
@@ -144,7 +145,7 @@ TEST_CASE("an interposer of the user's is called once, whether it answers dlsym(
 }
 
 #ifdef SANITIZED_PROGRAMS
-TEST_CASE("programs with a sanitizer, whose run time wants to be the first library") {
+TEST_CASE("programs with a sanitizer, whose run time wants to be the first library", "[promise-7]") {
   std::istringstream programs(SANITIZED_PROGRAMS);
   int count = 0;
   for (std::string program; std::getline(programs, program, ':'); ++count) {
@@ -210,7 +211,7 @@ TEST_CASE("NVIDIA's runtime, shared and static") {
   }
 }
 
-TEST_CASE("without a driver calls report an error") {
+TEST_CASE("without a driver calls report an error", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Words nowhere = with(kPreload, {"REFRAIN_CUDA_DRIVER=/nowhere/libcuda.so.1"});
   const Outcome outcome = run({LINKED_PROGRAM, "errors"}, nowhere);
@@ -242,7 +243,7 @@ TEST_CASE("a library that has the driver's name and is none is passed over") {
   CHECK(has(outcome, "work good\n"));
 }
 
-TEST_CASE("switched off, everything leads straight to the driver") {
+TEST_CASE("switched off, everything leads straight to the driver", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   for (const char* off : {"REFRAIN_MODE=off", "REFRAIN_CUDA=off"}) {
     const Outcome outcome = run({LINKED_PROGRAM, "lookup"}, with(kPreload, {off}));
@@ -253,7 +254,7 @@ TEST_CASE("switched off, everything leads straight to the driver") {
   }
 }
 
-TEST_CASE("children after fork and exec") {
+TEST_CASE("children after fork and exec", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Outcome forked = run({LINKED_PROGRAM, "fork"}, kPreload);
   CHECK(forked.status == 0);
@@ -280,7 +281,7 @@ TEST_CASE("children after fork and exec") {
   CHECK(has(other, "preload " PLUGIN "\n"));
 }
 
-TEST_CASE("run preloads only where there is a driver and where it can") {
+TEST_CASE("run preloads only where there is a driver and where it can", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Words show{"sh", "-c", "echo \"${LD_PRELOAD-unset} ${LD_AUDIT-unset}\""};
   // Ours stand behind everything else, whatever they are preloaded for.
@@ -320,16 +321,10 @@ TEST_CASE("the library exports the driver's names and nothing else") {
   REQUIRE(library != nullptr);
   int count = 0;
 #define ENTRY(f) count += dlsym(library, #f) != nullptr ? 1 : 0;
-#define SUBMIT(f) ENTRY(f)
-#define TRACKED(f) ENTRY(f)
-#define TYPED(f) ENTRY(f)
-#define SETTER(f) ENTRY(f)
-#define RESOLVE(f) ENTRY(f)
-#define NEUTRAL(f) ENTRY(f)
-#define HOST(f) ENTRY(f)
 #include "layer/cuda/entry_points.def"
   CHECK(count == 634);
 #include "layer/cuda/extra_entry_points.def"
+#undef ENTRY
   CHECK(count == 672);
   for (const char* name : {"refrain_cuda_targets", "refrain_cuda_host_call", "_ZN7refrain3env13load_settingsEv"}) {
     CHECK(dlsym(library, name) == nullptr);

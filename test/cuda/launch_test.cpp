@@ -12,7 +12,7 @@ namespace {
 using Words = std::vector<std::string>;
 constexpr int kRounds = 150;
 constexpr int kLaunches = 15 * 24 * kRounds / 2;  // seven parts, and one with half as many rounds
-/// So many at most go by way of the runtime: all if none is skipped; usually 65 of 100, because not all are expected at
+/// So many at most go by way of the runtime: all if none is skipped; usually two thirds, because not all are expected at
 /// first, and some never.
 constexpr int kNotSkipped = kLaunches * 3 / 4;
 

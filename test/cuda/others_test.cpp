@@ -11,11 +11,11 @@ TEST_CASE("a primary context is gone with its last reference") {
   same_everywhere({"given_back"}, 1000);
 }
 
-TEST_CASE("promise 5, same errors: the default stream of another context") {
+TEST_CASE("promise 5, same errors: the default stream of another context", "[promise-5]") {
   CHECK(run({"default_of_another"}, "plain").output.find("refused 25\n") != std::string::npos);
   same_everywhere({"default_of_another"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: an event that another process waits for") {
+TEST_CASE("promise 1, same order: an event that another process waits for", "[promise-1]") {
   same_everywhere({"shared_event", SIM_CUDA}, 100, kShort);
 }

@@ -32,20 +32,18 @@ struct Opened {
   }
   /// Of a launch of scale(), which has a pointer and three words, with so many words.
   bool fits(capture::Handle function, int words) {
-    const auto w = backends::shape_words({1, 1, 1}, {32, 1, 1});
     why.clear();
-    return device->fits(
-        records.make(
-            capture::OperationKind::kKernel, {w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9]},
-            [&](capture::OperationWriter& writer) {
-              RecordMaker::value(writer, std::uint64_t{0x1000});
-              for (int i = 0; i < words; ++i) {
-                RecordMaker::value(writer, std::uint32_t{3});
-              }
-              writer.argument_local(0);
-            },
-            0, 1, function),
-        &why);
+    return device->fits(records.make(
+                            capture::OperationKind::kKernel, backends::shape_of({1, 1, 1}, {32, 1, 1}),
+                            [&](capture::OperationWriter& writer) {
+                              RecordMaker::value(writer, std::uint64_t{0x1000});
+                              for (int i = 0; i < words; ++i) {
+                                RecordMaker::value(writer, std::uint32_t{3});
+                              }
+                              writer.argument_local(0);
+                            },
+                            0, 1, function),
+                        &why);
   }
 
   std::string why;

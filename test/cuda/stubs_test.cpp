@@ -1,7 +1,5 @@
 // The stubs and the resolver from inside: this program contains them, and what it calls are its own cu* stubs.
 
-#include "layer/cuda/stubs.h"
-
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -18,14 +16,13 @@
 #include <string_view>
 #include <vector>
 
-#include "layer/cuda/address_map.h"
-#include "layer/cuda/driver.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/driver_search.h"
 #include "layer/cuda/export_tables.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/images.h"
-#include "layer/cuda/missing_driver.h"
+#include "layer/cuda/library_facts.h"
+#include "layer/cuda/real_library.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/elf_exports.h"
@@ -35,6 +32,8 @@ extern "C" CUresult cuProfilerStart();
 
 namespace refrain::layer::cuda {
 namespace {
+
+using interpose::HostStubs;
 
 std::vector<std::string> seen;
 void hook(const replay::EntryPoint& entry_point) noexcept {
@@ -47,21 +46,22 @@ struct Watching {
     setenv("REFRAIN_CUDA_DRIVER", SIM_CUDA, 1);
     REQUIRE(::cuInit(0) == CUDA_SUCCESS);
     seen.clear();
-    set_host_call_hook(&hook);
-    set_stubs_watching(true);
+    HostStubs::set_hook(&hook);
+    real_library.stubs().set_watching(true);
   }
   ~Watching() {
-    set_stubs_watching(false);
-    set_host_call_hook(nullptr);
+    real_library.stubs().set_watching(false);
+    HostStubs::set_hook(nullptr);
   }
 };
 
 std::uint32_t index_of(std::string_view name) {
-  const auto descriptions = entry_descriptions();
-  const auto found = std::find_if(descriptions.begin(), descriptions.end(),
-                                  [name](const EntryDescription& entry) { return name == entry.entry.name; });
-  REQUIRE(found != descriptions.end());
-  return static_cast<std::uint32_t>(found - descriptions.begin());
+  const auto entries = real_library.stubs().entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [name](const interpose::EntryDescription& entry) {
+    return name == entry.entry.name;
+  });
+  REQUIRE(found != entries.end());
+  return static_cast<std::uint32_t>(found - entries.begin());
 }
 
 template <class Function>
@@ -124,9 +124,11 @@ TEST_CASE("a launch's record holds every parameter, and zeros between them, what
   const capture::OperationView view(storage.data());
   CHECK(view.token() == 5);
   CHECK(view.header().function_handle == 77);
-  CHECK(view.words()[capture::words::kGlobal] == 64);
-  CHECK(view.words()[capture::words::kOffset] == 0);
-  CHECK(view.words()[capture::words::kLocal + 1] == 2);
+  const auto& shape = view.as<capture::words::Kernel>();
+  CHECK(shape.dimensions == 3);
+  CHECK(shape.offset == capture::words::Three{0, 0, 0});
+  CHECK(shape.global == capture::words::Three{64, 6, 4});
+  CHECK(shape.local == capture::words::Three{32, 2, 1});
   REQUIRE(view.arguments().size() == std::size(sizes) + (with_more ? 2 : 1));
   CHECK(view.arguments()[std::size(sizes)].size == 48);
   std::vector<std::byte> expected;
@@ -145,14 +147,14 @@ TEST_CASE("a launch's record holds every parameter, and zeros between them, what
 
 TEST_CASE("the list has every function of cuda.h 13.0 once") {
   std::set<std::string> names;
-  for (const EntryDescription& description : entry_descriptions()) {
+  for (const interpose::EntryDescription& description : real_library.stubs().entries()) {
     CHECK(names.insert(description.entry.name).second);
   }
   CHECK(sizeof(DriverFunctions) / sizeof(void*) == 634);
   CHECK(names.size() == 672);  // and those of other headers
 }
 
-TEST_CASE("host calls call the hook, neutral and typed ones do not") {
+TEST_CASE("host calls call the hook, neutral and typed ones do not", "[promise-2]") {
   const Watching watching;
   char name[16];
   CHECK(::cuDeviceGetName(name, sizeof(name), 0) == CUDA_SUCCESS);
@@ -161,27 +163,32 @@ TEST_CASE("host calls call the hook, neutral and typed ones do not") {
   CHECK(seen.empty());
   CHECK(::cuProfilerStart() == CUDA_ERROR_NOT_SUPPORTED);  // the simulated device has a name for it, no more
   CHECK(seen == std::vector<std::string>{"cuProfilerStart"});
-  set_stubs_watching(false);
+  real_library.stubs().set_watching(false);
   CHECK(::cuProfilerStart() == CUDA_ERROR_NOT_SUPPORTED);
   CHECK(seen.size() == 1);
 }
 
 TEST_CASE("addresses from cuGetProcAddress are ours by class") {
   const Watching watching;
-  CHECK(address(look_up<void()>("cuCtxSynchronize", 2000)) == stub_address(index_of("cuCtxSynchronize")));
-  CHECK(address(look_up<void()>("cuStreamSynchronize", 7000)) == stub_address(index_of("cuStreamSynchronize")));
+  CHECK(address(look_up<void()>("cuCtxSynchronize", 2000)) ==
+        real_library.stubs().address(index_of("cuCtxSynchronize")));
+  CHECK(address(look_up<void()>("cuStreamSynchronize", 7000)) ==
+        real_library.stubs().address(index_of("cuStreamSynchronize")));
   CHECK(address(look_up<void()>("cuStreamSynchronize", 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)) ==
-        stub_address(index_of("cuStreamSynchronize_ptsz")));
-  CHECK(address(look_up<void()>("cuGetProcAddress", 11030)) == stub_address(index_of("cuGetProcAddress")));
-  CHECK(address(look_up<void()>("cuGetProcAddress", 12000)) == stub_address(index_of("cuGetProcAddress_v2")));
-  CHECK(address(look_up<void()>("cuGetExportTable", 3000)) == stub_address(index_of("cuGetExportTable")));
+        real_library.stubs().address(index_of("cuStreamSynchronize_ptsz")));
+  CHECK(address(look_up<void()>("cuGetProcAddress", 11030)) ==
+        real_library.stubs().address(index_of("cuGetProcAddress")));
+  CHECK(address(look_up<void()>("cuGetProcAddress", 12000)) ==
+        real_library.stubs().address(index_of("cuGetProcAddress_v2")));
+  CHECK(address(look_up<void()>("cuGetExportTable", 3000)) ==
+        real_library.stubs().address(index_of("cuGetExportTable")));
   // Neutral: the driver's own.
-  CHECK(address(look_up<void()>("cuCtxGetDevice", 2000)) == real_function("cuCtxGetDevice"));
-  CHECK(address(look_up<void()>("cuMemAlloc", 13000)) == real_function("cuMemAlloc_v2"));
+  CHECK(address(look_up<void()>("cuCtxGetDevice", 2000)) == real_library.function("cuCtxGetDevice"));
+  CHECK(address(look_up<void()>("cuMemAlloc", 13000)) == real_library.function("cuMemAlloc_v2"));
   CHECK(seen.empty());
   // What a typed stub leads to is the wrapper, and nothing else.
-  CHECK(target_of(index_of("cuGetProcAddress_v2")) == address(&wrap::cuGetProcAddress_v2));
-  CHECK(target_of(index_of("cuProfilerStart")) == real_function("cuProfilerStart"));
+  CHECK(real_library.stubs().target(index_of("cuGetProcAddress_v2")) == address(&wrap::cuGetProcAddress_v2));
+  CHECK(real_library.stubs().target(index_of("cuProfilerStart")) == real_library.function("cuProfilerStart"));
 }
 
 TEST_CASE("look-ups that fail stay as the driver answered them") {
@@ -197,16 +204,16 @@ TEST_CASE("look-ups that fail stay as the driver answered them") {
   CHECK(::cuGetProcAddress_v2("cuInit", nullptr, 13000, 0, nullptr) == CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_CASE("a function of a newer driver is a host call") {
+TEST_CASE("a function of a newer driver is a host call", "[promise-2]") {
   const Watching watching;
   auto* function = look_up<int(int*)>("cuFutureWork", 13000);
-  CHECK(address(function) != real_function("cuFutureWork"));
+  CHECK(address(function) != real_library.function("cuFutureWork"));
   CHECK(function == look_up<int(int*)>("cuFutureWork", 13000));
   int value = 1;
   CHECK(function(&value) == 0);
   CHECK(value == 2);
   CHECK(seen == std::vector<std::string>{"cuFutureWork"});
-  CHECK(driver_facts().unknown == 1);
+  CHECK(real_library.counts().unknown == 1);
 }
 
 TEST_CASE("tables of the driver are copied, with stubs for its functions") {
@@ -260,13 +267,14 @@ TEST_CASE("entries are the driver's own in the table that they are known of, and
 TEST_CASE("without a driver nobody is left with an address that was there before") {
   CUdriverProcAddressQueryResult result{};
   void* found = address(&hook);
-  const auto look_up = reinterpret_cast<decltype(&::cuGetProcAddress_v2)>(no_driver_function("cuGetProcAddress_v2"));
+  const auto look_up =
+      reinterpret_cast<decltype(&::cuGetProcAddress_v2)>(missing_functions.no_library("cuGetProcAddress_v2"));
   CHECK(look_up("cuInit", &found, 13000, 0, &result) == CUDA_ERROR_NO_DEVICE);
   CHECK(found == nullptr);
   CHECK(result == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
   found = address(&hook);
-  const auto older =
-      reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t)>(no_driver_function("cuGetProcAddress"));
+  const auto older = reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t)>(
+      missing_functions.no_library("cuGetProcAddress"));
   CHECK(older("cuInit", &found, 13000, 0) == CUDA_ERROR_NO_DEVICE);
   CHECK(found == nullptr);
 }
@@ -369,11 +377,11 @@ TEST_CASE("tables that know nothing of work, or that the driver tests, are hande
 
 TEST_CASE("stubs pass every kind of argument on") {
   const Watching watching;
-  void* stub = take_anonymous_stub(address(&take_everything), "take_everything");
+  void* stub = real_library.address_for_program(address(&take_everything), nullptr, "take_everything");
   REQUIRE(stub != nullptr);
   auto* function = reinterpret_cast<decltype(&take_everything)>(stub);
   for (const bool watch : {false, true}) {
-    set_stubs_watching(watch);
+    real_library.stubs().set_watching(watch);
     std::memset(passed, 0, sizeof(passed));
     CHECK(function(1, 2, 3, 4, 5, 6, 7, 8, 9.5, 10.5, 11.5F, 12.5, 13.5, 14.5, 15.5, 16.5) == 42.5);
     CHECK(passed[0] == 1);
@@ -397,17 +405,17 @@ TEST_CASE("versions of a name") {
 
 TEST_CASE("one address under several names") {
   const Watching watching;  // opens the layer, which knows its stubs from then on
-  AddressMap map;
+  interpose::AddressMap map(real_library.stubs(), kApi, &is_version_of);
   const auto give = [&map](int* key, const char* wanted) { return map.map(key, wanted, "label"); };
   int shared = 0;
   map.add(&shared, index_of("cuCtxGetDevice"));    // neutral
   map.add(&shared, index_of("cuCtxSynchronize"));  // host
-  CHECK(give(&shared, "cuCtxSynchronize") == stub_address(index_of("cuCtxSynchronize")));
+  CHECK(give(&shared, "cuCtxSynchronize") == real_library.stubs().address(index_of("cuCtxSynchronize")));
   CHECK(give(&shared, "cuCtxGetDevice") == &shared);
   // By another name, or none, nobody knows what it does.
   void* stub = give(&shared, "cuSomethingElse");
   CHECK(stub != &shared);
-  CHECK(stub != stub_address(index_of("cuCtxSynchronize")));
+  CHECK(stub != real_library.stubs().address(index_of("cuCtxSynchronize")));
   CHECK(give(&shared, nullptr) == stub);
   // Two versions of one name: the safer class.
   int versions = 0;
@@ -457,6 +465,11 @@ TEST_CASE("exports are read from memory") {
 
 TEST_CASE("what a stub costs", "[.benchmark]") {
   const Watching watching;
+  const auto host_stub_of = [](void* function) {
+    constexpr std::uint32_t kLast = HostStubs::kCount - 1;  // nobody else gets that far
+    HostStubs::set(kLast, function, "host");
+    return HostStubs::address(kLast);
+  };
   const auto time = [](auto* function) {
     constexpr int kCalls = 20'000'000;
     const char* text = nullptr;
@@ -472,11 +485,11 @@ TEST_CASE("what a stub costs", "[.benchmark]") {
     return best;
   };
   using Function = CUresult(CUresult, const char**);
-  auto* volatile real = reinterpret_cast<Function*>(real_function("cuGetErrorName"));
-  auto* volatile neutral = reinterpret_cast<Function*>(stub_address(index_of("cuGetErrorName")));
-  auto* volatile host = reinterpret_cast<Function*>(take_anonymous_stub(real_function("cuGetErrorName"), "host"));
+  auto* volatile real = reinterpret_cast<Function*>(real_library.function("cuGetErrorName"));
+  auto* volatile neutral = reinterpret_cast<Function*>(real_library.stubs().address(index_of("cuGetErrorName")));
+  auto* volatile host = reinterpret_cast<Function*>(host_stub_of(real_library.function("cuGetErrorName")));
   std::cout << "driver " << time(real) << " ns, neutral stub (watching) " << time(neutral) << " ns";
-  set_stubs_watching(false);
+  real_library.stubs().set_watching(false);
   std::cout << ", host stub (not watching) " << time(host) << " ns\n";
 }
 

@@ -122,7 +122,7 @@ std::string any_api() {
   INFO("output: " << (result).output.substr(0, 2000)); \
   INFO("errors: " << (result).errors.substr(0, 4000))
 
-TEST_CASE("files: a program that closes what it inherited has its own files for itself") {
+TEST_CASE("files: a program that closes what it inherited has its own files for itself", "[promise-7]") {
   const std::string api = any_api();
   const Folder folder;
   const Result result =
@@ -138,7 +138,7 @@ TEST_CASE("files: a program that closes what it inherited has its own files for 
   CHECK(count(contents(folder.file("log")), "report (") == 1);
 }
 
-TEST_CASE("files: with standard error closed nothing is written into what has its number") {
+TEST_CASE("files: with standard error closed nothing is written into what has its number", "[promise-7]") {
   const std::string api = any_api();
   const Folder folder;
   for (const Words& options : {Words{"-o", folder.file("x.rfn")}, Words{"--log-level", "debug"}}) {
@@ -152,7 +152,7 @@ TEST_CASE("files: with standard error closed nothing is written into what has it
   CHECK(captured(folder.file("x.rfn")) >= 2400);
 }
 
-TEST_CASE("files: a limit of their size ends the capture, and not the program") {
+TEST_CASE("files: a limit of their size ends the capture, and not the program", "[promise-7]") {
   const std::string api = any_api();
   const Folder folder;
   const Result result = refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("json")}, {"limited"});
@@ -163,7 +163,7 @@ TEST_CASE("files: a limit of their size ends the capture, and not the program") 
   static_cast<void>(captured(folder.file("x.rfn")));
 }
 
-TEST_CASE("files: what is there and not Refrain's is refused before the program starts") {
+TEST_CASE("files: what is there and not Refrain's is refused before the program starts", "[promise-7]") {
   const std::string api = any_api();
   const Folder folder;
   const std::string theirs = folder.file("theirs");
@@ -180,7 +180,7 @@ TEST_CASE("files: what is there and not Refrain's is refused before the program 
   CHECK(contents(theirs) == "a,b\n");
 }
 
-TEST_CASE("files: they are their owner's alone, unless more is asked for") {
+TEST_CASE("files: they are their owner's alone, unless more is asked for", "[promise-7]") {
   const std::string api = any_api();
   for (const auto& [options, mode] : std::map<Words, mode_t>{{{}, 0600}, {{"--file-mode", "0640"}, 0640}}) {
     const Folder folder;
@@ -200,7 +200,7 @@ TEST_CASE("files: they are their owner's alone, unless more is asked for") {
   }
 }
 
-TEST_CASE("files: links and FIFOs are refused, descriptors that are named are not") {
+TEST_CASE("files: links and FIFOs are refused, descriptors that are named are not", "[promise-7]") {
   const std::string api = any_api();
   const Folder folder;
   std::ofstream(folder.file("theirs")).flush();
@@ -222,7 +222,7 @@ TEST_CASE("files: links and FIFOs are refused, descriptors that are named are no
   CHECK(result.errors.find("\"share_replayed\"") != std::string::npos);
 }
 
-TEST_CASE("files: a run replaces the capture and the report of an earlier one") {
+TEST_CASE("files: a run replaces the capture and the report of an earlier one", "[promise-7]") {
   const std::string api = any_api();
   const Folder folder;
   for (int i = 0; i < 2; ++i) {
@@ -235,7 +235,7 @@ TEST_CASE("files: a run replaces the capture and the report of an earlier one") 
   CHECK(captured(folder.file("x.rfn")) >= 2400);
 }
 
-TEST_CASE("ends: report and capture are whole however the process ends, and it ends as ever") {
+TEST_CASE("ends: report and capture are whole however the process ends, and it ends as ever", "[promise-7]") {
   const std::string api = any_api();
   std::uint64_t whole = 0;
   for (const char* way :
@@ -260,7 +260,7 @@ TEST_CASE("ends: report and capture are whole however the process ends, and it e
   }
 }
 
-TEST_CASE("ends: each forked worker has a capture and a report of its own") {
+TEST_CASE("ends: each forked worker has a capture and a report of its own", "[promise-7]") {
   const std::string api = any_api();
   for (const char* way : {"_exit", "terminate"}) {
     const Folder folder;
@@ -280,7 +280,7 @@ TEST_CASE("ends: each forked worker has a capture and a report of its own") {
   }
 }
 
-TEST_CASE("ends: that of a child which was forked in the middle is not its parent's") {
+TEST_CASE("ends: that of a child which was forked in the middle is not its parent's", "[promise-7]") {
   const std::string api = any_api();
   for (const char* way : {"_exit", "terminate", "abort"}) {
     const Folder folder;
@@ -296,7 +296,7 @@ TEST_CASE("ends: that of a child which was forked in the middle is not its paren
   }
 }
 
-TEST_CASE("signals: the program reads and sets what it would without Refrain") {
+TEST_CASE("signals: the program reads and sets what it would without Refrain", "[promise-7]") {
   const std::string api = any_api();
   const Result bare = plain(api, {"signals"});
   const Result result = refrain(api, {"--observe"}, {"signals"});
@@ -307,7 +307,7 @@ TEST_CASE("signals: the program reads and sets what it would without Refrain") {
   CHECK(count(result.errors, "report (") == 1);
 }
 
-TEST_CASE("signals: one that would end the program ends it, unless the user wants reports by it") {
+TEST_CASE("signals: one that would end the program ends it, unless the user wants reports by it", "[promise-7]") {
   const std::string api = any_api();
   for (const char* number : {"usr1", "usr2"}) {
     const Result bare = plain(api, {number});

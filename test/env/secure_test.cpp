@@ -77,7 +77,8 @@ bool is_secure(const Result& result) {
 
 #ifdef OPENCL_PROGRAM
 TEST_CASE(
-    "an OpenCL loader that takes a layer from the environment of a set-group-id program gets one that does nothing") {
+    "an OpenCL loader that takes a layer from the environment of a set-group-id program gets one that does nothing",
+    "[promise-7]") {
   const Words environment{"OPENCL_LAYERS=" OPENCL_LAYER, "REFRAIN_OPENCL_LAYERS=" OPENCL_LAYER ":other"};
   const Copy ordinary(OPENCL_PROGRAM, false);
   const Result loaded = ordinary.run(environment);
@@ -103,7 +104,8 @@ TEST_CASE(
 #endif
 
 #ifdef CUDA_PROGRAM
-TEST_CASE("a driver's stand-in in a set-group-id program opens neither the layer nor what the environment names") {
+TEST_CASE("a driver's stand-in in a set-group-id program opens neither the layer nor what the environment names",
+          "[promise-7]") {
   const Words environment{"REFRAIN_CUDA_DRIVER=" CUDA_DRIVER};
   const Copy ordinary(CUDA_PROGRAM, false);
   const Result loaded = ordinary.run(environment);

@@ -11,6 +11,9 @@ import tempfile
 import time
 from itertools import zip_longest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import results_file
+
 PREFIX = pathlib.Path(__file__).resolve().parents[2] / "build" / "gpu"
 BIN = PREFIX / "bin"
 HERE = pathlib.Path(__file__).resolve().parent
@@ -55,13 +58,17 @@ class Done:
 
 
 class Results:
-    """Rows of the table, problems (wrong results, hangs) and notes."""
+    """Rows of the table, problems (wrong results, hangs) and notes; `values` are what docs/performance.md is made from."""
 
     def __init__(self):
-        self.rows, self.problems, self.notes, self.figures = [], [], [], {}
+        self.rows, self.problems, self.notes, self.figures, self.values = [], [], [], {}, []
 
     def row(self, part, what, figure, target="", good=None):
         self.rows.append((part, what, figure, target, "" if good is None else ("ok" if good else "MISSED")))
+
+    def value(self, table, name, value, unit, target=None, of=(), **more):
+        """A figure for the page; see results_file.row()."""
+        self.values.append(results_file.row(table, name, value, unit, target, of, **more))
 
     def problem(self, text):
         print(f"PROBLEM: {text}", file=sys.stderr, flush=True)
@@ -76,6 +83,7 @@ class Results:
     def sort(self, parts):
         """Parts that ran side by side have mixed their rows."""
         self.rows.sort(key=lambda row: parts.index(row[0]))
+        self.values.sort(key=lambda row: row["table"])
 
     def print(self):
         print(f"{'part':<10} {'what':<52} {'figure':<38} {'target':<17}")
@@ -214,6 +222,19 @@ def together(actions, workers=4):
 def median(values):
     values = [value for value in values if value is not None]
     return statistics.median(values) if values else float("nan")
+
+
+def described(command):
+    """The head of a file of results."""
+    asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    except (OSError, subprocess.TimeoutExpired):
+        told = []
+    card, _, driver = told[0].partition(", ") if told else ("not recorded", "", "not recorded")
+    built = PREFIX / "commit"  # written by test/gpu/prepare: here there may be no Git
+    return results_file.described(command, f"{len(told)} x {card}" if len(told) > 1 else card, driver,
+                                  built.read_text().strip() if built.exists() else None)
 
 
 def driver_path():

@@ -59,6 +59,8 @@ def bench(results, name, portable, file, dumped):
     results.row("capture", f"{label}: {len(rows)} graphs, {file.stat().st_size >> 10} KiB",
                 f"{most['nodes']} nodes: {most['eager_us']['median']:.0f} -> {most['native_us']['median']:.0f} us, "
                 f"{most['ratio']:.2f}x", "equal memory", not found["failed"] and not unknown and not lacking)
+    if portable == "on":
+        results.value("samples", f"capture of {name}: eager / graph", most["ratio"], "x")
     results.figure("capture", label, rows)
 
 

@@ -57,16 +57,25 @@ def run_case(results, options, name, arguments, gain, against_graph):
     beside = harness.median([entry["graph_us"]["median"] for entry in runs[1]])
     replayed = harness.median([entry["replayed"] for entry in runs[1]])
     submit = harness.median([entry["submit_us"]["median"] for entry in runs[1]])
+    for column, entries, key in (("eager", runs[0], "eager_us"), ("Refrain", runs[1], "eager_us"), ("graph", runs[1], "graph_us")):
+        times = [entry[key]["median"] for entry in entries]
+        results.value("launch_times", name, harness.median(times), "us", of=times, column=column)
     results.row("launch", f"{name}: eager, Refrain, graph (replayed)",
                 f"{eager:.1f}, {layered:.1f} ({submit:.1f} host), {beside:.1f} us ({replayed:.0f} %)")
     if gain is not None:
         results.row("launch", "  eager / Refrain", f"{eager / layered:.2f}", f">= {gain:.2f}", eager / layered >= gain)
+        of = [one["eager_us"]["median"] / other["eager_us"]["median"] for one, other in zip(*runs)]
+        results.value("launch", f"{name}: eager / Refrain", eager / layered, "x", f">= {gain:.2f}", of)
     if against_graph is not None:
         # Both of one process: from one to the next the GPU's and the processor's clocks may differ.
-        ratio = harness.median([entry["eager_us"]["median"] / entry["graph_us"]["median"] for entry in runs[1]])
+        of = [entry["eager_us"]["median"] / entry["graph_us"]["median"] for entry in runs[1]]
+        ratio = harness.median(of)
         results.row("launch", "  Refrain / hand-made graph", f"{ratio:.3f}", f"<= {against_graph:.2f}",
                     ratio <= against_graph)
+        results.value("launch", f"{name}: Refrain / hand-made graph", ratio, "x", f"<= {against_graph:.2f}", of)
     results.row("launch", "  own graph: Refrain / plain", f"{beside / graph:.3f}", "<= 1.02", beside / graph <= 1.02)
+    of = [other["graph_us"]["median"] / one["graph_us"]["median"] for one, other in zip(*runs)]
+    results.value("launch_own_graph", name, beside / graph, "x", "<= 1.02", of)
 
 
 def run_threads(results, options):
@@ -97,6 +106,8 @@ def run_threads(results, options):
         results.row("launch", f"{name} x 100 kernels: plain, Refrain (replayed)",
                     f"{before:.1f}, {after:.1f} us ({replayed:.0f} %)")
         results.row("launch", "  plain / Refrain", f"{before / after:.2f}", ">= 0.99", before / after >= 0.99)
+        results.value("launch", f"{name}: plain / Refrain", before / after, "x", ">= 0.99",
+                      [one["iteration_us"] / other["iteration_us"] for one, other in zip(plain, layered)])
 
 
 def run_uploads(results, options):
@@ -136,6 +147,8 @@ def run_delays(results, options):
         before, after = (harness.median([entry[key] for entry in column]) for column in (plain, layered))
         results.row("launch", f"{name}: plain, Refrain", f"{before:.0f}, {after:.0f} us", "<= plain + 200",
                     after - before <= 200)
+        results.value("launch", f"{name}: Refrain - plain", after - before, "us", "<= 200",
+                      [other[key] - one[key] for one, other in zip(plain, layered)])
 
 
 def run_costs(results, options):
@@ -174,8 +187,11 @@ def run_costs(results, options):
         control, more = (harness.median([entry[f"{call}_more_ns"] for entry in column]) for column in (plain, observe))
         results.row("launch", f"{name}: {call}, without Refrain, with", f"{control:+.1f}, {more:+.1f} ns",
                     f"<= +{most} ns", more <= most)
+        results.value("launch", f"{name}: {call}, added", more, "ns", f"<= {most}", [entry[f"{call}_more_ns"] for entry in observe])
     control, more = (harness.median([entry["each_cuLaunchKernel_more_ns"] for entry in column]) for column in (plain, observe))
     results.row("launch", "launch, observe: median of single calls", f"{control:+.1f}, {more:+.1f} ns", "<= +60 ns", more <= 60)
+    results.value("launch", "launch, observe: median of single calls, added", more, "ns", "<= 60",
+                  [entry["each_cuLaunchKernel_more_ns"] for entry in observe])
     # The least of all runs: some run on a processor that is slower by half for a while.
     before, after = (min(entry["cuLaunchKernel_ns"] for entry in column) for column in (bare, observe_bare))
     results.row("launch", "no-op launch, observe: cuLaunchKernel",

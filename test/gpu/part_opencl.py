@@ -42,4 +42,5 @@ def run(results, options):
             lambda: harness.run([BIN / sample], {}, opencl=True).seconds)
         ratio = harness.median([b / a for a, b in zip(plain, layered)])
         results.row("opencl", f"{sample}: Refrain / plain", f"{ratio:.3f} (plain {harness.median(plain):.2f} s)")
+        results.value("same", f"OpenCL, {sample}: Refrain / plain", ratio, "x", of=[b / a for a, b in zip(plain, layered)])
         results.figure("opencl", sample, {"plain_s": plain, "refrain_s": layered})

@@ -23,6 +23,7 @@ APPLICATION_SECONDS = 80
 TIMED_APPLICATIONS = ("amp_training", "lstm_training", "cnn_training", "streams", "threads", "spectrograms",
                       "compiled", "compiled_graphs", "bert_inference", "equivariant", "triton_kernel", "gpt_generate",
                       "graph_network", "distributed", "lightning_training")
+SHOWN = {"outputs": "PyTorch", "cupy": "CuPy", "jax": "JAX"}
 LEAST_GAIN = 0.02  # of plain: less than that cannot be told from nothing
 
 
@@ -56,6 +57,7 @@ def identical(results, name, script, arguments, modes):
         results.figure(name, f"report, {mode}", done.report)
         results.row(name, f"{len(stable)} cases, {mode}", f"{harness.share(done.report):.0f} % of "
                     f"{done.report.get('submissions', 0)} submissions replayed", "outputs identical", good)
+        results.value("same", f"{SHOWN[name]}, {len(stable)} cases, {mode}: replayed", harness.share(done.report), "%")
 
 
 def run_outputs(results, options):
@@ -138,7 +140,8 @@ def ratios(times, one, other):
 
 def show_gain(results, case, synchronous, times):
     """Ratios are medians over the rounds, in each of which everybody had a turn."""
-    name = f"{case}, {'sync' if synchronous else 'no sync'}"
+    way = "sync" if synchronous else "no sync"
+    name = f"{case}, {way}"
     results.figure("torch", name, {kind: [round(us, 1) for us in column] for kind, column in times.items()})
     kinds = ("plain", "refrain", "no-op", "graph")
     results.row("torch", f"{name}: {', '.join(kinds)} ({len(times['plain'])} rounds)",
@@ -150,8 +153,12 @@ def show_gain(results, case, synchronous, times):
     else:
         results.row("torch", "  share of (plain - no-op)", f"{100 * (1 - refrain) / saved:.0f} % of {100 * saved:.1f} %",
                     ">= 80 %", (1 - refrain) / saved >= 0.8)
+        results.value("torch", case, 100 * (1 - refrain) / saved, "%", ">= 80", column=f"share of the gain, {way}")
+        results.value("torch", case, 100 * saved, "%", column=f"to gain, {way}")
     results.row("torch", "  Refrain / plain (quartiles; error)", f"{refrain:.3f} ({low:.3f} to {high:.3f}; {error:.3f})",
                 "<= 1.01", refrain <= 1.01)
+    results.value("torch", case, refrain, "x", "<= 1.01", [a / b for a, b in zip(times["refrain"], times["plain"])],
+                  column=f"Refrain / plain, {way}", error=round(error, 4))
     results.row("torch", "  plain again / plain, observe / plain", f"{ratios(times, 'again', 'plain')[0]:.3f}, "
                 f"{ratios(times, 'observe', 'plain, observe')[0]:.3f}")
 
@@ -235,6 +242,8 @@ def run_application_times(results, options):
             found.append(f"{ratio:.3f} ({error:.3f})")
             results.row("apptimes", f"{name}, {'sync' if synchronous else 'no sync'}: Refrain / plain (error)",
                         f"{ratio:.3f} ({error:.3f}) of {harness.median(times['plain']):.0f} us", "<= 1.01", ratio <= 1.01)
+            results.value("apptimes", name, ratio, "x", "<= 1.01", [a / b for a, b in zip(times["refrain"], times["plain"])],
+                          column="sync" if synchronous else "no sync", error=round(error, 4))
         harness.say(f"{name}: {', '.join(found)}")
         process.close()
         results.figure("apptimes", name, {"times": times, "report": process.report})

@@ -55,6 +55,7 @@ def show(results, part, names, checked):
         good, gate_off, default = outcome or (False, 0.0, 0.0)
         results.row(part, name, f"replayed: gate off {gate_off:.0f} %, default {default:.0f} %", "outputs identical",
                     good)
+        results.value("same", f"{name}: replayed, gate off", gate_off, "%")
 
 
 def run(results, options):
@@ -78,6 +79,9 @@ def run(results, options):
         results.row("samples", f"{name}: plain, by hand, Refrain",
                     f"{plain:.3f} s, {graph:.3f} s, {layered:.3f} s ({plain / layered:.2f}x)", ">= 0.98x",
                     None if layered != layered else plain / layered >= 0.98)
+        if layered == layered:
+            results.value("samples", f"{name}: eager / Refrain", plain / layered, "x", ">= 0.98",
+                          [one / other for one, other in zip(times[0], times[2])])
         results.figure("samples", name, {"plain_s": times[0], "graph_s": times[1], "refrain_s": times[2:]})
 
 
@@ -105,8 +109,7 @@ def run_command(results, _options):
 def run_libraries(results, options):
     names = [name for name in LIBRARIES if (BIN / "cuda" / name).exists()]
     size = ["--iterations", "300" if options.quick else "1000"]
-    # One after the other: cuBLAS does not give the same bits each time while other processes use the GPU (5 of 48 plain runs
-    # of library_blas, eight at a time, differed; none alone).
+    # One after the other: cuBLAS does not give the same bits each time while other processes use the GPU.
     checked = [check(results, name, [program(name), *size]) for name in names]
     show(results, "libraries", names, checked)
 

@@ -15,7 +15,7 @@ TEST_CASE("kernels of the program, registered before main()") {
   same_everywhere({"registered"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: launches with events of their own where others are expected") {
+TEST_CASE("promise 1, same order: launches with events of their own where others are expected", "[promise-1]") {
   CHECK(run({"own_events"}, "plain").output.find("recorded 20\n") != std::string::npos);
   same_everywhere({"own_events"}, 500);
 }
@@ -40,7 +40,7 @@ TEST_CASE("launches in work-items, with events of their own") {
   same_everywhere({"work_items"}, 500);
 }
 
-TEST_CASE("promise 4, same data: every function that submits, by each of its names") {
+TEST_CASE("promise 4, same data: every function that submits, by each of its names", "[promise-4]") {
   same_everywhere({"hip_variants"}, 1000);
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("default streams of threads by the functions for them") {
   same_everywhere({"thread_streams"}, 0);
 }
 
-TEST_CASE("promise 1, same order: a thread's own default stream, whose device another thread resets") {
+TEST_CASE("promise 1, same order: a thread's own default stream, whose device another thread resets", "[promise-1]") {
   same_everywhere({"reset_by_another"}, 500);
 }
 
@@ -90,7 +90,8 @@ TEST_CASE("the last error of the thread is what it is without Refrain") {
   }
 }
 
-TEST_CASE("promise 5, same errors: an error of held work is the thread's last one until a call succeeds") {
+TEST_CASE("promise 5, same errors: an error of held work is the thread's last one until a call succeeds",
+          "[promise-5]") {
   int of_graphs = 0;
   for (int call = 40; call < 300; call += 13) {
     const Result failed =

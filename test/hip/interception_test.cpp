@@ -102,7 +102,8 @@ TEST_CASE("programs that open the library get the one in between, also with RTLD
   CHECK(has(run({OPENING_PROGRAM, "libamdhip64.so.6"}, kPreload), "not opened"));
 }
 
-TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the runtime's names or not") {
+TEST_CASE("an interposer of the user's is called once, whether it answers dlsym() for the runtime's names or not",
+          "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   for (const char* interposer : {INTERPOSER, DLSYM_INTERPOSER}) {
     CAPTURE(interposer);
@@ -119,7 +120,7 @@ TEST_CASE("an interposer of the user's is called once, whether it answers dlsym(
   }
 }
 
-TEST_CASE("constructors of programs start no device") {
+TEST_CASE("constructors of programs start no device", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const std::string log = "/tmp/refrain-hip-" + std::to_string(getpid()) + ".log";
   // The program registers kernels before main(), and ends because of a wrong argument.
@@ -130,7 +131,7 @@ TEST_CASE("constructors of programs start no device") {
   CHECK_FALSE(has(calls, "hipRuntimeGetVersion"));
 }
 
-TEST_CASE("without a runtime calls report an error") {
+TEST_CASE("without a runtime calls report an error", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome =
       run({LINKED_PROGRAM, "errors"}, with(kPreload, {"REFRAIN_HIP_LIBRARY=/nowhere/libamdhip64.so.5"}));
@@ -143,7 +144,7 @@ TEST_CASE("without a runtime calls report an error") {
   CHECK(run({PROGRAMS_FILE, "registered"}, with(kPreload, {"REFRAIN_HIP_LIBRARY=/nowhere"})).status == 3);
 }
 
-TEST_CASE("with a runtime that lacks a function everything passes through") {
+TEST_CASE("with a runtime that lacks a function everything passes through", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Outcome outcome = run({LINKED_PROGRAM}, with(kPreload, {"REFRAIN_HIP_LIBRARY=" SMALL_RUNTIME}));
   CHECK(outcome.status == 0);
@@ -152,7 +153,7 @@ TEST_CASE("with a runtime that lacks a function everything passes through") {
   CHECK(has(outcome, "work good\n"));
 }
 
-TEST_CASE("children after fork, and switched off") {
+TEST_CASE("children after fork, and switched off", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Outcome forked = run({LINKED_PROGRAM, "fork"}, kPreload);
   CHECK(forked.status == 0);
@@ -164,7 +165,7 @@ TEST_CASE("children after fork, and switched off") {
   }
 }
 
-TEST_CASE("run preloads the library that the program needs, where there is a runtime") {
+TEST_CASE("run preloads the library that the program needs, where there is a runtime", "[promise-7]") {
   SKIP_WITH_SANITIZERS();
   const Words show{"sh", "-c", "echo \"${LD_PRELOAD-unset}\""};
   CHECK(has(run(with({REFRAIN, "run", "--hip-library", SIM_HIP, "--"}, show)),

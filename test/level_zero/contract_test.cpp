@@ -31,27 +31,28 @@ TEST_CASE("a list may go when the program has seen its own work done: nothing of
   }
 }
 
-TEST_CASE("promise 1, same order: a loop on an in-order list") {
+TEST_CASE("promise 1, same order: a loop on an in-order list", "[promise-1]") {
   same_both_ways({"loop"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: a list without order, and barriers") {
+TEST_CASE("promise 1, same order: a list without order, and barriers", "[promise-1]") {
   same_both_ways({"barriers"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: two lists that fork and join by events") {
+TEST_CASE("promise 1, same order: two lists that fork and join by events", "[promise-1]") {
   same_both_ways({"fork_join"}, 200);
 }
 
-TEST_CASE("promise 1, same order: events that commands signal, wait for and reset") {
+TEST_CASE("promise 1, same order: events that commands signal, wait for and reset", "[promise-1]") {
   same_both_ways({"device_events"}, 200);
 }
 
-TEST_CASE("promise 1, same order: threads with lists of their own, and events between them") {
+TEST_CASE("promise 1, same order: threads with lists of their own, and events between them", "[promise-1]") {
   same_everywhere({"threads"}, 100);
 }
 
-TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before") {
+TEST_CASE("promise 1, same order: one thread's work observed by another, which waits for its own alone before",
+          "[promise-1]") {
   const std::string lazy = GENERATE("0", "1");
   for (const char* extensions : {"", "append,mutable"}) {
     CAPTURE(lazy, extensions);
@@ -63,22 +64,24 @@ TEST_CASE("promise 1, same order: one thread's work observed by another, which w
   }
 }
 
-TEST_CASE("promise 1, same order: two threads take turns on one list") {
+TEST_CASE("promise 1, same order: two threads take turns on one list", "[promise-1]") {
   same_everywhere({"handover"}, 0);
 }
 
-TEST_CASE("promise 1, same order: a thread that only waits says nothing about what another one appends meanwhile") {
+TEST_CASE("promise 1, same order: a thread that only waits says nothing about what another one appends meanwhile",
+          "[promise-1]") {
   for (const char* extensions : {"", "append"}) {
     CAPTURE(extensions);
     same_everywhere({"watched"}, 0, {{"SIM_ZE_EXTENSIONS", extensions}, {"SIM_LINGER", "1"}});
   }
 }
 
-TEST_CASE("promise 2, host calls cut: regular lists, recorded once and recorded anew, among immediate ones") {
+TEST_CASE("promise 2, host calls cut: regular lists, recorded once and recorded anew, among immediate ones",
+          "[promise-2]") {
   same_both_ways({"regular_lists"}, 100);
 }
 
-TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
+TEST_CASE("promise 3, bounded hold: memory looked at with no call at all", "[promise-3]") {
   same_everywhere({"spin"}, 1);
   const Result plain = run({"spin"}, "plain");
   const Result result = run({"spin"}, "replay", 0, {{"REFRAIN_HOLD_LIMIT_US", "2000"}});
@@ -87,23 +90,24 @@ TEST_CASE("promise 3, bounded hold: memory looked at with no call at all") {
   CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));  // the machine may be busy
 }
 
-TEST_CASE("promise 4, same data: arguments, group sizes and what they came from change right after the launch") {
+TEST_CASE("promise 4, same data: arguments, group sizes and what they came from change right after the launch",
+          "[promise-4]") {
   same_both_ways({"arguments"}, 500);
 }
 
-TEST_CASE("promise 4, same data: two sets of buffers in turns") {
+TEST_CASE("promise 4, same data: two sets of buffers in turns", "[promise-4]") {
   same_both_ways({"ping_pong"}, 1000);
 }
 
-TEST_CASE("promise 4, same data: copies, regions and fills of all kinds of memory") {
+TEST_CASE("promise 4, same data: copies, regions and fills of all kinds of memory", "[promise-4]") {
   same_both_ways({"copies"}, 100);
 }
 
-TEST_CASE("promise 4, same data: every command that can be appended") {
+TEST_CASE("promise 4, same data: every command that can be appended", "[promise-4]") {
   same_both_ways({"variants"}, 1000);
 }
 
-TEST_CASE("promise 4: synchronous lists stay synchronous") {
+TEST_CASE("promise 4: synchronous lists stay synchronous", "[promise-4]") {
   same_everywhere({"synchronous"}, 0);
 }
 
@@ -127,11 +131,22 @@ TEST_CASE("errors of the program, and an end without a wait") {
   same_everywhere({"leave"}, 100);
 }
 
-TEST_CASE("promise 4, same data: every setter, in the middle of a loop that is replayed") {
+TEST_CASE("promise 4, same data: every setter, in the middle of a loop that is replayed", "[promise-4]") {
   same_everywhere({"every_setter"}, 1000);
 }
 
-TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
+TEST_CASE("promise 6, never slower: a thread in which nothing pays is not looked at, and computes the same",
+          "[promise-6]") {
+  const Result plain = run({"hopeless"}, "plain");
+  const Result result = run({"hopeless"}, "gate", 1, {{"REFRAIN_AWAKE", "1000"}});
+  check_clean(result);
+  CHECK(result.output == plain.output);
+  CHECK(result.replayed == 0);
+  CHECK(result.asleep > 1000);
+  CHECK(result.asleep < result.submissions);
+}
+
+TEST_CASE("promise 7, never in the way: switched off there is no trace of it", "[promise-7]") {
   const Result plain = run({"loop"}, "plain");
   const Result result = run({"loop"}, "off");
   check_clean(result);
@@ -181,7 +196,7 @@ TEST_CASE("promise 3, bounded hold: nothing is held where the environment asks f
   CHECK(result.errors.find("ZE_ENABLE_TRACING_LAYER=1 ") != std::string::npos);
 }
 
-TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits") {
+TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits", "[promise-7]") {
   if (kSanitized) {
     return;  // the sanitizers' run times do not like it
   }

@@ -64,7 +64,7 @@ TEST_CASE("the same where the loader wraps handles") {
   CHECK(layered.submissions == 1);
 }
 
-TEST_CASE("without a driver zeInit fails as it always did") {
+TEST_CASE("without a driver zeInit fails as it always did", "[promise-7]") {
   const Variables nothing = {{"ZE_ENABLE_ALT_DRIVERS", "/no/such/driver.so"}};
   const auto plain = run({LINKED_PROGRAM}, nothing);
   CHECK(plain.exit_code == 1);
@@ -73,7 +73,7 @@ TEST_CASE("without a driver zeInit fails as it always did") {
   CHECK(layered.output == plain.output);
 }
 
-TEST_CASE("the user's own validation layer works as before") {
+TEST_CASE("the user's own validation layer works as before", "[promise-7]") {
   const Variables validation = {{"ZE_ENABLE_PARAMETER_VALIDATION", "1"}};
   const auto none = run({LINKED_PROGRAM, "wrong"}, kPlain);
   const auto plain = run({LINKED_PROGRAM, "wrong"}, with(validation, {{"ZE_ENABLE_VALIDATION_LAYER", "1"}}));
@@ -95,7 +95,7 @@ TEST_CASE("the user's own validation layer works as before") {
   CHECK_FALSE(off.reported);
 }
 
-TEST_CASE("functions of extensions are watched") {
+TEST_CASE("functions of extensions are watched", "[promise-2]") {
   const Variables offered = {{"SIM_ZE_EXTENSIONS", "append"}};
   const auto plain = run({LINKED_PROGRAM}, offered);
   CHECK(plain.errors.find("append in libze_sim.so, the same") != std::string::npos);
@@ -213,7 +213,7 @@ TEST_CASE("a loader may hand out a table twice") {
   own_loader("twice", 500);
 }
 
-TEST_CASE("with a loader that is newer than the layer nothing is held, and the log says so") {
+TEST_CASE("with a loader that is newer than the layer nothing is held, and the log says so", "[promise-7]") {
   const auto result = own_loader("newer", 0);
   CHECK(result.replayed == 0);
   CHECK(result.errors.find("loader is newer than version") != std::string::npos);

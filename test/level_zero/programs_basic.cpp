@@ -385,6 +385,29 @@ PROGRAM(report) {
   return 0;
 }
 
+/// Every launch is waited for: there is nothing to make a graph of.
+PROGRAM(hopeless) {
+  Device gpu;
+  ze_command_list_handle_t list = gpu.list();
+  ze_event_handle_t done = gpu.event();
+  ze_kernel_handle_t mix = gpu.kernel("mix_in");
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 1000);
+  for (Word i = 0; i < 4000; ++i) {
+    set_mix(mix, x, y, kCount, i);
+    launch(list, mix, 1, done);
+    CHECK_ZE(zeEventHostSynchronize(done, kForEver));
+    CHECK_ZE(zeEventHostReset(done));
+  }
+  print("x", x, kCount);
+  CHECK_ZE(zeEventDestroy(done));
+  CHECK_ZE(zeKernelDestroy(mix));
+  CHECK_ZE(zeCommandListDestroy(list));
+  gpu.free(x);
+  gpu.free(y);
+  return 0;
+}
+
 /// Lists without an order of their own that go as soon as the program has seen the last of its own work done.
 PROGRAM(short_lived_lists) {
   Device gpu;

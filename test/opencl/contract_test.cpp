@@ -53,23 +53,23 @@ double longest_ms(const Result& result) {
 
 }  // namespace
 
-TEST_CASE("promise 1, same order: a loop") {
+TEST_CASE("promise 1, same order: a loop", "[promise-1]") {
   same_everywhere({"loop"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: two queues and their events") {
+TEST_CASE("promise 1, same order: two queues and their events", "[promise-1]") {
   same_everywhere({"two_queues"}, 1);
 }
 
-TEST_CASE("promise 1, same order: an out-of-order queue with wait lists") {
+TEST_CASE("promise 1, same order: an out-of-order queue with wait lists", "[promise-1]") {
   same_everywhere({"out_of_order"}, 1);
 }
 
-TEST_CASE("promise 2, host calls cut: calls nobody classified, and native kernels between launches") {
+TEST_CASE("promise 2, host calls cut: calls nobody classified, and native kernels between launches", "[promise-2]") {
   same_everywhere({"host_work"}, 1);
 }
 
-TEST_CASE("promise 3, bounded hold: memory polled with no call at all") {
+TEST_CASE("promise 3, bounded hold: memory polled with no call at all", "[promise-3]") {
   same_everywhere({"spin"}, 0);
   // Even where a hold limit ends every repetition, none of them takes long. The machine may be busy.
   const Result plain = run_plain({"spin"});
@@ -78,19 +78,19 @@ TEST_CASE("promise 3, bounded hold: memory polled with no call at all") {
   CHECK(longest_ms(result) < 2 + 20 * (kSanitized ? 20 : 5) + longest_ms(plain));
 }
 
-TEST_CASE("promise 3, bounded hold: an event polled with no other call") {
+TEST_CASE("promise 3, bounded hold: an event polled with no other call", "[promise-3]") {
   same_everywhere({"poll"}, 1);
 }
 
-TEST_CASE("promise 4, same data: arguments changed right after the enqueue") {
+TEST_CASE("promise 4, same data: arguments changed right after the enqueue", "[promise-4]") {
   same_everywhere({"arguments"}, 100);
 }
 
-TEST_CASE("promise 4, same data: host memory reused after reads and writes") {
+TEST_CASE("promise 4, same data: host memory reused after reads and writes", "[promise-4]") {
   same_everywhere({"commands"}, 1);
 }
 
-TEST_CASE("promise 4, same data: every function that submits or makes something, by each of its names") {
+TEST_CASE("promise 4, same data: every function that submits or makes something, by each of its names", "[promise-4]") {
   same_everywhere({"variants"}, 0);
 }
 
@@ -98,14 +98,14 @@ TEST_CASE("promise 5, same errors: what the driver refuses is refused in the mid
   same_everywhere({"refused_calls"}, 100);
 }
 
-TEST_CASE("promise 6, never slower: with the gate on, what does not pay is declined") {
+TEST_CASE("promise 6, never slower: with the gate on, what does not pay is declined", "[promise-6]") {
   const Result plain = run_plain({"loop"});
   const Result result = run_mode({"loop"}, "replay", {{"REFRAIN_GATE", "1"}});
   show(result);
   CHECK(result.output == plain.output);
 }
 
-TEST_CASE("promise 7, never in the way: switched off there is no trace of it") {
+TEST_CASE("promise 7, never in the way: switched off there is no trace of it", "[promise-7]") {
   const Result plain = run_plain({"loop"});
   const Result result = run_mode({"loop"}, "off");
   show(result);
@@ -196,7 +196,8 @@ TEST_CASE("random calls of 8 threads, replayed") {
   CHECK(result.replayed >= least);
 }
 
-TEST_CASE("promise 6, never slower: threads in which nothing pays are not looked at, and compute the same") {
+TEST_CASE("promise 6, never slower: threads in which nothing pays are not looked at, and compute the same",
+          "[promise-6]") {
   // Long enough for lanes to fall asleep and to wake up, with events across queues in between.
   const Result plain = run_plain({"hopeless"}, 300);
   const Result result = run_mode({"hopeless"}, "replay", {{"REFRAIN_GATE", "1"}}, 300);
@@ -256,7 +257,7 @@ TEST_CASE("stacking: above and below another layer, which may have a shorter tab
   }
 }
 
-TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits") {
+TEST_CASE("promise 7, never in the way: a thread that is cancelled while it waits", "[promise-7]") {
   if (kSanitized) {
     return;  // the sanitizers' run times do not like it
   }

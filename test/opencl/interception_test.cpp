@@ -119,7 +119,7 @@ TEST_CASE("nothing but the four functions of a layer is visible") {
   }
 }
 
-TEST_CASE("tables of every length") {
+TEST_CASE("tables of every length", "[promise-2]") {
   for (const std::size_t count : {std::size_t{1}, std::size_t{60}, kKnown - 1, kKnown, kKnown + 1, kKnown + 60}) {
     const Layer layer;
     const Table table = filled(count);
@@ -142,7 +142,7 @@ TEST_CASE("tables of every length") {
   }
 }
 
-TEST_CASE("a table longer than any stub") {
+TEST_CASE("a table longer than any stub", "[promise-2]") {
   const Layer layer;
   const Table table = filled(300);
   cl_uint entries = 0;
@@ -206,7 +206,7 @@ TEST_CASE("both ways to initialise, twice, and with nonsense") {
   CHECK(layer.deinit() == CL_SUCCESS);
 }
 
-TEST_CASE("switched off, it is not there") {
+TEST_CASE("switched off, it is not there", "[promise-7]") {
   const Layer layer("off");
   const Table table = filled(kKnown);
   cl_uint entries = 0;

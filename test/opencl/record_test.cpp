@@ -110,8 +110,8 @@ TEST_CASE_METHOD(Fixture, "tokens: shape and queue role count, handles do not") 
   REQUIRE(wrap::clEnqueueCopyBuffer(queue, x, y, 0, 64, 64, 0, nullptr, nullptr) == CL_SUCCESS);
   REQUIRE(wrap::clEnqueueCopyBuffer(queue, y, x, 64, 0, 64, 0, nullptr, nullptr) == CL_SUCCESS);
   CHECK(recorder().last().token() == recorder().last(1).token());
-  CHECK(recorder().last().words()[0] == 64);
-  CHECK(recorder().last(1).words()[0] == 0);
+  CHECK(recorder().last().as<capture::words::CopyBuffer>().from_offset == 64);
+  CHECK(recorder().last(1).as<capture::words::CopyBuffer>().from_offset == 0);
   REQUIRE(wrap::clEnqueueCopyBuffer(queue, y, x, 0, 0, 32, 0, nullptr, nullptr) == CL_SUCCESS);
   CHECK(recorder().last().token() != recorder().last(1).token());
 }

@@ -1,29 +1,5 @@
 // What driver, device and layer cost, in nanoseconds: the only table of numbers of the policy evaluation.
-//
-// Sources. [D] DESIGN.md section 5 and promise 6; [P] docs/performance.md as it was then, "CUDA on an H200"
-// (NVIDIA H200, driver 580.159.04, CUDA 13.0; 2026-11-21); [O] the same file, "Cost per call" (OpenCL). [=] follows
-// from measured totals. [A] an assumption nobody measured; it says which way it leans.
-//
-//   figure                   H200            source
-//   eager_launch             3300            [D] 2.8–4.7 us; [P] 1000 kernels and a wait 3351 us, 100 kernels 329 us
-//   graph_launch             1.2–3.3 us      [P] graph_costs: graphs of 8, 32, 128, 256, 1000 nodes
-//   instantiate              0.03–2 ms       [P] the same graphs, upload included: 28, 79, 280, 528, 2010 us
-//   update                   350 a node      [P] graph_costs: 0.33–0.36 us; [D] 0.5 us
-//   record, wait             150             [P] graph_costs: event without timing 0.145 us, stream wait 0.133 us
-//   sync + eager_latency     1600            [=] memset, kernel, 8-byte copy, sync: 12.3 us [D], 12.8 us [P]
-//   graph_latency            6000 / 12000    [=] hand-made graphs of 100 and 3 nodes: 76.1 and 10.1 us [P]; and the
-//                                            graph of 3 nodes that took 17.8 us [D]: a cost set of its own
-//   graph_gap                1000            [=] 1000 kernels in 8 growing chunks 672.5 us, as one graph 664.2 us [P];
-//                                            [A] the same between a graph and a launch
-//   branch_gap               700             [P] graph_costs: a graph of four branches behind another one, 3 us
-//   stall                    1 ms            [D] launches of other threads while a large graph is built
-//   observe, hold            150, 200        [P] over the real driver 60 to 153 ns (24 over one that does nothing);
-//                                            0.2 us to hold a call of the fork-join. OpenCL: 47 and 213 [O]
-//   h200-cold                a framework between the calls, whose code and data push the driver's out of the caches
-//                            (PyTorch, the layer's own reports, 2026-11-22): 5 us a launch, 5.3 to 7.3 us a graph of 2
-//                            to 16 nodes, holding 0.13 to 0.5 us
-//   device time of a node    the grid's      [A] the same eagerly and in a graph. In truth graphs save a little there,
-//                                            so this leans against replay
+// Where each is from, and which are assumptions: docs/decisions/0018-costs-of-the-policys-grid.md.
 #pragma once
 
 #include <array>
@@ -31,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "backends/backend.h"
+#include "backends/cuda/chunk_sizes.h"
 
 namespace refrain::policy {
 
@@ -82,7 +58,7 @@ struct Costs {
   Ns asleep = 10;     ///< while the lane sleeps
   Ns host_call = 40;  ///< a wait
 
-  backends::ChunkSizes chunks{8, 2, 128, 8, 256};
+  backends::ChunkSizes chunks = backends::kCudaChunkSizes;
   bool can_update = true;
   unsigned processors = 16;
 };
@@ -93,7 +69,7 @@ inline constexpr Costs h200() noexcept {
   return costs;
 }
 
-/// The graph of three nodes that lost [D]: 17.8 us against 12.3 us.
+/// A driver that starts graphs so late that small ones lose.
 inline constexpr Costs h200_late() noexcept {
   Costs costs;
   costs.name = "h200-late";
@@ -114,8 +90,8 @@ inline constexpr Costs h200_cold() noexcept {
   return costs;
 }
 
-/// A GPU with cl_khr_command_buffer and without mutable dispatch. [A] Nobody here has one: the H200's driver and device
-/// with what is measured of Refrain's OpenCL layer [O] and its default chunks.
+/// A GPU with cl_khr_command_buffer and without mutable dispatch. An assumption: the H200's driver and device
+/// with what Refrain's OpenCL layer costs, and its default chunks.
 inline constexpr Costs opencl() noexcept {
   Costs costs;
   costs.name = "opencl";
@@ -127,9 +103,8 @@ inline constexpr Costs opencl() noexcept {
   return costs;
 }
 
-/// PoCL 3.1 on two processors: 1000 kernels take 4.3 ms eagerly and 7.9 ms as a command buffer [D]. Which part of it is
-/// whose is not known: [A] 3.8 us of a launch are the host's, and a recorded kernel takes 7.4 us more than an issued
-/// one.
+/// PoCL 3.1 on two processors, where command buffers are slower than the same commands enqueued one by one. Which part
+/// of that is the host's is an assumption.
 inline constexpr Costs pocl() noexcept {
   Costs costs = opencl();
   costs.name = "pocl";

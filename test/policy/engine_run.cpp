@@ -134,15 +134,14 @@ class Run {
     EventState& event = events_[call.event];
     if (call.type == Call::Type::kKernel) {
       header.function = call.function + 1;
-      const std::uint64_t words[capture::words::kKernelCount] = {1, 0, 0, 0, program_.device, 1, 1, 0, 0, 0};
-      writer.words(words);
+      writer.words(
+          capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {program_.device, 1, 1}, .local = {}});
       const std::uint64_t buffer = 1;
       const std::uint64_t scalar = program_.argument(spans_, call);
       writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
       writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
     } else if (call.type == Call::Type::kRecord) {
       header.promise = reinterpret_cast<std::uint64_t>(&event);
-      writer.word(0);
     } else {
       writer.wait(inside ? capture::kInternalWait | event.sequence : event.done);
     }

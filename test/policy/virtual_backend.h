@@ -22,7 +22,7 @@ class VirtualBackend : public backends::Backend {
     return static_cast<std::size_t>(operation.header().queue - 1) % kQueues;
   }
   static Ns duration_of(const capture::OperationView& operation) noexcept {
-    return operation.kind() == capture::OperationKind::kKernel ? operation.words()[capture::words::kGlobal] : 0;
+    return operation.kind() == capture::OperationKind::kKernel ? operation.as<capture::words::Kernel>().global[0] : 0;
   }
 
   [[nodiscard]] backends::ChunkSizes chunk_sizes() const noexcept override { return costs_.chunks; }

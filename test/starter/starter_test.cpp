@@ -77,7 +77,7 @@ constexpr bool kSanitized = false;
 
 }  // namespace
 
-TEST_CASE("what is preloaded needs the C library alone, and no version of anything in it") {
+TEST_CASE("what is preloaded needs the C library alone, and no version of anything in it", "[promise-7]") {
   for (const std::string& file : split(PRELOADED_FILES)) {
     CAPTURE(file);
     const Outcome sections = run({"readelf", "-d", "-V", "-W", file});
@@ -91,7 +91,7 @@ TEST_CASE("what is preloaded needs the C library alone, and no version of anythi
   }
 }
 
-TEST_CASE("a process that calls no driver opens no layer") {
+TEST_CASE("a process that calls no driver opens no layer", "[promise-7]") {
   for (const Api& api : {kCuda, kHip}) {
     CAPTURE(api.name);
     const Words preload{std::string("LD_PRELOAD=") + api.starter};
@@ -109,7 +109,7 @@ TEST_CASE("a process that calls no driver opens no layer") {
   }
 }
 
-TEST_CASE("without a layer that can be opened programs run as without Refrain, and it is said once") {
+TEST_CASE("without a layer that can be opened programs run as without Refrain, and it is said once", "[promise-7]") {
   const Folder folder;
   for (const Api& api : {kCuda, kHip}) {
     const Words device{std::string("LD_LIBRARY_PATH=") + api.folder, "REFRAIN_REPORT=off"};
@@ -148,7 +148,7 @@ TEST_CASE("without a layer that can be opened programs run as without Refrain, a
   }
 }
 
-TEST_CASE("where nobody can be told that there is no layer, the program goes on all the same") {
+TEST_CASE("where nobody can be told that there is no layer, the program goes on all the same", "[promise-7]") {
   const Folder folder;
   const std::string errors = folder.layer("errors");
   std::ofstream(errors).flush();
@@ -165,7 +165,7 @@ TEST_CASE("where nobody can be told that there is no layer, the program goes on 
   }
 }
 
-TEST_CASE("without a layer and without a driver calls report an error") {
+TEST_CASE("without a layer and without a driver calls report an error", "[promise-7]") {
   const Folder folder;
   const Outcome cuda = run({CUDA_PROGRAM, "errors"},
                            {"LD_PRELOAD=" + folder.starter(CUDA_STARTER), "REFRAIN_CUDA_DRIVER=/nowhere/libcuda.so.1"});
@@ -182,7 +182,7 @@ TEST_CASE("without a layer and without a driver calls report an error") {
   CHECK(hip.status == 3);
 }
 
-TEST_CASE("the first call leaves errno as it was, whatever is looked for in vain") {
+TEST_CASE("the first call leaves errno as it was, whatever is looked for in vain", "[promise-7]") {
   const Folder folder;
   const Words no_driver{"REFRAIN_CUDA_DRIVER=/nowhere/libcuda.so.1"};
   Words no_layer = no_driver;
@@ -196,7 +196,7 @@ TEST_CASE("the first call leaves errno as it was, whatever is looked for in vain
 }
 
 #ifdef DEVICE_PROGRAM
-TEST_CASE("without a layer the shared runtime's functions are the runtime's own") {
+TEST_CASE("without a layer the shared runtime's functions are the runtime's own", "[promise-7]") {
   const Folder folder;
   const Words device{"LD_LIBRARY_PATH=" CUDA_FOLDER ":" RUNTIME_FOLDER};
   Words hooked = device;
@@ -210,7 +210,7 @@ TEST_CASE("without a layer the shared runtime's functions are the runtime's own"
 }
 #endif
 
-TEST_CASE("threads that call first at once open the layer once") {
+TEST_CASE("threads that call first at once open the layer once", "[promise-7]") {
   if (kSanitized) {
     return;
   }
@@ -223,7 +223,7 @@ TEST_CASE("threads that call first at once open the layer once") {
   CHECK(count_lines(through.output, "[refrain] ") == 1);
 }
 
-TEST_CASE("the layer is found by whatever links the starter is named") {
+TEST_CASE("the layer is found by whatever links the starter is named", "[promise-7]") {
   if (kSanitized) {
     return;
   }

@@ -88,7 +88,7 @@ FAULTS = [
           new="driver.cuGraphExecMemsetNodeSetParams == nullptr", promise=4,
           seen="A replayed fill goes where an earlier one went, with its value."),
     Fault("rows-of-source-from-target", "backends/cuda/graph_node.cpp",
-          old="words[capture::words::kFromRows]", new="words[capture::words::kToRows]", promise=4,
+          old="copy.srcHeight = rows.from_rows;", new="copy.srcHeight = rows.to_rows;", promise=4,
           seen="Copies of several slices between arrays of different heights read the wrong rows."),
     Fault("attributes-of-stream-lost", "backends/cuda/graph_node.cpp",
           old="!stream.attributes.load(std::memory_order_relaxed)", new="true", promise=4,
@@ -137,7 +137,7 @@ FAULTS = [
           seen="With an old driver nothing says why, and graphs are tried with functions that it does not have."),
     # --- backends/hip -------------------------------------------------------------------------------------------
     Fault("survivor-quarter-of-a-fill", "backends/hip/graph_node.cpp",
-          old="operation.words()[0] / fill->elementSize", new="operation.words()[0] / pattern.size()", promise=4,
+          old="size / fill->elementSize", new="size / pattern.size()", promise=4,
           seen="A replayed hipMemsetD32Async(0) fills a quarter of the memory."),
     Fault("fill-by-its-last-byte", "backends/hip/graph_node.cpp",
           old="bytes && each == pattern[0]", new="each == pattern[0]", promise=4,
@@ -189,7 +189,7 @@ FAULTS = [
     Fault("offset-of-earlier-launch-stays", "backends/level_zero/kernel_call.cpp",
           old="status == ZE_RESULT_SUCCESS && driver.zeKernelSetGlobalOffsetExp != nullptr",
           new="status == ZE_RESULT_SUCCESS && driver.zeKernelSetGlobalOffsetExp != nullptr && "
-              "shape[words::kOffset] != 0",
+              "shape.offset[0] != 0",
           promise=4,
           seen="A launch without offset behind one with an offset has that offset; one in y or z alone is lost."),
     Fault("dead-object-recorded", "backends/level_zero/level_zero_backend.cpp",
@@ -225,7 +225,7 @@ FAULTS = [
     # --- backends/opencl ----------------------------------------------------------------------------------------
     # Reached through backends::Backend only: today's engine keeps to equal sizes.
     Fault("survivor-changed-local-size-lost", "backends/opencl/opencl_command_buffer.cpp",
-          old="if_changed(now.local(), old.local())", new="static_cast<const std::size_t*>(nullptr)", promise=4,
+          old="if_changed(local_size(now), local_size(old))", new="static_cast<const std::size_t*>(nullptr)", promise=4,
           seen="An update that changes the work-group size alone launches the old one."),
     Fault("programs-memory-in-command-buffer", "backends/opencl/opencl_command_buffer.cpp",
           old='has_argument(ArgumentKind::kHostPointer) ? "it copies from or to the program\'s own memory" : nullptr',
@@ -280,7 +280,7 @@ FAULTS = [
           old="!takes_value(kernel, i)", new="false", promise=0,
           seen="`refrain bench` of a forged capture has the driver follow an address out of the file."),
     Fault("local-size-of-zero-given", "backends/opencl/record_view.h",
-          old="word(capture::words::kLocal) != 0", new="true", promise=5,
+          old="shape.local[0] != 0", new="true", promise=5,
           seen="Launches that leave the work-group size to the driver are refused when they were held."),
 
     # --- backends/host (what bench and tests run without a device) ----------------------------------------------

@@ -5,21 +5,15 @@ namespace sim {
 void log(const char* text) noexcept;
 }
 
-#define DEFAULT(f)                                                 \
+#define ENTRY(f)                                                   \
   extern "C" __attribute__((weak, visibility("default"))) int f(); \
   int f() {                                                        \
     sim::log(#f);                                                  \
     return 801; /* CUDA_ERROR_NOT_SUPPORTED */                     \
   }
-#define NEUTRAL(f) DEFAULT(f)
-#define HOST(f) DEFAULT(f)
-#define SUBMIT(f) DEFAULT(f)
-#define TYPED(f) DEFAULT(f)
-#define SETTER(f) DEFAULT(f)
-#define TRACKED(f) DEFAULT(f)
-#define RESOLVE(f) DEFAULT(f)
 #include "layer/cuda/entry_points.def"
 #include "layer/cuda/extra_entry_points.def"
+#undef ENTRY
 
 // A function that came after Refrain was built.
 extern "C" __attribute__((visibility("default"))) int cuFutureWork(int* value);

@@ -196,7 +196,7 @@ enum class Returns {
   kAtOnce,
   /// When pageable memory that it reads was read: the copy itself may still be under way, which only its own stream,
   /// and what that is ordered with, waits for. Other copies: when they are done. Source: "API synchronization behavior"
-  /// in the documents of CUDA's driver API; an H200 did that in 5 of 664 processes, eight at once.
+  /// in the documents of CUDA's driver API; an H200 does that now and then.
   kWhenRead,
   kWhenDone,
 };

@@ -1,0 +1,90 @@
+// Copies and fills of memory that is known by its address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "layer/streams/expected.h"
+#include "layer/streams/memory.h"
+#include "layer/streams/submission.h"
+
+namespace refrain::layer::streams {
+
+inline const char* const kPageable = "the copy names pageable host memory, which must not be read late";
+inline const char* const kUnknownFill = "the fill is of memory that is no allocation of the driver's, or more than one";
+
+/// Two places between which something is copied.
+struct CopyPlaces {
+  Place target;
+  Place source;
+
+  template <class L>
+  static CopyPlaces find(std::uint64_t to, std::size_t to_bytes, std::uint64_t from, std::size_t from_bytes) noexcept {
+    return {place_of<L>(to, to_bytes), place_of<L>(from, from_bytes)};
+  }
+  [[nodiscard]] const char* why_not() const noexcept {
+    return target.kind != capture::ArgumentKind::kPointer || source.kind != capture::ArgumentKind::kPointer ? kPageable
+                                                                                                            : nullptr;
+  }
+  /// Into pageable memory: done when it returns.
+  [[nodiscard]] bool blocks() const noexcept { return !target.known; }
+  /// Nodes are for memory of one kind and device.
+  [[nodiscard]] Token mixed_into(Token token) const noexcept {
+    return mix(token, std::uint64_t{target.type} << 48U | std::uint64_t{source.type} << 32U |
+                          (static_cast<std::uint64_t>(target.device) & 0xFFFFU) << 16U |
+                          (static_cast<std::uint64_t>(source.device) & 0xFFFFU));
+  }
+};
+
+template <class L, class Issue>
+StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                 typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+    return status;
+  }
+  const CopyPlaces places = CopyPlaces::find<L>(to, bytes, from, bytes);
+  const Token token = places.mixed_into(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes));
+  const Call call{entry_point, OperationKind::kPointerCopy, token, places.why_not(), places.blocks()};
+  return submit<L>(
+      call, find_stream<L>(stream, by_default),
+      [&](capture::OperationWriter& writer, Token whole, bool) {
+        writer.begin(OperationKind::kPointerCopy, whole);
+        writer.words(capture::words::PointerCopy{.bytes = bytes, .blocking = call.blocks ? 1U : 0U});
+        writer.argument_handle(places.target.kind, places.target.id, to);
+        writer.argument_handle(places.source.kind, places.source.id, from);
+        writer.finish();
+      },
+      issue);
+}
+
+/// With `count` values.
+template <class L, class Value, class Issue>
+StatusOf<L> fill(const replay::EntryPoint& entry_point, std::uint64_t to, Value value, std::size_t count,
+                 typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+    return status;
+  }
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(&value, 1));
+  const Place target = filled_place<L>(to, count * sizeof(value));
+  if (StatusOf<L> status = L::Api::kSuccess;
+      target.kind == capture::ArgumentKind::kPointer && expects() &&
+      hold_expected_fill<L>({to, target.id, bytes, count * sizeof(value)}, stream, by_default, &status)) {
+    return status;
+  }
+  const Call call{entry_point, OperationKind::kPointerFill,
+                  mix(mix(static_cast<Token>(OperationKind::kPointerFill), count), sizeof(value)),
+                  target.kind != capture::ArgumentKind::kPointer ? kUnknownFill : nullptr};
+  return submit<L>(
+      call, find_stream<L>(stream, by_default),
+      [&](capture::OperationWriter& writer, Token whole, bool) {
+        writer.begin(OperationKind::kPointerFill, whole);
+        writer.words(capture::words::PointerFill{.bytes = count * sizeof(value)});
+        writer.argument_handle(capture::ArgumentKind::kPointer, target.id, to);
+        writer.argument(capture::ArgumentKind::kValue, 0, bytes);
+        writer.finish();
+      },
+      issue);
+}
+
+}  // namespace refrain::layer::streams

@@ -1,0 +1,145 @@
+// Kernels by their handles, and what ends them.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "layer/immortal.h"
+#include "layer/streams/host_call.h"
+#include "layer/streams/objects.h"
+#include "layer/streams/setters.h"
+
+namespace refrain::layer::streams {
+
+/// Which records of kernels there are, besides L::objects(), and how kernels are called.
+template <class L>
+class FunctionTable {
+ public:
+  /// The one of the process; never destroyed.
+  static FunctionTable& all() noexcept {
+    static Immortal<FunctionTable> table;
+    return *table;
+  }
+
+  /// Makes the record of a kernel that was not found. `describe(record)` says what it is, but for its number; it may
+  /// throw. Null if there is no memory: a kernel that is not known. Another thread's record, if that was faster.
+  template <class Describe>
+  const FunctionState* adopt(Handle handle, Describe&& describe) noexcept {
+    FunctionState* const made = L::objects().functions.make();
+    if (made == nullptr) {
+      return nullptr;
+    }
+    const FunctionState* kept = nullptr;
+    try {
+      made->id = next_object_id();
+      describe(*made);
+      const std::lock_guard guard(mutex_);
+      kept = L::objects().functions.find(handle);
+      if (kept == nullptr && keep(made, handle)) {
+        return made;
+      }
+    } catch (...) {
+      // As if it was never seen.
+    }
+    L::objects().functions.recycle(made);
+    return kept;
+  }
+
+  /// A module is about to be unloaded (kAnyModule: several, or a library): no record of its kernels is kept, nor of
+  /// those of which nobody knows where they are from, and graphs that name them are dropped. Needs no memory.
+  ///
+  /// Not under the lock: the backend waits for graphs that are being recorded, and modules go, which others than us
+  /// must be told, while nothing is recorded.
+  void forget_of(std::uint64_t module) noexcept {
+    FunctionState* gone = take([module](const FunctionState& each) { return each.may_be_of(module); });
+    while (gone != nullptr) {
+      FunctionState* const next = std::exchange(gone->next_free, nullptr);
+      forget(gone, module);
+      gone = next;
+    }
+  }
+
+  /// What was known of the kernel with this handle is not true any more.
+  void forget(Handle handle) noexcept {
+    const FunctionState* const stale = L::objects().functions.find(handle);
+    if (stale == nullptr) {
+      return;
+    }
+    if (FunctionState* const taken = take([stale](const FunctionState& each) { return &each == stale; });
+        taken != nullptr) {  // else another thread forgets it
+      forget(taken, kAnyModule);
+    }
+  }
+
+  /// For reports; empty if unknown.
+  [[nodiscard]] std::string name_of(capture::FunctionId function) noexcept {
+    try {
+      const std::lock_guard guard(mutex_);
+      const auto found = names_.find(function);
+      return found == names_.end() ? std::string() : found->second;
+    } catch (...) {
+      return {};
+    }
+  }
+
+ private:
+  /// Under the lock. False, and nothing is remembered, if there is no memory.
+  bool keep(FunctionState* function, Handle handle) noexcept {
+    try {
+      names_.emplace(function->id, function->name);
+      live_.push_back(function);
+      Setters<L>::all().adopt(*function);
+      if (L::objects().functions.insert(function, handle)) {
+        return true;
+      }
+    } catch (...) {
+      // As far as it came is taken back.
+    }
+    names_.erase(function->id);
+    std::erase(live_, function);
+    Setters<L>::all().forget(*function);
+    return false;
+  }
+
+  /// A chain of those that `goes` is true of: only the caller forgets them then.
+  template <class Goes>
+  FunctionState* take(Goes&& goes) noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto first =
+        std::partition(live_.begin(), live_.end(), [&](const FunctionState* each) { return !goes(*each); });
+    FunctionState* chain = nullptr;
+    for (auto each = first; each != live_.end(); ++each) {
+      (*each)->next_free = std::exchange(chain, *each);
+    }
+    live_.erase(first, live_.end());
+    return chain;
+  }
+
+  void forget(FunctionState* function, std::uint64_t unloaded) noexcept {
+    if (replay::Engine* running = engine_with_threads<L>(); running != nullptr) {
+      running->identity_gone(function->id);
+    }
+    if (auto* const backend = L::runtime().backend; backend != nullptr) {
+      backend->forget_function(function->id);
+    }
+    L::objects().functions.erase(function);
+    Setters<L>::all().forget(*function);
+    {
+      const std::lock_guard guard(mutex_);
+      names_.erase(function->id);
+    }
+    if (function->is_of(unloaded)) {
+      L::objects().functions.recycle(function);
+    }
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<capture::FunctionId, std::string> names_;
+  std::vector<FunctionState*> live_;
+};
+
+}  // namespace refrain::layer::streams
