@@ -41,7 +41,7 @@ ChunkId ChunkTable::new_id() {
 std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length) {
   std::uint32_t& bucket = buckets_[(hash ^ (hash >> 32U) ^ length) & bucket_mask_];
   std::uint32_t found = bucket - 1;
-  while (found != kNone) {
+  while (found != kNoIndex) {
     const Chunk& chunk = chunks_[found];
     if (chunk.hash == hash && chunk.length == length &&
         std::memcmp(slots_[chunk.first_slot].tokens, tokens, length * sizeof(Token)) == 0) {
@@ -49,13 +49,13 @@ std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std:
     }
     found = chunk.next_in_bucket;
   }
-  if (found == kNone) {
+  if (found == kNoIndex) {
     const ChunkId id = new_id();
     if (id == kNoChunk) {
-      return kNone;
+      return kNoIndex;
     }
     found = chunks_.take();
-    chunks_[found] = {hash, id, length, kNone, bucket - 1};
+    chunks_[found] = {hash, id, length, kNoIndex, bucket - 1};
     bucket = found + 1;
     ++count_;
     word(id)->store(found << kRecordShift | kLive | static_cast<std::uint32_t>(initial_mode_),
@@ -70,7 +70,7 @@ std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std:
   slot.id = chunks_[found].id;
   slot.word = word(slot.id);
   slot.next_same = chunks_[found].first_slot;
-  if (slot.next_same != kNone) {
+  if (slot.next_same != kNoIndex) {
     slots_[slot.next_same].previous_same = index;
   }
   chunks_[found].first_slot = index;
@@ -80,15 +80,15 @@ std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std:
 void ChunkTable::remove_slot(std::uint32_t index) {
   const Slot& slot = slots_[index];
   Chunk& chunk = chunks_[slot.chunk];
-  if (slot.next_same != kNone) {
+  if (slot.next_same != kNoIndex) {
     slots_[slot.next_same].previous_same = slot.previous_same;
   }
-  if (slot.previous_same != kNone) {
+  if (slot.previous_same != kNoIndex) {
     slots_[slot.previous_same].next_same = slot.next_same;
   } else {
     chunk.first_slot = slot.next_same;
   }
-  if (chunk.first_slot == kNone) {
+  if (chunk.first_slot == kNoIndex) {
     std::uint32_t* link = &buckets_[(chunk.hash ^ (chunk.hash >> 32U) ^ chunk.length) & bucket_mask_];
     if (*link - 1 == slot.chunk) {
       *link = chunk.next_in_bucket + 1;

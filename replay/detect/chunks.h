@@ -14,7 +14,7 @@
 
 namespace refrain::replay {
 
-inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+inline constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
 
 /// Records with stable addresses and no growth that would be felt: memory comes in small blocks.
 template <typename T>
@@ -53,16 +53,16 @@ struct alignas(64) Slot {         // one cache line
   const Token* tokens = nullptr;  ///< in the track
   std::uint32_t start = 0;        ///< offset in the track
   std::uint32_t length = 0;
-  std::uint32_t chunk = kNone;  ///< number of the chunk's record
+  std::uint32_t chunk = kNoIndex;  ///< number of the chunk's record
   ChunkId id = kNoChunk;
   const std::atomic<std::uint32_t>* word = nullptr;  ///< the chunk's mode
-  std::uint32_t next_here = kNone;                   ///< other slots that start at the same offset
-  std::uint32_t next_in_track = kNone;
-  std::uint32_t next_same = kNone, previous_same = kNone;  ///< other places of the same chunk
-  std::uint16_t skip = 0;                                  ///< times it is not to be entered
-  std::uint8_t backoff = 0;                                ///< exponent of the above
-  std::uint8_t entered = 0;                                ///< saturates
-  std::uint16_t wanted = 0;                                ///< times it could have been launched, had it been ready
+  std::uint32_t next_here = kNoIndex;                ///< other slots that start at the same offset
+  std::uint32_t next_in_track = kNoIndex;
+  std::uint32_t next_same = kNoIndex, previous_same = kNoIndex;  ///< other places of the same chunk
+  std::uint16_t skip = 0;                                        ///< times it is not to be entered
+  std::uint8_t backoff = 0;                                      ///< exponent of the above
+  std::uint8_t entered = 0;                                      ///< saturates
+  std::uint16_t wanted = 0;        ///< times it could have been launched, had it been ready
   std::uint16_t wanted_limit = 2;  ///< when that is reached, the next occurrence is split so that it is followed
 };
 
@@ -75,15 +75,15 @@ class ChunkTable {
   ChunkTable& operator=(const ChunkTable&) = delete;
 
   /// Makes a slot for `tokens` (which must stay where they are until remove_slot), whose hash is given.
-  /// kNone if there are too many chunks.
+  /// kNoIndex if there are too many chunks.
   std::uint32_t add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length);
   /// A chunk without a slot left is evicted.
   void remove_slot(std::uint32_t slot);
   [[nodiscard]] Slot& slot(std::uint32_t index) noexcept { return slots_[index]; }
 
-  /// The slot (or kNone) will be looked at soon.
+  /// The slot (or kNoIndex) will be looked at soon.
   void prefetch(std::uint32_t slot) const noexcept {
-    if (slot != kNone) {
+    if (slot != kNoIndex) {
       __builtin_prefetch(&slots_[slot]);
     }
   }
@@ -106,8 +106,8 @@ class ChunkTable {
     std::uint64_t hash = 0;
     ChunkId id = kNoChunk;
     std::uint32_t length = 0;
-    std::uint32_t first_slot = kNone;
-    std::uint32_t next_in_bucket = kNone;
+    std::uint32_t first_slot = kNoIndex;
+    std::uint32_t next_in_bucket = kNoIndex;
   };
   // Ids are small, so that they can be indices: one is given again once it was taken by take_evicted(). Other threads
   // read and write modes: there is one word per id with its mode and the number of its record. Blocks of words never

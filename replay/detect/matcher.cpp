@@ -139,7 +139,7 @@ void Matcher::surprise(Token value, bool cut) {
     }
     lose(value);
   }
-  if (guess_.exit.track != kNone && try_guess(value, cut)) {
+  if (guess_.exit.track != kNoIndex && try_guess(value, cut)) {
     return;
   }
   novel_ = !seen_.test_and_set(value) && novel_ && !cut;
@@ -183,7 +183,7 @@ void Matcher::lose(Token value) {
     if (guess_.budget != 0) {
       --guess_.budget;
     } else {
-      guess_.exit.track = kNone;
+      guess_.exit.track = kNoIndex;
     }
   } else {
     exit_ = here;
@@ -206,7 +206,7 @@ Place Matcher::expected_back() noexcept {
 bool Matcher::try_guess(Token value, bool cut) {
   const std::uint64_t newest = history_.size() - 1;
   if (newest - guess_.exit.position > kGuessWindow) {
-    guess_.exit.track = kNone;
+    guess_.exit.track = kNoIndex;
     return false;
   }
   const Place there = expected_back();
@@ -265,7 +265,7 @@ void Matcher::found(Place place) {
     store_.learn_edge(*gap, gap->length, history_.at(start), after_first);
   }
   go(place);
-  guess_.exit.track = kNone;
+  guess_.exit.track = kNoIndex;
   guess_.budget = kGuessBudget;
   guess_.pending = 0;
   window_.start_small();
@@ -301,7 +301,7 @@ Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64
 void Matcher::guess_was_right() {
   guess_.budget = kGuessBudget;
   const bool forgotten = guess_.disturbed && forget_disturbance(history_.size() - guess_.position);
-  guess_.exit.track = kNone;
+  guess_.exit.track = kNoIndex;
   if (forgotten) {
     return;
   }
@@ -365,7 +365,7 @@ bool Matcher::forget_disturbance(std::uint64_t matched) {
 /// The match with an earlier occurrence ended with the newest value, while the stream was lost.
 void Matcher::match_ended(std::uint64_t length) {
   const std::uint64_t newest = history_.size() - 1;
-  if (guess_.exit.track != kNone && guess_.exit.position == newest) {
+  if (guess_.exit.track != kNoIndex && guess_.exit.position == newest) {
     return;  // until now the stream was, perhaps, where it was guessed to be
   }
   if (Track* gap = learn_gap(newest - length, length, newest, nullptr)) {
@@ -443,7 +443,7 @@ void Matcher::promote(std::uint64_t period) {
   promoted_until_ = size + period;
   window_.leave(cursor_.track, false);
   guess_.pending = 0;
-  guess_.exit.track = kNone;
+  guess_.exit.track = kNoIndex;
   guess_.budget = kGuessBudget;
   const auto offset = static_cast<std::uint32_t>((size - source) % period);
   if (offset < made->built) {
@@ -455,7 +455,7 @@ void Matcher::promote(std::uint64_t period) {
     }
   } else {  // not built that far: the place will be found when it is
     cursor_.track = nullptr;
-    exit_.track = kNone;
+    exit_.track = kNoIndex;
     lost_since_ = size;
   }
 }

@@ -86,14 +86,14 @@ class Matcher {
  private:
   /// Where, when and with what a track was left.
   struct Exit {
-    std::uint32_t track = kNone;
+    std::uint32_t track = kNoIndex;
     std::uint32_t offset = 0;
     Token token = 0;
     std::uint64_t position = 0;
   };
   /// After leaving a track without knowing why, the stream is expected back near there.
   struct Guess {
-    Exit exit;                   ///< track kNone: nothing is expected
+    Exit exit;                   ///< track kNoIndex: nothing is expected
     std::uint32_t budget = 0;    ///< wrong guesses that are allowed until one is right
     std::uint32_t pending = 0;   ///< operations until the one that was made counts as right; 0: none was
     std::uint64_t position = 0;  ///< of the value with which it was made
@@ -169,7 +169,7 @@ class Matcher {
 
   struct Loop {
     std::uint64_t period = 0;
-    std::uint32_t track = kNone;
+    std::uint32_t track = kNoIndex;
   };
   std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
   std::uint64_t promoted_period_ = 0, promoted_until_ = 0;

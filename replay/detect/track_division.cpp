@@ -36,7 +36,7 @@ std::uint32_t Rounds::end_of(std::uint32_t offset) const noexcept {
 
 void TrackStore::start_run(Track& track, std::uint32_t start, bool after_cut) noexcept {
   track.run_begin = track.run_start = track.planned = start;
-  track.run_grown = kNone;
+  track.run_grown = kNoIndex;
   next_target(track, after_cut ? options_.chunk_first : options_.chunk_cap);
 }
 
@@ -46,7 +46,7 @@ void TrackStore::next_target(Track& track, std::uint64_t target) noexcept {
   if (track.inner == 0 || track.run_target != options_.chunk_cap) {
     return;
   }
-  if (track.run_grown == kNone) {
+  if (track.run_grown == kNoIndex) {
     track.run_grown = track.run_start;
   }
   const Rounds rounds = Rounds::of(track.inner, options_.chunk_cap);
@@ -61,7 +61,8 @@ void TrackStore::emit_growing(Track& track, std::uint32_t end) {
   while (end - track.run_start >= std::uint64_t{track.run_target} + options_.min_chunk) {
     const std::uint32_t length = track.run_target;
     emit_main(track, track.run_start + length);
-    next_target(track, track.run_grown != kNone ? options_.chunk_cap : std::uint64_t{length} * options_.chunk_growth);
+    next_target(track,
+                track.run_grown != kNoIndex ? options_.chunk_cap : std::uint64_t{length} * options_.chunk_growth);
   }
 }
 
@@ -76,7 +77,7 @@ void TrackStore::finish_run(Track& track, std::uint32_t end, Cut cut) {
   if (begin != end) {
     track.runs.push_back({begin, end, lengths_, begin != 0 || track.after_cut, cut == Cut::kWait});
     if (track.lengths != lengths_) {
-      track.lengths = kNone;
+      track.lengths = kNoIndex;
     }
   }
 }
@@ -144,7 +145,7 @@ void TrackStore::divide_anew(Track& track, std::uint32_t offset) noexcept {
   }
   run->lengths = lengths_;
   if (std::all_of(track.runs.begin(), track.runs.end(), [this](const Run& any) { return any.lengths == lengths_; })) {
-    track.lengths = track.complete() ? lengths_ : kNone;
+    track.lengths = track.complete() ? lengths_ : kNoIndex;
   }
   // As if the run came for the first time; what is being built behind it goes on undisturbed.
   const std::uint32_t saved[] = {track.run_begin, track.run_start, track.planned, track.run_target, track.run_grown};

@@ -179,7 +179,7 @@ void TrackStore::work(const Track* keep) {
   }
   for (int i = 0; i < 8 && !dead_.empty(); ++i) {
     Track& track = *dead_.front();
-    if (track.slots != kNone) {
+    if (track.slots != kNoIndex) {
       const std::uint32_t index = track.slots;
       track.slots = chunks_.slot(index).next_in_track;
       chunks_.remove_slot(index);
@@ -330,7 +330,7 @@ Place TrackStore::follow_edge(Track& from, std::uint32_t offset, Token token) no
 [[gnu::hot]] std::uint32_t* TrackStore::slot_link(Track& track, Range range) noexcept {
   // Longest first: that is the one that is asked for most.
   std::uint32_t* link = &track.spots[range.start].head;
-  while (*link != kNone && chunks_.slot(*link).length > range.length()) {
+  while (*link != kNoIndex && chunks_.slot(*link).length > range.length()) {
     link = &chunks_.slot(*link).next_here;
   }
   return link;
@@ -338,17 +338,17 @@ Place TrackStore::follow_edge(Track& from, std::uint32_t offset, Token token) no
 
 [[gnu::hot]] Slot* TrackStore::find_slot(Track& track, Range range) noexcept {
   const std::uint32_t index = *slot_link(track, range);
-  return index != kNone && chunks_.slot(index).length == range.length() ? &chunks_.slot(index) : nullptr;
+  return index != kNoIndex && chunks_.slot(index).length == range.length() ? &chunks_.slot(index) : nullptr;
 }
 
 [[gnu::hot]] Slot* TrackStore::slot(Track& track, Range range) {
   std::uint32_t* const link = slot_link(track, range);
-  if (*link != kNone && chunks_.slot(*link).length == range.length()) {
+  if (*link != kNoIndex && chunks_.slot(*link).length == range.length()) {
     return &chunks_.slot(*link);
   }
   const std::uint32_t index =
       chunks_.add_slot(hash_of(track, range), track.tokens + range.start, range.start, range.length());
-  if (index == kNone) {
+  if (index == kNoIndex) {
     return nullptr;
   }
   Slot& made = chunks_.slot(index);

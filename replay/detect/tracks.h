@@ -49,20 +49,20 @@ struct Run {
 };
 
 struct Track {
-  std::uint32_t id = kNone;
-  std::uint32_t length = 0;    ///< tokens it will have
-  std::uint32_t built = 0;     ///< tokens it has so far
-  std::uint32_t planned = 0;   ///< tokens that are already divided into main chunks
-  std::uint32_t period = 0;    ///< it wraps around, and repeats itself after so many tokens; 0: it ends
-  std::uint32_t unit = 0;      ///< period, if it was unrolled; else 0
-  std::uint32_t inner = 0;     ///< tokens of a loop that goes round in it more than once; 0: none is known
-  std::uint32_t next = kNone;  ///< of a track that ends: the track that was seen to follow
-  Range training;              ///< if not empty: the part to be followed on its own at the next occasion
+  std::uint32_t id = kNoIndex;
+  std::uint32_t length = 0;       ///< tokens it will have
+  std::uint32_t built = 0;        ///< tokens it has so far
+  std::uint32_t planned = 0;      ///< tokens that are already divided into main chunks
+  std::uint32_t period = 0;       ///< it wraps around, and repeats itself after so many tokens; 0: it ends
+  std::uint32_t unit = 0;         ///< period, if it was unrolled; else 0
+  std::uint32_t inner = 0;        ///< tokens of a loop that goes round in it more than once; 0: none is known
+  std::uint32_t next = kNoIndex;  ///< of a track that ends: the track that was seen to follow
+  Range training;                 ///< if not empty: the part to be followed on its own at the next occasion
   Token* tokens = nullptr;
   std::uint64_t* prefix = nullptr;  ///< length + 1 hashes of the tokens before
   struct Spot {
-    Range main;                  ///< the main chunk (or the host call) that the token belongs to
-    std::uint32_t head = kNone;  ///< first slot that starts here
+    Range main;                     ///< the main chunk (or the host call) that the token belongs to
+    std::uint32_t head = kNoIndex;  ///< first slot that starts here
   };
   Spot* spots = nullptr;
 
@@ -82,11 +82,11 @@ struct Track {
   std::uint64_t source = 0, source_end = 0;
   std::uint32_t run_begin = 0;  ///< of the run being built
   std::uint32_t run_start = 0, run_target = 0;
-  std::uint32_t run_grown = kNone;  ///< where chunks have become as long as they may be; kNone: nowhere yet
-  bool after_cut = false;           ///< the first run stands behind a cut
-  std::vector<Run> runs;            ///< complete ones, in order
-  std::uint32_t lengths = 0;        ///< of all runs; kNone: not all have the same
-  std::uint32_t slots = kNone;
+  std::uint32_t run_grown = kNoIndex;  ///< where chunks have become as long as they may be; kNoIndex: nowhere yet
+  bool after_cut = false;              ///< the first run stands behind a cut
+  std::vector<Run> runs;               ///< complete ones, in order
+  std::uint32_t lengths = 0;           ///< of all runs; kNoIndex: not all have the same
+  std::uint32_t slots = kNoIndex;
   Track* newer = nullptr;
   Track* older = nullptr;
   std::uint64_t touched = 0;  ///< position of the history then; in use until the next newer one was

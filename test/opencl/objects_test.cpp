@@ -64,7 +64,7 @@ TEST_CASE_METHOD(Fixture, "an extension function is the same one however often a
   void* const first = wrap::clGetExtensionFunctionAddress("clLookAtSomethingEXT");
   CHECK(first != reinterpret_cast<void*>(&look_at_something));
   std::uint32_t others = 0;
-  for (std::uint32_t i = 0; i < kExtensionStubs; ++i) {
+  for (std::uint32_t i = 0; i < interpose::HostStubs::kCount; ++i) {
     others += wrap::clGetExtensionFunctionAddress("clLookAtSomethingEXT") != first ? 1 : 0;
   }
   CHECK(others == 0);
