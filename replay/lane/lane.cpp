@@ -71,7 +71,7 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
   static_assert(offsetof(Lane, prediction_) == 0);  // for assembly, with Prediction's and LaneFront's
 #pragma GCC diagnostic pop
   matcher_.set_initial_mode(env::replays(context.settings) ? ChunkMode::kTrack : ChunkMode::kPass);
-  if (number != kPassing && context.settings.mode == env::Mode::kObserve) {
+  if (number != kPassing && context.recorder == nullptr && context.settings.mode == env::Mode::kObserve) {
     deferred_.start();
   }
 }
