@@ -132,8 +132,7 @@ class OperationView {
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept {
     return {reinterpret_cast<const std::uint64_t*>(header_ + 1), header_->word_count};
   }
-  /// The numbers of a well formed record by their names. The record is of one of the kinds that `Numbers` is for, and
-  /// these have as many numbers as it, always.
+  /// The numbers by their names, of a well formed record of a kind that `Numbers` is for and that always has as many.
   template <words::Structure Numbers>
   [[nodiscard]] const Numbers& as() const noexcept {
     return *reinterpret_cast<const Numbers*>(header_ + 1);

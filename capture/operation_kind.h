@@ -5,10 +5,10 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <type_traits>
 
@@ -267,12 +267,14 @@ template <Structure T>
 
 /// The numbers one after the other.
 template <Structure T>
-[[nodiscard]] constexpr std::array<std::uint64_t, kCount<T>> in_order(const T& numbers) noexcept {
-  return std::bit_cast<std::array<std::uint64_t, kCount<T>>>(numbers);
+[[nodiscard]] inline std::array<std::uint64_t, kCount<T>> in_order(const T& numbers) noexcept {
+  std::array<std::uint64_t, kCount<T>> all;
+  std::memcpy(all.data(), &numbers, sizeof(numbers));
+  return all;
 }
 
 // What is in capture files already.
-static_assert(kCount<Kernel> == 10 && offsetof(Kernel, global) == 4 * 8 && offsetof(Kernel, local) == 7 * 8);
+static_assert(kCount<Kernel> == 10 && offsetof(Kernel, global) == 32 && offsetof(Kernel, local) == 56);
 static_assert(kCount<CopyBuffer> == 3 && kCount<FillBuffer> == 2 && kCount<TransferBuffer> == 3);
 static_assert(kCount<CopyBufferRect> == 13 && kCount<TransferBufferRect> == 14);
 static_assert(kCount<CopyImage> == 9 && kCount<FillImage> == 6 && kCount<TransferImage> == 9);
