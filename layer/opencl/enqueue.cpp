@@ -4,7 +4,7 @@
 
 #include "env/log.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Waits further back than this share one token: the distance to an event from the program's start
@@ -163,4 +163,4 @@ cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* pro
   return result;
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -12,7 +12,7 @@
 #include "layer/waiting.h"
 #include "replay/runtime/clock.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 using capture::mix;
 using capture::Token;
@@ -221,4 +221,4 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
                        event);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -3,7 +3,7 @@
 #include "layer/opencl/enqueue.h"
 #include "layer/opencl/kernels.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Missing arrays mean what the API says they mean.
@@ -105,4 +105,4 @@ cl_int wrap::clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK* fun
       &no_doubt);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -6,7 +6,7 @@
 #include "env/reserve.h"
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 EventState* find_event(cl_event event) noexcept {
@@ -216,4 +216,4 @@ cl_int wrap::clSetUserEventStatus(cl_event event, cl_int status) noexcept {
   return host_call.done(answered, false);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

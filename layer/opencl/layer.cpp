@@ -9,7 +9,7 @@
 #include "layer/opencl/stubs.h"
 #include "layer/waiting.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 std::atomic<replay::Engine*> engine_pointer{nullptr};
 
@@ -33,7 +33,7 @@ replay::Engine* engine_with_work() noexcept {
 }
 
 HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
-    : entry_point_(entry_point), engine_(layer::engine()) {
+    : entry_point_(entry_point), engine_(opencl::engine()) {
   if (engine_ != nullptr) {
     const NotCancelled during(engine_->anything_held());
     held_error_ = engine_->lane().host_call(entry_point);
@@ -82,4 +82,4 @@ void log_once(std::atomic<bool>& said, const char* what) noexcept {
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

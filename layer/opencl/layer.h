@@ -11,7 +11,7 @@
 #include "layer/opencl/opencl_headers.h"
 #include "replay/engine.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// The functions below us (the loader's, or those of a layer below). Entries the loader did not pass are
 /// null. Written once, in clInitLayer.
@@ -103,4 +103,4 @@ cl_int release_later(std::uint64_t holder, Handle handle) noexcept {
 /// Logs "refrain: <what>; passing it through" once per `what` (static lifetime).
 void log_once(std::atomic<bool>& said, const char* what) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

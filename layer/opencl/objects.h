@@ -17,7 +17,7 @@
 #include "layer/registry.h"
 #include "replay/lane/lane.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 using capture::Handle;
 using capture::ObjectId;
@@ -247,4 +247,4 @@ void retained(Registry<T>& registry, Handle handle) noexcept {
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

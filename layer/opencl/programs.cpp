@@ -18,7 +18,7 @@
 #include "layer/opencl/wrappers.h"
 #include "layer/report_signal.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::CodeKind;
@@ -348,4 +348,4 @@ cl_int wrap::clReleaseProgram(cl_program program) noexcept {
   return target.clReleaseProgram(program);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

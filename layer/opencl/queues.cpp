@@ -10,7 +10,7 @@
 #include "layer/immortal.h"
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 struct DeviceEntry {
@@ -319,4 +319,4 @@ cl_int wrap::clFinish(cl_command_queue queue) {
   return host_call.done(target.clFinish(queue), true);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -6,7 +6,7 @@
 #include "layer/opencl/layer.h"
 #include "layer/waiting.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using interpose::HostStubs;
@@ -41,4 +41,4 @@ void set_stubs_watching(bool watching) noexcept {
   HostStubs::set_watching(watching);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -15,7 +15,7 @@
 namespace {
 
 using namespace refrain;
-using namespace refrain::layer;
+using namespace refrain::layer::opencl;
 
 constexpr std::size_t kThreads = 16, kOtherThreads = 8;
 constexpr std::uint32_t kLooks = 1024;  // submissions, before a thread in which nothing pays is left alone
