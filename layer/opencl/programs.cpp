@@ -94,11 +94,7 @@ cl_int without_our_kernels(cl_program program, const replay::EntryPoint& entry_p
     return build();
   }
   HostCall host_call(entry_point);
-  replay::Engine* running = host_call.engine();
-  if (running != nullptr && running->anything_held()) {
-    running->flush_all(entry_point);
-    signal_promises();
-  }
+  replay::Engine* const running = engine();
   forget(functions);
   cl_int status = build();
   constexpr int kTries = 100;
