@@ -16,13 +16,13 @@
 #include "env/cli/program_check.h"
 #include "layer/opencl/probe.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClDevice, name, type, version, driver, extensions, command_buffer,
                                    command_buffer_capabilities, mutable_dispatch, mutable_capabilities)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClPlatform, name, vendor, version, devices, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClDriver, file, library, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClProbe, headers, loader, loader_name, loader_layers, error, drivers, platforms)
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl
 
 namespace refrain::env {
 namespace {
@@ -81,10 +81,10 @@ const char* const kSwitchedOff =
 
 json check_opencl(const std::string& layer, const std::string& missing, const std::vector<Variable>& activation) {
   json result{{"api", "OpenCL"}, {"route", "OPENCL_LAYERS"}, {"layer", layer}, {"hooked", false}, {"why", ""}};
-  const ChildResult probed = in_child([] { return to_text(json(layer::probe_opencl())); }, kProbeSeconds);
+  const ChildResult probed = in_child([] { return to_text(json(layer::opencl::probe_opencl())); }, kProbeSeconds);
   result["found"] = json::parse(probed.text, nullptr, false);
   if (!probed.failure.empty() || result["found"].is_discarded()) {
-    result["found"] = json(layer::OpenClProbe());
+    result["found"] = json(layer::opencl::OpenClProbe());
     result["found"]["error"] = "asking the OpenCL drivers " + probed.failure;
   }
   if (layer.empty()) {
@@ -96,7 +96,7 @@ json check_opencl(const std::string& layer, const std::string& missing, const st
       [&proof, &activation] {
         apply(activation);
         apply({{"REFRAIN_DOCTOR_FD", proof.name()}});
-        return layer::touch_opencl();
+        return layer::opencl::touch_opencl();
       },
       kProbeSeconds);
   const std::vector<std::string> lines = proof.lines();
@@ -161,7 +161,7 @@ std::string why_command_has_no_layer(const std::vector<ProcessTrace>& traces, co
   }
   for (const ProcessTrace& trace : traces) {
     if (trace.loader.empty()) continue;
-    if (!layer::loader_has_layers(trace.loader)) {
+    if (!layer::opencl::loader_has_layers(trace.loader)) {
       return who(trace) + " uses the OpenCL loader " + trace.loader +
              ", which knows no layers; put the system's loader first (LD_LIBRARY_PATH) or replace it";
     }

@@ -21,8 +21,7 @@ static_assert(std::is_trivially_destructible_v<Runtime>);
 
 /// The engine if it is at work; null: pass everything through.
 [[nodiscard]] inline replay::Engine* engine() noexcept {
-  replay::Engine* found = runtime.engine.load(std::memory_order_acquire);
-  return found != nullptr && found->active() ? found : nullptr;
+  return common::at_work(runtime.engine.load(std::memory_order_acquire));
 }
 
 /// Starts the engine; called when the driver was loaded, before any call of the application reaches it. May throw.

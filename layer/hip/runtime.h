@@ -38,7 +38,7 @@ extern std::atomic<bool> undecided;  ///< start_engine() was not called yet
   if (found == nullptr && undecided.load(std::memory_order_relaxed)) [[unlikely]] {
     found = start_engine();
   }
-  return found != nullptr && found->active() ? found : nullptr;
+  return common::at_work(found);
 }
 
 /// Nothing is held any more; the reason goes to the log.

@@ -16,11 +16,6 @@ Immortal<Objects> only_objects;
 }  // namespace
 Objects& objects = *only_objects;
 
-ObjectId next_object_id() noexcept {
-  static std::atomic<ObjectId> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 namespace {
 
 const char* const kSynchronous = "its command list is synchronous: each call returns when the work is done";
@@ -66,6 +61,7 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     made->list.append = immediate_append();
     made->list.updates = mutable_lists(device);
     if (description.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS) {
+      made->synchronous = true;
       made->unholdable = kSynchronous;
     } else if (description.pNext != nullptr ||
                (description.flags & ~(backends::level_zero::kQueueInOrder |

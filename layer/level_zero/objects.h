@@ -8,25 +8,13 @@
 
 #include "backends/level_zero/list.h"
 #include "capture/operation.h"
+#include "layer/common/object_id.h"
 #include "layer/level_zero/event_meaning.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/registry.h"
 #include "replay/lane/lane.h"
 
 namespace refrain::layer::level_zero {
-
-using capture::Handle;
-using capture::ObjectId;
-using capture::OperationKind;
-using capture::Token;
-
-template <class T>
-[[nodiscard]] Handle handle_of(T* object) noexcept {
-  return reinterpret_cast<Handle>(object);
-}
-
-/// A number never given before in this process. Thread-safe.
-[[nodiscard]] ObjectId next_object_id() noexcept;
 
 /// What a command of a regular list does to an event, in the order of its commands.
 struct EventUse {
@@ -39,6 +27,7 @@ struct ListState {
   std::atomic<std::uint64_t> handle{0};
   ListState* next_free = nullptr;
   bool immediate = false;
+  bool synchronous = false;          ///< each call returns when the work is done
   const char* unholdable = nullptr;  ///< immediate lists: nothing of it is ever held, and why
   replay::QueueSlot slot;            ///< immediate lists
   backends::ImmediateList list;      ///< immediate lists

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <utility>
 
 #include "env/log.h"
 #include "layer/ending.h"
@@ -50,12 +49,8 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
     // It may wait for an event that only the program will set: what is held must not wait for it.
     give_up("the program appends commands with a function whose events are not known here");
   }
-  // One that gave up may still hold something.
-  if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
-    running->flush_all_silently(entry_point);
-    forget_quiet_lists();
-    print_wanted_report(*running);
-  }
+  common::flush_for_stub<Protocol>(entry_point);
+  forget_quiet_lists();
   errno = saved_errno;
 }
 
@@ -89,41 +84,6 @@ void shut_down() noexcept {
   interpose::HostStubs::set_watching(false);
   running->shut_down();
   stop_watching_for_end();
-}
-
-template <class Flush>
-void HostCall::begin(Flush&& flush) noexcept {
-  if (engine_ != nullptr) {
-    const NotCancelled during(engine_->anything_held());
-    held_error_ = flush();
-    print_wanted_report(*engine_);
-  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire); failed != nullptr) {
-    const NotCancelled during(failed->anything_held());
-    held_error_ = failed->flush_all(entry_point_);  // it may have given up while something was held
-  }
-}
-
-HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
-    : entry_point_(entry_point), engine_(level_zero::engine()) {
-  begin([this] { return engine_->flush_all(entry_point_); });
-}
-
-HostCall::HostCall(const replay::EntryPoint& entry_point, Own /*own*/) noexcept
-    : entry_point_(entry_point), engine_(level_zero::engine()) {
-  begin([this] { return engine_->flush_own(entry_point_); });
-}
-
-HostCall::~HostCall() {
-  if (engine_ != nullptr) {
-    engine_->lane().host_call_done(entry_point_, false);
-  }
-}
-
-ze_result_t HostCall::done(ze_result_t status, bool waited) noexcept {
-  if (engine_ != nullptr) {
-    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
-  }
-  return held_error_ != 0 ? static_cast<ze_result_t>(held_error_) : status;
 }
 
 }  // namespace refrain::layer::level_zero

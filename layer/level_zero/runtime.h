@@ -2,13 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <concepts>
-#include <cstdint>
 
 #include "backends/level_zero/level_zero_backend.h"
 #include "capture/recorder.h"
 #include "env/settings.h"
-#include "layer/waiting.h"
+#include "layer/common/host_call.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::level_zero {
@@ -23,16 +21,22 @@ extern Runtime& runtime;
 
 extern std::atomic<replay::Engine*> engine_pointer;
 
+/// What layer/common asks of this layer.
+struct Protocol : common::PlainProtocol {
+  using Status = ze_result_t;
+  static replay::Engine* any_engine() noexcept { return engine_pointer.load(std::memory_order_acquire); }
+  static replay::Engine* engine() noexcept { return common::at_work(any_engine()); }
+  static capture::Recorder* recorder() noexcept { return runtime.recorder; }
+};
+using HostCall = common::HostCall<Protocol>;
+
 /// The engine if it is at work; null: pass everything through.
 [[nodiscard]] inline replay::Engine* engine() noexcept {
-  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
-  return found != nullptr && found->active() ? found : nullptr;
+  return Protocol::engine();
 }
-
-/// Whom a call tells that destroys something: the engine, also one that gave up; null once it does nothing any more.
+/// See layer/common/host_call.h.
 [[nodiscard]] inline replay::Engine* engine_with_threads() noexcept {
-  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
-  return found != nullptr && found->has_threads() ? found : nullptr;
+  return common::engine_with_threads<Protocol>();
 }
 
 /// May throw: then everything passes through.
@@ -40,37 +44,5 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
 
 /// Submits what is held, ends the threads, writes the report. Calls pass through from then on.
 void shut_down() noexcept;
-
-/// Flushes what the call may observe, and reports it to the calling thread's lane.
-class HostCall {
- public:
-  /// A call that may observe or change anything: what every thread holds is flushed.
-  explicit HostCall(const replay::EntryPoint& entry_point) noexcept;
-  /// A call that observes, of what other threads hold, only what `settle` flushes (only called if anything is held),
-  /// and submits nothing.
-  template <std::invocable<replay::Engine&> Settle>
-  HostCall(const replay::EntryPoint& entry_point, Settle&& settle) noexcept : HostCall(entry_point, Own{}) {
-    if (engine_ != nullptr && engine_->anything_held()) {
-      const NotCancelled during(true);
-      settle(*engine_);
-    }
-  }
-  /// Not done: the thread was cancelled while it waited.
-  ~HostCall();
-  HostCall(const HostCall&) = delete;
-  HostCall& operator=(const HostCall&) = delete;
-  /// Ends the call. `waited`: it waited for the device. Returns what the application is to be told.
-  ze_result_t done(ze_result_t status, bool waited = false) noexcept;
-
- private:
-  struct Own {};
-  HostCall(const replay::EntryPoint& entry_point, Own own) noexcept;
-  template <class Flush>
-  void begin(Flush&& flush) noexcept;
-
-  const replay::EntryPoint& entry_point_;
-  replay::Engine* engine_;
-  int held_error_ = 0;
-};
 
 }  // namespace refrain::layer::level_zero

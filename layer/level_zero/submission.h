@@ -1,11 +1,11 @@
 // What every command given to an immediate list has in common: the protocol of replay/lane/lane.h.
 #pragma once
 
-#include <algorithm>
+#include <type_traits>
 
+#include "layer/common/submission.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
-#include "replay/runtime/clock.h"
 
 namespace refrain::layer::level_zero {
 
@@ -33,6 +33,7 @@ Token event_token(const Call& call, replay::Engine& running, const char** unhold
 /// What the event that a command signals will mean; made before the driver is called.
 class Signalling {
  public:
+  Signalling() noexcept = default;
   explicit Signalling(const Call& call) noexcept;
   [[nodiscard]] EventState* event() const noexcept { return event_; }
   /// See EventMeaning::signals().
@@ -56,12 +57,69 @@ void note_unseen(const Call& call) noexcept;
 
 template <class Issue>
 ze_result_t pass_through(const Call& call, Issue&& issue) noexcept {
-  HostCall host_call(call.entry_point);
-  note_unseen(call);
-  const ze_result_t status = issue();
-  forget_quiet_lists();
-  return host_call.done(status);
+  return common::pass_through<Protocol>(call.entry_point, false, [&] {
+    note_unseen(call);
+    const ze_result_t status = issue();
+    forget_quiet_lists();
+    return status;
+  });
 }
+
+/// What layer/common asks of a command for an immediate list; the functions are those of submit().
+template <class Describe, class Issue>
+class Operation : public common::PlainOperation {
+ public:
+  Operation(const Call& call, ListState& list, const Describe& describe, const Issue& issue) noexcept
+      : call_(call), list_(list), describe_(describe), issue_(issue) {}
+
+  [[nodiscard]] const replay::EntryPoint& entry_point() const noexcept { return call_.entry_point; }
+  [[nodiscard]] bool blocks() const noexcept { return list_.synchronous; }
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+
+  replay::Submission look(replay::Engine& running) noexcept {
+    running.settle(list_.slot);
+    const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : list_.unholdable;
+    changes_ = running.state_changes().begun();
+    around_ = set_around();
+    token_ = mix(mix(call_.token, event_token(call_, running, &unholdable)), list_.token_seed + around_);
+    return {token_, call_.kind, &list_.slot, unholdable};
+  }
+  void decided(const replay::Lane& lane, replay::Verdict /*verdict*/, std::uint64_t number) noexcept {
+    lane_ = lane.number();
+    number_ = number;
+    signalling_ = Signalling(call_);
+  }
+  void describe(capture::OperationWriter& writer, bool /*held*/) const {
+    describe_(writer, token_);
+    write_events(call_, writer);
+    writer.finish();
+    writer.header().state = around_;
+  }
+  void record(const capture::OperationView& view) const noexcept { tell_memory(view, list_.slot.info.context); }
+  void begin_hold(const capture::OperationView& /*view*/) const noexcept {
+    note_events(call_, list_, signalling_, lane_, number_, 0);
+  }
+  static ze_result_t held(int error) noexcept { return static_cast<ze_result_t>(error); }
+  void begin_issue() noexcept { appended_ = list_.list.appended.load(std::memory_order_relaxed); }
+  ze_result_t issue() const noexcept { return issue_(); }
+  void issued(ze_result_t status) const noexcept {
+    list_.list.appended.fetch_add(1, std::memory_order_relaxed);
+    if (status == ZE_RESULT_SUCCESS) {
+      note_events(call_, list_, signalling_, lane_, number_, appended_);
+    }
+  }
+
+ private:
+  const Call& call_;
+  ListState& list_;
+  const Describe& describe_;
+  const Issue& issue_;
+  Signalling signalling_;
+  std::uint64_t changes_ = 0, around_ = 0;
+  std::uint64_t lane_ = 0, number_ = 0;
+  std::uint64_t appended_ = 0;  ///< to the list, when the driver was called
+  Token token_ = 0;
+};
 
 /// `describe(writer, token)` writes the record up to its events; it may throw. `issue()` calls the driver.
 template <class Describe, class Issue>
@@ -81,53 +139,8 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
     }
     return status;
   }
-  replay::Lane& lane = running->lane();
-  running->settle(list->slot);
-  const char* unholdable = call.unholdable != nullptr ? call.unholdable : list->unholdable;
-  const std::uint64_t changes = running->state_changes().begun();
-  const std::uint64_t around = set_around();
-  const Token token = mix(mix(call.token, event_token(call, *running, &unholdable)), list->token_seed + around);
-  const std::uint64_t sequence = lane.next_sequence();
-  const replay::Verdict verdict = lane.submit({token, call.kind, &list->slot, unholdable});
-  const Signalling signalling(call);
-  const auto issue_it = [&](bool timed) {
-    const std::uint64_t appended = list->list.appended.load(std::memory_order_relaxed);
-    const std::uint64_t before = timed ? replay::now_ns() : 0;
-    const ze_result_t status = issue();
-    const std::uint64_t spent = timed ? replay::now_ns() - before : 0;
-    list->list.appended.fetch_add(1, std::memory_order_relaxed);
-    if (status == ZE_RESULT_SUCCESS) {
-      note_events(call, *list, signalling, lane.number(), sequence, appended);
-    }
-    return static_cast<ze_result_t>(
-        lane.issued(static_cast<int>(status), static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, ~0U))));
-  };
-  if (verdict == replay::Verdict::kIssue) [[likely]] {
-    return issue_it(false);
-  }
-  capture::OperationWriter writer = lane.writer();
-  try {
-    describe(writer, token);
-    write_events(call, writer);
-    writer.finish();
-    writer.header().state = around;
-  } catch (...) {
-    lane.abandon();
-    running->fail("out of memory while a submission was described");
-    return issue_it(false);
-  }
-  if (runtime.recorder != nullptr) [[unlikely]] {  // nothing is held then
-    tell_memory(capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())), list->slot.info.context);
-  }
-  if (verdict == replay::Verdict::kHold) {
-    note_events(call, *list, signalling, lane.number(), sequence, 0);
-    const auto result = static_cast<ze_result_t>(lane.hold());
-    if (running->state_changes().begun() != changes) [[unlikely]] {
-      lane.flush(false);  // by what was set before, and the setter did not see it
-    }
-    return result;
-  }
-  return issue_it(lane.wants_time());
+  Operation<std::remove_reference_t<Describe>, std::remove_reference_t<Issue>> operation(call, *list, describe, issue);
+  return common::submit<Protocol>(*running, operation);
 }
 
 /// A command that is counted, but never held.

@@ -6,7 +6,7 @@
 #include "layer/opencl/enqueue.h"
 #include "layer/opencl/kernels.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Larger buffers are stored without contents: the capture would become unreadably large.
@@ -89,4 +89,4 @@ void tell_recorder(const QueueState& queue, const capture::OperationView& operat
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -9,7 +9,7 @@
 #include "layer/opencl/stubs.h"
 #include "layer/opencl/wrappers.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 cl_icd_dispatch target{};
 
@@ -73,4 +73,4 @@ const cl_icd_dispatch* build_dispatch(const cl_icd_dispatch* below, cl_uint entr
   return reinterpret_cast<const cl_icd_dispatch*>(table);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

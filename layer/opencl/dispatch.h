@@ -6,7 +6,7 @@
 
 #include "layer/opencl/opencl_headers.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// Copies `below` (of `entries` entries) to `target` and builds our table from it: typed wrappers,
 /// stubs, and the functions below us where a slot is neutral. Null slots stay null. Calls nothing.
@@ -25,4 +25,4 @@ struct EntryDescription {
 /// All entries of entry_points.def.
 std::span<const EntryDescription> entry_descriptions() noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

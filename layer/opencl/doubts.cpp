@@ -5,7 +5,7 @@
 
 #include "layer/opencl/layer.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 const char* const kUnknownObject = "it names an object that Refrain did not see made";
@@ -258,4 +258,4 @@ const char* doubt_wait(const QueueState& queue, EventState& event) noexcept {
   return context != queue.slot.info.context || context == 0 ? kOtherContext : nullptr;
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

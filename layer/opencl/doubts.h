@@ -9,7 +9,7 @@
 
 #include "layer/opencl/objects.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// Number of a context; 0: not known.
 [[nodiscard]] ObjectId context_id(cl_context context) noexcept;
@@ -63,4 +63,4 @@ struct Box {
 /// An event in a wait list. Asks the driver for the event's context if that is not known yet.
 [[nodiscard]] const char* doubt_wait(const QueueState& queue, EventState& event) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -4,7 +4,7 @@
 
 #include "env/log.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Waits further back than this share one token: the distance to an event from the program's start
@@ -95,21 +95,6 @@ void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_u
   }
 }
 
-cl_int finish_issued(const Call& call, const QueueState& queue, replay::Lane& lane, std::uint64_t sequence,
-                     cl_int status, std::uint32_t host_ns, cl_event* event) noexcept {
-  const cl_int result = lane.issued(status, host_ns);
-  if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
-    withdraw_event(status, result, event);
-    if (result == CL_SUCCESS) {
-      register_event(*event, lane.number(), sequence, queue.slot.info.context);
-    }
-  }
-  if ((call.flags & capture::kBlocking) != 0) {
-    lane.host_call_done(call.entry_point, true);
-  }
-  return result;
-}
-
 cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept {
   if (status == CL_SUCCESS && result != CL_SUCCESS && *event != nullptr) {
     target.clReleaseEvent(*event);
@@ -133,11 +118,11 @@ EventState* make_bare_promise(const QueueState& queue, cl_command_type command) 
   return promise;
 }
 
-cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* promise, int held_error,
+cl_int give_promise(replay::Engine& running, std::uint64_t lane, EventState* promise, int held_error,
                     cl_event* event) noexcept {
   *event = nullptr;
   if (promise == nullptr) {
-    running.settle_lane(lane.number());
+    running.settle_lane(lane);
     return CL_OUT_OF_HOST_MEMORY;
   }
   cl_int result = held_error;
@@ -148,7 +133,7 @@ cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* pro
     }
   } else {
     // The driver has no user events left: submit now and hand out the real event.
-    running.settle_lane(lane.number());
+    running.settle_lane(lane);
     const Handle real = promise->native.load(std::memory_order_acquire);
     if (result == CL_SUCCESS && real != 0 && target.clRetainEvent(native<cl_event>(real)) == CL_SUCCESS) {
       *event = native<cl_event>(real);
@@ -163,4 +148,4 @@ cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* pro
   return result;
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -1,18 +1,18 @@
-// What every enqueue function has in common: token, reasons not to hold, wait lists, events, and the
-// protocol of replay/lane/lane.h.
+// What every enqueue function has in common: token, reasons not to hold, wait lists, events.
 #pragma once
 
 #include <array>
 #include <cstring>
+#include <optional>
+#include <type_traits>
 
+#include "layer/common/submission.h"
 #include "layer/opencl/doubts.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 #include "layer/opencl/wrappers.h"
-#include "layer/waiting.h"
-#include "replay/runtime/clock.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 using capture::mix;
 using capture::Token;
@@ -31,6 +31,7 @@ struct Call {
   cl_command_type command = 0;  ///< what clGetEventInfo says of its event
   const char* unholdable = nullptr;
   std::uint16_t flags = 0;  ///< capture::OperationFlags
+  [[nodiscard]] bool blocks() const noexcept { return (flags & capture::kBlocking) != 0; }
 };
 
 /// Up to four arguments of a copy, fill … in the layout of a record.
@@ -79,16 +80,12 @@ void tell_recorder(const QueueState& queue, const capture::OperationView& operat
 void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_uint count,
                const cl_event* waits) noexcept;
 
-/// The end of an issued call: reports it, registers its event.
-cl_int finish_issued(const Call& call, const QueueState& queue, replay::Lane& lane, std::uint64_t sequence,
-                     cl_int status, std::uint32_t host_ns, cl_event* event) noexcept;
-
 /// If the call succeeded, but the application is told of an earlier error (`result`), it gets no event. Returns
 /// `result`.
 cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept;
 
 /// The event of a held call for the application: the promise's, or the real one if there is none.
-cl_int give_promise(replay::Engine& running, replay::Lane& lane, EventState* promise, int held_error,
+cl_int give_promise(replay::Engine& running, std::uint64_t lane, EventState* promise, int held_error,
                     cl_event* event) noexcept;
 /// A promise without a user event, if the driver refuses to make one.
 EventState* make_bare_promise(const QueueState& queue, cl_command_type command) noexcept;
@@ -96,34 +93,32 @@ EventState* make_bare_promise(const QueueState& queue, cl_command_type command) 
 /// A queue Refrain does not know, or the engine is not at work.
 template <class Issue>
 cl_int pass_through(const Call& call, cl_uint count, const cl_event* waits, cl_event* event, Issue&& issue) noexcept {
-  HostCall host_call(call.entry_point);
-  if (replay::Engine* running = engine_with_work(); running != nullptr) {
-    running->flush_all(call.entry_point);
-    signal_promises();
-  }
-  DriverWaits driver_waits;
-  const cl_int status = issue(driver_waits.translate(count, waits), event);
-  const cl_int result = host_call.done(status, (call.flags & capture::kBlocking) != 0);
+  cl_int status = CL_SUCCESS;
+  const cl_int result = common::pass_through<Protocol>(call.entry_point, call.blocks(), [&] {
+    DriverWaits driver_waits;
+    status = issue(driver_waits.translate(count, waits), event);
+    return status;
+  });
   return event == nullptr ? result : withdraw_event(status, result, event);
 }
 
 /// The calling thread's lane if it sleeps and nothing is held anywhere: then a call without a wait list needs
 /// no more than enqueue_asleep(). Null: go the long way.
 inline replay::Lane* sleeping_lane(cl_uint count, const cl_event* waits) noexcept {
-  replay::Lane* lane = replay::Lane::current;
-  if (lane == nullptr || !lane->asleep() || count != 0 || waits != nullptr) [[likely]] {
-    return nullptr;
-  }
-  const replay::Engine* running = engine();
-  return running != nullptr && !running->anything_held() ? lane : nullptr;
+  replay::Lane* lane = common::sleeping_lane<Protocol>();
+  return lane == nullptr || count != 0 || waits != nullptr ? nullptr : lane;
 }
 
 template <class Issue>
-cl_int enqueue_asleep(replay::Lane& lane, cl_event* event, Issue&& issue) noexcept {
+cl_int enqueue_asleep(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
+  const NotCancelled during(blocks);
   const std::uint64_t sequence = lane.doze();
   const cl_int status = issue(nullptr, event);
   if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
     register_event(*event, lane.number(), sequence, 0);
+  }
+  if (blocks) {
+    Protocol::waited();
   }
   return status;
 }
@@ -133,92 +128,123 @@ inline const char* no_doubt(const QueueState& /*queue*/) noexcept {
   return nullptr;
 }
 
+/// What layer/common asks of an enqueue call; the functions are those of enqueue().
+template <class Describe, class Issue, class Doubt>
+class Operation : public common::PlainOperation {
+ public:
+  struct Events {
+    cl_uint count;
+    const cl_event* waits;
+    cl_event* event;
+  };
+  Operation(const Call& call, QueueState& queue, const Events& events, const Describe& describe, const Issue& issue,
+            const Doubt& doubt) noexcept
+      : call_(call), queue_(queue), events_(events), describe_(describe), issue_(issue), doubt_(doubt) {}
+
+  [[nodiscard]] const replay::EntryPoint& entry_point() const noexcept { return call_.entry_point; }
+  [[nodiscard]] bool blocks() const noexcept { return call_.blocks(); }
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+
+  replay::Submission look(replay::Engine& running) noexcept {
+    running_ = &running;
+    changes_ = running.state_changes().begun();
+    running.settle(queue_.slot);
+    token_ = mix(call_.token, queue_.token_seed);
+    const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : queue_.unholdable;
+    if (unholdable == nullptr) {
+      unholdable = queue_.cannot_record[static_cast<std::size_t>(call_.kind)];
+    }
+    if (unholdable == nullptr && events_.event != nullptr && queue_.slot.info.profiling) {
+      unholdable = "its event is profiled";
+    }
+    if (unholdable == nullptr) {
+      unholdable = doubt_(static_cast<const QueueState&>(queue_));
+    }
+    if (events_.count != 0) {
+      const char* reason = look_at_waits(running, running.lane(), queue_, events_.count, events_.waits, &token_);
+      unholdable = unholdable != nullptr ? unholdable : reason;
+    }
+    return {token_, call_.kind, &queue_.slot, unholdable};
+  }
+  void decided(const replay::Lane& lane, replay::Verdict verdict, std::uint64_t number) noexcept {
+    lane_ = &lane;
+    number_ = number;
+    if (verdict != replay::Verdict::kHold || events_.event == nullptr) {
+      return;
+    }
+    promise_ = make_promise(queue_, call_.command);
+    promise_ = promise_ != nullptr ? promise_ : make_bare_promise(queue_, call_.command);
+    if (promise_ != nullptr) {
+      promise_->lane = lane.number();
+      promise_->sequence = number;
+    }
+  }
+  void describe(capture::OperationWriter& writer, bool held) const {
+    describe_(writer, token_);
+    finish_record(writer, call_, *lane_, events_.count, events_.waits, held, events_.event != nullptr, promise_);
+  }
+  void not_described() const noexcept {
+    if (promise_ != nullptr) {
+      promise_->references.store(0, std::memory_order_relaxed);
+      fulfil_promise(*promise_, 0, CL_OUT_OF_HOST_MEMORY);
+      drop_use(*promise_);
+    }
+  }
+  void record(const capture::OperationView& view) const noexcept { tell_recorder(queue_, view); }
+  void begin_hold(const capture::OperationView& view) const noexcept {
+    mark_held(view, lane_->number(), events_.count, events_.waits);
+  }
+  cl_int held(int error) const noexcept {
+    return events_.event == nullptr ? error : give_promise(*running_, lane_->number(), promise_, error, events_.event);
+  }
+  void begin_issue() noexcept {
+    signal_promises();  // what this call flushed; the driver's call may wait for a callback of it
+    driver_waits_.emplace();
+    waits_ = driver_waits_->translate(events_.count, events_.waits);
+  }
+  cl_int issue() const noexcept { return issue_(waits_, events_.event); }
+  void answered(cl_int own, cl_int told) const noexcept {
+    if (events_.event != nullptr && own == CL_SUCCESS && *events_.event != nullptr) {
+      withdraw_event(own, told, events_.event);
+      if (told == CL_SUCCESS) {
+        register_event(*events_.event, lane_->number(), number_, queue_.slot.info.context);
+      }
+    }
+  }
+
+ private:
+  const Call& call_;
+  QueueState& queue_;
+  const Events events_;
+  const Describe& describe_;
+  const Issue& issue_;
+  const Doubt& doubt_;
+  replay::Engine* running_ = nullptr;
+  const replay::Lane* lane_ = nullptr;
+  EventState* promise_ = nullptr;
+  std::uint64_t changes_ = 0, number_ = 0;
+  Token token_ = 0;
+  std::optional<DriverWaits> driver_waits_;
+  const cl_event* waits_ = nullptr;
+};
+
 /// `describe(writer, token)` begins the record and adds words and arguments; it may throw.
 /// `issue(waits, event)` calls the driver. `doubt(queue)` tells why the driver may refuse the call, or null; see
 /// doubts.h.
 template <class Describe, class Issue, class Doubt>
 cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event,
                Describe&& describe, Issue&& issue, Doubt&& doubt) noexcept {
-  const NotCancelled during((call.flags & capture::kBlocking) != 0);
   if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
-    return enqueue_asleep(*lane, event, issue);
+    return enqueue_asleep(*lane, call.blocks(), event, issue);
   }
   replay::Engine* running = engine();
   QueueState* queue = objects.queues.find(handle_of(handle));
   if (running == nullptr || queue == nullptr || (count != 0) != (waits != nullptr)) [[unlikely]] {
     return pass_through(call, count, waits, event, issue);
   }
-  const EntryScope scope;
-  replay::Lane& lane = running->lane();
-  running->settle(queue->slot);
-  Token token = mix(call.token, queue->token_seed);
-  const char* unholdable = call.unholdable != nullptr ? call.unholdable : queue->unholdable;
-  if (unholdable == nullptr) {
-    unholdable = queue->cannot_record[static_cast<std::size_t>(call.kind)];
-  }
-  if (unholdable == nullptr && event != nullptr && queue->slot.info.profiling) {
-    unholdable = "its event is profiled";
-  }
-  if (unholdable == nullptr) {
-    unholdable = doubt(static_cast<const QueueState&>(*queue));
-  }
-  if (count != 0) {
-    const char* reason = look_at_waits(*running, lane, *queue, count, waits, &token);
-    unholdable = unholdable != nullptr ? unholdable : reason;
-  }
-  const std::uint64_t sequence = lane.next_sequence();
-  const replay::Verdict verdict = lane.submit({token, call.kind, &queue->slot, unholdable});
-  if (verdict == replay::Verdict::kIssue) [[likely]] {
-    signal_promises();  // what this call flushed; the driver's call may wait for a callback of it
-    DriverWaits driver_waits;
-    const cl_int status = issue(driver_waits.translate(count, waits), event);
-    return finish_issued(call, *queue, lane, sequence, status, 0, event);
-  }
-  const bool hold = verdict == replay::Verdict::kHold;
-  EventState* promise = nullptr;
-  if (hold && event != nullptr) {
-    promise = make_promise(*queue, call.command);
-    promise = promise != nullptr ? promise : make_bare_promise(*queue, call.command);
-    if (promise != nullptr) {
-      promise->lane = lane.number();
-      promise->sequence = sequence;
-    }
-  }
-  capture::OperationWriter writer = lane.writer();
-  try {
-    describe(writer, token);
-    finish_record(writer, call, lane, count, waits, hold, event != nullptr, promise);
-  } catch (...) {
-    lane.abandon();
-    running->fail("out of memory while a submission was described");
-    if (promise != nullptr) {
-      promise->references.store(0, std::memory_order_relaxed);
-      fulfil_promise(*promise, 0, CL_OUT_OF_HOST_MEMORY);
-      drop_use(*promise);
-    }
-    DriverWaits driver_waits;
-    return finish_issued(call, *queue, lane, sequence, issue(driver_waits.translate(count, waits), event), 0, event);
-  }
-  const capture::OperationView record(reinterpret_cast<const std::byte*>(&writer.header()));
-  if (hold) {
-    mark_held(record, lane.number(), count, waits);
-    const int error = lane.hold();
-    return event == nullptr ? error : give_promise(*running, lane, promise, error, event);
-  }
-  signal_promises();
-  if (state.recorder != nullptr) {
-    tell_recorder(*queue, record);
-  }
-  DriverWaits driver_waits;
-  const cl_event* translated = driver_waits.translate(count, waits);
-  if (!lane.wants_time()) {
-    return finish_issued(call, *queue, lane, sequence, issue(translated, event), 0, event);
-  }
-  const std::uint64_t before = replay::now_ns();
-  const cl_int status = issue(translated, event);
-  const std::uint64_t spent = replay::now_ns() - before;
-  return finish_issued(call, *queue, lane, sequence, status, static_cast<std::uint32_t>(spent < ~0U ? spent : ~0U),
-                       event);
+  Operation<std::remove_reference_t<Describe>, std::remove_reference_t<Issue>, std::remove_reference_t<Doubt>>
+      operation(call, *queue, {count, waits, event}, describe, issue, doubt);
+  return common::submit<Protocol>(*running, operation);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -2,7 +2,7 @@
 
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::ArgumentKind;
@@ -296,4 +296,4 @@ cl_int wrap::clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint objects_
       &no_doubt);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

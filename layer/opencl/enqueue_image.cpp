@@ -2,7 +2,7 @@
 
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::ArgumentKind;
@@ -215,4 +215,4 @@ void* wrap::clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool bloc
   return status == CL_SUCCESS ? mapped : nullptr;
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -3,7 +3,7 @@
 #include "layer/opencl/enqueue.h"
 #include "layer/opencl/kernels.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Missing arrays mean what the API says they mean.
@@ -37,7 +37,7 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
               const LaunchShape& arguments, cl_uint count, const cl_event* waits, cl_event* event,
               Issue&& issue) noexcept {
   if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
-    return enqueue_asleep(*lane, event, issue);
+    return enqueue_asleep(*lane, false, event, issue);
   }
   KernelState* kernel = find_kernel(handle);
   const words::Kernel shape = shape_of(arguments);
@@ -105,4 +105,4 @@ cl_int wrap::clEnqueueNativeKernel(cl_command_queue queue, void(CL_CALLBACK* fun
       &no_doubt);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

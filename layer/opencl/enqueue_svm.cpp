@@ -2,7 +2,7 @@
 
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::ArgumentKind;
@@ -152,4 +152,4 @@ cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_coun
       &no_doubt);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

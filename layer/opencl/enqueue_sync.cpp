@@ -2,7 +2,7 @@
 
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 template <class Issue>
@@ -61,4 +61,4 @@ cl_int wrap::clEnqueueWaitForEvents(cl_command_queue queue, cl_uint count, const
                });
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -6,7 +6,7 @@
 #include "env/reserve.h"
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 EventState* find_event(cl_event event) noexcept {
@@ -18,16 +18,21 @@ EventState* find_promise(cl_event event) noexcept {
   return known != nullptr && known->promise ? known : nullptr;
 }
 
-/// Submits the work behind a promise if it is still held. Returns the event that stands for it now.
+/// Submits the work behind a promise, if it is one, and still held.
+void settle(replay::Engine& running, const EventState* promise) noexcept {
+  if (promise != nullptr && promise->outcome.load(std::memory_order_acquire) == 1) {
+    running.settle_lane(promise->lane);
+  }
+}
+
+/// The same. Returns the event that stands for it now.
 cl_event settled(cl_event event) noexcept {
   const EventState* promise = find_promise(event);
   if (promise == nullptr) {
     return event;
   }
-  if (promise->outcome.load(std::memory_order_acquire) == 1) {
-    if (replay::Engine* running = engine_with_work(); running != nullptr) {
-      running->settle_lane(promise->lane);
-    }
+  if (replay::Engine* running = engine_with_work(); running != nullptr) {
+    settle(*running, promise);
     signal_promises();
   }
   return driver_event(event);
@@ -81,13 +86,12 @@ cl_int release_event(Handle handle) noexcept {
 }  // namespace
 
 cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) {
-  HostCall host_call(entry::clWaitForEvents);
-  DriverWaits waits;
-  if (events != nullptr) {
-    for (cl_uint i = 0; i < count; ++i) {
-      settled(events[i]);
+  HostCall host_call(entry::clWaitForEvents, [&](replay::Engine& running) {
+    for (cl_uint i = 0; events != nullptr && i < count; ++i) {
+      settle(running, find_promise(events[i]));
     }
-  }
+  });
+  DriverWaits waits;
   return host_call.done(target.clWaitForEvents(count, waits.translate(count, events)), true);
 }
 
@@ -99,7 +103,7 @@ cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, voi
     replay::Engine* running = engine();
     if (running != nullptr && running->lane().number() == known->lane &&
         known->sequence + 1 == running->lane().next_sequence()) {
-      HostCall host_call(entry::clGetEventInfo);
+      HostCall host_call(entry::clGetEventInfo, &common::settle_nothing);
       return host_call.done(target.clGetEventInfo(driver_event(event), name, size, value, size_ret), false);
     }
   }
@@ -208,7 +212,7 @@ cl_int wrap::clSetUserEventStatus(cl_event event, cl_int status) noexcept {
   if (known != nullptr && known->promise) {
     return CL_INVALID_EVENT;  // to the application it is the event of a command
   }
-  HostCall host_call(entry::clSetUserEventStatus);
+  HostCall host_call(entry::clSetUserEventStatus, &common::settle_nothing);
   const cl_int answered = target.clSetUserEventStatus(event, status);
   if (answered == CL_SUCCESS && known != nullptr && known->user && known->outcome.exchange(0) == 1) {
     state.unset_user_events.fetch_sub(1, std::memory_order_relaxed);
@@ -216,4 +220,4 @@ cl_int wrap::clSetUserEventStatus(cl_event event, cl_int status) noexcept {
   return host_call.done(answered, false);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

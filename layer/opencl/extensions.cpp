@@ -15,7 +15,7 @@
 #include "layer/opencl/stubs.h"
 #include "layer/opencl/wrappers.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Extension functions that neither wait for work, nor see its results, nor start any.
@@ -105,4 +105,4 @@ void* wrap::clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, co
   return wrapped(name, target.clGetExtensionFunctionAddressForPlatform(platform, name));
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -11,7 +11,7 @@
 #include "layer/opencl/promises.h"
 #include "layer/report_signal.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 sem_t wake;
@@ -62,4 +62,4 @@ void forget_helper_thread() noexcept {
   running.store(false);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -2,7 +2,7 @@
 // writes the report that a signal asked for.
 #pragma once
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// Starts it. False if there can be none: then nothing may be held.
 [[nodiscard]] bool start_helper_thread() noexcept;
@@ -13,4 +13,4 @@ void stop_helper_thread() noexcept;
 /// After fork() in the child: there is no such thread.
 void forget_helper_thread() noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

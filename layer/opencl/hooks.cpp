@@ -9,7 +9,7 @@
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::ArgumentKind;
@@ -161,4 +161,4 @@ void remember_function(capture::FunctionId function, const std::string& name) no
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -4,7 +4,7 @@
 #include "layer/start_up.h"
 #include "replay/engine.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 class Hooks final : public replay::LayerHooks {
  public:
@@ -20,4 +20,4 @@ class Hooks final : public replay::LayerHooks {
 /// Remembers the name of a kernel for reports. Thread-safe.
 void remember_function(capture::FunctionId function, const std::string& name) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

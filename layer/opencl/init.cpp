@@ -19,7 +19,7 @@
 
 #define REFRAIN_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 constexpr std::string_view kLayerName = "Refrain " REFRAIN_VERSION;
@@ -96,11 +96,11 @@ cl_int answer(std::size_t needed, std::size_t size, void* value, std::size_t* si
 }
 
 }  // namespace
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl
 
 REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void* value,
                                                               size_t* size_ret) {
-  using namespace refrain::layer;
+  using namespace refrain::layer::opencl;
   switch (name) {
     case CL_LAYER_API_VERSION:
       return answer(sizeof(cl_layer_api_version), size, value, size_ret, [value] {
@@ -116,19 +116,19 @@ REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name
 
 REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target_dispatch,
                                                            cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret) {
-  return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
+  return refrain::layer::opencl::init(entries, target_dispatch, entries_ret, dispatch_ret);
 }
 
-REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL
-clInitLayerWithProperties(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,
-                          const cl_icd_dispatch** dispatch_ret, const refrain::layer::LayerProperties* properties) {
+REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clInitLayerWithProperties(
+    cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret, const cl_icd_dispatch** dispatch_ret,
+    const refrain::layer::opencl::LayerProperties* properties) {
   if (properties != nullptr && *properties != 0) {
     return CL_INVALID_PROPERTY;  // none are known
   }
-  return refrain::layer::init(entries, target_dispatch, entries_ret, dispatch_ret);
+  return refrain::layer::opencl::init(entries, target_dispatch, entries_ret, dispatch_ret);
 }
 
 REFRAIN_EXPORT CL_API_ENTRY cl_int CL_API_CALL clDeinitLayer() {
-  refrain::layer::shut_down();
+  refrain::layer::opencl::shut_down();
   return CL_SUCCESS;
 }

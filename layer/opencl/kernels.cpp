@@ -11,7 +11,7 @@
 #include "layer/opencl/programs.h"
 #include "layer/opencl/wrappers.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::ArgumentDescriptor;
@@ -357,4 +357,4 @@ void track_usm_pointer(cl_kernel kernel, cl_uint index, const void* pointer) noe
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -3,7 +3,7 @@
 
 #include "layer/opencl/objects.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// The kernel's record, or null. As fast as can be for the kernel this thread used last.
 [[nodiscard]] KernelState* find_kernel(cl_kernel kernel) noexcept;
@@ -14,4 +14,4 @@ namespace refrain::layer {
 /// An argument was set to a unified shared memory pointer (cl_intel_unified_shared_memory).
 void track_usm_pointer(cl_kernel kernel, cl_uint index, const void* pointer) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -1,15 +1,10 @@
 #include "layer/opencl/layer.h"
 
-#include <string>
-#include <utility>
-
 #include "env/log.h"
 #include "layer/immortal.h"
 #include "layer/opencl/promises.h"
-#include "layer/opencl/stubs.h"
-#include "layer/waiting.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 std::atomic<replay::Engine*> engine_pointer{nullptr};
 
@@ -22,43 +17,20 @@ Immortal<Objects> only_objects;
 Layer& state = *only_state;
 Objects& objects = *only_objects;
 
-ObjectId next_object_id() noexcept {
-  static std::atomic<ObjectId> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 replay::Engine* engine_with_work() noexcept {
   replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
   return found != nullptr && found->anything_held() ? found : nullptr;
 }
 
-HostCall::HostCall(const replay::EntryPoint& entry_point) noexcept
-    : entry_point_(entry_point), engine_(layer::engine()) {
-  if (engine_ != nullptr) {
-    const NotCancelled during(engine_->anything_held());
-    held_error_ = engine_->lane().host_call(entry_point);
-  } else if (replay::Engine* failed = engine_pointer.load(std::memory_order_acquire); failed != nullptr) {
-    const NotCancelled during(failed->anything_held());
-    held_error_ = failed->flush_all(entry_point);  // it may have given up while something was held
-  }
-  signal_promises();
+void Protocol::flushed(bool /*submits*/) noexcept {
+  signal_promises();  // the driver's call may wait for a callback of what was flushed
 }
 
-HostCall::~HostCall() {
-  if (engine_ != nullptr) {
-    engine_->lane().host_call_done(entry_point_, false);
-  }
-}
-
-cl_int HostCall::done(cl_int status, bool waited) noexcept {
-  if (engine_ != nullptr) {
-    std::exchange(engine_, nullptr)->lane().host_call_done(entry_point_, waited);
-  }
-  if (waited && state.sweeps.load(std::memory_order_relaxed) > 0) {
+void Protocol::waited() noexcept {
+  if (state.sweeps.load(std::memory_order_relaxed) > 0) {
     state.sweeps.fetch_sub(1, std::memory_order_relaxed);
     state.backend->forget_function(0);  // no function has this number
   }
-  return held_error_ != 0 ? held_error_ : status;
 }
 
 replay::Lane* settle_for_release(std::uint64_t holder) noexcept {
@@ -69,7 +41,7 @@ replay::Lane* settle_for_release(std::uint64_t holder) noexcept {
   replay::Lane& lane = running->lane();
   if (holder == kManyLanes) {
     static constexpr replay::EntryPoint kRelease{"release of an object that several threads use"};
-    running->flush_all(kRelease);
+    running->flush_all_silently(kRelease);
   } else if (holder != 0 && holder != lane.number()) {
     running->settle_lane(holder);
   }
@@ -82,4 +54,4 @@ void log_once(std::atomic<bool>& said, const char* what) noexcept {
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

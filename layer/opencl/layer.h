@@ -7,11 +7,12 @@
 #include "backends/backend.h"
 #include "capture/recorder.h"
 #include "env/settings.h"
+#include "layer/common/host_call.h"
 #include "layer/opencl/objects.h"
 #include "layer/opencl/opencl_headers.h"
 #include "replay/engine.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// The functions below us (the loader's, or those of a layer below). Entries the loader did not pass are
 /// null. Written once, in clInitLayer.
@@ -36,18 +37,6 @@ extern Layer& state;
 /// The engine, or null before the first context and after a failure to start.
 extern std::atomic<replay::Engine*> engine_pointer;
 
-/// The engine if it is at work; null: pass everything through.
-[[nodiscard]] inline replay::Engine* engine() noexcept {
-  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
-  return found != nullptr && found->active() ? found : nullptr;
-}
-
-/// Whom a call tells that lets go of something: the engine, also one that gave up; null once it does nothing any more.
-[[nodiscard]] inline replay::Engine* engine_with_threads() noexcept {
-  replay::Engine* found = engine_pointer.load(std::memory_order_acquire);
-  return found != nullptr && found->has_threads() ? found : nullptr;
-}
-
 /// The engine, even one that gave up, if it holds anything.
 [[nodiscard]] replay::Engine* engine_with_work() noexcept;
 
@@ -64,25 +53,26 @@ class EntryScope {
   EntryScope& operator=(const EntryScope&) = delete;
 };
 
-/// Flushes what the calling thread holds, and reports the call to its lane. Returns the error to give
-/// to the application if the call itself succeeds.
-class HostCall {
- public:
-  explicit HostCall(const replay::EntryPoint& entry_point) noexcept;
-  /// Not done: the thread was cancelled while it waited.
-  ~HostCall();
-  HostCall(const HostCall&) = delete;
-  HostCall& operator=(const HostCall&) = delete;
-  /// Ends the call. `status`: what the driver said; `waited`: it waited for the device.
-  cl_int done(cl_int status, bool waited) noexcept;
-  [[nodiscard]] replay::Engine* engine() const noexcept { return engine_; }
-
- private:
-  EntryScope scope_;
-  const replay::EntryPoint& entry_point_;
-  replay::Engine* engine_;
-  int held_error_ = 0;
+/// What layer/common asks of this layer.
+struct Protocol : common::PlainProtocol {
+  using Status = cl_int;
+  using Scope = EntryScope;
+  static replay::Engine* any_engine() noexcept { return engine_pointer.load(std::memory_order_acquire); }
+  static replay::Engine* engine() noexcept { return common::at_work(any_engine()); }
+  static capture::Recorder* recorder() noexcept { return state.recorder; }
+  static void flushed(bool submits) noexcept;
+  static void waited() noexcept;
 };
+using HostCall = common::HostCall<Protocol>;
+
+/// The engine if it is at work; null: pass everything through.
+[[nodiscard]] inline replay::Engine* engine() noexcept {
+  return Protocol::engine();
+}
+/// See layer/common/host_call.h.
+[[nodiscard]] inline replay::Engine* engine_with_threads() noexcept {
+  return common::engine_with_threads<Protocol>();
+}
 
 /// Before the last release of an object that `holder` (see Object) may hold work for: flushes other lanes.
 /// Returns the calling thread's lane if the release should be put off until that lane holds nothing.
@@ -103,4 +93,4 @@ cl_int release_later(std::uint64_t holder, Handle handle) noexcept {
 /// Logs "refrain: <what>; passing it through" once per `what` (static lifetime).
 void log_once(std::atomic<bool>& said, const char* what) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

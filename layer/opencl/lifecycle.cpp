@@ -18,7 +18,7 @@
 #include "layer/report_signal.h"
 #include "layer/start_up.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 std::atomic<bool> tried{false};
@@ -87,4 +87,4 @@ void shut_down() noexcept {
   signal_handed_over();
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

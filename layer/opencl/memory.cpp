@@ -6,7 +6,7 @@
 #include "layer/opencl/layer.h"
 #include "layer/opencl/wrappers.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::ArgumentKind;
@@ -255,4 +255,4 @@ cl_int wrap::clReleaseSampler(cl_sampler sampler) noexcept {
   return release_later<&release_sampler>(holder, handle_of(sampler));
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -13,27 +13,12 @@
 
 #include "capture/operation.h"
 #include "capture/recorder.h"
+#include "layer/common/object_id.h"
 #include "layer/opencl/opencl_headers.h"
 #include "layer/registry.h"
 #include "replay/lane/lane.h"
 
-namespace refrain::layer {
-
-using capture::Handle;
-using capture::ObjectId;
-using capture::OperationKind;
-
-template <class T>
-[[nodiscard]] Handle handle_of(T* object) noexcept {
-  return reinterpret_cast<Handle>(object);
-}
-template <class T>
-[[nodiscard]] T native(Handle handle) noexcept {
-  return reinterpret_cast<T>(handle);
-}
-
-/// A number never given before in this process. Thread-safe.
-[[nodiscard]] ObjectId next_object_id() noexcept;
+namespace refrain::layer::opencl {
 
 /// Lane numbers start at 1; this one means several.
 inline constexpr std::uint64_t kManyLanes = ~std::uint64_t{0};
@@ -247,4 +232,4 @@ void retained(Registry<T>& registry, Handle handle) noexcept {
   }
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

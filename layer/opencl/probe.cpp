@@ -19,7 +19,7 @@
 #define REFRAIN_OPENCL_HEADERS 0
 #endif
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 constexpr const char* kLoader = "libOpenCL.so.1";
@@ -308,4 +308,4 @@ std::string touch_opencl() {
 
 #endif
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

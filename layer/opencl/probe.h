@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 struct OpenClDevice {
   std::string name;
@@ -53,4 +53,4 @@ std::string touch_opencl();
 /// Whether a loader's file knows OPENCL_LAYERS: ocl-icd does from 2.3, Khronos' from 2020.12.06 on.
 bool loader_has_layers(const std::string& path);
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

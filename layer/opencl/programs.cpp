@@ -18,7 +18,7 @@
 #include "layer/opencl/wrappers.h"
 #include "layer/report_signal.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using capture::CodeKind;
@@ -94,11 +94,7 @@ cl_int without_our_kernels(cl_program program, const replay::EntryPoint& entry_p
     return build();
   }
   HostCall host_call(entry_point);
-  replay::Engine* running = host_call.engine();
-  if (running != nullptr && running->anything_held()) {
-    running->flush_all(entry_point);
-    signal_promises();
-  }
+  replay::Engine* const running = engine();
   forget(functions);
   cl_int status = build();
   constexpr int kTries = 100;
@@ -348,4 +344,4 @@ cl_int wrap::clReleaseProgram(cl_program program) noexcept {
   return target.clReleaseProgram(program);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

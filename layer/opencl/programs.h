@@ -5,7 +5,7 @@
 
 #include "layer/opencl/objects.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// Content identity of a kernel of this program as it is built now. The same in every run.
 [[nodiscard]] capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept;
@@ -17,4 +17,4 @@ namespace refrain::layer {
 void kernel_made(ObjectId program, capture::FunctionId function) noexcept;
 void kernel_gone(ObjectId program) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -7,7 +7,7 @@
 #include "layer/opencl/helper_thread.h"
 #include "layer/opencl/layer.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 /// Promises that this thread fulfilled and has not signalled yet, newest first.
@@ -201,4 +201,4 @@ const cl_event* DriverWaits::translate(cl_uint count, const cl_event* events) no
   return translated;
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -13,7 +13,7 @@
 
 #include "layer/opencl/objects.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// Makes a promise for an operation that is about to be held: registered, one reference for the
 /// application, one use for the operation. Null if the driver refuses.
@@ -52,4 +52,4 @@ class DriverWaits {
   cl_event* many_ = nullptr;
 };
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

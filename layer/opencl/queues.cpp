@@ -10,7 +10,7 @@
 #include "layer/immortal.h"
 #include "layer/opencl/enqueue.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 struct DeviceEntry {
@@ -214,6 +214,11 @@ void give_role_back(const QueueState& queue) noexcept {
   }
 }
 
+/// For calls that look at one queue, of what other threads hold. Null: it is not known.
+auto observed(QueueState* queue) noexcept {
+  return [queue](replay::Engine& running) { queue != nullptr ? running.settle(queue->slot) : running.settle_others(); };
+}
+
 }  // namespace
 
 cl_context wrap::clCreateContext(const cl_context_properties* properties, cl_uint count, const cl_device_id* devices,
@@ -279,7 +284,7 @@ cl_int wrap::clReleaseCommandQueue(cl_command_queue queue) noexcept {
   if (known == nullptr || known->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return target.clReleaseCommandQueue(queue);
   }
-  HostCall host_call(entry::clReleaseCommandQueue);
+  HostCall host_call(entry::clReleaseCommandQueue, &common::settle_nothing);
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->queue_gone(known->slot);
     signal_promises();
@@ -292,11 +297,9 @@ cl_int wrap::clReleaseCommandQueue(cl_command_queue queue) noexcept {
 
 cl_int wrap::clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_properties properties, cl_bool enable,
                                        cl_command_queue_properties* old) noexcept {
-  HostCall host_call(entry::clSetCommandQueueProperty);
   QueueState* known = objects.queues.find(handle_of(queue));
-  if (host_call.engine() != nullptr && known != nullptr) {
-    host_call.engine()->settle(known->slot);
-    signal_promises();
+  HostCall host_call(entry::clSetCommandQueueProperty, observed(known));
+  if (known != nullptr) {
     known->unholdable = "the queue's properties were changed by clSetCommandQueueProperty";
   }
   return host_call.done(target.clSetCommandQueueProperty(queue, properties, enable, old), false);
@@ -311,12 +314,8 @@ cl_int wrap::clFlush(cl_command_queue queue) noexcept {
 }
 
 cl_int wrap::clFinish(cl_command_queue queue) {
-  HostCall host_call(entry::clFinish);
-  if (QueueState* known = objects.queues.find(handle_of(queue)); host_call.engine() != nullptr && known != nullptr) {
-    host_call.engine()->settle(known->slot);
-    signal_promises();
-  }
+  HostCall host_call(entry::clFinish, observed(objects.queues.find(handle_of(queue))));
   return host_call.done(target.clFinish(queue), true);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -1,12 +1,10 @@
 #include "layer/opencl/stubs.h"
 
 #include <atomic>
-#include <cerrno>
 
 #include "layer/opencl/layer.h"
-#include "layer/waiting.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 namespace {
 
 using interpose::HostStubs;
@@ -14,19 +12,10 @@ using interpose::HostStubs;
 std::atomic<bool> makes[HostStubs::kCount];
 
 void* host_call(std::uint32_t index, std::uint64_t /*caller*/) noexcept {
-  const int saved_errno = errno;
-  {
-    const EntryScope scope;
-    // One that gave up may still hold something.
-    if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
-      const NotCancelled during(running->anything_held());
-      if (makes[index].load(std::memory_order_relaxed)) {
-        state.foreign_objects.store(true, std::memory_order_relaxed);
-      }
-      running->flush_all_silently(HostStubs::entry_point(index));
-    }
+  if (makes[index].load(std::memory_order_relaxed)) {
+    state.foreign_objects.store(true, std::memory_order_relaxed);
   }
-  errno = saved_errno;
+  common::flush_for_stub<Protocol>(HostStubs::entry_point(index));
   return HostStubs::target(index);
 }
 
@@ -41,4 +30,4 @@ void set_stubs_watching(bool watching) noexcept {
   HostStubs::set_watching(watching);
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -6,7 +6,7 @@
 
 #include "layer/interpose/host_stubs.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// Dispatch slots that get a stub each: more than any loader has today. The other stubs are for extension functions.
 inline constexpr std::uint32_t kSlotStubs = 256;
@@ -17,4 +17,4 @@ void set_makes_objects(std::uint32_t index, bool makes_objects) noexcept;
 /// Whether stubs take the slow path at all. Off until the engine runs and after it was shut down.
 void set_stubs_watching(bool watching) noexcept;
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

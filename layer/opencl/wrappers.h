@@ -6,7 +6,7 @@
 #include "layer/waiting.h"
 #include "replay/lane/lane.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 /// The entry points by name, for explanations and for the history.
 namespace entry {
@@ -34,4 +34,4 @@ namespace wrap {
 #undef HOST
 #undef MAKES
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

@@ -2,6 +2,8 @@
 // all APIs with streams have in common.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -66,6 +68,9 @@ class Device {
     lines_.clear();
   }
   int submit(const std::string& what) {
+    if (cancels) {
+      pthread_testcancel();
+    }
     if (refusals > 0) {
       --refusals;
       return kRefused;
@@ -74,10 +79,11 @@ class Device {
     return 0;
   }
 
-  std::atomic<int> graphs{0};      ///< so many were launched
-  std::atomic<int> refusals{0};    ///< so many submissions of single operations are refused
-  std::atomic<int> unfinished{0};  ///< so many questions about events are answered with "not ready"
-  std::set<StreamHandle> busy;     ///< streams that are never done
+  std::atomic<int> graphs{0};        ///< so many were launched
+  std::atomic<int> refusals{0};      ///< so many submissions of single operations are refused
+  std::atomic<int> unfinished{0};    ///< so many questions about events are answered with "not ready"
+  std::atomic<bool> cancels{false};  ///< threads may be cancelled where they submit
+  std::set<StreamHandle> busy;       ///< streams that are never done
   backends::Allocation allocation;
 
  private:

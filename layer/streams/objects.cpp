@@ -1,13 +1,6 @@
 #include "layer/streams/objects.h"
 
-namespace refrain::layer {
-
-ObjectId next_object_id() noexcept {
-  static std::atomic<ObjectId> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
-namespace streams {
+namespace refrain::layer::streams {
 
 void FunctionState::add_parameter(std::uint32_t size, std::uint32_t buffer_offset) {
   capture::ArgumentDescriptor descriptor;
@@ -24,5 +17,4 @@ void FunctionState::end_parameters() {
   descriptors.push_back(shared);
 }
 
-}  // namespace streams
-}  // namespace refrain::layer
+}  // namespace refrain::layer::streams

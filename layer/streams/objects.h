@@ -25,26 +25,12 @@
 #include "backends/streams/stream_backend.h"
 #include "capture/operation.h"
 #include "capture/recorder.h"
+#include "layer/common/object_id.h"
 #include "layer/registry.h"
 #include "layer/set_state.h"
 #include "replay/engine.h"
 
-namespace refrain::layer {
-
-using capture::Handle;
-using capture::ObjectId;
-using capture::OperationKind;
-using capture::Token;
-
-template <class T>
-[[nodiscard]] Handle handle_of(T* object) noexcept {
-  return reinterpret_cast<Handle>(object);
-}
-
-/// A number never given before in this process. Thread-safe.
-[[nodiscard]] ObjectId next_object_id() noexcept;
-
-namespace streams {
+namespace refrain::layer::streams {
 
 /// One per layer, which is never destroyed: the application's threads may call us while the process exits. What every
 /// call needs comes first: one cache line.
@@ -162,5 +148,4 @@ struct Objects {
   Registry<FunctionState> functions;
 };
 
-}  // namespace streams
-}  // namespace refrain::layer
+}  // namespace refrain::layer::streams

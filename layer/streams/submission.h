@@ -1,12 +1,12 @@
 // What every submission to a stream has in common: the protocol of replay/lane/lane.h.
 #pragma once
 
-#include <algorithm>
+#include <type_traits>
 
+#include "layer/common/submission.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/stream_table.h"
-#include "replay/runtime/clock.h"
 
 namespace refrain::layer::streams {
 
@@ -25,17 +25,6 @@ struct Call {
   std::uint64_t changes = 0;  ///< of a kernel: StateChanges::begun() before `state` was found
   std::uint64_t state = 0;    ///< what setters have set of its kernel: part of the token
 };
-
-/// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than doze().
-template <class L>
-[[gnu::always_inline]] inline replay::Lane* sleeping_lane() noexcept {
-  replay::Lane* lane = replay::Lane::current;
-  if (lane == nullptr || !lane->asleep()) [[likely]] {
-    return nullptr;
-  }
-  const replay::Engine* running = L::engine();
-  return running != nullptr && !running->anything_held() ? lane : nullptr;
-}
 
 // What takes `issue` is inlined everywhere: elsewhere the call's arguments would be written to memory first, for a
 // function that is hardly ever called (an observed launch: 320 instructions instead of 275,
@@ -58,15 +47,14 @@ template <class L>
 
 template <class L, class Issue>
 [[gnu::always_inline]] inline StatusOf<L> pass_through(const replay::EntryPoint& entry_point, Issue&& issue) noexcept {
-  HostCall<L> host_call(entry_point);
-  return host_call.done(issue(), false);
+  return common::pass_through<Protocol<L>>(entry_point, false, issue);
 }
 
 /// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
 template <class L, class Issue>
 [[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status,
                                              Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane<L>(); lane != nullptr) {
+  if (replay::Lane* lane = common::sleeping_lane<Protocol<L>>(); lane != nullptr) {
     *status = issue_asleep<L>(*lane, issue);
     return true;
   }
@@ -77,6 +65,78 @@ template <class L, class Issue>
   return false;
 }
 
+/// What layer/common asks of a submission; the functions are those of submit().
+template <class L, class Describe, class Issue, class After>
+class Operation : public common::PlainOperation {
+ public:
+  using State = StreamState<typename L::Api>;
+  using Status = StatusOf<L>;
+
+  Operation(const Call& call, State& stream, const Describe& describe, const Issue& issue, const After& after) noexcept
+      : call_(call), stream_(stream), describe_(describe), issue_(issue), after_(after) {}
+
+  [[nodiscard]] const replay::EntryPoint& entry_point() const noexcept { return call_.entry_point; }
+  [[nodiscard]] bool blocks() const noexcept { return call_.blocks; }
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+
+  replay::Submission look(replay::Engine& running) noexcept {
+    changes_ = call_.kind == OperationKind::kKernel ? call_.changes : running.state_changes().begun();
+    if (L::runtime().replays) {  // if not, nothing is ever held, or linked
+      settle(running, stream_);
+    }
+    const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : stream_.unholdable;
+    threads_own_ = stream_.unholdable == kThreadsOwn;
+    if (threads_own_) [[unlikely]] {
+      const char* const why_not = L::runtime().replays ? why_no_stand_in<L>(stream_) : nullptr;
+      unholdable = call_.unholdable != nullptr ? call_.unholdable : why_not;
+    }
+    seed_ = stream_.token_seed.load(std::memory_order_relaxed);
+    token_ = mix(call_.token, seed_);
+    return {token_, call_.kind, &stream_.slot, unholdable};
+  }
+  void decided(const replay::Lane& /*lane*/, replay::Verdict /*verdict*/, std::uint64_t number) noexcept {
+    number_ = number;
+  }
+  void describe(capture::OperationWriter& writer, bool held) const {
+    describe_(writer, token_, held);
+    writer.header().state = seed_ ^ call_.state;
+  }
+  void record(const capture::OperationView& view) const noexcept { L::tell_recorder(stream_, call_.entry_point, view); }
+  void begin_hold(const capture::OperationView& /*view*/) const noexcept {
+    if (threads_own_) [[unlikely]] {
+      use_stand_in<L>(stream_);
+    }
+    after_(number_, true);
+  }
+  static Status held(int error) noexcept {
+    const auto status = static_cast<Status>(error);
+    L::on_hold(status);
+    return status;
+  }
+  void begin_issue() const noexcept {
+    if (threads_own_ && L::runtime().replays) [[unlikely]] {
+      leave_stand_in<L>();
+    }
+  }
+  Status issue() const noexcept { return issue_(); }
+  void issued(Status status) const noexcept {
+    if (status == L::Api::kSuccess) {
+      after_(number_, false);
+    }
+  }
+
+ private:
+  const Call& call_;
+  State& stream_;
+  const Describe& describe_;
+  const Issue& issue_;
+  const After& after_;
+  std::uint64_t changes_ = 0;
+  std::uint64_t number_ = 0;
+  Token seed_ = 0, token_ = 0;
+  bool threads_own_ = false;
+};
+
 /// `describe(writer, token, held)` writes the record up to finish(); it may throw. `issue()` calls the driver;
 /// `after(sequence, held)` runs when the operation was issued without an error, or is held.
 template <class L, class Describe, class Issue, class After>
@@ -86,77 +146,9 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   if (running == nullptr || stream == nullptr) [[unlikely]] {
     return pass_through<L>(call.entry_point, issue);
   }
-  const std::uint64_t changes = call.kind == OperationKind::kKernel ? call.changes : running->state_changes().begun();
-  replay::Lane& lane = running->lane();
-  const bool replays = L::runtime().replays;  // if not, nothing is ever held, or linked
-  if (replays) {
-    settle(*running, *stream);
-  }
-  const char* unholdable = call.unholdable != nullptr ? call.unholdable : stream->unholdable;
-  const bool threads_own = stream->unholdable == kThreadsOwn;
-  if (threads_own) [[unlikely]] {
-    const char* const why_not = replays ? why_no_stand_in<L>(*stream) : nullptr;
-    unholdable = call.unholdable != nullptr ? call.unholdable : why_not;
-  }
-  const Token seed = stream->token_seed.load(std::memory_order_relaxed);
-  const Token token = mix(call.token, seed);
-  const std::uint64_t sequence = lane.next_sequence();
-  const replay::Verdict verdict = lane.submit({token, call.kind, &stream->slot, unholdable});
-  const auto issued = [&](StatusOf<L> status, std::uint32_t host_ns) {
-    const auto result = static_cast<StatusOf<L>>(lane.issued(status, host_ns));
-    if (result != status) [[unlikely]] {
-      L::on_held_error(result);
-    } else if (status == L::Api::kSuccess) {
-      L::on_success();
-    }
-    if (status == L::Api::kSuccess) {
-      after(sequence, false);
-    }
-    if (call.blocks) {
-      lane.host_call_done(call.entry_point, true);
-    }
-    return result;
-  };
-  const bool hold = verdict == replay::Verdict::kHold;
-  if (!hold && replays && threads_own) [[unlikely]] {
-    leave_stand_in<L>();
-  }
-  if (verdict == replay::Verdict::kIssue) [[likely]] {
-    return issued(issue(), 0);
-  }
-  capture::OperationWriter writer = lane.writer();
-  try {
-    describe(writer, token, hold);
-  } catch (...) {
-    lane.abandon();
-    running->fail("out of memory while a submission was described");
-    leave_stand_in<L>();
-    return issued(issue(), 0);
-  }
-  writer.header().state = seed ^ call.state;
-  if (L::runtime().recorder != nullptr) [[unlikely]] {  // nothing is held then
-    L::tell_recorder(*stream, call.entry_point,
-                     capture::OperationView(reinterpret_cast<const std::byte*>(&writer.header())));
-  }
-  if (hold) {
-    if (threads_own) [[unlikely]] {
-      use_stand_in<L>(*stream);
-    }
-    after(sequence, true);
-    const auto result = static_cast<StatusOf<L>>(lane.hold());
-    if (running->state_changes().begun() != changes) [[unlikely]] {
-      lane.flush(false);  // by what was set before, and the setter did not see it; what follows is another stretch
-    }
-    L::on_hold(result);
-    return result;
-  }
-  if (!lane.wants_time()) {
-    return issued(issue(), 0);
-  }
-  const std::uint64_t before = replay::now_ns();
-  const StatusOf<L> status = issue();
-  const std::uint64_t spent = replay::now_ns() - before;
-  return issued(status, static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, ~0U)));
+  Operation<L, std::remove_reference_t<Describe>, std::remove_reference_t<Issue>, std::remove_reference_t<After>>
+      operation(call, *stream, describe, issue, after);
+  return common::submit<Protocol<L>>(*running, operation);
 }
 
 template <class L, class Describe, class Issue>

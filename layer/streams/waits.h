@@ -10,22 +10,17 @@
 namespace refrain::layer::streams {
 
 /// Flushes what other threads hold and a call can observe that looks at one stream: other work that it waits for was
-/// submitted before that stream's. `find` is only asked where anything is held; null: it is not known which stream.
-template <class Find>
-void settle_stream(replay::Engine& running, Find&& find) noexcept {
-  if (running.anything_held()) {
-    auto* const stream = find();
-    stream != nullptr ? settle(running, *stream) : running.settle_others();
-  }
+/// submitted before that stream's. Null: it is not known which stream.
+template <class State>
+void settle_stream(replay::Engine& running, State* stream) noexcept {
+  stream != nullptr ? settle(running, *stream) : running.settle_others();
 }
 
 /// The same for one event.
 template <class L>
 void settle_event_observed(replay::Engine& running, typename L::Api::EventHandle handle) noexcept {
-  if (running.anything_held()) {
-    const auto* event = find_event<L>(handle);
-    event != nullptr ? settle_record(running, *event) : running.settle_others();
-  }
+  const auto* event = find_event<L>(handle);
+  event != nullptr ? settle_record(running, *event) : running.settle_others();
 }
 
 /// Before a call that asks: what the thread knows to be done must not be said to be missing because Refrain put
@@ -41,9 +36,8 @@ void before_question() noexcept {
 template <class L, class Wait>
 typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
                                         DefaultStream by_default, Wait&& call) {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
-    settle_stream(running, [&] { return find_known_stream<L>(handle, by_default); });
-  });
+  HostCall<L> host_call(
+      entry_point, [&](replay::Engine& running) { settle_stream(running, find_known_stream<L>(handle, by_default)); });
   return host_call.done(call(), true);
 }
 
@@ -75,9 +69,8 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
 template <class L, class Query>
 StatusOf<L> query_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
                          DefaultStream by_default, Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
-    settle_stream(running, [&] { return find_known_stream<L>(handle, by_default); });
-  });
+  HostCall<L> host_call(
+      entry_point, [&](replay::Engine& running) { settle_stream(running, find_known_stream<L>(handle, by_default)); });
   before_question<L>();
   return host_call.done(call(), false);
 }

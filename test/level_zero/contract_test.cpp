@@ -200,13 +200,15 @@ TEST_CASE("promise 7, never in the way: a thread that is cancelled while it wait
   if (kSanitized) {
     return;  // the sanitizers' run times do not like it
   }
-  const Result plain = run({"cancelled"}, "plain");
-  CHECK(plain.exit_code == 0);
-  CHECK(plain.output.starts_with("cancelled\n"));
-  for (const char* mode : {"off", "observe", "replay", "gate"}) {
-    CAPTURE(mode);
-    const Result result = run({"cancelled"}, mode);
-    CHECK(result.exit_code == 0);
-    CHECK(result.output == plain.output);
+  for (const char* program : {"cancelled", "cancelled_holding"}) {
+    const Result plain = run({program}, "plain");
+    CHECK(plain.exit_code == 0);
+    CHECK(plain.output.starts_with("cancelled\n"));
+    for (const char* mode : {"off", "observe", "replay", "gate"}) {
+      CAPTURE(program, mode);
+      const Result result = run({program}, mode);
+      CHECK(result.exit_code == 0);
+      CHECK(result.output == plain.output);
+    }
   }
 }

@@ -342,3 +342,58 @@ PROGRAM(cancelled) {
   }
   return 0;
 }
+
+namespace {
+
+struct Holder {
+  const Device& gpu;
+  ze_command_list_handle_t list;
+  ze_kernel_handle_t kernel;
+  ze_event_handle_t done, gate;
+};
+
+/// What a graph begins with is held, if there is one, when the thread is to end: at its next wait.
+void* hold_and_end(void* given) {
+  const Holder& holder = *static_cast<Holder*>(given);
+  for (Word i = 0; i < 400; ++i) {
+    set(holder.kernel, 3, i % 8);
+    launch(holder.list, holder.kernel);
+    if (i % 8 == 7) {
+      finish(holder.list, holder.done);
+    }
+  }
+  for (Word i = 0; i < 3; ++i) {
+    set(holder.kernel, 3, i);
+    launch(holder.list, holder.kernel);
+  }
+  pthread_cancel(pthread_self());
+  static_cast<void>(zeDeviceGetStatus(holder.gpu.device));
+  CHECK_ZE(zeEventHostSynchronize(holder.gate, kForEver));
+  return nullptr;
+}
+
+}  // namespace
+
+/// A thread that is to end calls something that Refrain has no wrapper for.
+PROGRAM(cancelled_holding) {
+  Device gpu;
+  Holder holder{gpu, gpu.list(), gpu.kernel("scale"), gpu.event(), gpu.event()};
+  Word* memory = gpu.filled(kCount, 1);
+  set(holder.kernel, 0, memory);
+  set(holder.kernel, 1, kCount);
+  set(holder.kernel, 2, Word{3});
+  pthread_t thread{};
+  void* result = nullptr;
+  if (pthread_create(&thread, nullptr, &hold_and_end, &holder) != 0) {
+    return 1;
+  }
+  pthread_join(thread, &result);
+  std::printf("%s\n", result == PTHREAD_CANCELED ? "cancelled" : "came to its end");
+  finish(holder.list, holder.done);
+  print("memory", memory, kCount);
+  destroy({holder.done, holder.gate});
+  gpu.free(memory);
+  CHECK_ZE(zeKernelDestroy(holder.kernel));
+  CHECK_ZE(zeCommandListDestroy(holder.list));
+  return 0;
+}

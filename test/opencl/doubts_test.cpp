@@ -10,6 +10,7 @@ namespace {
 
 using namespace refrain;
 using namespace refrain::layer;
+using namespace refrain::layer::opencl;
 
 constexpr cl_uint kPattern = 7;
 

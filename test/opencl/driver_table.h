@@ -3,7 +3,7 @@
 
 #include "layer/opencl/dispatch.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 inline cl_icd_dispatch driver_table() noexcept {
   cl_icd_dispatch table{};
@@ -29,4 +29,4 @@ inline cl_icd_dispatch driver_table() noexcept {
   return table;
 }
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

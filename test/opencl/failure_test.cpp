@@ -12,6 +12,7 @@ namespace {
 
 using namespace refrain;
 using namespace refrain::layer;
+using namespace refrain::layer::opencl;
 
 constexpr std::size_t kThreads = 16;
 const char* const kSource =

@@ -12,6 +12,7 @@ namespace {
 
 using namespace refrain;
 using namespace refrain::layer;
+using namespace refrain::layer::opencl;
 
 cl_int CL_API_CALL look_at_something(cl_int number) {
   return number + 1;

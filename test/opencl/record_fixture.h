@@ -15,7 +15,7 @@
 #include "layer/opencl/wrappers.h"
 #include "test/opencl/driver_table.h"
 
-namespace refrain::layer {
+namespace refrain::layer::opencl {
 
 using capture::ArgumentKind;
 using capture::OperationView;
@@ -151,4 +151,4 @@ class Instead {
   Function before_;
 };
 
-}  // namespace refrain::layer
+}  // namespace refrain::layer::opencl

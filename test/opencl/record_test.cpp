@@ -6,6 +6,7 @@ namespace {
 
 using namespace refrain;
 using namespace refrain::layer;
+using namespace refrain::layer::opencl;
 
 TEST_CASE_METHOD(Fixture, "arguments are copied as they are at the enqueue") {
   const OperationView record = launch(kernel);

@@ -21,16 +21,16 @@ FAULTS = {
           "  if (L::runtime().backend != nullptr) { return call(); }\n")]),
     "argument-copied-late": (
         "the arguments of a held kernel are read when what is held is submitted, not at the launch",
-        [("layer/streams/host_call.h", "/// Flushes what the call may observe, and reports",
+        [("layer/common/host_call.h", "/// Flushes what the call may observe, and reports",
           "struct Late { void* to; const void* from; std::size_t size; };\n"
           "inline thread_local std::vector<Late> copied_late;\n/// Flushes what the call may observe, and reports"),
-         ("layer/streams/host_call.h", "      held_error_ = flush(*engine_);",
+         ("layer/common/host_call.h", "    held_error_ = engine_ != nullptr ?",
           "      for (const Late& each : copied_late) { std::memcpy(each.to, each.from, each.size); }\n"
-          "      copied_late.clear();\n      held_error_ = flush(*engine_);"),
-         ("layer/streams/host_call.h", "#include <utility>", "#include <cstring>\n#include <utility>\n#include <vector>"),
+          "      copied_late.clear();\n    held_error_ = engine_ != nullptr ?"),
+         ("layer/common/host_call.h", "#include <utility>", "#include <cstring>\n#include <utility>\n#include <vector>"),
          ("layer/streams/launch.h", "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {",
           "inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t size) noexcept {\n"
-          "  copied_late.push_back({to, from, size});")]),
+          "  common::copied_late.push_back({to, from, size});")]),
     "wait-dropped-between-graphs": (
         "a stream that waits for an event between two graphs does not",
         [("backends/streams/stream_backend.h", "    status = status == Api::kSuccess ? Api::wait_event(driver_, stream.handle, event) : status;\n    while",

@@ -1,4 +1,6 @@
 // How commands follow each other, and what appends them.
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -270,6 +272,7 @@ void mark_pageable(Task& task) {
 ze_result_t zeCommandListAppendLaunchKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                             const ze_group_count_t* groups, ze_event_handle_t signal,
                                             std::uint32_t count, ze_event_handle_t* waits) {
+  pthread_testcancel();  // as in a driver that writes to a file
   return launch({"zeCommandListAppendLaunchKernel", list, signal, count, waits}, kernel, groups, How::kPlain);
 }
 ze_result_t zeCommandListAppendLaunchCooperativeKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
