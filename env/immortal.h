@@ -8,7 +8,7 @@
 
 namespace refrain::env {
 
-/// For function-local statics: `static Immortal<std::mutex> mutex;`. Allocates nothing itself.
+/// For function-local statics: `static Immortal<Mutex> mutex;`. Allocates nothing itself.
 template <class T>
 class Immortal {
  public:

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -41,27 +40,27 @@ class Engine {
   [[nodiscard]] bool anything_held() const noexcept { return state_.held_lanes.load(std::memory_order_relaxed) != 0; }
 
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
-  /// *another* lane is flushed. Cheap if there is none. Must not be called with a lane's lock held.
-  void settle(QueueSlot& queue) noexcept {
+  /// *another* lane is flushed. Cheap if there is none.
+  void settle(QueueSlot& queue) noexcept REFRAIN_EXCLUDES(held_right) {
     Lane* holder = queue.holder.load(std::memory_order_acquire);
     if (holder != nullptr && holder != Lane::current) {
       flush_holder(holder, queue);
     }
   }
   /// Flushes every lane but the calling thread's.
-  void settle_others() noexcept;
+  void settle_others() noexcept REFRAIN_EXCLUDES(held_right);
   /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise): its submission
   /// `sequence`, or, where that is not known, anything.
-  void settle_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept;
+  void settle_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept REFRAIN_EXCLUDES(held_right);
   /// Flushes what the calling thread holds, and ends its stretch: for calls that observe only what the caller settles
   /// besides. To be called after a failure, too. Returns the first error that belongs to the calling thread's own held
   /// work.
-  int flush_own(const EntryPoint& entry_point) noexcept;
+  int flush_own(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
   /// Flushes every lane: for calls nobody classified, and those that observe more than a queue or an event. Returns the
   /// first error that belongs to the calling thread's own held work.
-  int flush_all(const EntryPoint& entry_point) noexcept;
+  int flush_all(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
   /// The same for a call that has no way to return an error: the thread's next one that has does.
-  void flush_all_silently(const EntryPoint& entry_point) noexcept;
+  void flush_all_silently(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
 
   /// A queue was created (fills `slot.capabilities`, tells the recorder) or goes away.
   void adopt_queue(QueueSlot& slot) noexcept;
@@ -72,9 +71,9 @@ class Engine {
   /// The same for a kernel or a queue for which no token will ever stand again: what was learnt of it goes, too.
   void identity_gone(capture::ObjectId identity) noexcept;
   /// Before the driver destroys something that no record may exist of, but what a lane kept may name
-  /// (Lane::nothing_gone()). Waits for who asks the driver about that; must not be called with a lock held.
-  void something_gone() noexcept {
-    const std::lock_guard guard(state_.asking);
+  /// (Lane::while_nothing_gone()). Waits for who asks the driver about that.
+  void something_gone() noexcept REFRAIN_EXCLUDES(held_right, state_.asking) {
+    const env::MutexLock guard(state_.asking);
     state_.gone.fetch_add(1, std::memory_order_seq_cst);
   }
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
-#include <mutex>
 #include <unordered_map>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/cuda/real_library.h"
 #include "layer/elf_exports.h"
 #include "layer/immortal.h"
@@ -108,14 +108,14 @@ std::string table_name(const CUuuid& id) {
 }
 
 const void* watched_table(const void* table, const CUuuid& id) noexcept {
-  static Immortal<std::mutex> mutex;
-  static Immortal<std::unordered_map<const void*, const void*>> copies;
+  static Immortal<env::Mutex> mutex;
+  static Immortal<std::unordered_map<const void*, const void*>> copies REFRAIN_GUARDED_BY(*mutex);
   try {
     const std::string name = table_name(id);
     if (std::find(std::begin(kUntouched), std::end(kUntouched), name) != std::end(kUntouched)) {
       return table;
     }
-    const std::lock_guard guard(*mutex);
+    const env::MutexLock guard(*mutex);
     const auto [place, is_new] = copies->emplace(table, table);
     if (is_new) {
       place->second = copy_of(table, name);

@@ -144,10 +144,10 @@ struct KeptLaunch {
   const StreamState* stream = streams::find_known_stream<CudaLayer>(kept.stream, DefaultStream::kLegacy);
   if (may_ask && (function == nullptr || stream == nullptr)) {
     // Since the launch another thread may have destroyed what it names.
-    if (const auto alive = replay::Lane::current->nothing_gone(); alive.owns_lock()) {
+    replay::Lane::current->while_nothing_gone([&] {
       function = find_function(kept.function);
       stream = find_stream(kept.stream, DefaultStream::kLegacy);
-    }
+    });
   }
   const streams::Launch launch{
       entry::cuLaunchKernel, handle, kept.grid, kept.block, kept.shared_bytes, nullptr, {}, nullptr, {}};

@@ -2,10 +2,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "backends/hip/code_object.h"
+#include "env/mutex.h"
 #include "env/regular_file.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
@@ -32,10 +32,10 @@ struct Known {
 };
 
 struct Tables {
-  std::mutex mutex;
-  std::unordered_map<const void*, LayoutsRef> modules;
-  std::unordered_map<const void*, FatBinary> binaries;
-  std::unordered_map<const void*, Known> kernels;  ///< by handle
+  env::Mutex mutex;
+  std::unordered_map<const void*, LayoutsRef> modules REFRAIN_GUARDED_BY(mutex);
+  std::unordered_map<const void*, FatBinary> binaries REFRAIN_GUARDED_BY(mutex);
+  std::unordered_map<const void*, Known> kernels REFRAIN_GUARDED_BY(mutex);  ///< by handle
 };
 Tables& tables() noexcept {
   static Immortal<Tables> all;
@@ -44,8 +44,8 @@ Tables& tables() noexcept {
 
 const char* const kUnknown = "the kernel was not got from a module that Refrain saw loaded";
 
-/// Under the tables' lock. Null: not known.
-LayoutsRef layouts_of(const Known& kernel) {
+/// Null: not known.
+LayoutsRef layouts_of(const Known& kernel) REFRAIN_REQUIRES(tables().mutex) {
   if (!kernel.registered) {
     const auto found = tables().modules.find(kernel.module);
     return found == tables().modules.end() ? nullptr : found->second;
@@ -61,8 +61,7 @@ LayoutsRef layouts_of(const Known& kernel) {
   return found->second.layouts;
 }
 
-/// Under the tables' lock.
-void describe(FunctionState& function, const void* handle) {
+void describe(FunctionState& function, const void* handle) REFRAIN_REQUIRES(tables().mutex) {
   const auto known = tables().kernels.find(handle);
   const LayoutsRef layouts = known == tables().kernels.end() ? nullptr : layouts_of(known->second);
   function.unholdable = kUnknown;
@@ -91,7 +90,7 @@ void describe(FunctionState& function, const void* handle) {
 void note_kernel(const void* handle, const void* module, const char* name, bool registered) noexcept {
   try {
     {
-      const std::lock_guard guard(tables().mutex);
+      const env::MutexLock guard(tables().mutex);
       Known& known = tables().kernels[handle];
       if (known.module == module && known.name == name) {
         return;
@@ -108,7 +107,7 @@ void note_kernel(const void* handle, const void* module, const char* name, bool 
 void note_module(const void* module, const void* image, std::size_t limit) noexcept {
   try {
     auto layouts = std::make_shared<const ImageLayouts>(backends::hip::read_layouts(image, limit));
-    const std::lock_guard guard(tables().mutex);
+    const env::MutexLock guard(tables().mutex);
     tables().modules[module] = std::move(layouts);
   } catch (...) {
     // Launches of its kernels are not held.
@@ -117,7 +116,7 @@ void note_module(const void* module, const void* image, std::size_t limit) noexc
 
 /// Of `module`, which is about to go.
 void forget_module(const void* module) noexcept {
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   tables().modules.erase(module);
   tables().binaries.erase(module);
   std::erase_if(tables().kernels, [module](const auto& entry) { return entry.second.module == module; });
@@ -142,7 +141,7 @@ const FunctionState* find_function(const void* handle) noexcept {
   if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) [[likely]] {
     return known;
   }
-  const std::lock_guard guard(tables().mutex);
+  const env::MutexLock guard(tables().mutex);
   if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) {
     return known;
   }
@@ -219,7 +218,7 @@ void** wrap::__hipRegisterFatBinary(const void* wrapper) noexcept {
   if (modules != nullptr && binary != nullptr && binary->magic == backends::hip::kFatBinaryMagic &&
       binary->binary != nullptr) {
     try {
-      const std::lock_guard guard(tables().mutex);
+      const env::MutexLock guard(tables().mutex);
       tables().binaries[modules] = {binary->binary, nullptr};
     } catch (...) {
       // Launches of its kernels are not held.

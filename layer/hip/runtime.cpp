@@ -1,10 +1,10 @@
 #include "layer/hip/runtime.h"
 
-#include <mutex>
 #include <string>
 
 #include "env/aside.h"
 #include "env/log.h"
+#include "env/mutex.h"
 #include "layer/hip/last_error.h"
 #include "layer/hip/real_library.h"
 #include "layer/immortal.h"
@@ -86,8 +86,8 @@ replay::Engine* decide() noexcept {
 bool keeps_errors = false;
 
 replay::Engine* start_engine() noexcept {
-  static Immortal<std::recursive_mutex> mutex;
-  const std::lock_guard guard(*mutex);
+  static Immortal<env::RecursiveMutex> mutex;
+  const env::MutexLock guard(*mutex);
   if (undecided.exchange(false) && real_library.interposing()) {
     return decide();
   }

@@ -46,6 +46,7 @@ void CurrentSubmission::enter_driver() noexcept {
 }
 
 [[gnu::hot, gnu::flatten]] Verdict CurrentSubmission::look_at(const Submission& submission) noexcept {
+  const IsLaneOwner owner;
   bypass_ = false;
   // While something is held, other threads may flush it: everything below is theirs as well then.
   if (held_.any()) {
@@ -89,6 +90,7 @@ void CurrentSubmission::enter_driver() noexcept {
 }
 
 void CurrentSubmission::look_back_at(capture::Token token, const char* unholdable) {
+  const IsLaneOwner owner;
   if (unholdable != nullptr) {
     counters_.count_unholdable(unholdable);
   }
@@ -172,6 +174,7 @@ void CurrentSubmission::issue_all_held() {
 }
 
 [[gnu::hot]] capture::OperationWriter CurrentSubmission::writer() noexcept {
+  const IsLaneOwner owner;
   if (verdict_ == Verdict::kHold) {
     return held_.write();
   }
@@ -180,6 +183,7 @@ void CurrentSubmission::issue_all_held() {
 }
 
 [[gnu::hot, gnu::flatten]] int CurrentSubmission::hold() noexcept {
+  const IsLaneOwner owner;
   try {
     stamp(held_.newest());
     held_.keep();
@@ -221,6 +225,7 @@ void CurrentSubmission::issue_all_held() {
 }
 
 void CurrentSubmission::abandon() noexcept {
+  const IsLaneOwner owner;
   if (verdict_ == Verdict::kHold) {
     try {
       held_.drop_incomplete();
@@ -237,6 +242,7 @@ void CurrentSubmission::abandon() noexcept {
 }
 
 [[gnu::hot]] int CurrentSubmission::issued(int status, std::uint32_t host_ns) noexcept {
+  const IsLaneOwner owner;
   gate_.leave_all();
   if (bypass_) {
     return status != 0 || inside_lane ? status : held_.take_error();

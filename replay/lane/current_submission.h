@@ -52,15 +52,16 @@ class CurrentSubmission {
   int issued(int status, std::uint32_t host_ns) noexcept;
 
  private:
-  [[nodiscard]] Verdict decide(capture::Token token, bool holdable);
-  [[nodiscard]] Verdict follow();
-  [[nodiscard]] bool begin_hold();
-  void issue_all_held();
-  void take_lock() noexcept;
-  void give_lock() noexcept;
+  [[nodiscard]] Verdict decide(capture::Token token, bool holdable) REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] Verdict follow() REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool begin_hold() REFRAIN_REQUIRES(held_right);
+  void issue_all_held() REFRAIN_REQUIRES(held_right);
+  /// The right is there already (IsLaneOwner), and the analysis cannot follow whether the lock is.
+  void take_lock() noexcept REFRAIN_NO_THREAD_SAFETY_ANALYSIS;
+  void give_lock() noexcept REFRAIN_NO_THREAD_SAFETY_ANALYSIS;
   void enter_driver() noexcept;
-  void stamp(std::byte* record) noexcept;
-  void described(std::uint32_t host_ns);
+  void stamp(std::byte* record) noexcept REFRAIN_REQUIRES(held_right);
+  void described(std::uint32_t host_ns) REFRAIN_REQUIRES(held_right);
 
   LaneContext& context_;
   Lane* const lane_;

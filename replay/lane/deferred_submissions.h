@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "env/mutex.h"
 #include "replay/lane/engine_state.h"
 #include "replay/lane/lane_front.h"
 #include "replay/lane/unseen.h"
@@ -51,13 +51,13 @@ class DeferredSubmissions {
   void forget() noexcept { count_ = 0; }
   /// What is kept next names nothing that was gone by then, as EngineState::gone counts.
   void begin_anew(std::uint64_t gone) noexcept { gone_ = gone; }
-  /// See Lane::nothing_gone().
-  [[nodiscard]] std::unique_lock<std::mutex> nothing_gone() const noexcept {
-    std::unique_lock lock(front_.engine->asking);
-    if (front_.engine->gone.load(std::memory_order_seq_cst) != gone_) {
-      lock.unlock();
+  /// See Lane::while_nothing_gone().
+  template <class Use>
+  void while_nothing_gone(Use&& use) const {
+    const env::MutexLock lock(front_.engine->asking);
+    if (front_.engine->gone.load(std::memory_order_seq_cst) == gone_) {
+      use();
     }
-    return lock;
   }
 
  private:

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <initializer_list>
-#include <mutex>
 #include <string_view>
 
 #include "env/log.h"
+#include "env/mutex.h"
 #include "replay/runtime/state_changes.h"
 
 namespace refrain::replay {
@@ -22,7 +22,7 @@ class alignas(64) EngineState {
   /// How often a queue or an object went away, or another state came: nobody expects anything after that.
   std::atomic<std::uint64_t> gone{0};
   StateChanges changes;
-  std::mutex asking;  ///< while the driver is asked about what a lane kept
+  env::Mutex asking;  ///< while the driver is asked about what a lane kept
 
   /// An internal failure (out of memory, say): one log line, and from then on everything passes through.
   void fail(const char* what) noexcept {

@@ -143,7 +143,7 @@ bool HeldOperations::defer(void (*release)(capture::Handle), capture::Handle han
   if (count() == 0) {
     return false;
   }
-  const std::lock_guard guard(front_.lock);
+  const HasLaneLock guard(front_.lock);
   if (count() == 0) {
     return false;
   }

@@ -27,14 +27,15 @@ capture::Stream* stream_of(const LaneContext& context, std::uint64_t number) {
 
 /// For the lane's own thread, before it looks at what is held, or asks the matcher for anything: if anything is held
 /// the lock of all that is taken.
-class LockWhileHolding {
+class REFRAIN_SCOPED_CAPABILITY LockWhileHolding {
  public:
-  LockWhileHolding(const HeldOperations& held, bool holding) noexcept : lock_(holding ? &held.lock() : nullptr) {
+  LockWhileHolding(const HeldOperations& held, bool holding) noexcept REFRAIN_ACQUIRE(held_right)
+      : lock_(holding ? &held.lock() : nullptr) {
     if (lock_ != nullptr) {
       lock_->lock();
     }
   }
-  ~LockWhileHolding() {
+  ~LockWhileHolding() REFRAIN_RELEASE() {
     if (lock_ != nullptr) {
       lock_->unlock();
     }
@@ -43,7 +44,7 @@ class LockWhileHolding {
   LockWhileHolding& operator=(const LockWhileHolding&) = delete;
 
  private:
-  OwnerLock* lock_;
+  LaneLock* lock_;
 };
 
 /// Like a host call in the history.
@@ -156,7 +157,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     return leave();
   }
   if (!end_stretch()) {
-    return held_.take_error();  // told later
+    return take_error();  // told later
   }
   int error = 0;
   try {
@@ -164,12 +165,13 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     if (spans_.open()) {
       spans_.waiting(now_ns());
     }
-    error = held_.take_error();
+    error = take_error();
     if (stream_ != nullptr) {
       stream_->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
     if (constexpr std::size_t kMany = 256; matcher_.evicted() > kMany) [[unlikely]] {
+      const IsLaneOwner owner;
       graphs_.forget_gone();
     }
   } catch (const std::exception& failure) {
@@ -186,7 +188,7 @@ int Lane::leave() noexcept {
     return 0;  // it is the parent's work
   }
   flush(false);
-  return held_.take_error();
+  return take_error();
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
@@ -222,6 +224,7 @@ void Lane::span_ended() {
   if (was_eager != eager || (eager && times_ready_ != GraphEntry::times_ready())) {
     times_ready_ = GraphEntry::times_ready();  // others may become ready while these rest
     prediction_.clear();
+    const IsLaneOwner owner;
     graphs_.let_rest(eager);
   }
   if (spans_.way() != way_) {
@@ -277,7 +280,7 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   if (inside_lane || front().engine->forked.load(std::memory_order_relaxed)) {
     return;
   }
-  const std::lock_guard guard(held_.lock());
+  const HasLaneLock guard(held_.lock());
   // Asked under the lock: what is just being submitted counts as held until the driver has it.
   if (!held_.contains(sequence)) {
     return;
@@ -310,7 +313,7 @@ void Lane::thread_ends() noexcept {
   flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
   prediction_.clear();
   spans_.abandon();
-  static_cast<void>(held_.take_error());
+  static_cast<void>(take_error());
   tuner_.thread_ends();
   graphs_.pause();
 }

@@ -29,7 +29,6 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 
 #include "capture/operation.h"
 #include "replay/lane/chunk_graphs.h"
@@ -132,26 +131,32 @@ class alignas(64) Lane {
   int issued(int status, std::uint32_t host_ns = 0) noexcept {
     return front().deferred != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
   }
-  /// Owned if nothing was destroyed since the oldest of what is kept, nor is while it is owned: the handles that it
+  /// Runs `use()` if nothing was destroyed since the oldest of what is kept, nor is meanwhile: the handles that it
   /// names may be given to the driver.
-  [[nodiscard]] std::unique_lock<std::mutex> nothing_gone() const noexcept { return deferred_.nothing_gone(); }
+  template <class Use>
+  void while_nothing_gone(Use&& use) const {
+    deferred_.while_nothing_gone(use);
+  }
   /// What was only kept so far is looked at: by the lane's own thread. `may_ask`: see LookAtKept.
   void look_at_deferred(bool may_ask) noexcept;
 
   /// Flushes what this lane holds. Returns the first error of the held work.
-  int host_call(const EntryPoint& entry_point) noexcept;
+  int host_call(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
   /// The host call returned; `waited`: it waited for the device (this ends a measured span).
   void host_call_done(const EntryPoint& entry_point, bool waited) noexcept;
 
   /// Runs `release(handle)` when nothing is held any more (now, if nothing is). For objects that
   /// the application releases while held work names them.
-  void defer(void (*release)(capture::Handle), capture::Handle handle) noexcept;
+  void defer(void (*release)(capture::Handle), capture::Handle handle) noexcept REFRAIN_EXCLUDES(held_right);
 
   /// An error of held work that this call of the lane's thread cannot return: its next one does.
-  void tell_later(int error) noexcept { held_.note_error(error); }
+  void tell_later(int error) noexcept {
+    const IsLaneOwner owner;
+    held_.note_error(error);
+  }
 
   /// Flushes from any thread, if the submission `sequence` is still held. `expired` only changes what is counted.
-  void flush(bool expired, std::uint64_t sequence = kNewest) noexcept;
+  void flush(bool expired, std::uint64_t sequence = kNewest) noexcept REFRAIN_EXCLUDES(held_right);
   static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< held whenever anything is
 
   /// The thread ends: everything held is submitted, and nothing of the thread is left that its successor could be told.
@@ -186,6 +191,10 @@ class alignas(64) Lane {
   void span_ended();
   void use_way(std::uint32_t way) noexcept;
   void take_over(QueueSlot& queue) noexcept;
+  [[nodiscard]] int take_error() noexcept {
+    const IsLaneOwner owner;
+    return held_.take_error();
+  }
   [[nodiscard]] Dormancy::Seen seen() const noexcept;
   void consider_sleep() noexcept;
   void wake_up() noexcept;

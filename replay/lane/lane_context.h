@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "backends/backend.h"
 #include "capture/recorder.h"
+#include "env/mutex.h"
 #include "env/settings.h"
 #include "replay/graph/graph_builder.h"
 #include "replay/graph/graph_cache.h"
@@ -42,7 +42,7 @@ struct LaneContext {
 
   /// What must be there before anything is held. False if it cannot.
   [[nodiscard]] bool prepare_to_hold() noexcept {
-    const std::lock_guard lock(preparing);
+    const env::MutexLock lock(preparing);
     exit_watched = exit_watched || hooks.watch_exit();
     return exit_watched && builder.start() && watchdog.start();
   }
@@ -56,8 +56,8 @@ struct LaneContext {
   GraphCache graphs;
   GraphBuilder builder;
   Watchdog watchdog;
-  std::mutex preparing;
-  bool exit_watched = false;
+  env::Mutex preparing;
+  bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;
   std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
 
   std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "replay/runtime/owner_lock.h"
+#include "replay/lane/lane_lock.h"
 
 namespace refrain::replay {
 
@@ -20,12 +20,15 @@ struct alignas(64) LaneFront {
   /// Prediction's: the record of the submission that is predicted; null: none is. Written with the lock held, by the
   /// lane's own thread or, while something is held, by any.
   std::atomic<const std::byte*> predicted{nullptr};
-  const std::byte* predicted_end = nullptr;  ///< Prediction's: of the records of what is predicted
-  std::uint64_t sequence = 0;                ///< the lane's own thread's: number of the newest submission
-  std::uint64_t attention = 0;  ///< Prediction's: number of the next submission that needs more than being accepted
-  OwnerLock lock;               ///< HeldOperations': guards all that is held while anything is
+  /// Prediction's: of the records of what is predicted.
+  const std::byte* predicted_end REFRAIN_GUARDED_BY(held_right) = nullptr;
+  std::uint64_t sequence = 0;  ///< the lane's own thread's: number of the newest submission
+  /// Prediction's: number of the next submission that needs more than being accepted.
+  std::uint64_t attention REFRAIN_GUARDED_BY(held_right) = 0;
+  LaneLock lock;                       ///< HeldOperations': guards all that is held while anything is
   std::atomic<std::uint32_t> held{0};  ///< HeldOperations': how many operations
-  std::uint32_t accepted = 0;          ///< Prediction's: of these, those that are no records yet
+  /// Prediction's: of these, those that are no records yet.
+  std::uint32_t accepted REFRAIN_GUARDED_BY(held_right) = 0;
   EngineState* engine;
   Unseen* deferred = nullptr;  ///< DeferredSubmissions': null: every submission is looked at when it comes
 };

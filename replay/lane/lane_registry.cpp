@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "env/log.h"
+#include "env/mutex.h"
 
 namespace refrain::replay {
 namespace {
@@ -92,7 +93,7 @@ LaneRegistry::~LaneRegistry() {
 }
 
 Lane& LaneRegistry::open() noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   EngineState& engine = context_.state;
   if (engine.active && !lane_key().set(this)) {
     engine.fail("out of memory for a thread");
@@ -135,7 +136,7 @@ void LaneRegistry::close() noexcept {
   }
   lane->thread_ends();
   {
-    const std::lock_guard lock(mutex_);
+    const env::MutexLock lock(mutex_);
     // A capture tells threads apart.
     if (context_.state.active && context_.recorder == nullptr && idle_.size() < kMostIdle) {
       idle_.push_back(lane);
@@ -154,7 +155,7 @@ void LaneRegistry::close() noexcept {
 }
 
 std::uint64_t LaneRegistry::flush_older(std::uint64_t oldest_ns) noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   std::uint64_t held = 0;
   for (Lane* lane : lanes_) {
     const std::uint64_t since = lane->held_since_ns();
@@ -171,7 +172,7 @@ std::uint64_t LaneRegistry::flush_older(std::uint64_t oldest_ns) noexcept {
 }
 
 void LaneRegistry::flush_holder(const Lane* holder, const QueueSlot& queue) noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   if (queue.holder.load(std::memory_order_acquire) != holder) {
     return;  // it has flushed since
   }
@@ -181,14 +182,14 @@ void LaneRegistry::flush_holder(const Lane* holder, const QueueSlot& queue) noex
 }
 
 void LaneRegistry::flush_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   if (const auto lane = std::ranges::find(lanes_, number, &Lane::number); lane != lanes_.end()) {
     (*lane)->flush(false, sequence);
   }
 }
 
 void LaneRegistry::flush_all(bool others) noexcept {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   for (Lane* lane : lanes_) {
     if (!others || lane != Lane::current) {
       lane->flush(false);
@@ -197,7 +198,7 @@ void LaneRegistry::flush_all(bool others) noexcept {
 }
 
 ReportData LaneRegistry::report() const {
-  const std::lock_guard lock(mutex_);
+  const env::MutexLock lock(mutex_);
   ReportData data = closed_;
   for (Lane* lane : lanes_) {
     add(data, *lane, ~std::size_t{0});

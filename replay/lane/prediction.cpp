@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <utility>
 
 #include "replay/lane/inside.h"
@@ -76,7 +75,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   return true;
 }
 
-/// With the lock held, before a submission is accepted that has other values, or while nothing is held. False if it has
+/// Before a submission is accepted that has other values, or while nothing is held. False if it has
 /// to be looked at.
 [[gnu::hot, gnu::noinline]] bool Prediction::begin(const Change* change) noexcept {
   if (change != nullptr && !note_change(*change)) {
@@ -89,7 +88,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   return true;
 }
 
-/// With the lock held, while nothing is held: the first one of a chunk has come. False if it has to be looked at.
+/// While nothing is held: the first one of a chunk has come. False if it has to be looked at.
 [[gnu::hot]] bool Prediction::begin_chunk() noexcept {
   // While nothing was held here, other threads did not have to tell this one what they did: another one's work may be
   // the newest in a queue, and what the record names may be gone, and its handle a new object's.
@@ -143,7 +142,7 @@ std::uint64_t Prediction::next_attention() const noexcept {
   return tuner_.app_clock_runs() || spans_.wants_outside() ? 0 : tuner_.next_sample();
 }
 
-/// With the lock held. False if there is no memory.
+/// False if there is no memory.
 [[gnu::hot, gnu::noinline]] bool Prediction::note_change(const Change& change) noexcept {
   const auto record = next().bytes();
   const std::size_t offset = changed_bytes_.size();
@@ -162,9 +161,9 @@ std::uint64_t Prediction::next_attention() const noexcept {
 
 void Prediction::missed() noexcept {
   if (inside_lane) {
-    return;  // the driver calls the application: the lock is held
+    return;  // the driver calls the application, with the lock taken
   }
-  const std::lock_guard guard(front_.lock);
+  const HasLaneLock guard(front_.lock);
   if (!met_ && front_.accepted == 0) {
     misses_ = std::min(misses_ + 1, kMostMisses);
     pause_ = misses_ * misses_;
@@ -187,6 +186,7 @@ void Prediction::missed() noexcept {
 
 /// Before the program waits, when there is time.
 [[gnu::hot]] void Prediction::predict_first() noexcept {
+  const IsLaneOwner owner;
   if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.asleep() || held_.count() != 0) {
     return;
   }
@@ -200,7 +200,7 @@ void Prediction::missed() noexcept {
   }
 }
 
-/// With the lock held, when a chunk was launched that the matcher has not been told of: predicts the one behind it.
+/// When a chunk was launched that the matcher has not been told of: predicts the one behind it.
 /// False if that is not known.
 [[gnu::hot]] bool Prediction::predict_next() noexcept {
   if (behind_ >= kMostBehind) {
@@ -244,7 +244,7 @@ bool Prediction::is_apart() const noexcept {
   return false;
 }
 
-/// With the lock held, or while nothing is held: predicts what is missing of the chunk, if all of it is in these
+/// Predicts what is missing of the chunk, if all of it is in these
 /// queues.
 [[gnu::hot]] bool Prediction::predict(const Holding& holding, std::span<QueueSlot* const> queues) noexcept {
   const auto& entry = graphs_.known(holding.chunk);
@@ -305,7 +305,8 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   met_ = met_ || count != 0;
   // All of them first: whatever happens then, nothing is lost. There is room for them.
   std::uint64_t sequence = first_sequence_;
-  for_each_accepted(count, [&](const OperationView& operation) { held_.add(operation, sequence++); });
+  for_each_accepted(
+      count, [&](const OperationView& operation) REFRAIN_REQUIRES(held_right) { held_.add(operation, sequence++); });
   forget_changes();
   try {
     tell_launched();
@@ -350,7 +351,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   }
 }
 
-/// With the lock held, when the last one of a chunk has come: it is launched, or looked at. Returns the error of held
+/// When the last one of a chunk has come: it is launched, or looked at. Returns the error of held
 /// work.
 [[gnu::hot]] int Prediction::complete() noexcept {
   if (!launch()) {

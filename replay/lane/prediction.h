@@ -81,19 +81,19 @@ class Prediction {
     return capture::OperationView(record);
   }
   /// See Lane::hold_expected(); `change` may be null.
-  bool accept(int* error, const Change* change) noexcept;
+  bool accept(int* error, const Change* change) noexcept REFRAIN_EXCLUDES(held_right);
   /// Another one has come.
-  void missed() noexcept;
+  void missed() noexcept REFRAIN_EXCLUDES(held_right);
 
-  /// With the lock held, when an operation was held: predicts the rest of its chunk, if that is possible.
-  void predict_rest() noexcept;
+  /// When an operation was held: predicts the rest of its chunk, if that is possible.
+  void predict_rest() noexcept REFRAIN_REQUIRES(held_right);
   /// At the end of a stretch, when nothing is held: predicts the chunk with which the next one begins.
-  void predict_first() noexcept;
+  void predict_first() noexcept REFRAIN_EXCLUDES(held_right);
   /// While nothing is held, and the matcher is not behind: predicts nothing.
   void clear() noexcept { front_.predicted.store(nullptr, std::memory_order_relaxed); }
   /// Predicts nothing any more; what was accepted becomes records, and the matcher is told of it and of what was
-  /// launched. With the lock held, by any thread if something is held, else by the lane's own.
-  void drain() noexcept {
+  /// launched. Any thread that has the right to what is held.
+  void drain() noexcept REFRAIN_REQUIRES(held_right) {
     if (front_.predicted.load(std::memory_order_relaxed) != nullptr) {
       drain_all();
     }
@@ -121,30 +121,30 @@ class Prediction {
 
   [[nodiscard]] static Apart apart(std::span<QueueSlot* const> queues) noexcept;
   [[nodiscard]] bool is_apart() const noexcept;
-  [[nodiscard]] bool begin(const Change* change) noexcept;
-  [[nodiscard]] bool begin_chunk() noexcept;
-  [[nodiscard]] bool note_change(const Change& change) noexcept;
-  void forget_changes() noexcept {
+  [[nodiscard]] bool begin(const Change* change) noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool begin_chunk() noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool note_change(const Change& change) noexcept REFRAIN_REQUIRES(held_right);
+  void forget_changes() noexcept REFRAIN_REQUIRES(held_right) {
     changed_.clear();
     changed_bytes_.clear();
   }
-  [[nodiscard]] std::uint64_t attend() noexcept;
-  void attended(std::uint64_t started_ns) noexcept;
-  [[nodiscard]] std::uint64_t next_attention() const noexcept;
+  [[nodiscard]] std::uint64_t attend() noexcept REFRAIN_REQUIRES(held_right);
+  void attended(std::uint64_t started_ns) noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] std::uint64_t next_attention() const noexcept REFRAIN_REQUIRES(held_right);
 
-  bool predict(const Holding& holding, std::span<QueueSlot* const> queues) noexcept;
-  bool predict_next() noexcept;
-  [[nodiscard]] bool make_room(const HeldOperations::Room& room) noexcept;
+  bool predict(const Holding& holding, std::span<QueueSlot* const> queues) noexcept REFRAIN_REQUIRES(held_right);
+  bool predict_next() noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool make_room(const HeldOperations::Room& room) noexcept REFRAIN_REQUIRES(held_right);
 
-  int complete() noexcept;
-  [[nodiscard]] bool launch() noexcept;
-  [[nodiscard]] bool view(std::size_t older);
-  void drain_all() noexcept;
-  void tell_launched();
-  void tell_accepted(std::uint32_t count);
+  int complete() noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool launch() noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool view(std::size_t older) REFRAIN_REQUIRES(held_right);
+  void drain_all() noexcept REFRAIN_REQUIRES(held_right);
+  void tell_launched() REFRAIN_REQUIRES(held_right);
+  void tell_accepted(std::uint32_t count) REFRAIN_REQUIRES(held_right);
   /// The records of those that were accepted, one after the other.
   template <class Use>
-  void for_each_accepted(std::uint32_t count, Use&& use) const;
+  void for_each_accepted(std::uint32_t count, Use&& use) const REFRAIN_REQUIRES(held_right);
 
   LaneFront front_;
   LaneContext& context_;
@@ -159,22 +159,22 @@ class Prediction {
   LaneCounters& counters_;
   const bool possible_;
 
-  bool met_ = false;                              ///< something of what was predicted last came
-  Apart apart_ = Apart::kNo;                      ///< that which is predicted
-  ChunkId chunk_ = kNoChunk;                      ///< all of it
-  std::uint32_t misses_ = 0;                      ///< in a row
-  std::uint32_t pause_ = 0;                       ///< submissions before anything is predicted again
-  std::shared_ptr<const Occurrence> occurrence_;  ///< what next() points into
-  std::vector<LaunchedChunk> launched_;           ///< only while something is predicted
-  std::size_t behind_ = 0;                        ///< how many operations that are
-  std::vector<QueueSlot*> queues_;                ///< of what was held last, while nothing is held
-  std::uint64_t gone_ = 0;                        ///< EngineState::gone when it was predicted
-  // With the lock held:
-  const std::byte* first_ = nullptr;           ///< of those that were accepted and are no records yet
-  std::uint64_t first_sequence_ = 0;           ///< its number
-  std::vector<Changed> changed_;               ///< of them
-  capture::RecordBytes changed_bytes_;         ///< their records
-  std::vector<capture::OperationView> views_;  ///< reused
+  bool met_ REFRAIN_GUARDED_BY(held_right) = false;          ///< something of what was predicted last came
+  Apart apart_ = Apart::kNo;                                 ///< that which is predicted
+  ChunkId chunk_ REFRAIN_GUARDED_BY(held_right) = kNoChunk;  ///< all of it
+  std::uint32_t misses_ REFRAIN_GUARDED_BY(held_right) = 0;  ///< in a row
+  std::uint32_t pause_ = 0;                                  ///< submissions before anything is predicted again
+  std::shared_ptr<const Occurrence> occurrence_ REFRAIN_GUARDED_BY(held_right);  ///< what next() points into
+  std::vector<LaunchedChunk> launched_ REFRAIN_GUARDED_BY(held_right);           ///< only while something is predicted
+  std::size_t behind_ REFRAIN_GUARDED_BY(held_right) = 0;                        ///< how many operations that are
+  std::vector<QueueSlot*> queues_ REFRAIN_GUARDED_BY(held_right);  ///< of what was held last, while nothing is held
+  std::uint64_t gone_ REFRAIN_GUARDED_BY(held_right) = 0;          ///< EngineState::gone when it was predicted
+  /// Of those that were accepted and are no records yet.
+  const std::byte* first_ REFRAIN_GUARDED_BY(held_right) = nullptr;
+  std::uint64_t first_sequence_ REFRAIN_GUARDED_BY(held_right) = 0;           ///< its number
+  std::vector<Changed> changed_ REFRAIN_GUARDED_BY(held_right);               ///< of them
+  capture::RecordBytes changed_bytes_ REFRAIN_GUARDED_BY(held_right);         ///< their records
+  std::vector<capture::OperationView> views_ REFRAIN_GUARDED_BY(held_right);  ///< reused
 };
 
 }  // namespace refrain::replay

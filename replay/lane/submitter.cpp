@@ -155,8 +155,9 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   const SubmitContext context = submit_context();
   VerifyResult result;
   std::size_t native = 0;
-  const bool fits = entry->with_executable(views_, [&](Executable& executable) {
-    result = verify(context, executable, views_, queues, standstill);
+  const std::span<const OperationView> views = views_;
+  const bool fits = entry->with_executable(views, [&](Executable& executable) {
+    result = verify(context, executable, views, queues, standstill);
     native = executable.native_nodes();
   });
   standstill.resume();

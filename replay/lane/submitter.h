@@ -20,7 +20,7 @@
 
 namespace refrain::replay {
 
-/// With the lane's lock held, by any thread. Driver errors go to HeldOperations::note_error(). May throw
+/// For who has the right to what is held (see HeldRight). Driver errors go to HeldOperations::note_error(). May throw
 /// std::bad_alloc: what the driver has by then is held no more.
 class Submitter {
  public:
@@ -35,27 +35,31 @@ class Submitter {
         counters_(counters) {}
 
   /// Does what the matcher says with the oldest operations.
-  void apply(const Action& action);
+  void apply(const Action& action) REFRAIN_REQUIRES(held_right);
   /// All of them, one by one.
-  void issue_all();
+  void issue_all() REFRAIN_REQUIRES(held_right);
   /// The same after a failure, for what comes.
-  void issue_rest() noexcept;
+  void issue_rest() noexcept REFRAIN_REQUIRES(held_right);
 
   /// Launches a chunk of which it is known that it has the arguments of `occurrence`. `operations`: as of
   /// GraphEntry::launch_expected(). Nothing is taken from what is held.
   [[nodiscard]] GraphLaunch launch_predicted(GraphEntry& entry, const Occurrence& occurrence,
-                                             std::span<const capture::OperationView> operations);
+                                             std::span<const capture::OperationView> operations)
+      REFRAIN_REQUIRES(held_right);
   /// That one was launched, and the oldest `count` of what is held were in it.
-  void launched(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch, std::size_t count);
+  void launched(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch, std::size_t count)
+      REFRAIN_REQUIRES(held_right);
 
  private:
-  [[nodiscard]] bool launch(const Action& action);
-  [[nodiscard]] bool launch_verified(const std::shared_ptr<GraphEntry>& entry);
-  void issue();
-  void count_replayed(std::size_t operations, std::size_t native) noexcept;
-  void count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch);
-  void pop(std::size_t count);
-  [[nodiscard]] SubmitContext submit_context() noexcept { return {context_.backend, context_.hooks, window_}; }
+  [[nodiscard]] bool launch(const Action& action) REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool launch_verified(const std::shared_ptr<GraphEntry>& entry) REFRAIN_REQUIRES(held_right);
+  void issue() REFRAIN_REQUIRES(held_right);
+  void count_replayed(std::size_t operations, std::size_t native) noexcept REFRAIN_REQUIRES(held_right);
+  void count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) REFRAIN_REQUIRES(held_right);
+  void pop(std::size_t count) REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] SubmitContext submit_context() noexcept REFRAIN_REQUIRES(held_right) {
+    return {context_.backend, context_.hooks, window_};
+  }
 
   LaneContext& context_;
   HeldOperations& held_;
@@ -64,8 +68,8 @@ class Submitter {
   SpanGate& spans_;
   const ChunkTuner& tuner_;
   LaneCounters& counters_;
-  std::vector<capture::OperationView> views_;  ///< of what is being submitted
-  WindowEvents window_;
+  std::vector<capture::OperationView> views_ REFRAIN_GUARDED_BY(held_right);  ///< of what is being submitted
+  WindowEvents window_ REFRAIN_GUARDED_BY(held_right);
 };
 
 }  // namespace refrain::replay

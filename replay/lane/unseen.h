@@ -17,7 +17,7 @@ struct Noted {
 };
 
 /// Asked of the layer when a submission that it kept is looked at, in the thread that made it. `may_ask`: the driver
-/// may be called now, about what still exists (Lane::nothing_gone()). Must not throw.
+/// may be called now, about what still exists (Lane::while_nothing_gone()). Must not throw.
 using LookAtKept = Noted (*)(const std::byte* kept, bool may_ask);
 
 /// One cache line: more is seldom left of them between two calls of a driver.
