@@ -56,8 +56,6 @@ struct ChunkLengths {
 inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
 /// Ways that can be known at once.
 inline constexpr std::uint32_t kChunkWays = 4;
-/// On one queue: the way that comes later than the others, see chunk_ways.h.
-inline constexpr std::uint32_t kTimedWay = 3;
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

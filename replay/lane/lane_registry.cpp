@@ -62,7 +62,7 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   counters.cut_by.collect(totals.cut_by);
   counters.unchecked.collect(totals.unchecked);
   if (tuner.call_ns() != 0 && totals.times.size() < most) {
-    totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns(), tuner.filling_ns()});
+    totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns()});
   }
   for (const SpanSummary& span : lane.spans().summaries()) {
     if (totals.spans.size() < most) {

@@ -392,7 +392,6 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   if (!changed_.empty() || older + front_.accepted != occurrence.size()) {
     return false;
   }
-  const std::uint64_t filling_ns = older == 0 ? tuner_.filling_time(held_.time_ns(), front_.accepted) : 0;
   bool done = false;
   try {
     if (!view(older)) {
@@ -415,9 +414,6 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
     submitter_.launched(entry, result, older);
     launched_.push_back({std::move(entry), older});
     behind_ += accepted;
-    if (filling_ns != 0) {
-      tuner_.note_filling_time(filling_ns, front_.sequence, counters_.launches.get());
-    }
     if (!predict_next()) {
       tell_launched();
     }

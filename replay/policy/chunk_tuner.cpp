@@ -12,8 +12,7 @@
 namespace refrain::replay {
 namespace {
 
-/// Ways of dividing stretches that are tried where all is submitted to one queue, before kTimedWay is known; over
-/// several there is one more.
+/// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
 constexpr std::uint32_t kWaysOfOne = 3;
 /// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
 /// ones of a loop's body.
@@ -31,14 +30,6 @@ constexpr std::uint32_t kForgivenLater = 2, kForgivenLast = 20;
 constexpr std::uint32_t kHardlyAny = 4;
 constexpr std::uint64_t kNearlyEvery = 8;
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
-// Whole chunks: shorter ones say little, and one in so many is timed once that is known. The way that follows from it
-// is another one when they take twice or half as long, and so many submissions later, then four times as many, and so
-// on (shifts): lengths that change are new graphs.
-constexpr std::size_t kTimedChunk = 6;
-constexpr std::uint64_t kFilledOf = 8;
-constexpr std::uint64_t kFillingOther = 2;
-constexpr std::uint64_t kFillingKept = 262'144;
-constexpr std::uint32_t kFillingKeptLater = 2, kFillingKeptLast = 20;
 
 bool lengths_are_free(const env::Settings& settings) noexcept {
   return settings.chunk_first == 0 && settings.chunk_growth == 0;
@@ -152,51 +143,8 @@ void ChunkTuner::app_time(std::uint64_t submission, std::size_t queues) noexcept
   }
 }
 
-[[gnu::hot]] std::uint64_t ChunkTuner::filling_time(std::uint64_t first_ns, std::size_t count) noexcept {
-  if (!free_ || count < kTimedChunk || filled_++ % (filling_ns() == 0 ? 1 : kFilledOf) != 0) {
-    return 0;
-  }
-  return (now_ns() - first_ns) / (count - 1);
-}
-
-void ChunkTuner::note_filling_time(std::uint64_t each_ns, std::uint64_t submission, std::uint64_t launches) noexcept {
-  submission_ = submission;
-  // Not for the sake of a few chunks, where most have other arguments each time.
-  if (!filling_times_.add(each_ns) || !filling_times_.full() || filled_ * 2 < launches) {
-    return;
-  }
-  const std::uint64_t usual = std::max<std::uint64_t>(filling_times_.usual(), 1);
-  const std::uint64_t chosen_for = filling_ns();
-  if (chosen_for != 0 &&
-      (submission < filling_kept_to_ || (usual < chosen_for * kFillingOther && usual * kFillingOther > chosen_for))) {
-    return;
-  }
-  filling_ns_.store(usual, std::memory_order_relaxed);
-  filling_kept_to_ = submission + (kFillingKept << filling_changes_);
-  filling_changes_ = std::min(filling_changes_ + kFillingKeptLater, kFillingKeptLast);
-  add_timed_way();
-}
-
-/// If there is one, and it is not there yet.
-void ChunkTuner::add_timed_way() noexcept {
-  const std::uint64_t each = call_ns();
-  const std::uint64_t filling = filling_ns();
-  if (each == 0 || filling == 0 || !free_ || queues_ > 1) {
-    return;
-  }
-  const ChunkLengths timed = chunk_ways(pace(each))[kTimedWay];
-  if (timed == kNoLengths || timed == ways_[0] || timed == ways_[kTimedWay]) {
-    return;
-  }
-  ways_[kTimedWay] = timed;
-  matcher_.set_lengths(kTimedWay, timed);
-  spans_.timed_way_added();
-  log_lengths(each, "whole chunks were timed");
-}
-
 ProgramPace ChunkTuner::pace(std::uint64_t each_ns) const noexcept {
   return {.each_ns = each_ns,
-          .filling_ns = filling_ns(),
           .queues = queues_,
           .suits = wanted_,
           .longest = longest_chunk(),
@@ -243,7 +191,6 @@ void ChunkTuner::choose_lengths(std::uint64_t each, const char* because) noexcep
   }
   spans_.ways_changed(free_ ? count : 1);
   log_lengths(each, because);
-  add_timed_way();
 }
 
 void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noexcept {
@@ -255,9 +202,6 @@ void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noex
         fmt::format("thread {}, after {} submissions: {} ({} ns each", lane_, submission_, because, each);
     if (expired_ns_ != 0) {
       text += fmt::format(", {} where the hold limit came", expired_ns_);
-    }
-    if (const std::uint64_t filling = filling_ns(); filling != 0) {
-      text += fmt::format(", {} within a chunk", filling);
     }
     if (fitting_ != kAnyLength) {
       text += fmt::format(", of which {} fit into it", fitting_);

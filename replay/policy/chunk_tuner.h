@@ -52,12 +52,6 @@ class ChunkTuner {
   /// `queues`: for which work is held.
   void app_time(std::uint64_t submission, std::size_t queues) noexcept;
 
-  /// When a chunk of so many is complete, all of which came as expected, the first one at `first_ns`: what each took
-  /// since then, without what timing a single one costs. 0: nobody wants to know.
-  [[nodiscard]] std::uint64_t filling_time(std::uint64_t first_ns, std::size_t count) noexcept;
-  /// `launches`: chunks of all kinds so far.
-  void note_filling_time(std::uint64_t each_ns, std::uint64_t submission, std::uint64_t launches) noexcept;
-
   /// So many were held when the limit for holding came. Any thread.
   void hold_expired(std::uint32_t held) noexcept { expired_held_.store(held, std::memory_order_relaxed); }
   void thread_ends() noexcept {
@@ -69,16 +63,14 @@ class ChunkTuner {
   [[nodiscard]] bool has_few_launches() const noexcept { return ways_[kFewLaunches] != kNoLengths; }
   /// What holding one operation usually takes.
   [[nodiscard]] std::uint64_t hold_cost_ns() const noexcept { return hold_cost_ns_.load(std::memory_order_relaxed); }
-  /// What the program takes for each submission, and within a chunk, as far as lengths were chosen for it; 0: not yet.
+  /// What the program takes for each submission, as far as lengths were chosen for it; 0: not yet.
   [[nodiscard]] std::uint64_t call_ns() const noexcept { return chosen_for_ns_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t filling_ns() const noexcept { return filling_ns_.load(std::memory_order_relaxed); }
 
  private:
   void expired(std::uint64_t submission, std::uint32_t held) noexcept;
   void suit_lengths() noexcept;
   void forgive() noexcept;
   void choose_lengths(std::uint64_t each, const char* because) noexcept;
-  void add_timed_way() noexcept;
   void log_lengths(std::uint64_t each, const char* because) const noexcept;
   [[nodiscard]] ProgramPace pace(std::uint64_t each_ns) const noexcept;
   [[nodiscard]] std::uint32_t longest_chunk() const noexcept;
@@ -107,12 +99,6 @@ class ChunkTuner {
   std::uint32_t expired_often_ = 0;             ///< how often in a row that was soon after the last time
   std::uint32_t fitting_ = kAnyLength;          ///< longest chunk that the hold limit leaves time for, if that is known
   std::uint32_t forgiven_ = 0;                  ///< how often that was forgotten
-
-  CallTimes filling_times_;            ///< from one submission to the next, over whole chunks that came as expected
-  std::uint64_t filled_ = 0;           ///< such chunks
-  std::uint64_t filling_kept_to_ = 0;  ///< number of the submission up to which that stays
-  std::uint32_t filling_changes_ = 0;
-  std::atomic<std::uint64_t> filling_ns_{0};
 
   std::uint32_t queues_ = 1;  ///< of which something was held at once, as far as it matters
   std::uint32_t chosen_for_queues_ = 1;

@@ -33,15 +33,6 @@ constexpr std::uint64_t kLastFilled = 6'000;
 constexpr std::uint64_t kEvenFilled = 8'000;
 constexpr std::uint64_t kLongestEven = 64;
 // Way 3 over several queues, where each graph costs the device more: the same, filled in twice the time.
-// Way 3 on one queue, only where it is known how long whole chunks take to fill (looking at the clock for a single
-// submission takes as long as such a one): growing by as much as is filled while the device is busy with the chunk
-// before. A first chunk that is a little longer lets the second one be the last of a hundred
-// (docs/decisions/0010-a-way-for-the-programs-own-pace.md).
-struct Growth {
-  std::uint64_t most_ns;  ///< for a submission
-  std::uint32_t first, growth;
-};
-constexpr Growth kFilling[] = {{80, 12, 8}, {135, 16, 6}, {kFast, 8, 3}};
 
 // A program that takes so long from one submission to the next (as frameworks do) mostly runs code of its own,
 // behind which a launch costs three times as much; and the device is early. Nothing has to start small then, way 0
@@ -88,16 +79,6 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
   };
   ways[2] = even(kEvenFilled);
   ways[3] = even(2 * kEvenFilled);
-  if (pace.queues == 1) {
-    ways[kTimedWay] = kNoLengths;
-    for (const Growth& row : kFilling) {
-      if (pace.filling_ns != 0 && pace.filling_ns <= row.most_ns) {
-        const std::uint32_t most = ways[0].most;
-        ways[kTimedWay] = {std::min(row.first, most), row.growth, most, 0};
-        break;
-      }
-    }
-  }
   return ways;
 }
 

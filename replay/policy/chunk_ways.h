@@ -18,7 +18,6 @@ inline constexpr std::uint32_t kAnyLength = ~0U;
 
 struct ProgramPace {
   std::uint64_t each_ns = 1;           ///< from one submission to the next, what holding it costs included; not 0
-  std::uint64_t filling_ns = 0;        ///< the same while a chunk comes as expected, over whole chunks; 0: not known
   std::uint32_t queues = 1;            ///< over which what is held is spread
   ChunkLengths suits;                  ///< what settings and backend want
   std::uint32_t longest = 128;         ///< operations in any chunk
@@ -26,7 +25,7 @@ struct ProgramPace {
   std::uint64_t hold_limit_ns = 4'000'000;
 };
 
-/// Pure; any thread. On one queue there is a kTimedWay only if filling_ns is known and short: else it has kNoLengths.
+/// Pure; any thread. The last one is for several queues.
 [[nodiscard]] std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcept;
 
 }  // namespace refrain::replay

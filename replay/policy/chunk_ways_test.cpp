@@ -23,29 +23,10 @@ TEST_CASE("chunks of fast programs grow faster") {
   CHECK(ways(40, 4)[0] == ChunkLengths{32, 2, 128, 0});
 }
 
-TEST_CASE("where whole chunks were timed, there is a way that grows by what is filled meanwhile") {
-  const auto timed_way = [](std::uint64_t filling_ns, std::uint32_t longest = 128) {
-    return chunk_ways({.each_ns = 300, .filling_ns = filling_ns, .suits = kCuda, .longest = longest})[kTimedWay];
-  };
-  CHECK(timed_way(0) == kNoLengths);
-  CHECK(timed_way(40) == ChunkLengths{12, 8, 128, 0});
-  CHECK(timed_way(80) == ChunkLengths{12, 8, 128, 0});
-  CHECK(timed_way(81) == ChunkLengths{16, 6, 128, 0});
-  CHECK(timed_way(135) == ChunkLengths{16, 6, 128, 0});
-  CHECK(timed_way(136) == ChunkLengths{8, 3, 128, 0});
-  CHECK(timed_way(400) == ChunkLengths{8, 3, 128, 0});
-  CHECK(timed_way(401) == kNoLengths);
-  CHECK(timed_way(40, 8) == ChunkLengths{8, 8, 8, 0});
-  // The other ways stay as they are, and so does the fourth over several queues.
-  const ProgramPace several{.each_ns = 300, .filling_ns = 40, .queues = 4, .suits = kCuda, .longest = 128};
-  CHECK(chunk_ways(several) == ways(300, 4));
-}
-
 TEST_CASE("a chunk is filled before anything has been held for long") {
   for (const std::uint64_t each : {1U, 50U, 300U, 2000U, 7000U, 60'000U, 300'000U}) {
     CAPTURE(each);
-    for (std::uint32_t number = 0; number < kTimedWay; ++number) {
-      const ChunkLengths way = ways(each)[number];
+    for (const ChunkLengths& way : ways(each)) {
       CHECK(way.first >= 1);
       CHECK(way.first <= way.most);
       CHECK(way.most <= 128);

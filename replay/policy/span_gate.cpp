@@ -177,24 +177,6 @@ void SpanGate::count_passed() noexcept {
   }
 }
 
-void SpanGate::timed_way_added() noexcept {
-  const env::MutexLock guard(mutex_);
-  ways_ = kTimedWay + 1;
-  has_timed_ = true;
-  for (auto& [hash, span] : known_) {
-    span.replay[kTimedWay].clear();
-    span.whole[kTimedWay].clear();
-    span.in_graphs[kTimedWay] = 0;
-    if (span.settled || span.way == kTimedWay || span.confirming) {
-      span.settled = span.confirming = false;
-      span.way = kTimedWay;
-      span.tries = 0;
-      span.credit_ns = 0;
-    }
-  }
-  turn_.settled = false;
-}
-
 std::int64_t SpanGate::Known::Unpaid::loss(std::uint64_t each) noexcept {
   return static_cast<std::int64_t>(std::exchange(ns, 0)) - static_cast<std::int64_t>(std::exchange(spans, 0) * each);
 }
@@ -294,9 +276,6 @@ std::uint64_t SpanGate::usual_outside(const Known& span) noexcept {
 /// runs dry where it would not otherwise: another way would seem to be the best.
 bool SpanGate::outside_matters(const Known& span) const noexcept {
   constexpr std::uint64_t kHardlyAnything = 16;
-  if (has_timed_ && (span.way == kTimedWay || span.confirming)) {
-    return false;
-  }
   return span.eager.count() < kClearWanted || usual_outside(span) * kHardlyAnything > span.whole_eager.median();
 }
 
@@ -361,7 +340,7 @@ bool SpanGate::way_known(const Known& span) const noexcept {
   if (span.way == kFewLaunches && host_bound(span.waits, span.whole[0])) {
     return mine.count() >= kWanted;
   }
-  return mine.count() >= kWanted || (!is_timed(span.way) && !better(mine.least(), span.replay[0].low()));
+  return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
 }
 
 /// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
@@ -378,10 +357,7 @@ void SpanGate::choose(Known& span) const noexcept {
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
-    // What is gained by the program's own pace is less than what else makes samples differ.
-    const bool faster = is_timed(way) ? other.median() < known.median()
-                        : fewest      ? clearly_less(other, known)
-                                      : better(other.low(), known.low());
+    const bool faster = fewest ? clearly_less(other, known) : better(other.low(), known.low());
     if (other.count() >= kWanted && (known.count() == 0 || faster)) {
       span.way = way;
     }
@@ -418,8 +394,7 @@ bool SpanGate::settle(Known& span) {
   // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
   const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
-  // Nor does the way that was made for the program's own pace have more of them, or start later.
-  const std::uint32_t next = !device_bound && !enough ? span.way + 1 : has_timed_ ? kTimedWay : ways_;
+  const std::uint32_t next = !device_bound && !enough ? span.way + 1 : ways_;
   if (!span.confirming && span.way < next && next < ways_) {
     span.way = next;
     return false;

@@ -55,15 +55,11 @@ class SpanGate {
   void ways_changed(std::uint32_t ways) noexcept {
     const env::MutexLock guard(mutex_);
     ways_ = ways;
-    has_timed_ = false;
     known_.clear();
     // The first one is the first to be tried again.
     turn_.way = 0;
     turn_.settled = false;
   }
-  /// One more way is there: kTimedWay. What is known of the others stays, and what pays is used until this one is
-  /// known, too. (Or it is another one now.)
-  void timed_way_added() noexcept;
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<SpanSummary> summaries() const;
 
@@ -222,12 +218,10 @@ class SpanGate {
   void choose(Known& span) const noexcept;
   void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
   void make_room() REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
   bool enabled_ = false;
   std::uint32_t ways_ = 1;
-  bool has_timed_ = false;  ///< the last of them is kTimedWay
   bool open_ = false;
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span

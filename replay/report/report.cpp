@@ -209,7 +209,7 @@ std::string report_json(const ReportData& data) {
   root["unchecked"] = data.unchecked;
   auto& times = root["times"] = nlohmann::json::array();
   for (const LaneTimes& lane : data.times) {
-    times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}, {"filling_ns", lane.filling_ns}});
+    times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
   }
   auto& spans = root["spans"] = nlohmann::json::array();
   for (const SpanSummary& span : data.spans) {
