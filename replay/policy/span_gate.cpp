@@ -26,7 +26,6 @@ constexpr std::uint64_t kSurelyHostBound = 16;  ///< the same, where nothing els
 constexpr std::uint32_t kMostTries = 64;
 constexpr std::uint64_t kTriedSubmissions = 16384;
 constexpr std::uint64_t kLeastTries = 8;
-constexpr std::int64_t kTriedShare = 4;  ///< see count_credit()
 // Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
 // that the answer has changed: so many spans go by for each span's worth of time.
 constexpr std::uint64_t kFirstCheck = 256;
@@ -105,10 +104,10 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     sample(found->second, costs, turn);
     lost = found->second.settled ? 0 : loss(found->second, costs, turn);
     if (turn.trial && !found->second.settled) {
-      count_credit(found->second, costs, turn);
       saved_ns_ = sure_saving(found->second, costs, turn);
     }
     if (!found->second.settled && settle(found->second)) {
+      log_outcome(found->second, "graphs are declined");
       for (const auto& entry : found->second.graphs) {
         const Known& span = found->second;
         const bool known = span.eager.count() != 0 && span.replay[span.way].count() != 0;
@@ -131,13 +130,12 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     // Not for ever, if eager turns are never fair.
     turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
-    const std::uint32_t paying = span.settled ? kChunkWays : paying_way(span, kClearWanted);
-    const bool affordable = paying == kChunkWays || span.way == paying || span.credit_ns >= 0;
-    const bool may_try = span.settled || turn_.eager || (may_lose && affordable);
-    // A span rests in the way of which it is known that nothing is lost with it, if there is one.
-    const std::uint32_t refuge = may_try || paying != kChunkWays ? paying : paying_way(span, 1);
+    // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
+    // one.
+    const bool may_try = span.settled || turn_.eager || may_lose;
+    const std::uint32_t refuge = may_try ? kChunkWays : paying_way(span);
     turn_.resting = !may_try && refuge == kChunkWays;
-    turn_.way = may_try || turn_.resting ? span.way : refuge;
+    turn_.way = refuge == kChunkWays ? span.way : refuge;
     turn_.eager = turn_.eager || turn_.resting;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(span));
     if (span.settled && next->first == hash_) {
@@ -211,9 +209,13 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
     if (turn.way == 0) {
       span.waits.clear();
     }
-    span.settled = span.confirming = false;
+    span.settled = false;
     span.way = turn.way;
     span.tries = 0;
+  }
+  if (!turn.eager && in_graphs_ == 0 && turn.way == paying_way(span)) {  // its graphs are gone
+    span.replay[turn.way].clear();
+    span.whole[turn.way].clear();
   }
   if (fair) {
     (turn.eager ? span.whole_eager : span.whole[turn.way]).add(costs.whole);
@@ -243,9 +245,8 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
 }
 
 void SpanGate::start_over(Known& span) {
-  span.settled = span.confirming = false;
+  span.settled = false;
   span.way = span.tries = 0;
-  span.credit_ns = 0;
   span.eager.clear();
   span.whole_eager.clear();
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
@@ -279,40 +280,22 @@ bool SpanGate::outside_matters(const Known& span) const noexcept {
   return span.eager.count() < kClearWanted || usual_outside(span) * kHardlyAnything > span.whole_eager.median();
 }
 
-/// After sample(): where one way pays, the others may cost so much of what it saves.
-void SpanGate::count_credit(Known& span, const Costs& costs, Turn turn) noexcept {
-  const std::uint32_t paying = paying_way(span, kClearWanted);
-  if (turn.eager || paying == kChunkWays) {
-    return;
-  }
-  const auto took = static_cast<std::int64_t>(costs.busy);
-  if (turn.way != paying) {
-    const auto best = static_cast<std::int64_t>(span.replay[paying].median());
-    span.credit_ns -= std::max<std::int64_t>(took - best, 0);
-  } else if (in_graphs_ != 0) {
-    const auto eager = static_cast<std::int64_t>(span.eager.median());
-    span.credit_ns += std::max<std::int64_t>(eager - took, 0) / kTriedShare;
-  } else {  // its graphs are gone
-    span.replay[paying].clear();
-    span.whole[paying].clear();
-  }
-}
-
 /// While a span is on trial, what its graphs save pays for building the others: without them it might stay on trial.
 std::uint64_t SpanGate::sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept {
   const bool sure = span.eager.count() >= kClearWanted || beyond_doubt(costs.busy, span.eager);
   return in_graphs_ != 0 && !turn.eager && sure ? std::max(span.eager.least(), costs.busy) - costs.busy : 0;
 }
 
-/// The fastest of the ways that were clearly faster than none, as far as is known now. kChunkWays: there is none yet.
-/// `samples`: so few of each are enough; one, if it is beyond doubt.
-std::uint32_t SpanGate::paying_way(const Known& span, std::uint64_t samples) noexcept {
+/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkWays: there is none
+/// yet.
+std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
   std::uint32_t best = kChunkWays;
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
     const RecentCosts& with = span.replay[way];
-    const bool enough = with.count() >= samples && span.eager.count() >= samples;
-    if (enough && (samples > 1 ? clearly_less(with, span.eager) : beyond_doubt(with.greatest(), span.eager)) &&
-        (best == kChunkWays || with.low() < span.replay[best].low())) {
+    const bool several = with.count() >= kClearWanted && span.eager.count() >= kClearWanted;
+    const bool pays =
+        several ? clearly_less(with, span.eager) : with.count() != 0 && beyond_doubt(with.greatest(), span.eager);
+    if (pays && (best == kChunkWays || with.low() < span.replay[best].low())) {
       best = way;
     }
   }
@@ -376,10 +359,9 @@ bool SpanGate::settle(Known& span) {
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
   const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? kWanted : needed;
-  if (span.way == 0 && !span.confirming &&
-      (half_as_long_again(first, span.eager, needed) ||
-       half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
-    return lost(span);
+  if (span.way == 0 && (half_as_long_again(first, span.eager, needed) ||
+                        half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
+    return true;
   }
   if (!way_known(span)) {
     return false;
@@ -395,37 +377,26 @@ bool SpanGate::settle(Known& span) {
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
   const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
   const std::uint32_t next = !device_bound && !enough ? span.way + 1 : ways_;
-  if (!span.confirming && span.way < next && next < ways_) {
+  if (span.way < next && next < ways_) {
     span.way = next;
     return false;
   }
   choose(span);
-  // The ways were measured one after the other, and the machine may have become faster meanwhile: the first one once
-  // more, in the same moment as the last.
-  if (span.way != 0 && !span.confirming) {
-    span.confirming = true;
-    span.way = 0;
-    span.replay[0].clear();
-    span.whole[0].clear();
-    return false;
-  }
-  span.confirming = false;
   // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
   // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
   // unless they surely lose: each of them is known to be cheaper to submit.
   const RecentCosts& chosen = span.replay[span.way];
   const bool declined = by_itself ? surely_less(span.eager, chosen) : !better(chosen.low(), span.eager.low());
   if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && declined) {
-    return lost(span);
+    return true;
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
   const RecentCosts& whole = span.whole[span.way];
   if (whole.count() >= kWanted && span.whole_eager.count() >= kWanted && clearly_less(span.whole_eager, whole)) {
-    return lost(span);
+    return true;
   }
   log_outcome(span, "graphs stay");
   span.settled = true;
-  span.doubted = false;
   span.graphs = {};
   span.replays = 0;
   const std::uint64_t wait =
@@ -433,19 +404,6 @@ bool SpanGate::settle(Known& span) {
       std::max<std::uint64_t>(span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1), 1);
   span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
   return false;
-}
-
-/// The trial says that graphs do not pay. True if that is believed: of a program that is mostly busy with itself only
-/// the second time, because a machine that is busy with something else slows such a program down by more than is at
-/// stake.
-bool SpanGate::lost(Known& span) {
-  const bool again = !span.doubted && mostly_by_itself(span.eager, span.whole_eager);
-  log_outcome(span, again ? "graphs seem to lose, and are tried once more" : "graphs are declined");
-  if (again) {
-    span.doubted = true;
-    start_over(span);
-  }
-  return !again;
 }
 
 void SpanGate::log_outcome(const Known& span, const char* outcome) const {

@@ -165,10 +165,7 @@ class SpanGate {
     RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
     std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
-    std::int64_t credit_ns = 0;  ///< what may still be lost with other ways than the one that pays
-    bool confirming = false;     ///< a later way seems faster, and the first one is measured once more
     bool settled = false;
-    bool doubted = false;  ///< one trial said that graphs do not pay
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, spans = 0;
@@ -205,13 +202,11 @@ class SpanGate {
   void sample(Known& span, const Costs& costs, Turn turn);
   [[nodiscard]] std::int64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
   bool settle(Known& span);
-  bool lost(Known& span);
   static void start_over(Known& span);
   void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
   [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
-  void count_credit(Known& span, const Costs& costs, Turn turn) noexcept;
-  [[nodiscard]] static std::uint32_t paying_way(const Known& span, std::uint64_t samples) noexcept;
+  [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
   [[nodiscard]] bool outside_matters(const Known& span) const noexcept;
   [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;

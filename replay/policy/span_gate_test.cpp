@@ -57,7 +57,7 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
     Spans spans(2);
     spans.submissions = submissions;
     int tried = 0;
-    for (int i = 0; i < (submissions == 100 ? 400 : 200); ++i) {
+    for (int i = 0; i < 200 && !spans.gate.proven(); ++i) {
       const bool second = !spans.gate.eager_turn() && spans.gate.way() == 1;
       const bool ready = !spans.gate.eager_turn() && !second;
       tried += second ? 1 : 0;
@@ -87,25 +87,6 @@ TEST_CASE("without leave to lose anything, a span rests in a way that pays, and 
   spans.may_lose = true;
   spans.run_fairly(cost, 20);
   CHECK(spans.gate.way() == 1);
-  CHECK(spans.gate.proven());
-}
-
-TEST_CASE("other ways cost no more than a fourth of what the first one saves, which is used in between") {
-  Spans spans(2);
-  spans.submissions = 100;
-  spans.launches = 50;
-  const auto cost = [](bool eager, std::uint32_t way) { return eager || way == 1 ? 10'000U : 1'000U; };
-  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
-    spans.run(cost, !spans.gate.eager_turn());
-  }
-  int tried = 0;
-  for (int i = 0; i < 400; ++i) {
-    CHECK_FALSE(spans.gate.eager_turn());
-    tried += spans.gate.way();
-    spans.run(cost, spans.gate.way() == 0);  // the second one's graphs do not become ready
-  }
-  CHECK(tried >= 50);
-  CHECK(tried <= 64);
   CHECK(spans.gate.proven());
 }
 
@@ -150,21 +131,6 @@ TEST_CASE("other ways of dividing are tried from the first one on") {
     spans.run(cost, !spans.gate.eager_turn());
   }
   CHECK(eager >= 5);
-}
-
-TEST_CASE("a machine that becomes faster while ways are tried makes none of them look better") {
-  const int when = GENERATE(range(8, 40));  // in the middle of any of the ways
-  CAPTURE(when);
-  Spans spans(3);
-  int number = 0;
-  std::uint64_t in_first = 0;
-  const auto cost = [&](bool eager, std::uint32_t way) {
-    const std::uint64_t usual = eager ? 1000 : way == 0 ? 600 : 660;
-    in_first += !eager && way == 0 ? 1 : 0;
-    return ++number < when ? usual * 3 / 2 : usual;
-  };
-  spans.run_fairly(cost, 120);
-  CHECK(in_first >= 80);
 }
 
 TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
@@ -331,18 +297,6 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
     spans.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
   }
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
-}
-
-TEST_CASE("of a program that is mostly by itself it takes two trials to decline graphs") {
-  const bool for_ever = GENERATE(false, true);
-  NoisySpans spans;
-  int with_graphs = 0;
-  for (int i = 0; i < 60; ++i) {
-    const bool graphs = spans.has_graphs();
-    const bool bad = graphs && (++with_graphs <= 3 || for_ever);  // by chance not while it was eager
-    spans.run_as_long(8'000'000, bad ? 2'600'000 : graphs ? 250'000 : 400'000);
-  }
-  CHECK((spans.entry->state() == GraphEntry::State::kPassing) == for_ever);
 }
 
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {
