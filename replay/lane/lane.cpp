@@ -290,7 +290,6 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   try {
     if (expired) {
       counters_.expired.add();
-      tuner_.hold_expired(held_.count());
     }
     spans_.disturbed();
     for (const Action& action : matcher_.expire()) {
@@ -311,7 +310,7 @@ void Lane::thread_ends() noexcept {
   prediction_.clear();
   spans_.abandon();
   static_cast<void>(held_.take_error());
-  tuner_.thread_ends();
+  tuner_.stop_app_clock();
   graphs_.pause();
 }
 

@@ -17,18 +17,7 @@ constexpr std::uint32_t kWaysOfOne = 3;
 /// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
 /// ones of a loop's body.
 constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
-constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
-constexpr std::uint64_t kRarely = 128;  ///< submissions between two times that the limit for holding came
-/// A busy machine takes the processor away several times in a row, and what is issued one by one now and then costs
-/// less than shorter graphs would: only so often in a row it is the program's own doing.
-constexpr std::uint32_t kTooOften = 24;
-/// Submissions after which chunks that were made shorter may be longer again, the first time; then four times as many,
-/// and so on (shifts): lengths that change are new graphs.
-constexpr std::uint64_t kForgiven = 32768;
-constexpr std::uint32_t kForgivenLater = 2, kForgivenLast = 20;
-/// Fewer than so many were held when the limit came: a pause, if it does not come at nearly every submission.
-constexpr std::uint32_t kHardlyAny = 4;
-constexpr std::uint64_t kNearlyEvery = 8;
+constexpr std::uint64_t kOther = 3;  ///< times as long or short is a time that other lengths may suit better
 constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
 
 bool lengths_are_free(const env::Settings& settings) noexcept {
@@ -90,39 +79,10 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
   }
 }
 
-/// The limit for holding came since the last submission.
-void ChunkTuner::expired(std::uint64_t submission, std::uint32_t held) noexcept {
-  left_ns_ = 0;
-  const std::uint64_t since = submission - std::exchange(expired_at_, submission);
-  const std::uint64_t chosen_for = call_ns();
-  if (chosen_for != 0 && since > (held < kHardlyAny ? kNearlyEvery : kRarely)) {
-    expired_often_ = 1;
-    return;  // some program pauses now and then
-  }
-  if (chosen_for != 0 && held >= kHardlyAny) {
-    // The program does not take the same time everywhere.
-    if (++expired_often_ >= kTooOften) {
-      const std::uint32_t longest = std::max(ways_[0].most, ways_[1].most);
-      expired_often_ = 0;
-      fitting_ = std::min(fitting_, std::max(held * 3 / 4, longest / 2));
-      choose_lengths(chosen_for, "the hold limit came often");
-    }
-    return;
-  }
-  expired_ns_ = std::max(expired_ns_, std::min(hold_limit_ns_ / held, kNoProgramTime));
-  suit_lengths();
-}
-
 void ChunkTuner::app_time(std::uint64_t submission, std::size_t queues) noexcept {
   submission_ = submission;
-  const std::uint32_t held = expired_held_.exchange(0, std::memory_order_relaxed);
-  // Lengths that the user gave are left alone, unless nothing that long is ever filled.
-  if (held == 0 && !free_) {
+  if (!free_) {  // lengths that the user gave are left alone
     left_ns_ = 0;
-    return;
-  }
-  if (held != 0) {
-    expired(submission, held);
     return;
   }
   const std::uint64_t spent = now_ns() - std::exchange(left_ns_, 0);
@@ -138,8 +98,6 @@ void ChunkTuner::app_time(std::uint64_t submission, std::size_t queues) noexcept
   queues_ = std::max(queues_, static_cast<std::uint32_t>(std::min<std::size_t>(queues, kMostQueues)));
   if (app_times_.add(spent)) {
     suit_lengths();
-    expired_ns_ /= 2;
-    forgive();
   }
 }
 
@@ -148,22 +106,11 @@ ProgramPace ChunkTuner::pace(std::uint64_t each_ns) const noexcept {
           .queues = queues_,
           .suits = wanted_,
           .longest = longest_chunk(),
-          .fitting = fitting_,
           .hold_limit_ns = hold_limit_ns_};
 }
 
-/// Chunks that were made shorter because the limit for holding came may be longer again if it has not come for long.
-void ChunkTuner::forgive() noexcept {
-  if (fitting_ == kAnyLength || submission_ - expired_at_ < kForgiven << forgiven_) {
-    return;
-  }
-  forgiven_ = std::min(forgiven_ + kForgivenLater, kForgivenLast);
-  fitting_ = kAnyLength;
-  choose_lengths(call_ns(), "the hold limit has not come for long");
-}
-
 void ChunkTuner::suit_lengths() noexcept {
-  const std::uint64_t each = std::max(app_times_.usual(), expired_ns_) + hold_cost_ns() + 1;
+  const std::uint64_t each = app_times_.usual() + hold_cost_ns() + 1;
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t chosen_for = call_ns();
   if (chosen_for == 0 || queues_ != chosen_for_queues_ || each > chosen_for * kOther || each * kOther < chosen_for) {
@@ -200,12 +147,6 @@ void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noex
   try {
     std::string text =
         fmt::format("thread {}, after {} submissions: {} ({} ns each", lane_, submission_, because, each);
-    if (expired_ns_ != 0) {
-      text += fmt::format(", {} where the hold limit came", expired_ns_);
-    }
-    if (fitting_ != kAnyLength) {
-      text += fmt::format(", of which {} fit into it", fitting_);
-    }
     text += "), so that graphs are divided anew (first, growth, longest, last):";
     for (const ChunkLengths& way : ways_) {
       if (way != kNoLengths) {

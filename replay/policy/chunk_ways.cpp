@@ -54,8 +54,7 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
   std::array<ChunkLengths, kChunkWays> ways;
   ChunkLengths lengths = pace.suits;
   lengths.first *= pace.queues;
-  const std::uint32_t fitting = std::max(pace.fitting, kShortestMost);
-  const std::uint32_t worth_it = filled(fits, kShortestMost, std::min({kWorthIt, longest, fitting}));
+  const std::uint32_t worth_it = filled(fits, kShortestMost, std::min(kWorthIt, longest));
   lengths.most = filled(kLongestFilled, worth_it, longest);
   // Of much that repeats within a stretch, bodies of loops and their arguments, round lengths are whole multiples.
   const auto round = [slow](std::uint32_t most) { return slow ? most & ~(kShortestMost - 1) : most; };
@@ -68,8 +67,7 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
     lengths = {lengths.most, std::max(lengths.growth, kSlowGrowth), lengths.most, last};
   }
   ways[0] = lengths;
-  lengths.most =
-      round(std::clamp(filled(std::max(kLongestFilled, fits), kShortestMost, longest), kShortestMost, fitting));
+  lengths.most = round(filled(std::max(kLongestFilled, fits), kShortestMost, longest));
   lengths.last = last;
   ways[1] = lengths;
   const std::uint32_t least_even = !slow ? 2 : pace.queues > 1 ? 2 * kShortestMost : kShortestMost;

@@ -13,15 +13,11 @@ namespace refrain::replay {
 /// short ones, and the next one begins when the last of them is done.
 inline constexpr std::uint32_t kMostQueues = 4;
 
-/// Of chunks: nothing is known that would limit it.
-inline constexpr std::uint32_t kAnyLength = ~0U;
-
 struct ProgramPace {
-  std::uint64_t each_ns = 1;           ///< from one submission to the next, what holding it costs included; not 0
-  std::uint32_t queues = 1;            ///< over which what is held is spread
-  ChunkLengths suits;                  ///< what settings and backend want
-  std::uint32_t longest = 128;         ///< operations in any chunk
-  std::uint32_t fitting = kAnyLength;  ///< longest that the hold limit turned out to leave time for
+  std::uint64_t each_ns = 1;    ///< from one submission to the next, what holding it costs included; not 0
+  std::uint32_t queues = 1;     ///< over which what is held is spread
+  ChunkLengths suits;           ///< what settings and backend want
+  std::uint32_t longest = 128;  ///< operations in any chunk
   std::uint64_t hold_limit_ns = 4'000'000;
 };
 

@@ -43,20 +43,3 @@ TEST_CASE("a slow program's chunks are long at once, and shrink towards the wait
   CHECK(ways(1000)[0].last == 0);
   CHECK(ways(1000)[1].last == 6);  // filled in 6 us
 }
-
-TEST_CASE("chunks are no longer than what turned out to fit into the limit") {
-  const auto fitting = chunk_ways({.each_ns = 500, .suits = kCuda, .longest = 128, .fitting = 20});
-  CHECK(fitting[1].most == 20);
-  CHECK(ways(500)[1].most == 128);
-}
-
-TEST_CASE("nor are a slow program's, which are longer than what it fills quickly because that is worth it") {
-  constexpr std::uint64_t kSlow = 50'000;
-  const auto fitting = [](std::uint32_t length) {
-    return chunk_ways({.each_ns = kSlow, .suits = kCuda, .longest = 128, .fitting = length})[0].most;
-  };
-  CHECK(ways(kSlow)[0].most == 16);
-  CHECK(fitting(16) == 16);
-  CHECK(fitting(8) == 8);
-  CHECK(fitting(1) == 4);
-}

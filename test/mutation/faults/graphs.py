@@ -112,7 +112,7 @@ FAULTS = [
 
     # --- replay/policy/chunk_ways.cpp, cost_gate.h, span_gate.* ---
     Fault("chunks-longer-than-the-hold-limit-leaves-time-for", "replay/policy/chunk_ways.cpp",
-          old="std::max(pace.fitting, kShortestMost)", new="kAnyLength", promise=3,
+          old="pace.hold_limit_ns * kPercentOfLimit / 100", new="pace.hold_limit_ns * 4", promise=3,
           seen="Chunks are so long that the hold limit comes before they are full, again and again."),
     Fault("gate-margin-ignored", "replay/policy/cost_gate.h",
           old="static_cast<double>(eager_.low()) * factor_", new="static_cast<double>(eager_.low())", promise=6,
