@@ -10,7 +10,7 @@ namespace refrain::replay {
 
 using capture::Token;
 using ChunkId = std::uint32_t;
-inline constexpr ChunkId kNoChunk = ~ChunkId{0};
+inline constexpr ChunkId kNoChunk = ~ChunkId{0};  // format
 
 /// A chunk is a stretch of a repeating sequence that is submitted at once. It contains no cuts.
 enum class ChunkMode : std::uint8_t {
@@ -55,9 +55,7 @@ struct ChunkLengths {
 /// Of a way that is not there.
 inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
 /// Ways that can be known at once.
-inline constexpr std::uint32_t kChunkWays = 4;
-/// On one queue: the way that comes later than the others, see chunk_ways.h.
-inline constexpr std::uint32_t kTimedWay = 3;
+inline constexpr std::uint32_t kChunkWays = 4;  // format
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

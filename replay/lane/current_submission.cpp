@@ -68,7 +68,7 @@ void CurrentSubmission::enter_driver() noexcept {
   if (unholdable != nullptr) {
     counters_.count_unholdable(unholdable);
   }
-  if (tuner_.wants_app_time()) {
+  if (tuner_.app_clock_runs()) {
     tuner_.app_time(front_.sequence, held_.queues().size());
   }
   started_ns_ = replaying_ && tuner_.is_sample(front_.sequence) ? tuner_.begin_sample(front_.sequence) : 0;

@@ -15,7 +15,7 @@ constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec")
 namespace {
 
 MatcherOptions options_of(const LaneContext& context, std::uint64_t number) {
-  constexpr std::uint32_t kLeast = 1024;
+  constexpr std::uint32_t kLeast = 1024;  // limit
   MatcherOptions options = matcher_options(context.settings, context.backend.chunk_sizes());
   options.history = number == Lane::kPassing ? kLeast : options.history;
   return options;
@@ -48,7 +48,7 @@ class REFRAIN_SCOPED_CAPABILITY LockWhileHolding {
 };
 
 /// Like a host call in the history.
-constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;
+constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;  // format
 
 }  // namespace
 
@@ -170,7 +170,8 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
       stream_->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
-    if (constexpr std::size_t kMany = 256; matcher_.evicted() > kMany) [[unlikely]] {
+    constexpr std::size_t kMany = 256;  // limit
+    if (matcher_.evicted() > kMany) [[unlikely]] {
       const IsLaneOwner owner;
       graphs_.forget_gone();
     }
@@ -293,7 +294,6 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   try {
     if (expired) {
       counters_.expired.add();
-      tuner_.hold_expired(held_.count());
     }
     spans_.disturbed();
     for (const Action& action : matcher_.expire()) {
@@ -314,7 +314,7 @@ void Lane::thread_ends() noexcept {
   prediction_.clear();
   spans_.abandon();
   static_cast<void>(take_error());
-  tuner_.thread_ends();
+  tuner_.stop_app_clock();
   graphs_.pause();
 }
 

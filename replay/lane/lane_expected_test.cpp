@@ -79,53 +79,6 @@ TEST_CASE(
   CHECK(report["launches"].get<int>() >= 100 * kLength / kPart);
 }
 
-TEST_CASE("whole chunks that come as expected are timed") {
-  const bool slow = GENERATE(false, true);
-  static constexpr std::uint64_t kSpin = 2000;
-  Rig rig(settings(0));
-  Program program(*rig.engine, rig.backend, rig.queue);
-  loop(rig, program, 300, [slow](int iteration, int k) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kSpin);
-    while (slow && std::chrono::steady_clock::now() < end) {
-    }
-    return constant(iteration, k);
-  });
-  REQUIRE(rig.backend.log() == program.submitted);
-  const auto report = rig.report();
-  REQUIRE(report["times"].size() == 1);
-  const auto filling = report["times"][0]["filling_ns"].get<std::uint64_t>();
-  CHECK(filling > (slow ? kSpin * 9 / 10 : 0));
-}
-
-TEST_CASE("a fast program's spans are tried in the way that is made for its own pace") {
-  env::Settings gated = settings(0);
-  gated.gate = true;
-  gated.chunk_max = 0;
-  gated.trial_budget_permille = 1000;
-  gated.awake = 1'000'000'000;
-  constexpr std::uint64_t kFast = 400;  // there is none for a slower one, which every program is under a sanitizer
-  std::uint64_t filling = 0;
-  bool tried = false;
-  // A busy machine may disturb all of it: once more then.
-  for (int attempt = 0; attempt < 5 && !tried && filling <= kFast; ++attempt) {
-    Rig rig(gated);
-    rig.backend.enqueue_cost_ns = 2'000;
-    Program program(*rig.engine, rig.backend, rig.queue);
-    program.issue_cost_ns = 20'000;
-    for (int i = 0; i < 100 && !tried; ++i) {
-      loop(rig, program, 20, constant);
-      const auto report = rig.report();
-      filling = report["times"].empty() ? 0 : report["times"][0]["filling_ns"].get<std::uint64_t>();
-      tried = std::any_of(report["spans"].begin(), report["spans"].end(), [](const nlohmann::json& span) {
-        return span["ways"].size() > kTimedWay && span["ways"][kTimedWay]["samples"] != 0;
-      });
-    }
-    REQUIRE(rig.backend.log() == program.submitted);
-  }
-  CHECK(filling != 0);
-  CHECK((tried || filling > kFast));
-}
-
 TEST_CASE("in a program that never waits, what was expected is looked at now and then") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);

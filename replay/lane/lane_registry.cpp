@@ -49,9 +49,9 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
 }
 
 /// Threads may come and go for ever.
-constexpr std::size_t kMostSpans = 1024;
+constexpr std::size_t kMostSpans = 1024;  // limit
 /// Each takes memory for what it has seen. There are never more than there were threads at once.
-constexpr std::size_t kMostIdle = 256;
+constexpr std::size_t kMostIdle = 256;  // limit
 
 /// `most`: spans, and times, that there are to be in all.
 void add(ReportData& totals, const Lane& lane, std::size_t most) {
@@ -63,7 +63,7 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   counters.cut_by.collect(totals.cut_by);
   counters.unchecked.collect(totals.unchecked);
   if (tuner.call_ns() != 0 && totals.times.size() < most) {
-    totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns(), tuner.filling_ns()});
+    totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns()});
   }
   for (const SpanSummary& span : lane.spans().summaries()) {
     if (totals.spans.size() < most) {

@@ -6,6 +6,7 @@
 
 #include "replay/lane/inside.h"
 #include "replay/runtime/clock.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
@@ -13,11 +14,7 @@ using capture::OperationView;
 
 namespace {
 
-// After n misses in a row nothing is predicted for n * n submissions: arguments change there.
-constexpr std::uint32_t kMostMisses = 32;
-// Fewer left in the chunk are not worth finding out what they will be.
-constexpr std::uint32_t kWorthPredicting = 2;
-// So many that were launched are told to the matcher together at most.
+// limit: so many that were launched are told to the matcher together at most.
 constexpr std::size_t kMostBehind = 1024;
 
 }  // namespace
@@ -60,7 +57,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   record += OperationView(record).header().size;
   *error = 0;
   if (record != front_.predicted_end) {
-    constexpr std::size_t kFetched = 4;  // lines of the next record, while the program does something else
+    constexpr std::size_t kFetched = 4;  // format: lines of the next record, while the program does something else
     front_.predicted.store(record, std::memory_order_relaxed);
     for (std::size_t i = 0; i < kFetched; ++i) {
       __builtin_prefetch(record + i * kLine);
@@ -165,7 +162,8 @@ void Prediction::missed() noexcept {
   }
   const HasLaneLock guard(front_.lock);
   if (!met_ && front_.accepted == 0) {
-    misses_ = std::min(misses_ + 1, kMostMisses);
+    // After n misses in a row nothing is predicted for n * n submissions: arguments change there.
+    misses_ = std::min(misses_ + 1, tuning::kMostMisses);
     pause_ = misses_ * misses_;
   }
 }
@@ -178,8 +176,8 @@ void Prediction::missed() noexcept {
     --pause_;
     return;
   }
-  const Holding holding = matcher_.holding();
-  if (holding.count != 0 && holding.count == held_.count() && holding.length - holding.count >= kWorthPredicting) {
+  const Holding holding = matcher_.holding();  // behind the last one but one there is nothing to be saved
+  if (holding.count != 0 && holding.count == held_.count() && holding.length - holding.count > 1) {
     predict(holding, held_.queues());
   }
 }
@@ -393,7 +391,6 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   if (!changed_.empty() || older + front_.accepted != occurrence.size()) {
     return false;
   }
-  const std::uint64_t filling_ns = older == 0 ? tuner_.filling_time(held_.time_ns(), front_.accepted) : 0;
   bool done = false;
   try {
     if (!view(older)) {
@@ -416,9 +413,6 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
     submitter_.launched(entry, result, older);
     launched_.push_back({std::move(entry), older});
     behind_ += accepted;
-    if (filling_ns != 0) {
-      tuner_.note_filling_time(filling_ns, front_.sequence, counters_.launches.get());
-    }
     if (!predict_next()) {
       tell_launched();
     }

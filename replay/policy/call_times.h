@@ -30,11 +30,9 @@ class CallTimes {
     return std::accumulate(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(counted), std::uint64_t{0}) /
            counted;
   }
-  /// As many were added as are looked at.
-  [[nodiscard]] bool full() const noexcept { return count_ >= kSamples; }
 
  private:
-  static constexpr std::size_t kSamples = 64, kFirst = 16;
+  static constexpr std::size_t kSamples = 64, kFirst = 16;  // limit: what is remembered
   std::array<std::uint64_t, kSamples> samples_{};
   std::uint64_t count_ = 0;
 };

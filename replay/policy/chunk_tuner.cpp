@@ -8,38 +8,13 @@
 #include <utility>
 
 #include "env/log.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 namespace {
 
-/// Ways of dividing stretches that are tried where all is submitted to one queue, before kTimedWay is known; over
-/// several there is one more.
-constexpr std::uint32_t kWaysOfOne = 3;
-/// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
-/// ones of a loop's body.
-constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
-constexpr std::uint64_t kOther = 3;     ///< times as long or short is a time that other lengths may suit better
-constexpr std::uint64_t kRarely = 128;  ///< submissions between two times that the limit for holding came
-/// A busy machine takes the processor away several times in a row, and what is issued one by one now and then costs
-/// less than shorter graphs would: only so often in a row it is the program's own doing.
-constexpr std::uint32_t kTooOften = 24;
-/// Submissions after which chunks that were made shorter may be longer again, the first time; then four times as many,
-/// and so on (shifts): lengths that change are new graphs.
-constexpr std::uint64_t kForgiven = 32768;
-constexpr std::uint32_t kForgivenLater = 2, kForgivenLast = 20;
-/// Fewer than so many were held when the limit came: a pause, if it does not come at nearly every submission.
-constexpr std::uint32_t kHardlyAny = 4;
-constexpr std::uint64_t kNearlyEvery = 8;
-constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
-// Whole chunks: shorter ones say little, and one in so many is timed once that is known. The way that follows from it
-// is another one when they take twice or half as long, and so many submissions later, then four times as many, and so
-// on (shifts): lengths that change are new graphs.
-constexpr std::size_t kTimedChunk = 6;
-constexpr std::uint64_t kFilledOf = 8;
-constexpr std::uint64_t kFillingOther = 2;
-constexpr std::uint64_t kFillingKept = 262'144;
-constexpr std::uint32_t kFillingKeptLater = 2, kFillingKeptLast = 20;
-
+/// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
+constexpr std::uint32_t kWaysOfOne = 3;  // format
 bool lengths_are_free(const env::Settings& settings) noexcept {
   return settings.chunk_first == 0 && settings.chunk_growth == 0;
 }
@@ -74,7 +49,7 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
       wanted_(wanted_lengths(matcher_options(settings, suits), suits.last)),
       matcher_(matcher),
       spans_(spans),
-      next_sample_(kTimedAtFirst) {
+      next_sample_(tuning::kTimedAtFirst) {
   ways_.fill(kNoLengths);
   spans_.configure(settings.gate && settings.mode == env::Mode::kReplay, free_ ? kWaysOfOne : 1);
   // Before anything is known of the program.
@@ -87,7 +62,7 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
 }
 
 [[gnu::hot]] std::uint64_t ChunkTuner::begin_sample(std::uint64_t submission) noexcept {
-  next_sample_ = submission + (app_holding_ ? kTimedLater : kTimedAtFirst);
+  next_sample_ = submission + (app_holding_ ? tuning::kTimedOf : tuning::kTimedAtFirst);
   return now_ns();
 }
 
@@ -99,44 +74,16 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
   }
 }
 
-/// The limit for holding came since the last submission.
-void ChunkTuner::expired(std::uint64_t submission, std::uint32_t held) noexcept {
-  left_ns_ = 0;
-  const std::uint64_t since = submission - std::exchange(expired_at_, submission);
-  const std::uint64_t chosen_for = call_ns();
-  if (chosen_for != 0 && since > (held < kHardlyAny ? kNearlyEvery : kRarely)) {
-    expired_often_ = 1;
-    return;  // some program pauses now and then
-  }
-  if (chosen_for != 0 && held >= kHardlyAny) {
-    // The program does not take the same time everywhere.
-    if (++expired_often_ >= kTooOften) {
-      const std::uint32_t longest = std::max(ways_[0].most, ways_[1].most);
-      expired_often_ = 0;
-      fitting_ = std::min(fitting_, std::max(held * 3 / 4, longest / 2));
-      choose_lengths(chosen_for, "the hold limit came often");
-    }
-    return;
-  }
-  expired_ns_ = std::max(expired_ns_, std::min(hold_limit_ns_ / held, kNoProgramTime));
-  suit_lengths();
-}
-
 void ChunkTuner::app_time(std::uint64_t submission, std::size_t queues) noexcept {
   submission_ = submission;
-  const std::uint32_t held = expired_held_.exchange(0, std::memory_order_relaxed);
-  // Lengths that the user gave are left alone, unless nothing that long is ever filled.
-  if (held == 0 && !free_) {
+  if (!free_) {  // lengths that the user gave are left alone
     left_ns_ = 0;
     return;
   }
-  if (held != 0) {
-    expired(submission, held);
-    return;
-  }
   const std::uint64_t spent = now_ns() - std::exchange(left_ns_, 0);
-  // Behind a call of the driver the program takes longer than behind one that was held: caches are cold.
-  if (spent > kNoProgramTime || (app_holding_ && !left_holding_)) {
+  // Longer than any chunk may take to be filled: it did something else. And behind a call of the driver the program
+  // takes longer than behind one that was held: caches are cold.
+  if (spent > hold_limit_ns_ * tuning::kPercentOfLimit / 100 || (app_holding_ && !left_holding_)) {
     return;
   }
   if (left_holding_ && !app_holding_) {
@@ -147,78 +94,23 @@ void ChunkTuner::app_time(std::uint64_t submission, std::size_t queues) noexcept
   queues_ = std::max(queues_, static_cast<std::uint32_t>(std::min<std::size_t>(queues, kMostQueues)));
   if (app_times_.add(spent)) {
     suit_lengths();
-    expired_ns_ /= 2;
-    forgive();
   }
-}
-
-[[gnu::hot]] std::uint64_t ChunkTuner::filling_time(std::uint64_t first_ns, std::size_t count) noexcept {
-  if (!free_ || count < kTimedChunk || filled_++ % (filling_ns() == 0 ? 1 : kFilledOf) != 0) {
-    return 0;
-  }
-  return (now_ns() - first_ns) / (count - 1);
-}
-
-void ChunkTuner::note_filling_time(std::uint64_t each_ns, std::uint64_t submission, std::uint64_t launches) noexcept {
-  submission_ = submission;
-  // Not for the sake of a few chunks, where most have other arguments each time.
-  if (!filling_times_.add(each_ns) || !filling_times_.full() || filled_ * 2 < launches) {
-    return;
-  }
-  const std::uint64_t usual = std::max<std::uint64_t>(filling_times_.usual(), 1);
-  const std::uint64_t chosen_for = filling_ns();
-  if (chosen_for != 0 &&
-      (submission < filling_kept_to_ || (usual < chosen_for * kFillingOther && usual * kFillingOther > chosen_for))) {
-    return;
-  }
-  filling_ns_.store(usual, std::memory_order_relaxed);
-  filling_kept_to_ = submission + (kFillingKept << filling_changes_);
-  filling_changes_ = std::min(filling_changes_ + kFillingKeptLater, kFillingKeptLast);
-  add_timed_way();
-}
-
-/// If there is one, and it is not there yet.
-void ChunkTuner::add_timed_way() noexcept {
-  const std::uint64_t each = call_ns();
-  const std::uint64_t filling = filling_ns();
-  if (each == 0 || filling == 0 || !free_ || queues_ > 1) {
-    return;
-  }
-  const ChunkLengths timed = chunk_ways(pace(each))[kTimedWay];
-  if (timed == kNoLengths || timed == ways_[0] || timed == ways_[kTimedWay]) {
-    return;
-  }
-  ways_[kTimedWay] = timed;
-  matcher_.set_lengths(kTimedWay, timed);
-  spans_.timed_way_added();
-  log_lengths(each, "whole chunks were timed");
 }
 
 ProgramPace ChunkTuner::pace(std::uint64_t each_ns) const noexcept {
   return {.each_ns = each_ns,
-          .filling_ns = filling_ns(),
           .queues = queues_,
           .suits = wanted_,
           .longest = longest_chunk(),
-          .fitting = fitting_,
           .hold_limit_ns = hold_limit_ns_};
 }
 
-/// Chunks that were made shorter because the limit for holding came may be longer again if it has not come for long.
-void ChunkTuner::forgive() noexcept {
-  if (fitting_ == kAnyLength || submission_ - expired_at_ < kForgiven << forgiven_) {
-    return;
-  }
-  forgiven_ = std::min(forgiven_ + kForgivenLater, kForgivenLast);
-  fitting_ = kAnyLength;
-  choose_lengths(call_ns(), "the hold limit has not come for long");
-}
-
 void ChunkTuner::suit_lengths() noexcept {
-  const std::uint64_t each = std::max(app_times_.usual(), expired_ns_) + hold_cost_ns() + 1;
+  const std::uint64_t each = app_times_.usual() + hold_cost_ns() + 1;
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t chosen_for = call_ns();
-  if (chosen_for == 0 || queues_ != chosen_for_queues_ || each > chosen_for * kOther || each * kOther < chosen_for) {
+  if (chosen_for == 0 || queues_ != chosen_for_queues_ || each > chosen_for * tuning::kOtherPace ||
+      each * tuning::kOtherPace < chosen_for) {
     chosen_for_ns_.store(each, std::memory_order_relaxed);
     chosen_for_queues_ = queues_;
     choose_lengths(each, chosen_for == 0 ? "the program's times are known" : "the program's times have changed");
@@ -243,7 +135,6 @@ void ChunkTuner::choose_lengths(std::uint64_t each, const char* because) noexcep
   }
   spans_.ways_changed(free_ ? count : 1);
   log_lengths(each, because);
-  add_timed_way();
 }
 
 void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noexcept {
@@ -253,15 +144,6 @@ void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noex
   try {
     std::string text =
         fmt::format("thread {}, after {} submissions: {} ({} ns each", lane_, submission_, because, each);
-    if (expired_ns_ != 0) {
-      text += fmt::format(", {} where the hold limit came", expired_ns_);
-    }
-    if (const std::uint64_t filling = filling_ns(); filling != 0) {
-      text += fmt::format(", {} within a chunk", filling);
-    }
-    if (fitting_ != kAnyLength) {
-      text += fmt::format(", of which {} fit into it", fitting_);
-    }
     text += "), so that graphs are divided anew (first, growth, longest, last):";
     for (const ChunkLengths& way : ways_) {
       if (way != kNoLengths) {

@@ -20,7 +20,7 @@ namespace refrain::replay {
 /// What the matcher of a lane is to be made with.
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
 
-/// One per lane, for its own thread; hold_expired() and what is only read are for any thread. Tells matcher and gate
+/// One per lane, for its own thread; what is only read is for any thread. Tells matcher and gate
 /// when chunks are to have other lengths. Nothing throws.
 class ChunkTuner {
  public:
@@ -45,40 +45,19 @@ class ChunkTuner {
   /// The next call is no submission: what the program does until then says nothing.
   void stop_app_clock() noexcept { left_ns_ = 0; }
   [[nodiscard]] bool app_clock_runs() const noexcept { return left_ns_ != 0; }
-  /// At a submission: whether app_time() is to be told.
-  [[nodiscard]] bool wants_app_time() const noexcept {
-    return left_ns_ != 0 || expired_held_.load(std::memory_order_relaxed) != 0;
-  }
   /// `queues`: for which work is held.
   void app_time(std::uint64_t submission, std::size_t queues) noexcept;
-
-  /// When a chunk of so many is complete, all of which came as expected, the first one at `first_ns`: what each took
-  /// since then, without what timing a single one costs. 0: nobody wants to know.
-  [[nodiscard]] std::uint64_t filling_time(std::uint64_t first_ns, std::size_t count) noexcept;
-  /// `launches`: chunks of all kinds so far.
-  void note_filling_time(std::uint64_t each_ns, std::uint64_t submission, std::uint64_t launches) noexcept;
-
-  /// So many were held when the limit for holding came. Any thread.
-  void hold_expired(std::uint32_t held) noexcept { expired_held_.store(held, std::memory_order_relaxed); }
-  void thread_ends() noexcept {
-    left_ns_ = 0;
-    hold_expired(0);
-  }
 
   /// Whether there is a way with few launches, for programs that do not wait.
   [[nodiscard]] bool has_few_launches() const noexcept { return ways_[kFewLaunches] != kNoLengths; }
   /// What holding one operation usually takes.
   [[nodiscard]] std::uint64_t hold_cost_ns() const noexcept { return hold_cost_ns_.load(std::memory_order_relaxed); }
-  /// What the program takes for each submission, and within a chunk, as far as lengths were chosen for it; 0: not yet.
+  /// What the program takes for each submission, as far as lengths were chosen for it; 0: not yet.
   [[nodiscard]] std::uint64_t call_ns() const noexcept { return chosen_for_ns_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t filling_ns() const noexcept { return filling_ns_.load(std::memory_order_relaxed); }
 
  private:
-  void expired(std::uint64_t submission, std::uint32_t held) noexcept;
   void suit_lengths() noexcept;
-  void forgive() noexcept;
   void choose_lengths(std::uint64_t each, const char* because) noexcept;
-  void add_timed_way() noexcept;
   void log_lengths(std::uint64_t each, const char* because) const noexcept;
   [[nodiscard]] ProgramPace pace(std::uint64_t each_ns) const noexcept;
   [[nodiscard]] std::uint32_t longest_chunk() const noexcept;
@@ -100,19 +79,6 @@ class ChunkTuner {
   bool app_holding_ = false;   ///< … of which the first was held (once there were enough of them)
   CallTimes hold_times_;       ///< what holding one operation took
   std::atomic<std::uint64_t> hold_cost_ns_{80};
-
-  std::uint64_t expired_ns_ = 0;  ///< the program's time between two submissions when a hold expired; fades
-  std::atomic<std::uint32_t> expired_held_{0};  ///< operations that were held when the limit came
-  std::uint64_t expired_at_ = 0;                ///< number of the submission when that was last noticed
-  std::uint32_t expired_often_ = 0;             ///< how often in a row that was soon after the last time
-  std::uint32_t fitting_ = kAnyLength;          ///< longest chunk that the hold limit leaves time for, if that is known
-  std::uint32_t forgiven_ = 0;                  ///< how often that was forgotten
-
-  CallTimes filling_times_;            ///< from one submission to the next, over whole chunks that came as expected
-  std::uint64_t filled_ = 0;           ///< such chunks
-  std::uint64_t filling_kept_to_ = 0;  ///< number of the submission up to which that stays
-  std::uint32_t filling_changes_ = 0;
-  std::atomic<std::uint64_t> filling_ns_{0};
 
   std::uint32_t queues_ = 1;  ///< of which something was held at once, as far as it matters
   std::uint32_t chosen_for_queues_ = 1;

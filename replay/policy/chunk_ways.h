@@ -11,22 +11,17 @@ namespace refrain::replay {
 
 /// More queues are counted as so many. The first chunk is as many times as long: a graph over several queues is several
 /// short ones, and the next one begins when the last of them is done.
-inline constexpr std::uint32_t kMostQueues = 4;
-
-/// Of chunks: nothing is known that would limit it.
-inline constexpr std::uint32_t kAnyLength = ~0U;
+inline constexpr std::uint32_t kMostQueues = 4;  // limit
 
 struct ProgramPace {
-  std::uint64_t each_ns = 1;           ///< from one submission to the next, what holding it costs included; not 0
-  std::uint64_t filling_ns = 0;        ///< the same while a chunk comes as expected, over whole chunks; 0: not known
-  std::uint32_t queues = 1;            ///< over which what is held is spread
-  ChunkLengths suits;                  ///< what settings and backend want
-  std::uint32_t longest = 128;         ///< operations in any chunk
-  std::uint32_t fitting = kAnyLength;  ///< longest that the hold limit turned out to leave time for
+  std::uint64_t each_ns = 1;    ///< from one submission to the next, what holding it costs included; not 0
+  std::uint32_t queues = 1;     ///< over which what is held is spread
+  ChunkLengths suits;           ///< what settings and backend want
+  std::uint32_t longest = 128;  ///< operations in any chunk
   std::uint64_t hold_limit_ns = 4'000'000;
 };
 
-/// Pure; any thread. On one queue there is a kTimedWay only if filling_ns is known and short: else it has kNoLengths.
+/// Pure; any thread. The last one is for several queues.
 [[nodiscard]] std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcept;
 
 }  // namespace refrain::replay

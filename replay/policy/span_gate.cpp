@@ -7,35 +7,17 @@
 #include <utility>
 
 #include "env/log.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
 namespace {
-constexpr std::size_t kMostSpans = 1024;
-constexpr std::size_t kMostDeclined = 64;  ///< that are told of
-constexpr std::uint64_t kWanted = 5;
-constexpr std::uint64_t kClearWanted = 2;          ///< if all of one kind differ from all of the other by a tenth
-constexpr std::uint64_t kMany = 128;               ///< one submission in so many more in graphs is something else
-constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
-constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
-constexpr std::uint64_t kManySubmissions = 64;
-constexpr std::uint64_t kHostBound = 8;         ///< see host_bound()
-constexpr std::uint64_t kSurelyHostBound = 16;  ///< the same, where nothing else is tried
-// Spans in which a way can show what it is worth. A further one whose graphs do not become ready costs as much as long
-// as graphs are worth, so that it gets so many submissions, in no less than so many spans.
-constexpr std::uint32_t kMostTries = 64;
-constexpr std::uint64_t kTriedSubmissions = 16384;
-constexpr std::uint64_t kLeastTries = 8;
-constexpr std::int64_t kTriedShare = 4;  ///< see count_credit()
-// Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
-// that the answer has changed: so many spans go by for each span's worth of time.
-constexpr std::uint64_t kFirstCheck = 256;
-constexpr std::uint32_t kUnlooked = 7;  ///< times that a settled span may go by without being looked at
-constexpr std::uint64_t kLongestCheck = 32768;
+constexpr std::size_t kMostSpans = 1024;   // limit
+constexpr std::size_t kMostDeclined = 64;  // limit: that are told of
 
 /// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
 /// launches are what can be saved. Decided in the first way.
-bool host_bound(const RecentCosts& waits, const RecentCosts& spans, std::uint64_t times = kHostBound) noexcept {
+bool host_bound(const RecentCosts& waits, const RecentCosts& spans, std::uint64_t times = tuning::kLittle) noexcept {
   return spans.count() != 0 && waits.median() * times < spans.median();
 }
 /// Whether the program spends most of a span with something else than submitting and waiting.
@@ -52,7 +34,7 @@ bool beyond_doubt(std::uint64_t less, const RecentCosts& than) noexcept {
 }
 /// By more than samples of one kind differ among each other.
 bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
-  const bool enough = a.count() >= kWanted && b.count() >= kWanted;
+  const bool enough = a.count() >= tuning::kSpansWanted && b.count() >= tuning::kSpansWanted;
   const std::uint64_t noise = enough ? std::min({a.median() - a.low(), b.median() - b.low(), a.low() / 32}) : 0;
   return a.low() + noise < b.low();
 }
@@ -105,10 +87,10 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     sample(found->second, costs, turn);
     lost = found->second.settled ? 0 : loss(found->second, costs, turn);
     if (turn.trial && !found->second.settled) {
-      count_credit(found->second, costs, turn);
       saved_ns_ = sure_saving(found->second, costs, turn);
     }
     if (!found->second.settled && settle(found->second)) {
+      log_outcome(found->second, "graphs are declined");
       for (const auto& entry : found->second.graphs) {
         const Known& span = found->second;
         const bool known = span.eager.count() != 0 && span.replay[span.way].count() != 0;
@@ -129,19 +111,22 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
+    turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < tuning::kSpansWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
-    const std::uint32_t paying = span.settled ? kChunkWays : paying_way(span, kClearWanted);
-    const bool affordable = paying == kChunkWays || span.way == paying || span.credit_ns >= 0;
-    const bool may_try = span.settled || turn_.eager || (may_lose && affordable);
-    // A span rests in the way of which it is known that nothing is lost with it, if there is one.
-    const std::uint32_t refuge = may_try || paying != kChunkWays ? paying : paying_way(span, 1);
+    // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
+    // one.
+    const bool may_try = span.settled || turn_.eager || may_lose;
+    const std::uint32_t refuge = may_try ? kChunkWays : paying_way(span);
     turn_.resting = !may_try && refuge == kChunkWays;
-    turn_.way = may_try || turn_.resting ? span.way : refuge;
+    turn_.way = refuge == kChunkWays ? span.way : refuge;
     turn_.eager = turn_.eager || turn_.resting;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(span));
     if (span.settled && next->first == hash_) {
-      steady_ = {hash_, kUnlooked, 0, span.in_graphs[span.way] + span.submissions / kMany, span.whole_eager.median(),
+      steady_ = {hash_,
+                 tuning::kLookedAtOf - 1,
+                 0,
+                 span.in_graphs[span.way] + span.submissions / tuning::kMoreGraphs,
+                 span.whole_eager.median(),
                  0};
     }
   } else {
@@ -160,7 +145,7 @@ void SpanGate::make_room() {
   for (const auto& [hash, span] : known_) {
     seen.push_back(span.last_seen);
   }
-  const auto last = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 8);
+  const auto last = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / tuning::kLittle);
   std::ranges::nth_element(seen, last);
   std::erase_if(known_, [&](const auto& span) { return span.second.last_seen <= *last; });
 }
@@ -175,24 +160,6 @@ void SpanGate::count_passed() noexcept {
     span.replays += before.passed;
     span.whole[span.way].add(before.newest_ns);  // or those that are looked at would be the slow ones
   }
-}
-
-void SpanGate::timed_way_added() noexcept {
-  const env::MutexLock guard(mutex_);
-  ways_ = kTimedWay + 1;
-  has_timed_ = true;
-  for (auto& [hash, span] : known_) {
-    span.replay[kTimedWay].clear();
-    span.whole[kTimedWay].clear();
-    span.in_graphs[kTimedWay] = 0;
-    if (span.settled || span.way == kTimedWay || span.confirming) {
-      span.settled = span.confirming = false;
-      span.way = kTimedWay;
-      span.tries = 0;
-      span.credit_ns = 0;
-    }
-  }
-  turn_.settled = false;
 }
 
 std::int64_t SpanGate::Known::Unpaid::loss(std::uint64_t each) noexcept {
@@ -217,21 +184,25 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   // is not known before its graphs are there.
   // (The same of a short span may leave an odd one out.)
   const std::uint64_t most = std::max(span.in_graphs[0], in_graphs_);
-  const std::uint64_t missing = submissions_ < kManySubmissions ? most / 2 : most / 16;
+  const std::uint64_t missing = submissions_ < tuning::kManySubmissions ? most / 2 : most / 16;
   const bool complete = turn.eager ? in_graphs_ == 0 : in_graphs_ != 0 && in_graphs_ + missing >= most;
-  const bool fair = !disturbed_ && looked_at_ * kFew <= submissions_ && complete;
+  const bool fair = !disturbed_ && looked_at_ * tuning::kLittle <= submissions_ && complete;
   span.eager_unfair = turn.eager && !fair;
   // Graphs become ready one by one, when there is time and budget to build them: more of them are something else.
-  if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / kMany) {
+  if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / tuning::kMoreGraphs) {
     span.in_graphs[turn.way] = in_graphs_;
     span.replay[turn.way].clear();
     span.whole[turn.way].clear();
     if (turn.way == 0) {
       span.waits.clear();
     }
-    span.settled = span.confirming = false;
+    span.settled = false;
     span.way = turn.way;
     span.tries = 0;
+  }
+  if (!turn.eager && in_graphs_ == 0 && turn.way == paying_way(span)) {  // its graphs are gone
+    span.replay[turn.way].clear();
+    span.whole[turn.way].clear();
   }
   if (fair) {
     (turn.eager ? span.whole_eager : span.whole[turn.way]).add(costs.whole);
@@ -261,9 +232,8 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
 }
 
 void SpanGate::start_over(Known& span) {
-  span.settled = span.confirming = false;
+  span.settled = false;
   span.way = span.tries = 0;
-  span.credit_ns = 0;
   span.eager.clear();
   span.whole_eager.clear();
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
@@ -293,47 +263,26 @@ std::uint64_t SpanGate::usual_outside(const Known& span) noexcept {
 /// clock for each submission. One of a program that takes no longer than that comes twice as late then, and the device
 /// runs dry where it would not otherwise: another way would seem to be the best.
 bool SpanGate::outside_matters(const Known& span) const noexcept {
-  constexpr std::uint64_t kHardlyAnything = 16;
-  if (has_timed_ && (span.way == kTimedWay || span.confirming)) {
-    return false;
-  }
-  return span.eager.count() < kClearWanted || usual_outside(span) * kHardlyAnything > span.whole_eager.median();
-}
-
-/// After sample(): where one way pays, the others may cost so much of what it saves.
-void SpanGate::count_credit(Known& span, const Costs& costs, Turn turn) noexcept {
-  const std::uint32_t paying = paying_way(span, kClearWanted);
-  if (turn.eager || paying == kChunkWays) {
-    return;
-  }
-  const auto took = static_cast<std::int64_t>(costs.busy);
-  if (turn.way != paying) {
-    const auto best = static_cast<std::int64_t>(span.replay[paying].median());
-    span.credit_ns -= std::max<std::int64_t>(took - best, 0);
-  } else if (in_graphs_ != 0) {
-    const auto eager = static_cast<std::int64_t>(span.eager.median());
-    span.credit_ns += std::max<std::int64_t>(eager - took, 0) / kTriedShare;
-  } else {  // its graphs are gone
-    span.replay[paying].clear();
-    span.whole[paying].clear();
-  }
+  return span.eager.count() < tuning::kClearWanted ||
+         usual_outside(span) * tuning::kNothing > span.whole_eager.median();
 }
 
 /// While a span is on trial, what its graphs save pays for building the others: without them it might stay on trial.
 std::uint64_t SpanGate::sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept {
-  const bool sure = span.eager.count() >= kClearWanted || beyond_doubt(costs.busy, span.eager);
+  const bool sure = span.eager.count() >= tuning::kClearWanted || beyond_doubt(costs.busy, span.eager);
   return in_graphs_ != 0 && !turn.eager && sure ? std::max(span.eager.least(), costs.busy) - costs.busy : 0;
 }
 
-/// The fastest of the ways that were clearly faster than none, as far as is known now. kChunkWays: there is none yet.
-/// `samples`: so few of each are enough; one, if it is beyond doubt.
-std::uint32_t SpanGate::paying_way(const Known& span, std::uint64_t samples) noexcept {
+/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkWays: there is none
+/// yet.
+std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
   std::uint32_t best = kChunkWays;
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
     const RecentCosts& with = span.replay[way];
-    const bool enough = with.count() >= samples && span.eager.count() >= samples;
-    if (enough && (samples > 1 ? clearly_less(with, span.eager) : beyond_doubt(with.greatest(), span.eager)) &&
-        (best == kChunkWays || with.low() < span.replay[best].low())) {
+    const bool several = with.count() >= tuning::kClearWanted && span.eager.count() >= tuning::kClearWanted;
+    const bool pays =
+        several ? clearly_less(with, span.eager) : with.count() != 0 && beyond_doubt(with.greatest(), span.eager);
+    if (pays && (best == kChunkWays || with.low() < span.replay[best].low())) {
       best = way;
     }
   }
@@ -343,25 +292,27 @@ std::uint32_t SpanGate::paying_way(const Known& span, std::uint64_t samples) noe
 /// Whether enough is known of the way that is being tried.
 bool SpanGate::way_known(const Known& span) const noexcept {
   const RecentCosts& mine = span.replay[span.way];
-  const std::uint64_t few = std::max(kLeastTries, kTriedSubmissions / std::max<std::uint64_t>(span.submissions, 1));
-  if (span.tries >= kMostTries || (span.way != 0 && mine.count() == 0 && span.tries >= few)) {
+  const std::uint64_t few =
+      std::max(tuning::kSpansWanted, tuning::kTriedSubmissions / std::max<std::uint64_t>(span.submissions, 1));
+  if (span.tries >= tuning::kMostTries || (span.way != 0 && mine.count() == 0 && span.tries >= few)) {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
-  const std::uint64_t needed = decisive(span) < kLongSpanNs ? kWanted : kClearWanted;
-  if (mine.count() < kClearWanted || (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
+  const std::uint64_t needed = decisive(span) < tuning::kLongSpanNs ? tuning::kSpansWanted : tuning::kClearWanted;
+  if (mine.count() < tuning::kClearWanted ||
+      (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
     return false;
   }
   if (span.way == 0) {
-    return (mine.count() >= kWanted && span.eager.count() >= kWanted) || clearly_less(mine, span.eager) ||
-           clearly_less(span.eager, mine);
+    return (mine.count() >= tuning::kSpansWanted && span.eager.count() >= tuning::kSpansWanted) ||
+           clearly_less(mine, span.eager) || clearly_less(span.eager, mine);
   }
   // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
   // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
   if (span.way == kFewLaunches && host_bound(span.waits, span.whole[0])) {
-    return mine.count() >= kWanted;
+    return mine.count() >= tuning::kSpansWanted;
   }
-  return mine.count() >= kWanted || (!is_timed(span.way) && !better(mine.least(), span.replay[0].low()));
+  return mine.count() >= tuning::kSpansWanted || !better(mine.least(), span.replay[0].low());
 }
 
 /// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
@@ -369,8 +320,8 @@ bool SpanGate::way_known(const Known& span) const noexcept {
 void SpanGate::choose(Known& span) const noexcept {
   span.way = 0;
   const RecentCosts& few = span.replay[kFewLaunches];
-  if (ways_ > kFewLaunches && few.count() >= kWanted &&
-      span.in_graphs[kFewLaunches] + span.submissions / kFew >= span.in_graphs[0] &&
+  if (ways_ > kFewLaunches && few.count() >= tuning::kSpansWanted &&
+      span.in_graphs[kFewLaunches] + span.submissions / tuning::kLittle >= span.in_graphs[0] &&
       host_bound(span.waits, span.whole[0]) && !surely_less(span.replay[0], few)) {
     span.way = kFewLaunches;
   }
@@ -378,11 +329,8 @@ void SpanGate::choose(Known& span) const noexcept {
   for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
-    // What is gained by the program's own pace is less than what else makes samples differ.
-    const bool faster = is_timed(way) ? other.median() < known.median()
-                        : fewest      ? clearly_less(other, known)
-                                      : better(other.low(), known.low());
-    if (other.count() >= kWanted && (known.count() == 0 || faster)) {
+    const bool faster = fewest ? clearly_less(other, known) : better(other.low(), known.low());
+    if (other.count() >= tuning::kSpansWanted && (known.count() == 0 || faster)) {
       span.way = way;
     }
   }
@@ -393,17 +341,16 @@ void SpanGate::choose(Known& span) const noexcept {
 bool SpanGate::settle(Known& span) {
   const RecentCosts& first = span.replay[0];
   // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
-  const std::uint64_t needed = decisive(span) >= kLongSpanNs ? 1 : kClearWanted;
+  const std::uint64_t needed = decisive(span) >= tuning::kLongSpanNs ? 1 : tuning::kClearWanted;
   const auto half_as_long_again = [](const RecentCosts& with, const RecentCosts& without, std::uint64_t samples) {
     return with.count() >= samples && without.count() >= samples && with.least() * 2 > without.greatest() * 3;
   };
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
-  const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? kWanted : needed;
-  if (span.way == 0 && !span.confirming &&
-      (half_as_long_again(first, span.eager, needed) ||
-       half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
-    return lost(span);
+  const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? tuning::kSpansWanted : needed;
+  if (span.way == 0 && (half_as_long_again(first, span.eager, needed) ||
+                        half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
+    return true;
   }
   if (!way_known(span)) {
     return false;
@@ -412,65 +359,39 @@ bool SpanGate::settle(Known& span) {
   // Where the program waits for longer than it submits, the device is the slower one: it has always work in front of
   // it, and dividing it otherwise would only cost more launches. (In a short span waiting is mostly the way to the
   // device and back, which says nothing.)
-  const bool device_bound =
-      first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > span.whole[0].median();
+  const bool device_bound = first.count() != 0 && span.submissions >= tuning::kManySubmissions &&
+                            span.waits.median() * 2 > span.whole[0].median();
   // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
   // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
-  const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
-  // Nor does the way that was made for the program's own pace have more of them, or start later.
-  const std::uint32_t next = !device_bound && !enough ? span.way + 1 : has_timed_ ? kTimedWay : ways_;
-  if (!span.confirming && span.way < next && next < ways_) {
+  const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], tuning::kNothing);
+  const std::uint32_t next = !device_bound && !enough ? span.way + 1 : ways_;
+  if (span.way < next && next < ways_) {
     span.way = next;
     return false;
   }
   choose(span);
-  // The ways were measured one after the other, and the machine may have become faster meanwhile: the first one once
-  // more, in the same moment as the last.
-  if (span.way != 0 && !span.confirming) {
-    span.confirming = true;
-    span.way = 0;
-    span.replay[0].clear();
-    span.whole[0].clear();
-    return false;
-  }
-  span.confirming = false;
   // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
   // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
   // unless they surely lose: each of them is known to be cheaper to submit.
   const RecentCosts& chosen = span.replay[span.way];
   const bool declined = by_itself ? surely_less(span.eager, chosen) : !better(chosen.low(), span.eager.low());
-  if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && declined) {
-    return lost(span);
+  if (chosen.count() >= tuning::kClearWanted && span.eager.count() >= tuning::kClearWanted && declined) {
+    return true;
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
   const RecentCosts& whole = span.whole[span.way];
-  if (whole.count() >= kWanted && span.whole_eager.count() >= kWanted && clearly_less(span.whole_eager, whole)) {
-    return lost(span);
+  if (whole.count() >= tuning::kSpansWanted && span.whole_eager.count() >= tuning::kSpansWanted &&
+      clearly_less(span.whole_eager, whole)) {
+    return true;
   }
   log_outcome(span, "graphs stay");
   span.settled = true;
-  span.doubted = false;
   span.graphs = {};
   span.replays = 0;
-  const std::uint64_t wait =
-      kFirstCheck *
-      std::max<std::uint64_t>(span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1), 1);
-  span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
+  const std::uint64_t worth = span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1);
+  span.next_check = next_check(worth, span.checks);
   return false;
-}
-
-/// The trial says that graphs do not pay. True if that is believed: of a program that is mostly busy with itself only
-/// the second time, because a machine that is busy with something else slows such a program down by more than is at
-/// stake.
-bool SpanGate::lost(Known& span) {
-  const bool again = !span.doubted && mostly_by_itself(span.eager, span.whole_eager);
-  log_outcome(span, again ? "graphs seem to lose, and are tried once more" : "graphs are declined");
-  if (again) {
-    span.doubted = true;
-    start_over(span);
-  }
-  return !again;
 }
 
 void SpanGate::log_outcome(const Known& span, const char* outcome) const {

@@ -23,7 +23,7 @@
 namespace refrain::replay {
 
 /// The way of dividing with the longest chunks, and so the fewest launches.
-inline constexpr std::uint32_t kFewLaunches = 1;
+inline constexpr std::uint32_t kFewLaunches = 1;  // format
 
 /// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
 struct SpanSummary {
@@ -55,15 +55,11 @@ class SpanGate {
   void ways_changed(std::uint32_t ways) noexcept {
     const env::MutexLock guard(mutex_);
     ways_ = ways;
-    has_timed_ = false;
     known_.clear();
     // The first one is the first to be tried again.
     turn_.way = 0;
     turn_.settled = false;
   }
-  /// One more way is there: kTimedWay. What is known of the others stays, and what pays is used until this one is
-  /// known, too. (Or it is another one now.)
-  void timed_way_added() noexcept;
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<SpanSummary> summaries() const;
 
@@ -169,10 +165,7 @@ class SpanGate {
     RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
     std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
-    std::int64_t credit_ns = 0;  ///< what may still be lost with other ways than the one that pays
-    bool confirming = false;     ///< a later way seems faster, and the first one is measured once more
     bool settled = false;
-    bool doubted = false;  ///< one trial said that graphs do not pay
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, spans = 0;
@@ -209,25 +202,21 @@ class SpanGate {
   void sample(Known& span, const Costs& costs, Turn turn);
   [[nodiscard]] std::int64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
   bool settle(Known& span);
-  bool lost(Known& span);
   static void start_over(Known& span);
   void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
   [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
-  void count_credit(Known& span, const Costs& costs, Turn turn) noexcept;
-  [[nodiscard]] static std::uint32_t paying_way(const Known& span, std::uint64_t samples) noexcept;
+  [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
   [[nodiscard]] bool outside_matters(const Known& span) const noexcept;
   [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
   [[nodiscard]] bool way_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
   void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
   void make_room() REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] bool is_timed(std::uint32_t way) const noexcept { return has_timed_ && way == kTimedWay; }
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
   bool enabled_ = false;
   std::uint32_t ways_ = 1;
-  bool has_timed_ = false;  ///< the last of them is kTimedWay
   bool open_ = false;
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span

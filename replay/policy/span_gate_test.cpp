@@ -57,14 +57,14 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
     Spans spans(2);
     spans.submissions = submissions;
     int tried = 0;
-    for (int i = 0; i < (submissions == 100 ? 400 : 200); ++i) {
+    for (int i = 0; i < 200 && !spans.gate.proven(); ++i) {
       const bool second = !spans.gate.eager_turn() && spans.gate.way() == 1;
       const bool ready = !spans.gate.eager_turn() && !second;
       tried += second ? 1 : 0;
       spans.launches = static_cast<int>(submissions) / 2;  // all of them
       spans.run([&](bool, std::uint32_t) { return ready ? 600 : 1000; }, ready);
     }
-    CHECK(tried == (submissions == 100 ? 64 : 8));
+    CHECK(tried == (submissions == 100 ? 64 : 5));
     CHECK(spans.gate.proven());
   }
 }
@@ -87,25 +87,6 @@ TEST_CASE("without leave to lose anything, a span rests in a way that pays, and 
   spans.may_lose = true;
   spans.run_fairly(cost, 20);
   CHECK(spans.gate.way() == 1);
-  CHECK(spans.gate.proven());
-}
-
-TEST_CASE("other ways cost no more than a fourth of what the first one saves, which is used in between") {
-  Spans spans(2);
-  spans.submissions = 100;
-  spans.launches = 50;
-  const auto cost = [](bool eager, std::uint32_t way) { return eager || way == 1 ? 10'000U : 1'000U; };
-  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
-    spans.run(cost, !spans.gate.eager_turn());
-  }
-  int tried = 0;
-  for (int i = 0; i < 400; ++i) {
-    CHECK_FALSE(spans.gate.eager_turn());
-    tried += spans.gate.way();
-    spans.run(cost, spans.gate.way() == 0);  // the second one's graphs do not become ready
-  }
-  CHECK(tried >= 50);
-  CHECK(tried <= 64);
   CHECK(spans.gate.proven());
 }
 
@@ -152,21 +133,6 @@ TEST_CASE("other ways of dividing are tried from the first one on") {
   CHECK(eager >= 5);
 }
 
-TEST_CASE("a machine that becomes faster while ways are tried makes none of them look better") {
-  const int when = GENERATE(range(8, 40));  // in the middle of any of the ways
-  CAPTURE(when);
-  Spans spans(3);
-  int number = 0;
-  std::uint64_t in_first = 0;
-  const auto cost = [&](bool eager, std::uint32_t way) {
-    const std::uint64_t usual = eager ? 1000 : way == 0 ? 600 : 660;
-    in_first += !eager && way == 0 ? 1 : 0;
-    return ++number < when ? usual * 3 / 2 : usual;
-  };
-  spans.run_fairly(cost, 120);
-  CHECK(in_first >= 80);
-}
-
 TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
   Spans spans(kChunkWays);
   spans.submissions = 100;
@@ -180,77 +146,6 @@ TEST_CASE("where the program waits for longer than it submits, other ways of div
       200);
   CHECK_FALSE(others);
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
-}
-
-TEST_CASE("a way that is added later is used if it is only a little faster, and what pays is used until then") {
-  const std::uint64_t added = GENERATE(594, 606);
-  const std::uint64_t own = GENERATE(200, 20'000);  // what the program does by itself
-  CAPTURE(added, own);
-  Spans spans(kTimedWay);
-  spans.submissions = 100;
-  spans.launches = 50;
-  spans.waits = own + 500;  // so that none of the other ways is tried
-  int in_added = 0, eager_spans = 0;
-  const auto cost = [&](bool ready, bool its) {
-    const bool asked = spans.gate.wants_outside();
-    if (asked) {
-      spans.gate.outside(own);
-      CHECK_FALSE(its);
-    }
-    constexpr std::uint64_t kAsking = 100;  // makes spans longer
-    return (!ready ? 3000U : its ? added : 600U) + own + (asked ? kAsking : 0U);
-  };
-  // Graphs of the way that is added are there after it had its turn a few times.
-  const auto run = [&](int count) {
-    for (int i = 0; i < count; ++i) {
-      const bool its = !spans.gate.eager_turn() && spans.gate.way() == kTimedWay;
-      const bool ready = !spans.gate.eager_turn() && (!its || ++in_added > 4);
-      eager_spans += ready ? 0 : 1;
-      spans.run([&](bool, std::uint32_t) { return cost(ready, its); }, ready);
-      REQUIRE((spans.gate.eager_turn() || spans.gate.way() == 0 || spans.gate.way() == kTimedWay));
-    }
-  };
-  run(60);
-  REQUIRE(spans.gate.proven());
-  CHECK(in_added == 0);
-  eager_spans = 0;
-  spans.gate.timed_way_added();
-  run(140);
-  CHECK(spans.gate.proven());
-  CHECK(eager_spans == 4);
-  CHECK(spans.gate.way() == (added < 600 ? kTimedWay : 0));
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
-}
-
-TEST_CASE("a way that is added while others are tried comes behind them") {
-  const bool device_bound = GENERATE(false, true);
-  Spans spans(kTimedWay);
-  spans.submissions = 100;
-  spans.launches = 50;
-  spans.waits = device_bound ? 500 : 0;
-  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 600U; }, 4);
-  REQUIRE_FALSE(spans.gate.proven());
-  spans.gate.timed_way_added();
-  std::array<int, kChunkWays> tried{};
-  spans.run_fairly(
-      [&](bool eager, std::uint32_t way) {
-        ++tried[way];
-        return eager ? 1000U : way == 1 ? 400U : way == kTimedWay ? 390U : 600U;
-      },
-      120);
-  CHECK(spans.gate.proven());
-  CHECK(spans.gate.way() == kTimedWay);
-  CHECK(tried[kTimedWay] > 0);
-  CHECK((tried[1] > 0) == !device_bound);
-  CHECK((tried[2] > 0) == !device_bound);
-  // Other lengths are other ways: it is gone with the rest.
-  spans.gate.ways_changed(kTimedWay);
-  spans.run_fairly(
-      [&](bool eager, std::uint32_t way) {
-        CHECK(way != kTimedWay);
-        return eager ? 1000U : 600U;
-      },
-      120);
 }
 
 TEST_CASE("samples that were disturbed decide nothing") {
@@ -402,18 +297,6 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
     spans.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
   }
   CHECK(spans.entry->state() != GraphEntry::State::kPassing);
-}
-
-TEST_CASE("of a program that is mostly by itself it takes two trials to decline graphs") {
-  const bool for_ever = GENERATE(false, true);
-  NoisySpans spans;
-  int with_graphs = 0;
-  for (int i = 0; i < 60; ++i) {
-    const bool graphs = spans.has_graphs();
-    const bool bad = graphs && (++with_graphs <= 3 || for_ever);  // by chance not while it was eager
-    spans.run_as_long(8'000'000, bad ? 2'600'000 : graphs ? 250'000 : 400'000);
-  }
-  CHECK((spans.entry->state() == GraphEntry::State::kPassing) == for_ever);
 }
 
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {

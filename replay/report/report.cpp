@@ -10,7 +10,7 @@ namespace refrain::replay {
 
 namespace {
 
-constexpr std::size_t kMostLines = 8;
+constexpr std::size_t kMostLines = 8;  // limit
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
@@ -209,7 +209,7 @@ std::string report_json(const ReportData& data) {
   root["unchecked"] = data.unchecked;
   auto& times = root["times"] = nlohmann::json::array();
   for (const LaneTimes& lane : data.times) {
-    times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}, {"filling_ns", lane.filling_ns}});
+    times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
   }
   auto& spans = root["spans"] = nlohmann::json::array();
   for (const SpanSummary& span : data.spans) {

@@ -16,8 +16,6 @@ namespace refrain::replay {
 struct LaneTimes {
   std::uint64_t call_ns = 0;  ///< program's and layer's time together, for which the lengths of chunks were chosen
   std::uint64_t hold_ns = 0;  ///< of that, the layer's for one that is held
-  /// Both together where whole chunks came as expected, which takes no clock to find out; 0: none did.
-  std::uint64_t filling_ns = 0;
 };
 
 struct ReportData {
