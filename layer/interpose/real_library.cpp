@@ -4,11 +4,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <unordered_set>
 
 #include "env/doctor_channel.h"
 #include "env/log.h"
+#include "env/mutex.h"
 #include "env/preload.h"
 #include "layer/elf_exports.h"
 #include "layer/elf_symbols.h"
@@ -98,8 +98,8 @@ void* RealLibrary::load_for(std::uint32_t index) noexcept {
     void* const real = function(stubs_.entries()[index].entry.name);
     return real != nullptr ? real : facts_.missing.not_ready;
   }
-  static Immortal<std::mutex> mutex;
-  const std::lock_guard guard(*mutex);
+  static Immortal<env::Mutex> mutex;
+  const env::MutexLock guard(*mutex);
   if (!done_.load(std::memory_order_relaxed)) {
     loading_here = true;
     load();

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
@@ -37,7 +37,7 @@ class FunctionTable {
     try {
       made->id = next_object_id();
       describe(*made);
-      const std::lock_guard guard(mutex_);
+      const env::MutexLock guard(mutex_);
       kept = L::objects().functions.find(handle);
       if (kept == nullptr && keep(made, handle)) {
         return made;
@@ -78,7 +78,7 @@ class FunctionTable {
   /// For reports; empty if unknown.
   [[nodiscard]] std::string name_of(capture::FunctionId function) noexcept {
     try {
-      const std::lock_guard guard(mutex_);
+      const env::MutexLock guard(mutex_);
       const auto found = names_.find(function);
       return found == names_.end() ? std::string() : found->second;
     } catch (...) {
@@ -87,8 +87,8 @@ class FunctionTable {
   }
 
  private:
-  /// Under the lock. False, and nothing is remembered, if there is no memory.
-  bool keep(FunctionState* function, Handle handle) noexcept {
+  /// False, and nothing is remembered, if there is no memory.
+  bool keep(FunctionState* function, Handle handle) noexcept REFRAIN_REQUIRES(mutex_) {
     try {
       names_.emplace(function->id, function->name);
       live_.push_back(function);
@@ -108,7 +108,7 @@ class FunctionTable {
   /// A chain of those that `goes` is true of: only the caller forgets them then.
   template <class Goes>
   FunctionState* take(Goes&& goes) noexcept {
-    const std::lock_guard guard(mutex_);
+    const env::MutexLock guard(mutex_);
     const auto first =
         std::partition(live_.begin(), live_.end(), [&](const FunctionState* each) { return !goes(*each); });
     FunctionState* chain = nullptr;
@@ -129,7 +129,7 @@ class FunctionTable {
     L::objects().functions.erase(function);
     Setters<L>::all().forget(*function);
     {
-      const std::lock_guard guard(mutex_);
+      const env::MutexLock guard(mutex_);
       names_.erase(function->id);
     }
     if (function->is_of(unloaded)) {
@@ -137,9 +137,9 @@ class FunctionTable {
     }
   }
 
-  std::mutex mutex_;
-  std::unordered_map<capture::FunctionId, std::string> names_;
-  std::vector<FunctionState*> live_;
+  env::Mutex mutex_;
+  std::unordered_map<capture::FunctionId, std::string> names_ REFRAIN_GUARDED_BY(mutex_);
+  std::vector<FunctionState*> live_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::layer::streams
