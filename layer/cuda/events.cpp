@@ -6,6 +6,7 @@
 #include "layer/cuda/submission.h"
 
 namespace refrain::layer::cuda {
+
 CUresult wrap::cuEventCreate(CUevent* event, unsigned flags) noexcept {
   const CUresult status = driver.cuEventCreate(event, flags);
   if (status == CUDA_SUCCESS && event != nullptr && (flags & CU_EVENT_INTERPROCESS) == 0) {

@@ -28,8 +28,8 @@ class AnonymousStubs {
  private:
   env::Mutex mutex_;
   std::unordered_map<void*, std::uint32_t> known_ REFRAIN_GUARDED_BY(mutex_);
-  /// Never moved: threads may be on their way through a stub.
-  std::forward_list<std::string> names_ REFRAIN_GUARDED_BY(mutex_);
+  std::forward_list<std::string> names_
+      REFRAIN_GUARDED_BY(mutex_);  // never moved: threads may be on their way through a stub
   std::uint32_t next_ REFRAIN_GUARDED_BY(mutex_);
   const std::uint32_t end_;
 };
