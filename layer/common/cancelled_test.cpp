@@ -9,6 +9,7 @@ namespace refrain::layer::streams {
 namespace {
 
 using test::Rig;
+using test::State;
 using test::TestLayer;
 
 /// Runs `work()` in a thread that is to end, and then has it wait. Whether it ended there.
