@@ -4,9 +4,12 @@
 #include <random>
 #include <vector>
 
+#include "replay/tuning.h"
+
 using refrain::replay::Cut;
 using refrain::replay::Detector;
 using refrain::replay::History;
+namespace tuning = refrain::replay::tuning;
 
 namespace {
 
