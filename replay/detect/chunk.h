@@ -10,7 +10,7 @@ namespace refrain::replay {
 
 using capture::Token;
 using ChunkId = std::uint32_t;
-inline constexpr ChunkId kNoChunk = ~ChunkId{0};
+inline constexpr ChunkId kNoChunk = ~ChunkId{0};  // format
 
 /// A chunk is a stretch of a repeating sequence that is submitted at once. It contains no cuts.
 enum class ChunkMode : std::uint8_t {
@@ -55,7 +55,7 @@ struct ChunkLengths {
 /// Of a way that is not there.
 inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
 /// Ways that can be known at once.
-inline constexpr std::uint32_t kChunkWays = 4;
+inline constexpr std::uint32_t kChunkWays = 4;  // format
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

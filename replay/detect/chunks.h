@@ -14,7 +14,7 @@
 
 namespace refrain::replay {
 
-inline constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};
+inline constexpr std::uint32_t kNoIndex = ~std::uint32_t{0};  // format
 
 /// Records with stable addresses and no growth that would be felt: memory comes in small blocks.
 template <typename T>
@@ -41,8 +41,8 @@ class Pool {
   }
 
  private:
-  static constexpr std::uint32_t kBits = 6;
-  static constexpr std::uint32_t kMask = (1U << kBits) - 1;
+  static constexpr std::uint32_t kBits = 6;                  // format
+  static constexpr std::uint32_t kMask = (1U << kBits) - 1;  // format
   std::vector<std::unique_ptr<T[]>> blocks_;
   std::vector<std::uint32_t> free_;
   std::uint32_t used_ = 0;
@@ -112,9 +112,9 @@ class ChunkTable {
   // Ids are small, so that they can be indices: one is given again once it was taken by take_evicted(). Other threads
   // read and write modes: there is one word per id with its mode and the number of its record. Blocks of words never
   // move or go away.
-  static constexpr std::uint32_t kIdBits = 26, kMaxId = (1U << kIdBits) - 1;
-  static constexpr std::uint32_t kBlockBits = 12, kBlockMask = (1U << kBlockBits) - 1;
-  static constexpr std::uint32_t kModeMask = 3, kLive = 4, kRecordShift = 3;
+  static constexpr std::uint32_t kIdBits = 26, kMaxId = (1U << kIdBits) - 1;            // format
+  static constexpr std::uint32_t kBlockBits = 12, kBlockMask = (1U << kBlockBits) - 1;  // format
+  static constexpr std::uint32_t kModeMask = 3, kLive = 4, kRecordShift = 3;            // format
   using Words = std::array<std::atomic<std::uint32_t>, kBlockMask + 1>;
 
   [[nodiscard]] std::atomic<std::uint32_t>* word(ChunkId id) const noexcept;

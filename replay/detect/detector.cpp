@@ -30,7 +30,7 @@ Detector::Detector(const History& history)
   }
   distance_ = distance;
   length_ = length;
-  next_report_ = std::max({distance, kSignificant, length + 1});
+  next_report_ = std::max<std::uint64_t>({distance, tuning::kSignificantMatch, length + 1});
 }
 
 }  // namespace refrain::replay

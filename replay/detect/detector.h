@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "replay/detect/history.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
@@ -13,14 +14,11 @@ class Detector {
  public:
   struct Step {
     /// Not 0: the newest values repeat those before with this period, for two periods and at least
-    /// kSignificant values. Reported again after each further period.
+    /// tuning::kSignificantMatch values. Reported again after each further period.
     std::uint64_t period = 0;
     /// Not 0: the match that this value ended had this length.
     std::uint64_t ended = 0;
   };
-
-  /// A match shorter than this says nothing: with few different kernels it happens by chance.
-  static constexpr std::uint64_t kSignificant = 16;
 
   explicit Detector(const History& history);
 
@@ -32,7 +30,7 @@ class Detector {
     if (distance_ != 0) {
       if (history_.at(newest - distance_) == history_.at(newest)) {
         if (++length_ == next_report_) {
-          next_report_ += distance_ > kSignificant ? distance_ : kSignificant;
+          next_report_ += std::max<std::uint64_t>(distance_, tuning::kSignificantMatch);
           result.period = distance_;
         }
       } else {
@@ -65,10 +63,10 @@ class Detector {
   [[nodiscard]] std::size_t bytes() const noexcept { return index_.bytes(); }
 
  private:
-  static constexpr std::uint64_t kSpread = 0xD6E8FEB86659FD93ULL;
-  static constexpr std::uint32_t kPositionMask = 0xFFFFFFU;  // more than the longest history
-  static constexpr std::uint32_t kTagMask = ~kPositionMask;
-  static constexpr std::uint64_t kLookBack = 64;
+  static constexpr std::uint64_t kSpread = 0xD6E8FEB86659FD93ULL;  // format
+  static constexpr std::uint32_t kPositionMask = 0xFFFFFFU;        // format: more than the longest history
+  static constexpr std::uint32_t kTagMask = ~kPositionMask;        // format
+  static constexpr std::uint64_t kLookBack = 64;                   // limit: values compared in one call
 
   void look_up(std::uint32_t entry, std::uint32_t tag, std::uint64_t newest) noexcept;
 

@@ -46,8 +46,8 @@ TEST_CASE("short periods need sixteen values that agree") {
     first = step.period != 0 ? i + 1 : 0;
     CHECK((step.period == 0 || step.period % period == 0));
   }
-  CHECK(first >= Detector::kSignificant);
-  CHECK(first <= Detector::kSignificant + 2 * period + History::kGram);
+  CHECK(first >= tuning::kSignificantMatch);
+  CHECK(first <= tuning::kSignificantMatch + 2 * period + History::kGram);
 }
 
 TEST_CASE("the end of a match is told with its length, and the match begins where the repetition does") {

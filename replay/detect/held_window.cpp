@@ -2,15 +2,15 @@
 
 #include <array>
 
+#include "replay/tuning.h"
+
 namespace refrain::replay {
 namespace {
 
-/// A chunk that fails twice as often as it completes is entered less and less often, down to once in 1024.
-constexpr std::uint8_t kMaxBackoff = 12, kBackoffRelief = 2;
-
+/// A chunk that fails twice as often as it completes is entered less and less often.
 void back_off(Slot& slot) noexcept {
-  slot.backoff = std::min<std::uint8_t>(kMaxBackoff, static_cast<std::uint8_t>(slot.backoff + 1));
-  if (slot.backoff >= 3) {
+  slot.backoff = std::min<std::uint8_t>(tuning::kMostBackoff, static_cast<std::uint8_t>(slot.backoff + 1));
+  if (slot.backoff >= tuning::kGivenUpAfter) {
     slot.skip = static_cast<std::uint16_t>(1U << (slot.backoff - 2U));
   }
 }
@@ -18,7 +18,7 @@ void back_off(Slot& slot) noexcept {
 }  // namespace
 
 [[gnu::hot]] void HeldWindow::completed(const Track& track) noexcept {
-  slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, kBackoffRelief) - kBackoffRelief);
+  slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, tuning::kBackoffRelief) - tuning::kBackoffRelief);
   slot_ = nullptr;
   chunks_.prefetch(track.spots[range_.end == track.length ? 0 : range_.end].head);
   if (growth_limit_ < options_.chunk_cap) {
@@ -157,7 +157,7 @@ void HeldWindow::leave(Track* track, bool failed) {
 
 /// Launches `range`, or what is ready of it; the rest is issued.
 void HeldWindow::launch_parts(Track& track, Range range, int depth) {
-  constexpr int kDepth = 3;  // so many times it is halved at most
+  constexpr int kDepth = 3;  // limit: so many times it is halved at most
   if (range.length() < options_.min_chunk || depth > kDepth) {
     issue(range.length());
     return;

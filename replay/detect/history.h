@@ -48,7 +48,7 @@ class LazyArray {
 
 /// Polynomial hash over values, modulo 2^64. Only ever used to find candidates, which are then compared
 /// exactly: this hash is blind to some pairs of (Thue-Morse) sequences, whatever the base.
-inline constexpr std::uint64_t kHashBase = 0x9E3779B97F4A7C15ULL;
+inline constexpr std::uint64_t kHashBase = 0x9E3779B97F4A7C15ULL;  // format
 
 [[nodiscard]] constexpr std::uint64_t hash_base_power(std::uint32_t exponent) noexcept {
   std::uint64_t power = 1;
@@ -68,14 +68,14 @@ enum class Cut : std::uint8_t {
 class History {
  public:
   /// Length of the sequences by which earlier occurrences are found.
-  static constexpr std::uint32_t kGram = 6;
+  static constexpr std::uint32_t kGram = 6;  // format: of what is hashed
 
   /// `capacity` is rounded up to a power of two.
   explicit History(std::uint32_t capacity)
       : mask_(std::bit_ceil(capacity < 64 ? 64U : capacity) - 1), values_(mask_ + 1), cuts_(mask_ + 1) {}
 
   void push(Token value, Cut cut) noexcept {
-    constexpr std::uint64_t kOldest = hash_base_power(kGram);
+    constexpr std::uint64_t kOldest = hash_base_power(kGram);  // format
     gram_ = gram_ * kHashBase + value - values_[(size_ - kGram) & mask_] * kOldest;
     values_[size_ & mask_] = value;
     cuts_[size_ & mask_] = cut;

@@ -3,21 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/tuning.h"
+
 namespace refrain::replay {
 namespace {
 
 /// Cuts are values of the history like operations, but never equal to one.
-constexpr std::uint64_t kCutSalt = 0xA24BAED4963EE407ULL;
-/// After leaving a track without knowing why, the stream is expected back there for so many operations …
-constexpr std::uint64_t kGuessWindow = 8;
-/// … up to so many tokens further on than where it left.
-constexpr std::uint32_t kGuessSkip = 3;
-/// Operations after which such a guess counts as right, and wrong guesses allowed until one is.
-constexpr std::uint32_t kGuessConfirmed = 4, kGuessBudget = 3;
+constexpr std::uint64_t kCutSalt = 0xA24BAED4963EE407ULL;  // format
 /// How far back a place found by its last six values is compared with what came before.
-constexpr std::uint64_t kCompareBack = 64;
-/// How often a loop must repeat without a break if what is known predicts it well enough already.
-constexpr std::uint64_t kTimesToPromote = 4;
+constexpr std::uint64_t kCompareBack = 64;  // limit: of one call's work
 
 }  // namespace
 
@@ -42,7 +36,7 @@ Matcher::Matcher(const MatcherOptions& options)
       chunks_(plans_.options().max_nodes / 2),
       store_(plans_.options(), history_, chunks_),
       window_(plans_.options(), chunks_, store_) {
-  guess_.budget = kGuessBudget;
+  guess_.budget = tuning::kGivenUpAfter;
 }
 
 [[gnu::hot, gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable) {
@@ -106,7 +100,7 @@ void Matcher::set_detecting(bool on) noexcept {
 }
 
 [[gnu::hot]] void Matcher::detected(Detector::Step step) {
-  if (step.ended >= Detector::kSignificant && cursor_.track == nullptr) {
+  if (step.ended >= tuning::kSignificantMatch && cursor_.track == nullptr) {
     match_ended(step.ended);
   }
   if (step.period != 0) {
@@ -205,7 +199,7 @@ Place Matcher::expected_back() noexcept {
 /// left the track.
 bool Matcher::try_guess(Token value, bool cut) {
   const std::uint64_t newest = history_.size() - 1;
-  if (newest - guess_.exit.position > kGuessWindow) {
+  if (newest - guess_.exit.position > tuning::kGuessWindow) {
     guess_.exit.track = kNoIndex;
     return false;
   }
@@ -214,7 +208,7 @@ bool Matcher::try_guess(Token value, bool cut) {
     return false;
   }
   const std::uint32_t first = newest == guess_.exit.position ? 1 : 0;
-  for (std::uint32_t skip = first; skip <= kGuessSkip; ++skip) {
+  for (std::uint32_t skip = first; skip <= tuning::kGuessSkip; ++skip) {
     const Token* token = there.track->token_at(there.offset + skip);
     if (token == nullptr || *token != value) {
       continue;
@@ -225,7 +219,7 @@ bool Matcher::try_guess(Token value, bool cut) {
     guess_.disturbed = first == 0 && novel_ && skip <= 1;
     guess_.position = newest;
     guess_.skip = skip;
-    guess_.pending = kGuessConfirmed + 1;
+    guess_.pending = tuning::kNoChance + 1;
     go({there.track, static_cast<std::uint32_t>(token - there.track->tokens)});
     accept(cut);
     guess_.after = cursor_.offset;
@@ -266,7 +260,7 @@ void Matcher::found(Place place) {
   }
   go(place);
   guess_.exit.track = kNoIndex;
-  guess_.budget = kGuessBudget;
+  guess_.budget = tuning::kGivenUpAfter;
   guess_.pending = 0;
   window_.start_small();
 }
@@ -277,7 +271,7 @@ void Matcher::found(Place place) {
 /// does. The match with the earlier occurrence starts at `match` and is `length` long.
 Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep) {
   const std::uint64_t start = std::max(lost_since_, match);
-  if (!detecting_ || length < Detector::kSignificant || start < history_.oldest() ||
+  if (!detecting_ || length < tuning::kSignificantMatch || start < history_.oldest() ||
       end < start + std::max(plans_.options().min_chunk, 2U)) {
     return nullptr;
   }
@@ -291,7 +285,7 @@ Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64
     if (start == lost_since_) {
       store_.learn_edge(*from, exit_.offset, exit_.token, {gap, 1});
     }
-    if (exit_.offset == from->length && start - lost_since_ <= kGuessWindow) {
+    if (exit_.offset == from->length && start - lost_since_ <= tuning::kGuessWindow) {
       from->next = gap->id;
     }
   }
@@ -299,7 +293,7 @@ Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64
 }
 
 void Matcher::guess_was_right() {
-  guess_.budget = kGuessBudget;
+  guess_.budget = tuning::kGivenUpAfter;
   const bool forgotten = guess_.disturbed && forget_disturbance(history_.size() - guess_.position);
   guess_.exit.track = kNoIndex;
   if (forgotten) {
@@ -326,7 +320,7 @@ bool Matcher::forget_disturbance(std::uint64_t matched) {
   const Place there = expected_back();
   const Token* skipped = there.track != nullptr ? there.track->token_at(there.offset) : nullptr;
   const auto count = static_cast<std::uint32_t>(history_.size() - guess_.position);
-  if (skipped == nullptr || matched < 2 || count > kGuessConfirmed + 1) {
+  if (skipped == nullptr || matched < 2 || count > tuning::kNoChance + 1) {
     return false;
   }
   if (guess_.skip != 0 && there.track->spots[skipped - there.track->tokens].main.length() == 1) {
@@ -340,7 +334,7 @@ bool Matcher::forget_disturbance(std::uint64_t matched) {
   if (other_too) {
     return false;
   }
-  std::array<std::pair<Token, Cut>, kGuessConfirmed + 1> later;
+  std::array<std::pair<Token, Cut>, tuning::kNoChance + 1> later;
   for (std::uint32_t i = 0; i < count; ++i) {
     later[i] = {history_.at(guess_.position + i), history_.cut_at(guess_.position + i)};
   }
@@ -393,7 +387,7 @@ void Matcher::period_seen(std::uint64_t period) {
   }
   if (last_miss_ + period > size) {
     promote(period);  // what is known does not predict it
-  } else if (!on_it && detector_.length() >= kTimesToPromote * period) {
+  } else if (!on_it && detector_.length() >= tuning::kNoChance * period) {
     // Predicted, but piece by piece: as a loop it comes in fewer and longer chunks. Only if it keeps
     // coming: bodies in random order also come twice by chance.
     const Loop& loop = loops_[period % loops_.size()];
@@ -444,7 +438,7 @@ void Matcher::promote(std::uint64_t period) {
   window_.leave(cursor_.track, false);
   guess_.pending = 0;
   guess_.exit.track = kNoIndex;
-  guess_.budget = kGuessBudget;
+  guess_.budget = tuning::kGivenUpAfter;
   const auto offset = static_cast<std::uint32_t>((size - source) % period);
   if (offset < made->built) {
     go({made, offset});
@@ -463,11 +457,11 @@ void Matcher::promote(std::uint64_t period) {
 /// A loop that was seen before and goes round several times between the cuts of the period that begins at `source`:
 /// chunks of whole rounds are the same ones again and again. 0: none is known.
 std::uint32_t Matcher::loop_within(std::uint64_t source, std::uint64_t period) const noexcept {
-  constexpr std::uint64_t kLeastRounds = 3;
-  constexpr std::uint64_t kLooks = 32;  // what is before the loop, and behind it, may be a quarter
+  // limit: of one call's work; what is before the loop, and behind it, may be a quarter
+  constexpr std::uint64_t kLooks = 32;
   const Track* const track = cursor_.track;
   for (const std::uint64_t inner : {track == nullptr ? 0 : track->inner, inner_}) {
-    if (inner == 0 || inner * kLeastRounds > period || source < history_.oldest()) {
+    if (inner == 0 || inner * 2 > period || source < history_.oldest()) {
       continue;
     }
     std::uint64_t same = 0;

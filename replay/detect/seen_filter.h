@@ -29,7 +29,7 @@ class SeenFilter {
   [[nodiscard]] std::size_t bytes() const noexcept { return marks_.bytes(); }
 
  private:
-  static constexpr std::size_t kBuckets = 4096, kWays = 8;
+  static constexpr std::size_t kBuckets = 4096, kWays = 8;  // limit
   LazyArray<std::uint16_t> marks_;
   std::uint32_t next_ = 0;
 };

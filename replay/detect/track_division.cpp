@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "replay/detect/tracks.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
@@ -18,12 +19,10 @@ void set_main(Track& track, Range range) noexcept {
 }  // namespace
 
 Rounds Rounds::of(std::uint32_t round, std::uint32_t most) noexcept {
-  // A tenth shorter than they may be is short enough for so many pieces.
-  constexpr std::uint64_t kPercent = 110;
   for (std::uint64_t pieces = round / most + 1;; ++pieces) {
     const std::uint64_t room = pieces * most;
     const std::uint64_t tokens = room / round * round;
-    if (tokens != 0 && room * 100 <= tokens * kPercent) {
+    if (tokens != 0 && room * 100 <= tokens * tuning::kRoundsWithin) {
       return {static_cast<std::uint32_t>(tokens), static_cast<std::uint32_t>(std::min(pieces, tokens))};
     }
   }
@@ -138,8 +137,8 @@ void TrackStore::divide_anew(Track& track, std::uint32_t offset) noexcept {
     return;
   }
   // Very many graphs are not worth what it takes to build them: in so long a stretch its beginning and its end, and
-  // with them the way in which it is divided, matter little.
-  constexpr std::uint32_t kMostPieces = 128;
+  // with them the way in which it is divided, matter little (docs/decisions/0018-fewer-heuristics.md).
+  constexpr std::uint32_t kMostPieces = 128;  // limit: of the work for one stretch
   if (options_.chunk_growth == 1 && track.inner == 0 && (run->end - run->start) / options_.chunk_cap > kMostPieces) {
     return;
   }

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <bit>
 
+#include "replay/tuning.h"
+
 namespace refrain::replay {
 namespace {
 
-constexpr std::uint32_t kTrackBits = 12;
-constexpr std::uint32_t kTrackMask = (1U << kTrackBits) - 1;
-constexpr std::uint64_t kGramPower = hash_base_power(History::kGram);
-constexpr std::uint64_t kSpread = 0xC2B2AE3D27D4EB4FULL;
+constexpr std::uint32_t kTrackBits = 12;                               // format
+constexpr std::uint32_t kTrackMask = (1U << kTrackBits) - 1;           // format
+constexpr std::uint64_t kGramPower = hash_base_power(History::kGram);  // format
+constexpr std::uint64_t kSpread = 0xC2B2AE3D27D4EB4FULL;               // format
 
 }  // namespace
 
@@ -85,7 +87,7 @@ void TrackStore::evict(Track& track) {
 /// What has not been in use for so many histories is hardly ever in use again: programs that run for long would fill
 /// all the room there is.
 bool TrackStore::is_forgotten(const Track& track) const noexcept {
-  constexpr std::uint64_t kHistories = 16;
+  constexpr std::uint64_t kHistories = 16;  // limit: of memory
   return track.newer != nullptr && track.newer->touched + kHistories * history_.capacity() < history_.size();
 }
 
@@ -318,7 +320,7 @@ Place TrackStore::follow_edge(Track& from, std::uint32_t offset, Token token) no
     if (place >= to->built || to->tokens[place] != token) {
       return {};
     }
-    if (edge.uses < kUsesToDivide && ++edge.uses == kUsesToDivide) {
+    if (edge.uses < tuning::kNoChance && ++edge.uses == tuning::kNoChance) {
       divide(from, offset);
       divide(*to, place);
     }

@@ -170,11 +170,10 @@ class TrackStore {
     std::uint32_t to_offset;
     std::uint32_t uses;
   };
-  static constexpr std::uint32_t kMaxTracks = 4096;
-  static constexpr std::uint32_t kBurst = 256;  // tokens added at once
-  static constexpr std::uint32_t kPerOperation = 8;
-  static constexpr std::uint32_t kWays = 4;
-  static constexpr std::uint32_t kUsesToDivide = 4;
+  static constexpr std::uint32_t kMaxTracks = 4096;  // limit
+  static constexpr std::uint32_t kBurst = 256;       // limit: tokens added at once
+  static constexpr std::uint32_t kPerOperation = 8;  // limit: the same, for each operation
+  static constexpr std::uint32_t kWays = 4;          // format
 
   [[nodiscard]] std::uint32_t* slot_link(Track& track, Range range) noexcept;
   [[nodiscard]] bool is_forgotten(const Track& track) const noexcept;

@@ -8,8 +8,8 @@
 namespace refrain::replay {
 namespace {
 
-constexpr std::uint64_t kMaxSteps = 200'000'000;  // about two seconds
-constexpr std::size_t kMaxPairs = 16'000'000;     // 320 MB
+constexpr std::uint64_t kMaxSteps = 200'000'000;  // limit: about two seconds
+constexpr std::size_t kMaxPairs = 16'000'000;     // limit: 320 MB
 
 std::uint64_t hash(std::uint32_t left, std::uint32_t right, std::uint32_t level) {
   return capture::mix(level, std::uint64_t{left} << 32U | right);

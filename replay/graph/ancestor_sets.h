@@ -15,7 +15,7 @@ namespace refrain::replay {
 class AncestorSets {
  public:
   using Id = std::uint32_t;
-  static constexpr Id kEmpty = 0;
+  static constexpr Id kEmpty = 0;  // format
 
   /// For sets over `chains` chains.
   explicit AncestorSets(std::uint32_t chains);
@@ -83,7 +83,7 @@ class Chains {
   [[nodiscard]] std::uint32_t length_of(std::uint32_t chain) const noexcept { return length_[chain]; }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};  // format
   [[nodiscard]] bool is_end(std::uint32_t member) const noexcept {
     return position_[member] == length_[chain_[member]];
   }

@@ -12,8 +12,8 @@ namespace {
 // A sweep is due each time that a certain share of max_graphs unknown stretches has come, and evicts entries that were
 // not used for kSweepsUnseen sweeps: after twice as many unknown stretches as the table has places. (Plain LRU would
 // evict every entry just before it is needed in a program with a few more stretches than places.)
-constexpr std::size_t kSweepsPerTable = 8;
-constexpr std::uint32_t kSweepsUnseen = 16;
+constexpr std::size_t kSweepsPerTable = 8;   // limit
+constexpr std::uint32_t kSweepsUnseen = 16;  // limit
 
 capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) noexcept {
   std::uint64_t hash = tokens.size();
@@ -137,7 +137,7 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
   }
   entries_gone_.fetch_add(entries.size(), std::memory_order_relaxed);
   // All of them are looked at for that: not each time.
-  constexpr std::size_t kMany = 64;
+  constexpr std::size_t kMany = 64;  // limit
   const env::MutexLock guard(mutex_);
   if ((gone_but_named_ += entries.size()) < kMany + entries_.size() / kSweepsPerTable) {
     return;
@@ -167,7 +167,7 @@ void GraphCache::identity_gone(capture::ObjectId identity) noexcept {
 
 /// For the report, which is often written when a program has given back all that it had.
 void GraphCache::remember(GraphEntry::Summary summary) noexcept {
-  constexpr std::size_t kMostTold = 256;
+  constexpr std::size_t kMostTold = 256;  // limit
   if (left_.capacity() == 0) {
     try {
       left_.reserve(kMostTold);

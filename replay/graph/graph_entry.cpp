@@ -5,39 +5,21 @@
 #include <algorithm>
 
 #include "replay/runtime/clock.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
 using capture::OperationView;
 
 namespace {
-constexpr double kGateMarginPercent = 3;  ///< a graph must be this much cheaper than eager calls
-// Occurrences looked at before giving up on arguments that come back.
-constexpr std::uint64_t kTrackingRound = 24;
-constexpr std::uint64_t kFirstBackoff = 64;
-constexpr std::uint64_t kLongestBackoff = 1U << 20U;
-constexpr std::uint64_t kBudgetBackoff = 16;
-// Launches until eager execution is measured again, for each launch's worth of time that this costs.
-constexpr std::uint64_t kFirstCheck = 256;
-constexpr std::uint64_t kLongestCheck = 32768;
-constexpr std::uint32_t kMissesToTrackAgain = 4;
-// Four updates in a row that rewrite most nodes: the graph is not what repeats.
-constexpr std::uint64_t kHeavyUpdates = 4;
-constexpr std::uint32_t kUpdatesToTry = 3;
-constexpr std::size_t kChangesRemembered = 64;
-constexpr std::uint64_t kUnusedNs = 1'000'000'000;  ///< an instance that may go for another one
-constexpr std::uint32_t kBuildsToTry = 3;           ///< that fail
-// Building an instance costs as much as changing one many times. So many are free (with so many operations in all, if
-// those are more), and one more for so many launches, or for so many that needed no change: where hardly any arguments
-// come back, most of them would be built in vain.
-constexpr std::uint64_t kFreeBuilds = 16, kFreeOperations = 512, kLaunchesForBuild = 24, kHitsForBuild = 6;
-// Where the gate has no question open, one launch in so many is timed: reading the clock and adding the sample would
-// take a good part of the cache lines that a launch touches.
-constexpr std::uint64_t kTimedOf = 8;
+constexpr std::size_t kChangesRemembered = 64;  // limit
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
-    : fingerprint_(fingerprint), tokens_(std::move(tokens)), limits_(limits), gate_(limits.gate, kGateMarginPercent) {
+    : fingerprint_(fingerprint),
+      tokens_(std::move(tokens)),
+      limits_(limits),
+      gate_(limits.gate, tuning::kGateMarginPercent) {
   totals_.fingerprint = fingerprint;
   totals_.operations = tokens_.size();
 }
@@ -83,7 +65,7 @@ void GraphEntry::pass(Decline why, std::string text) {
 }
 
 bool GraphEntry::can_update() const noexcept {
-  return limits_.can_update && failed_updates_ < kUpdatesToTry;
+  return limits_.can_update && failed_updates_ < tuning::kGivenUpAfter;
 }
 
 void GraphEntry::note_changes(std::span<const OperationView> operations) {
@@ -172,8 +154,8 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
     pass(Decline::kBudget, "the budget for building and trying graphs is used up for now");
     return Wish::kNothing;
   }
-  if (round_ >= kTrackingRound && building_ == 0) {
-    backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+  if (round_ >= tuning::kTrackingRound && building_ == 0) {
+    backoff_.grow();
     pass(Decline::kArguments, argument_text());
   }
   return Wish::kNothing;
@@ -183,11 +165,14 @@ void GraphEntry::passed() {
   const env::MutexLock guard(mutex_);
   ++totals_.passed;
   const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
-  if (state_ != State::kPassing || retired_ || ++passed_in_round_ < (short_of_budget ? kBudgetBackoff : backoff_)) {
+  if (state_ != State::kPassing || retired_ ||
+      ++passed_in_round_ < (short_of_budget ? tuning::kBudgetPasses : backoff_.length())) {
     return;
   }
   // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
-  backoff_ = short_of_budget ? backoff_ : std::min(backoff_ * 8, kLongestBackoff);
+  if (!short_of_budget) {
+    backoff_.grow();
+  }
   gate_.clear_replay();
   gate_.clear_eager();
   change_state(State::kTracking);
@@ -202,7 +187,7 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
     return nullptr;
   }
   if (executable == nullptr) {
-    backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+    backoff_.grow();
     pass(Decline::kUnrecordable, why);
     return nullptr;
   }
@@ -252,7 +237,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
         if (variants_[changeable].changed() * 2 > operations.size()) {
           deserves_own = nearly_come_back(hashes) || deserves_own;
         }
-      } else if (++failed_updates_ == kUpdatesToTry) {
+      } else if (++failed_updates_ == tuning::kGivenUpAfter) {
         hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
         change_state(State::kTracking);
       }
@@ -264,12 +249,14 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   }
   if (fitting == GraphVariants::kNone) {
     ++totals_.mismatched;
-    if (state_ == State::kReady && ++misses_ >= kMissesToTrackAgain) {
+    if (state_ == State::kReady && ++misses_ >= tuning::kNoChance) {
       misses_ = 0;
-      // Every return to tracking that ends here again is one step towards giving up.
-      if (++heavy_updates_ >= kHeavyUpdates) {
-        heavy_updates_ = 0;
-        backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+      // Every return to tracking that ends here again is one step towards giving up, if hardly any launch came between.
+      vain_rounds_ = totals_.launched - launched_then_ < tuning::kNoChance ? vain_rounds_ + 1 : 1;
+      launched_then_ = totals_.launched;
+      if (vain_rounds_ >= tuning::kNoChance) {
+        vain_rounds_ = 0;
+        backoff_.grow();
         pass(Decline::kArguments, argument_text());
       } else {
         change_state(State::kTracking);
@@ -295,7 +282,9 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     variants_.hit(fitting);
     ++totals_.as_expected;
     const bool is_one_of_many = proven || !limits_.gate;
-    const std::uint64_t stands_for = !is_one_of_many ? 1 : totals_.launched % kTimedOf == 0 ? kTimedOf : 0;
+    const std::uint64_t stands_for = !is_one_of_many                               ? 1
+                                     : totals_.launched % tuning::kLookedAtOf == 0 ? tuning::kLookedAtOf
+                                                                                   : 0;
     launch(context, operations, {fitting, 0, hold_ns, false, proven, stands_for, since_ns}, &result);
   }
   return result;
@@ -348,9 +337,8 @@ void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* res
 }
 
 std::uint64_t GraphEntry::next_check() const noexcept {
-  const std::uint64_t worth =
-      std::max<std::uint64_t>(gate_.eager_ns() / std::max<std::uint64_t>(gate_.replay_ns(), 1), 1);
-  return std::min((kFirstCheck * worth) << (3 * checks_), kLongestCheck);
+  const std::uint64_t worth = gate_.eager_ns() / std::max<std::uint64_t>(gate_.replay_ns(), 1);
+  return refrain::replay::next_check(worth, checks_);
 }
 
 bool GraphEntry::come_back(std::uint64_t hash) noexcept {
@@ -371,11 +359,11 @@ bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
 }
 
 bool GraphEntry::room_for_variant() const noexcept {
-  return building_ == 0 && failed_variants_ < kBuildsToTry &&
-         totals_.builds < std::max(kFreeBuilds, kFreeOperations / tokens_.size()) +
-                              totals_.launched / kLaunchesForBuild +
-                              (totals_.as_expected + totals_.found) / kHitsForBuild &&
-         (variants_.size() < limits_.variants || variants_.unused_for(kUnusedNs, now_ns()));
+  return building_ == 0 && failed_variants_ < tuning::kGivenUpAfter &&
+         totals_.builds < std::max(tuning::kFreeBuilds, tuning::kFreeOperations / tokens_.size()) +
+                              totals_.launched / tuning::kLaunchesForBuild +
+                              (totals_.as_expected + totals_.found) / tuning::kHitsForBuild &&
+         (variants_.size() < limits_.variants || variants_.unused_for(tuning::kUnusedNs, now_ns()));
 }
 
 void GraphEntry::measured(bool proven) {
@@ -393,7 +381,7 @@ void GraphEntry::measured(bool proven) {
         break;
       }
       doubted_ = false;
-      backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+      backoff_.grow();
       // Its executables are of no use now, and their memory may be worth something.
       totals_.eager_ns = gate_.eager_ns();
       totals_.replay_ns = gate_.replay_ns();
@@ -407,7 +395,7 @@ void GraphEntry::measured(bool proven) {
       if (gate_.enabled() && launches_since_check_ >= next_check()) {
         // Measure eager execution again now and then: the program or the machine may have changed.
         launches_since_check_ = 0;
-        checks_ += checks_ < 4 ? 1 : 0;
+        ++checks_;
         gate_.clear_eager();
         change_state(State::kTracking);
       }
@@ -424,7 +412,7 @@ void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_n
   }
   totals_.span_eager_ns = eager_ns;
   totals_.span_replay_ns = replay_ns;
-  backoff_ = std::min(backoff_ * 8, kLongestBackoff);
+  backoff_.grow();
   pass(Decline::kSpan,
        fmt::format("measured in submissions and the wait behind them: {:.1f} us eagerly, {:.1f} us with "
                    "graphs",

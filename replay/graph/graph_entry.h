@@ -19,9 +19,11 @@
 #include "replay/detect/matcher.h"
 #include "replay/graph/executable.h"
 #include "replay/graph/graph_variants.h"
+#include "replay/policy/backoff.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
 #include "replay/runtime/owner_lock.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
@@ -213,10 +215,12 @@ class GraphEntry final : public Declinable {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_ REFRAIN_GUARDED_BY(mutex_);
 
   bool doubted_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< it did not seem to pay, and everything is measured once more
-  std::uint64_t backoff_ REFRAIN_GUARDED_BY(mutex_) = 64;
+  Backoff backoff_ REFRAIN_GUARDED_BY(mutex_){tuning::kFirstPasses, tuning::kRarer, tuning::kLastCheck};
   std::uint64_t passed_in_round_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::uint64_t checks_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< how often eager execution was measured again
-  std::uint64_t heavy_updates_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t vain_rounds_ REFRAIN_GUARDED_BY(mutex_) =
+      0;  ///< returns to tracking, one behind the other, that found no arguments that stay
+  std::uint64_t launched_then_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< launches when the last of them began
   /// Updates that failed since one succeeded. With several, what changes here is not what the device can change
   /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
   /// nothing can be changed.

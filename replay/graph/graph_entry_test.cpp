@@ -128,6 +128,25 @@ TEST_CASE("a graph that is never to be replayed again does not come back") {
   CHECK(stretch.launch(kSame) == Launched::kIssue);
 }
 
+TEST_CASE("a stretch whose arguments never fit four times in a row is given up, and none that was launched in between") {
+  const bool launched_between = GENERATE(false, true);
+  Stretch stretch({.gate = false});
+  const Occurrence other = occurrence({1, 2, 33});
+  int rounds = 0;
+  for (; rounds < 10 && stretch.entry.state() != State::kPassing; ++rounds) {
+    stretch.make_ready(kSame);
+    for (int i = 0; launched_between && i < 4; ++i) {
+      CHECK(stretch.launch(kSame) == Launched::kDone);
+    }
+    while (stretch.entry.state() == State::kReady) {
+      CHECK(stretch.launch(other) == Launched::kIssue);
+    }
+  }
+  CHECK(rounds == (launched_between ? 10 : 4));
+  CHECK(stretch.entry.summary().decline ==
+        (launched_between ? GraphEntry::Decline::kNone : GraphEntry::Decline::kArguments));
+}
+
 TEST_CASE("what came as expected is not launched with the arguments that a graph was given meanwhile") {
   Stretch stretch({.gate = false, .can_update = true});
   stretch.make_ready(kSame);

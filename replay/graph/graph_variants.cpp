@@ -5,17 +5,11 @@
 #include <utility>
 
 #include "replay/layer_hooks.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
 using capture::OperationView;
-
-namespace {
-
-// An instance whose arguments were used within so many rounds through all instances keeps them.
-constexpr std::uint64_t kRounds = 4;
-
-}  // namespace
 
 /// Comparing is dear: arguments may have kilobytes, and those of two instances may differ in the last byte only. So
 /// only the one that is expected is compared without further ado: where arguments take turns, instances do.
@@ -55,8 +49,9 @@ bool GraphVariants::known(std::uint64_t hash) const noexcept {
   return true;
 }
 
+/// An instance whose arguments were used within a few rounds through all instances keeps them.
 bool GraphVariants::comes_back(const Variant& variant) const noexcept {
-  return variant.hits != 0 && launches_ - variant.last_launch <= kRounds * variants_.size();
+  return variant.hits != 0 && launches_ - variant.last_launch <= tuning::kNoChance * variants_.size();
 }
 
 std::size_t GraphVariants::changeable() const noexcept {

@@ -17,7 +17,7 @@ namespace refrain::replay {
 
 class GraphVariants {
  public:
-  static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr std::size_t kNone = ~std::size_t{0};  // format
 
   [[nodiscard]] std::size_t size() const noexcept { return variants_.size(); }
   [[nodiscard]] bool empty() const noexcept { return variants_.empty(); }

@@ -362,7 +362,7 @@ class Partitioner {
     }
   }
 
-  static constexpr std::uint32_t kHostSlot = ~std::uint32_t{0};
+  static constexpr std::uint32_t kHostSlot = ~std::uint32_t{0};  // format
 
   const Graph& graph_;
   std::span<const PartGroup> groups_;

@@ -61,7 +61,7 @@ class DeferredSubmissions {
   }
 
  private:
-  static constexpr std::uint32_t kMost = 32;
+  static constexpr std::uint32_t kMost = 32;  // limit
 
   LaneFront& front_;
   std::unique_ptr<Unseen[]> slots_;

@@ -1,5 +1,7 @@
 #include "replay/lane/driver_gate.h"
 
+#include "replay/tuning.h"
+
 namespace refrain::replay {
 
 DriverGate::DriverGate(LaneContext& context, SpanGate& spans, bool holds)
@@ -14,8 +16,7 @@ DriverGate::~DriverGate() {
 void DriverGate::give_way() noexcept {
   // Few threads are often enough all out of the driver (docs/decisions/0005). One more waits for them, in most
   // programs.
-  constexpr std::size_t kCrowd = 4;
-  if (context_.open_lanes.load(std::memory_order_relaxed) < kCrowd) {
+  if (context_.open_lanes.load(std::memory_order_relaxed) < tuning::kCrowd) {
     return;
   }
   const std::uint64_t waited_ns = context_.backend.right_of_way().give();

@@ -11,7 +11,7 @@ using capture::OperationView;
 
 namespace {
 
-// Beyond this the front of the held bytes, already submitted, is cut off.
+// limit: beyond this the front of the held bytes, already submitted, is cut off.
 constexpr std::size_t kCompactAfter = 4096;
 
 }  // namespace
@@ -50,7 +50,7 @@ const capture::QueueInfo& HeldOperations::queue_of(const OperationView& operatio
 
 [[gnu::hot]] void HeldOperations::make_room() {
   if (offsets_.size() == offsets_.capacity()) [[unlikely]] {
-    constexpr std::size_t kFirst = 64;
+    constexpr std::size_t kFirst = 64;  // limit
     offsets_.reserve(std::max(2 * offsets_.size(), kFirst));
   }
 }

@@ -15,7 +15,7 @@ constinit thread_local bool inside_lane __attribute__((tls_model("initial-exec")
 namespace {
 
 MatcherOptions options_of(const LaneContext& context, std::uint64_t number) {
-  constexpr std::uint32_t kLeast = 1024;
+  constexpr std::uint32_t kLeast = 1024;  // limit
   MatcherOptions options = matcher_options(context.settings, context.backend.chunk_sizes());
   options.history = number == Lane::kPassing ? kLeast : options.history;
   return options;
@@ -47,7 +47,7 @@ class LockWhileHolding {
 };
 
 /// Like a host call in the history.
-constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;
+constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;  // format
 
 }  // namespace
 
@@ -169,7 +169,8 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
       stream_->host_call(entry_point.name, now_ns());
     }
     consider_sleep();
-    if (constexpr std::size_t kMany = 256; matcher_.evicted() > kMany) [[unlikely]] {
+    constexpr std::size_t kMany = 256;  // limit
+    if (matcher_.evicted() > kMany) [[unlikely]] {
       graphs_.forget_gone();
     }
   } catch (const std::exception& failure) {

@@ -58,7 +58,7 @@ class alignas(64) Lane {
   Lane& operator=(const Lane&) = delete;
 
   /// Number of the lane that threads without one share once the engine gave up: all that comes passes through it.
-  static constexpr std::uint64_t kPassing = 0;
+  static constexpr std::uint64_t kPassing = 0;  // format
   /// Number of this lane in the process, from 1.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// The sequence number that the next submit() gets: for event bookkeeping and wait distances.
@@ -152,7 +152,7 @@ class alignas(64) Lane {
 
   /// Flushes from any thread, if the submission `sequence` is still held. `expired` only changes what is counted.
   void flush(bool expired, std::uint64_t sequence = kNewest) noexcept;
-  static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< held whenever anything is
+  static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< format: held whenever anything is
 
   /// The thread ends: everything held is submitted, and nothing of the thread is left that its successor could be told.
   /// (A lane outlives its thread: programs that start threads again and again, for each step of a loop, do in each what

@@ -48,7 +48,7 @@ class NamedCounts {
   }
 
  private:
-  static constexpr std::size_t kMost = 48;
+  static constexpr std::size_t kMost = 48;  // limit
   std::array<std::atomic<const char*>, kMost> names_{};
   std::array<Counter, kMost> counts_;
 };

@@ -48,9 +48,9 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
 }
 
 /// Threads may come and go for ever.
-constexpr std::size_t kMostSpans = 1024;
+constexpr std::size_t kMostSpans = 1024;  // limit
 /// Each takes memory for what it has seen. There are never more than there were threads at once.
-constexpr std::size_t kMostIdle = 256;
+constexpr std::size_t kMostIdle = 256;  // limit
 
 /// `most`: spans, and times, that there are to be in all.
 void add(ReportData& totals, const Lane& lane, std::size_t most) {

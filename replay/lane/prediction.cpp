@@ -7,6 +7,7 @@
 
 #include "replay/lane/inside.h"
 #include "replay/runtime/clock.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
@@ -14,11 +15,7 @@ using capture::OperationView;
 
 namespace {
 
-// After n misses in a row nothing is predicted for n * n submissions: arguments change there.
-constexpr std::uint32_t kMostMisses = 32;
-// Fewer left in the chunk are not worth finding out what they will be.
-constexpr std::uint32_t kWorthPredicting = 2;
-// So many that were launched are told to the matcher together at most.
+// limit: so many that were launched are told to the matcher together at most.
 constexpr std::size_t kMostBehind = 1024;
 
 }  // namespace
@@ -61,7 +58,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   record += OperationView(record).header().size;
   *error = 0;
   if (record != front_.predicted_end) {
-    constexpr std::size_t kFetched = 4;  // lines of the next record, while the program does something else
+    constexpr std::size_t kFetched = 4;  // format: lines of the next record, while the program does something else
     front_.predicted.store(record, std::memory_order_relaxed);
     for (std::size_t i = 0; i < kFetched; ++i) {
       __builtin_prefetch(record + i * kLine);
@@ -166,7 +163,8 @@ void Prediction::missed() noexcept {
   }
   const std::lock_guard guard(front_.lock);
   if (!met_ && front_.accepted == 0) {
-    misses_ = std::min(misses_ + 1, kMostMisses);
+    // After n misses in a row nothing is predicted for n * n submissions: arguments change there.
+    misses_ = std::min(misses_ + 1, tuning::kMostMisses);
     pause_ = misses_ * misses_;
   }
 }
@@ -179,8 +177,8 @@ void Prediction::missed() noexcept {
     --pause_;
     return;
   }
-  const Holding holding = matcher_.holding();
-  if (holding.count != 0 && holding.count == held_.count() && holding.length - holding.count >= kWorthPredicting) {
+  const Holding holding = matcher_.holding();  // behind the last one but one there is nothing to be saved
+  if (holding.count != 0 && holding.count == held_.count() && holding.length - holding.count > 1) {
     predict(holding, held_.queues());
   }
 }

@@ -100,7 +100,7 @@ class Prediction {
   }
 
  private:
-  static constexpr std::size_t kLine = 64;  ///< of the processor's caches
+  static constexpr std::size_t kLine = 64;  ///< format: of the processor's caches
   /// Beside what other threads hold something may be held that nobody has looked at. (Nobody else holds anything for
   /// the same queues.)
   enum class Apart : std::uint8_t {

@@ -32,7 +32,7 @@ class CallTimes {
   }
 
  private:
-  static constexpr std::size_t kSamples = 64, kFirst = 16;
+  static constexpr std::size_t kSamples = 64, kFirst = 16;  // limit: what is remembered
   std::array<std::uint64_t, kSamples> samples_{};
   std::uint64_t count_ = 0;
 };

@@ -8,18 +8,13 @@
 #include <utility>
 
 #include "env/log.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 namespace {
 
 /// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
-constexpr std::uint32_t kWaysOfOne = 3;
-/// One in so many submissions is timed, and fewer once the first are known: primes, so that it is not always the same
-/// ones of a loop's body.
-constexpr std::uint64_t kTimedAtFirst = 13, kTimedLater = 37;
-constexpr std::uint64_t kOther = 3;  ///< times as long or short is a time that other lengths may suit better
-constexpr std::uint64_t kNoProgramTime = 1'000'000;  ///< longer than this it did something else
-
+constexpr std::uint32_t kWaysOfOne = 3;  // format
 bool lengths_are_free(const env::Settings& settings) noexcept {
   return settings.chunk_first == 0 && settings.chunk_growth == 0;
 }
@@ -54,7 +49,7 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
       wanted_(wanted_lengths(matcher_options(settings, suits), suits.last)),
       matcher_(matcher),
       spans_(spans),
-      next_sample_(kTimedAtFirst) {
+      next_sample_(tuning::kTimedAtFirst) {
   ways_.fill(kNoLengths);
   spans_.configure(settings.gate && settings.mode == env::Mode::kReplay, free_ ? kWaysOfOne : 1);
   // Before anything is known of the program.
@@ -67,7 +62,7 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
 }
 
 [[gnu::hot]] std::uint64_t ChunkTuner::begin_sample(std::uint64_t submission) noexcept {
-  next_sample_ = submission + (app_holding_ ? kTimedLater : kTimedAtFirst);
+  next_sample_ = submission + (app_holding_ ? tuning::kTimedOf : tuning::kTimedAtFirst);
   return now_ns();
 }
 
@@ -86,8 +81,9 @@ void ChunkTuner::app_time(std::uint64_t submission, std::size_t queues) noexcept
     return;
   }
   const std::uint64_t spent = now_ns() - std::exchange(left_ns_, 0);
-  // Behind a call of the driver the program takes longer than behind one that was held: caches are cold.
-  if (spent > kNoProgramTime || (app_holding_ && !left_holding_)) {
+  // Longer than any chunk may take to be filled: it did something else. And behind a call of the driver the program
+  // takes longer than behind one that was held: caches are cold.
+  if (spent > hold_limit_ns_ * tuning::kPercentOfLimit / 100 || (app_holding_ && !left_holding_)) {
     return;
   }
   if (left_holding_ && !app_holding_) {
@@ -113,7 +109,8 @@ void ChunkTuner::suit_lengths() noexcept {
   const std::uint64_t each = app_times_.usual() + hold_cost_ns() + 1;
   // Only when it matters: different lengths are different graphs.
   const std::uint64_t chosen_for = call_ns();
-  if (chosen_for == 0 || queues_ != chosen_for_queues_ || each > chosen_for * kOther || each * kOther < chosen_for) {
+  if (chosen_for == 0 || queues_ != chosen_for_queues_ || each > chosen_for * tuning::kOtherPace ||
+      each * tuning::kOtherPace < chosen_for) {
     chosen_for_ns_.store(each, std::memory_order_relaxed);
     chosen_for_queues_ = queues_;
     choose_lengths(each, chosen_for == 0 ? "the program's times are known" : "the program's times have changed");

@@ -20,7 +20,7 @@ namespace refrain::replay {
 /// What the matcher of a lane is to be made with.
 [[nodiscard]] MatcherOptions matcher_options(const env::Settings& settings, const backends::ChunkSizes& suits);
 
-/// One per lane, for its own thread; hold_expired() and what is only read are for any thread. Tells matcher and gate
+/// One per lane, for its own thread; what is only read is for any thread. Tells matcher and gate
 /// when chunks are to have other lengths. Nothing throws.
 class ChunkTuner {
  public:

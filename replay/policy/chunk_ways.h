@@ -11,7 +11,7 @@ namespace refrain::replay {
 
 /// More queues are counted as so many. The first chunk is as many times as long: a graph over several queues is several
 /// short ones, and the next one begins when the last of them is done.
-inline constexpr std::uint32_t kMostQueues = 4;
+inline constexpr std::uint32_t kMostQueues = 4;  // limit
 
 struct ProgramPace {
   std::uint64_t each_ns = 1;    ///< from one submission to the next, what holding it costs included; not 0

@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 
+#include "replay/tuning.h"
+
 namespace refrain::replay {
 
 /// The last few samples of a cost, in nanoseconds. Asked more often than told: they are kept in order.
 class RecentCosts {
  public:
-  static constexpr std::size_t kKept = 7;
+  static constexpr std::size_t kKept = 7;  // limit: what is remembered
   void add(std::uint64_t ns) noexcept {
     std::size_t place = kept();
     std::uint64_t& oldest = samples_[count_ % kKept];
@@ -46,6 +48,16 @@ class RecentCosts {
   std::uint64_t count_ = 0;
 };
 
+/// How often what pays goes by until eager execution is measured again, after `checks` checks. The more it saves,
+/// `worth` times as much, the more that costs, and the less likely it is that the answer has changed.
+[[nodiscard]] inline std::uint64_t next_check(std::uint64_t worth, std::uint64_t checks) noexcept {
+  std::uint64_t times = tuning::kFirstCheck * std::max<std::uint64_t>(worth, 1);
+  for (; checks != 0 && times < tuning::kLastCheck; --checks) {
+    times *= tuning::kRarer;
+  }
+  return std::min(times, tuning::kLastCheck);
+}
+
 /// Not thread-safe. The costs compared are those of one occurrence of the whole graph.
 class CostGate {
  public:
@@ -76,10 +88,10 @@ class CostGate {
     if (!enabled_) {
       return Verdict::kPays;
     }
-    if (eager_.count() < kWanted) {
+    if (eager_.count() < tuning::kLaunchesWanted) {
       return Verdict::kNeedEager;
     }
-    if (replay_.count() >= kWanted) {
+    if (replay_.count() >= tuning::kLaunchesWanted) {
       return static_cast<double>(replay_.low()) <= static_cast<double>(eager_.low()) * factor_ ? Verdict::kPays
                                                                                                : Verdict::kDoesNotPay;
     }
@@ -96,7 +108,6 @@ class CostGate {
   [[nodiscard]] bool enabled() const noexcept { return enabled_; }
 
  private:
-  static constexpr std::uint64_t kWanted = 3;
   bool enabled_;
   double factor_;
   RecentCosts eager_;

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
+#include "replay/tuning.h"
+
 namespace refrain::replay {
 namespace {
-
-// It looks at this many submissions, then sleeps for so many times as many, at first and in the end.
-constexpr std::uint64_t kAwake = 4096;
-constexpr std::uint64_t kShortestSleep = 4, kLongestSleep = 64;
 
 /// 0: lanes never sleep.
 std::uint64_t awake_for(const env::Settings& settings) {
   if (settings.mode != env::Mode::kReplay) {
     return 0;
   }
-  return settings.awake != 0 ? settings.awake : settings.gate ? kAwake : 0;
+  return settings.awake != 0 ? settings.awake : settings.gate ? tuning::kAwake : 0;
 }
 
 }  // namespace
@@ -23,7 +21,7 @@ Dormancy::Dormancy(const env::Settings& settings) noexcept
     : awake_for_(awake_for(settings)),
       history_(static_cast<std::uint64_t>(settings.history)),
       one_is_too_few_(settings.min_graph > 1),
-      sleep_length_(kShortestSleep * awake_for_) {}
+      sleep_(tuning::kShortestSleep * awake_for_, 2, tuning::kLongestSleep * awake_for_) {}
 
 void Dormancy::wake(const Seen& seen) noexcept {
   asleep_ = 0;
@@ -44,7 +42,7 @@ std::uint64_t Dormancy::sleep_for(const Seen& seen, std::uint64_t on_trial) noex
   }
   const std::uint64_t replayed = seen.replayed - since_.replayed;
   if (replayed * 10 >= submissions) {
-    sleep_length_ = kShortestSleep * awake_for_;
+    sleep_.reset();
     wake(seen);
     return 0;
   }
@@ -57,8 +55,8 @@ std::uint64_t Dormancy::sleep_for(const Seen& seen, std::uint64_t on_trial) noex
   if (taken_over_ != 0 && seen.replayed_by_all - since_.replayed_by_all > replayed) {
     return 0;
   }
-  const std::uint64_t length = sleep_length_;
-  sleep_length_ = std::min(sleep_length_ * 2, kLongestSleep * awake_for_);
+  const std::uint64_t length = sleep_.length();
+  sleep_.grow();
   return length;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "env/settings.h"
+#include "replay/policy/backoff.h"
 
 namespace refrain::replay {
 
@@ -62,7 +63,7 @@ class Dormancy {
   const std::uint64_t awake_for_;  ///< looked at before a sleep; 0: it never sleeps
   const std::uint64_t history_;    ///< compared with each other
   const bool one_is_too_few_;      ///< for a graph
-  std::uint64_t sleep_length_;
+  Backoff sleep_;
   std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
   bool stretch_open_ = false;
   Seen since_;  ///< when it woke up

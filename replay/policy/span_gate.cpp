@@ -7,34 +7,17 @@
 #include <utility>
 
 #include "env/log.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
 
 namespace {
-constexpr std::size_t kMostSpans = 1024;
-constexpr std::size_t kMostDeclined = 64;  ///< that are told of
-constexpr std::uint64_t kWanted = 5;
-constexpr std::uint64_t kClearWanted = 2;          ///< if all of one kind differ from all of the other by a tenth
-constexpr std::uint64_t kMany = 128;               ///< one submission in so many more in graphs is something else
-constexpr std::uint64_t kFew = 8;                  ///< one submission in so many may be looked at
-constexpr std::uint64_t kLongSpanNs = 10'000'000;  ///< a disturbance of the machine is small beside it
-constexpr std::uint64_t kManySubmissions = 64;
-constexpr std::uint64_t kHostBound = 8;         ///< see host_bound()
-constexpr std::uint64_t kSurelyHostBound = 16;  ///< the same, where nothing else is tried
-// Spans in which a way can show what it is worth. A further one whose graphs do not become ready costs as much as long
-// as graphs are worth, so that it gets so many submissions, in no less than so many spans.
-constexpr std::uint32_t kMostTries = 64;
-constexpr std::uint64_t kTriedSubmissions = 16384;
-constexpr std::uint64_t kLeastTries = 8;
-// Eager spans are measured again now and then. The more graphs save, the more that costs, and the less likely it is
-// that the answer has changed: so many spans go by for each span's worth of time.
-constexpr std::uint64_t kFirstCheck = 256;
-constexpr std::uint32_t kUnlooked = 7;  ///< times that a settled span may go by without being looked at
-constexpr std::uint64_t kLongestCheck = 32768;
+constexpr std::size_t kMostSpans = 1024;   // limit
+constexpr std::size_t kMostDeclined = 64;  // limit: that are told of
 
 /// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
 /// launches are what can be saved. Decided in the first way.
-bool host_bound(const RecentCosts& waits, const RecentCosts& spans, std::uint64_t times = kHostBound) noexcept {
+bool host_bound(const RecentCosts& waits, const RecentCosts& spans, std::uint64_t times = tuning::kLittle) noexcept {
   return spans.count() != 0 && waits.median() * times < spans.median();
 }
 /// Whether the program spends most of a span with something else than submitting and waiting.
@@ -51,7 +34,7 @@ bool beyond_doubt(std::uint64_t less, const RecentCosts& than) noexcept {
 }
 /// By more than samples of one kind differ among each other.
 bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
-  const bool enough = a.count() >= kWanted && b.count() >= kWanted;
+  const bool enough = a.count() >= tuning::kSpansWanted && b.count() >= tuning::kSpansWanted;
   const std::uint64_t noise = enough ? std::min({a.median() - a.low(), b.median() - b.low(), a.low() / 32}) : 0;
   return a.low() + noise < b.low();
 }
@@ -128,7 +111,7 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < kWanted &&
+    turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < tuning::kSpansWanted &&
                   span.whole[span.way].count() > span.whole_eager.count();
     // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
     // one.
@@ -139,7 +122,11 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.eager = turn_.eager || turn_.resting;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(span));
     if (span.settled && next->first == hash_) {
-      steady_ = {hash_, kUnlooked, 0, span.in_graphs[span.way] + span.submissions / kMany, span.whole_eager.median(),
+      steady_ = {hash_,
+                 tuning::kLookedAtOf - 1,
+                 0,
+                 span.in_graphs[span.way] + span.submissions / tuning::kMoreGraphs,
+                 span.whole_eager.median(),
                  0};
     }
   } else {
@@ -158,7 +145,7 @@ void SpanGate::make_room() {
   for (const auto& [hash, span] : known_) {
     seen.push_back(span.last_seen);
   }
-  const auto last = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 8);
+  const auto last = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / tuning::kLittle);
   std::ranges::nth_element(seen, last);
   std::erase_if(known_, [&](const auto& span) { return span.second.last_seen <= *last; });
 }
@@ -197,12 +184,12 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   // is not known before its graphs are there.
   // (The same of a short span may leave an odd one out.)
   const std::uint64_t most = std::max(span.in_graphs[0], in_graphs_);
-  const std::uint64_t missing = submissions_ < kManySubmissions ? most / 2 : most / 16;
+  const std::uint64_t missing = submissions_ < tuning::kManySubmissions ? most / 2 : most / 16;
   const bool complete = turn.eager ? in_graphs_ == 0 : in_graphs_ != 0 && in_graphs_ + missing >= most;
-  const bool fair = !disturbed_ && looked_at_ * kFew <= submissions_ && complete;
+  const bool fair = !disturbed_ && looked_at_ * tuning::kLittle <= submissions_ && complete;
   span.eager_unfair = turn.eager && !fair;
   // Graphs become ready one by one, when there is time and budget to build them: more of them are something else.
-  if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / kMany) {
+  if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / tuning::kMoreGraphs) {
     span.in_graphs[turn.way] = in_graphs_;
     span.replay[turn.way].clear();
     span.whole[turn.way].clear();
@@ -276,13 +263,13 @@ std::uint64_t SpanGate::usual_outside(const Known& span) noexcept {
 /// clock for each submission. One of a program that takes no longer than that comes twice as late then, and the device
 /// runs dry where it would not otherwise: another way would seem to be the best.
 bool SpanGate::outside_matters(const Known& span) const noexcept {
-  constexpr std::uint64_t kHardlyAnything = 16;
-  return span.eager.count() < kClearWanted || usual_outside(span) * kHardlyAnything > span.whole_eager.median();
+  return span.eager.count() < tuning::kClearWanted ||
+         usual_outside(span) * tuning::kNothing > span.whole_eager.median();
 }
 
 /// While a span is on trial, what its graphs save pays for building the others: without them it might stay on trial.
 std::uint64_t SpanGate::sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept {
-  const bool sure = span.eager.count() >= kClearWanted || beyond_doubt(costs.busy, span.eager);
+  const bool sure = span.eager.count() >= tuning::kClearWanted || beyond_doubt(costs.busy, span.eager);
   return in_graphs_ != 0 && !turn.eager && sure ? std::max(span.eager.least(), costs.busy) - costs.busy : 0;
 }
 
@@ -292,7 +279,7 @@ std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
   std::uint32_t best = kChunkWays;
   for (std::uint32_t way = 0; way < kChunkWays; ++way) {
     const RecentCosts& with = span.replay[way];
-    const bool several = with.count() >= kClearWanted && span.eager.count() >= kClearWanted;
+    const bool several = with.count() >= tuning::kClearWanted && span.eager.count() >= tuning::kClearWanted;
     const bool pays =
         several ? clearly_less(with, span.eager) : with.count() != 0 && beyond_doubt(with.greatest(), span.eager);
     if (pays && (best == kChunkWays || with.low() < span.replay[best].low())) {
@@ -305,25 +292,27 @@ std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
 /// Whether enough is known of the way that is being tried.
 bool SpanGate::way_known(const Known& span) const noexcept {
   const RecentCosts& mine = span.replay[span.way];
-  const std::uint64_t few = std::max(kLeastTries, kTriedSubmissions / std::max<std::uint64_t>(span.submissions, 1));
-  if (span.tries >= kMostTries || (span.way != 0 && mine.count() == 0 && span.tries >= few)) {
+  const std::uint64_t few =
+      std::max(tuning::kSpansWanted, tuning::kTriedSubmissions / std::max<std::uint64_t>(span.submissions, 1));
+  if (span.tries >= tuning::kMostTries || (span.way != 0 && mine.count() == 0 && span.tries >= few)) {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
-  const std::uint64_t needed = decisive(span) < kLongSpanNs ? kWanted : kClearWanted;
-  if (mine.count() < kClearWanted || (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
+  const std::uint64_t needed = decisive(span) < tuning::kLongSpanNs ? tuning::kSpansWanted : tuning::kClearWanted;
+  if (mine.count() < tuning::kClearWanted ||
+      (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
     return false;
   }
   if (span.way == 0) {
-    return (mine.count() >= kWanted && span.eager.count() >= kWanted) || clearly_less(mine, span.eager) ||
-           clearly_less(span.eager, mine);
+    return (mine.count() >= tuning::kSpansWanted && span.eager.count() >= tuning::kSpansWanted) ||
+           clearly_less(mine, span.eager) || clearly_less(span.eager, mine);
   }
   // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
   // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
   if (span.way == kFewLaunches && host_bound(span.waits, span.whole[0])) {
-    return mine.count() >= kWanted;
+    return mine.count() >= tuning::kSpansWanted;
   }
-  return mine.count() >= kWanted || !better(mine.least(), span.replay[0].low());
+  return mine.count() >= tuning::kSpansWanted || !better(mine.least(), span.replay[0].low());
 }
 
 /// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
@@ -331,8 +320,8 @@ bool SpanGate::way_known(const Known& span) const noexcept {
 void SpanGate::choose(Known& span) const noexcept {
   span.way = 0;
   const RecentCosts& few = span.replay[kFewLaunches];
-  if (ways_ > kFewLaunches && few.count() >= kWanted &&
-      span.in_graphs[kFewLaunches] + span.submissions / kFew >= span.in_graphs[0] &&
+  if (ways_ > kFewLaunches && few.count() >= tuning::kSpansWanted &&
+      span.in_graphs[kFewLaunches] + span.submissions / tuning::kLittle >= span.in_graphs[0] &&
       host_bound(span.waits, span.whole[0]) && !surely_less(span.replay[0], few)) {
     span.way = kFewLaunches;
   }
@@ -341,7 +330,7 @@ void SpanGate::choose(Known& span) const noexcept {
     const RecentCosts& known = span.replay[span.way];
     const RecentCosts& other = span.replay[way];
     const bool faster = fewest ? clearly_less(other, known) : better(other.low(), known.low());
-    if (other.count() >= kWanted && (known.count() == 0 || faster)) {
+    if (other.count() >= tuning::kSpansWanted && (known.count() == 0 || faster)) {
       span.way = way;
     }
   }
@@ -352,13 +341,13 @@ void SpanGate::choose(Known& span) const noexcept {
 bool SpanGate::settle(Known& span) {
   const RecentCosts& first = span.replay[0];
   // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
-  const std::uint64_t needed = decisive(span) >= kLongSpanNs ? 1 : kClearWanted;
+  const std::uint64_t needed = decisive(span) >= tuning::kLongSpanNs ? 1 : tuning::kClearWanted;
   const auto half_as_long_again = [](const RecentCosts& with, const RecentCosts& without, std::uint64_t samples) {
     return with.count() >= samples && without.count() >= samples && with.least() * 2 > without.greatest() * 3;
   };
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
-  const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? kWanted : needed;
+  const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? tuning::kSpansWanted : needed;
   if (span.way == 0 && (half_as_long_again(first, span.eager, needed) ||
                         half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
     return true;
@@ -370,12 +359,12 @@ bool SpanGate::settle(Known& span) {
   // Where the program waits for longer than it submits, the device is the slower one: it has always work in front of
   // it, and dividing it otherwise would only cost more launches. (In a short span waiting is mostly the way to the
   // device and back, which says nothing.)
-  const bool device_bound =
-      first.count() != 0 && span.submissions >= kManySubmissions && span.waits.median() * 2 > span.whole[0].median();
+  const bool device_bound = first.count() != 0 && span.submissions >= tuning::kManySubmissions &&
+                            span.waits.median() * 2 > span.whole[0].median();
   // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
   // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
-  const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], kSurelyHostBound);
+  const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], tuning::kNothing);
   const std::uint32_t next = !device_bound && !enough ? span.way + 1 : ways_;
   if (span.way < next && next < ways_) {
     span.way = next;
@@ -387,22 +376,21 @@ bool SpanGate::settle(Known& span) {
   // unless they surely lose: each of them is known to be cheaper to submit.
   const RecentCosts& chosen = span.replay[span.way];
   const bool declined = by_itself ? surely_less(span.eager, chosen) : !better(chosen.low(), span.eager.low());
-  if (chosen.count() >= kClearWanted && span.eager.count() >= kClearWanted && declined) {
+  if (chosen.count() >= tuning::kClearWanted && span.eager.count() >= tuning::kClearWanted && declined) {
     return true;
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
   const RecentCosts& whole = span.whole[span.way];
-  if (whole.count() >= kWanted && span.whole_eager.count() >= kWanted && clearly_less(span.whole_eager, whole)) {
+  if (whole.count() >= tuning::kSpansWanted && span.whole_eager.count() >= tuning::kSpansWanted &&
+      clearly_less(span.whole_eager, whole)) {
     return true;
   }
   log_outcome(span, "graphs stay");
   span.settled = true;
   span.graphs = {};
   span.replays = 0;
-  const std::uint64_t wait =
-      kFirstCheck *
-      std::max<std::uint64_t>(span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1), 1);
-  span.next_check = std::min(wait << std::min<std::uint64_t>(3 * span.checks, 12), kLongestCheck);
+  const std::uint64_t worth = span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1);
+  span.next_check = next_check(worth, span.checks);
   return false;
 }
 

@@ -23,7 +23,7 @@
 namespace refrain::replay {
 
 /// The way of dividing with the longest chunks, and so the fewest launches.
-inline constexpr std::uint32_t kFewLaunches = 1;
+inline constexpr std::uint32_t kFewLaunches = 1;  // format
 
 /// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
 struct SpanSummary {

@@ -4,15 +4,9 @@
 #include <utility>
 
 #include "replay/runtime/clock.h"
+#include "replay/tuning.h"
 
 namespace refrain::replay {
-
-namespace {
-
-// What trying graphs may always cost, however short the program is: 2 ms.
-constexpr std::uint64_t kFreeTrialNs = 2'000'000;
-
-}  // namespace
 
 TrialBudget::TrialBudget(const env::Settings& settings) noexcept
     : limited_(settings.gate && settings.mode != env::Mode::kVerify),
@@ -32,7 +26,7 @@ bool TrialBudget::allows(std::uint64_t spent) const noexcept {
   if (!limited_) {
     return true;
   }
-  const std::uint64_t allowed = kFreeTrialNs * most_trying_.load(std::memory_order_relaxed) +
+  const std::uint64_t allowed = tuning::kFreeTrialNs * most_trying_.load(std::memory_order_relaxed) +
                                 tried_for() / 1000 * permille_ + earned_ns_.load(std::memory_order_relaxed) / 2;
   return spent < allowed;
 }

@@ -10,7 +10,7 @@ namespace refrain::replay {
 
 namespace {
 
-constexpr std::size_t kMostLines = 8;
+constexpr std::size_t kMostLines = 8;  // limit
 
 double share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);

@@ -35,7 +35,7 @@ struct Moment {
 /// Counter and clock read at the same moment: of a few tries the one that took least. The first one in a process may
 /// take long, as what the system's clock looks at is not mapped yet, and any may be interrupted.
 Moment moment() noexcept {
-  constexpr int kTries = 4;
+  constexpr int kTries = 4;  // limit
   Moment best;
   std::uint64_t least = ~std::uint64_t{0};
   for (int i = 0; i < kTries; ++i) {
@@ -62,7 +62,7 @@ const Calibration& calibration() noexcept {
 }
 
 std::atomic<std::uint64_t> rate{0};
-constexpr std::uint64_t kCalibrationNs = 5'000'000;
+constexpr std::uint64_t kCalibrationNs = 5'000'000;  // limit
 
 std::uint64_t slow_now() noexcept {
   const Calibration& start = calibration();

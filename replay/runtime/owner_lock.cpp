@@ -14,9 +14,9 @@
 namespace refrain::replay {
 namespace {
 
-/// Most holders are done within a microsecond; one that launches a graph takes several.
+/// limit: most holders are done within a microsecond; one that launches a graph takes several.
 constexpr int kSpins = 200;
-/// Bounds the delay of a sleeper whose wake-up was missed.
+/// limit: of the delay of a sleeper whose wake-up was missed.
 constexpr long kSleepNs = 50'000;
 
 void pause_a_moment() noexcept {

@@ -16,7 +16,7 @@ class StateChanges {
   void begin() noexcept { begun_.fetch_add(1, std::memory_order_seq_cst); }
   void end() noexcept { ended_.fetch_add(1, std::memory_order_seq_cst); }
 
-  static constexpr std::uint64_t kUnderWay = ~std::uint64_t{0};
+  static constexpr std::uint64_t kUnderWay = ~std::uint64_t{0};  // format
   /// How often anything changed so far; kUnderWay while something does.
   [[nodiscard]] std::uint64_t count() const noexcept {
     const std::uint64_t ended = ended_.load(std::memory_order_seq_cst);  // in this order

@@ -9,7 +9,7 @@
 namespace refrain::replay {
 
 namespace {
-// Looks without anything held before the thread goes to sleep: waking it again costs microseconds.
+// limit: looks without anything held before the thread goes to sleep; waking it again costs microseconds.
 constexpr int kIdleLooks = 14;
 }  // namespace
 

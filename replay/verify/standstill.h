@@ -17,7 +17,7 @@ namespace refrain::replay {
 /// verification waits for.
 class Standstill {
  public:
-  static constexpr std::chrono::milliseconds kPatience{2000};
+  static constexpr std::chrono::milliseconds kPatience{2000};  // limit
 
   using Queues = std::span<QueueSlot* const>;
 

@@ -132,6 +132,16 @@ TEST_CASE("a fork and join of hundreds of short launches is divided well") {
   }
 }
 
+// docs/decisions/0018: what timing fewer submissions at first, and shorter equal chunks, made of these.
+TEST_CASE("a program's pace is known early enough, and equal chunks are long enough") {
+  const auto steady = [](const Costs& costs, Kind kind, double host_us, double device_us, std::size_t launches) {
+    return run_point(costs, kind, host_us, device_us, launches, 80'000, 1).steady_to_eager();
+  };
+  CHECK(steady(pocl(), Kind::kConstant, 50, 3, 100) <= 0.97);
+  CHECK(steady(h200_cold(), Kind::kForkJoin, 3, 0.5, 100) <= 0.6);
+  CHECK(steady(h200(), Kind::kConstant, 1, 0.5, 10) <= 0.52);
+}
+
 TEST_CASE("the bounds can be missed: without the gate, graphs that lose are replayed") {
   const Program program = make_program(Kind::kConstant, 50, 500, 100);
   env::Settings settings;

@@ -155,7 +155,7 @@ FAULTS = [
 
     # --- Sleep, threads that come and go, lengths ---
     Fault("setting-awake-ignored", "replay/policy/dormancy.cpp",
-          old="settings.awake != 0 ? settings.awake : settings.gate ? kAwake : 0", new="settings.gate ? kAwake : 0",
+          old="settings.awake != 0 ? settings.awake : settings.gate ? tuning::kAwake : 0", new="settings.gate ? tuning::kAwake : 0",
           promise=0,
           seen="The setting awake does nothing."),
     Fault("error-of-work-flushed-at-a-handover-lost", LANE,
@@ -246,7 +246,7 @@ FAULTS = [
           old="result.ended = length_;", new="", promise=6, statement=True,
           seen="A body that comes again and again between others, never twice in a row, is not replayed."),
     Fault("sixteen-equal-operations-are-a-loop", "replay/detect/detector.cpp",
-          old="std::max({distance, kSignificant, length + 1})", new="std::max(kSignificant, length + 1)", promise=6,
+          old="{distance, tuning::kSignificantMatch, length + 1}", new="{tuning::kSignificantMatch, length + 1}", promise=6,
           seen="The beginning of a long body that came once before is taken for a whole loop, and held in vain."),
     Fault("everything-is-new-for-ever", "replay/detect/seen_filter.h",
           old="bucket[next_++ % kWays] = mark;", new="", promise=6, statement=True,
@@ -272,7 +272,7 @@ FAULTS = [
     Fault("place-remembers-one-that-was-removed", "replay/detect/chunks.cpp",
           old="slots_[slot.next_same].previous_same = slot.previous_same;", new="", promise=7, statement=True,
           seen="When the second of two tracks with the same chunk is forgotten after the first, freed memory is read."),
-    Fault("hold-limit-that-came-often-forgotten", "replay/detect/follower.cpp",
+    Fault("hold-limit-that-came-often-forgotten", "replay/detect/matcher.cpp",
           old="window_.leave(cursor_.track, true);\n    window_.start_small();", new="window_.leave(cursor_.track, false);", promise=6,
           statement=True, seen="In a slow program the limit for holding comes in every chunk, for ever."),
     Fault("room-of-evicted-tracks-lost", "replay/detect/tracks.cpp",
