@@ -16,7 +16,10 @@ constexpr std::size_t kChangesRemembered = 64;  // limit
 }  // namespace
 
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
-    : fingerprint_(fingerprint), tokens_(std::move(tokens)), limits_(limits), gate_(limits.gate, tuning::kGateMarginPercent) {
+    : fingerprint_(fingerprint),
+      tokens_(std::move(tokens)),
+      limits_(limits),
+      gate_(limits.gate, tuning::kGateMarginPercent) {
   totals_.fingerprint = fingerprint;
   totals_.operations = tokens_.size();
 }
