@@ -166,7 +166,7 @@ void GraphEntry::passed() {
   ++totals_.passed;
   const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
   if (state_ != State::kPassing || retired_ ||
-      ++passed_in_round_ < (short_of_budget ? tuning::kBudgetPasses : backoff_.length())) {
+      ++passed_in_round_ < (short_of_budget ? tuning::kTrackingRound : backoff_.length())) {
     return;
   }
   // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
