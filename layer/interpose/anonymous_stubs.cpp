@@ -2,7 +2,7 @@
 
 namespace refrain::layer::interpose {
 
-std::optional<std::uint32_t> AnonymousStubs::find(void* function, const std::string& name) noexcept {
+std::optional<std::uint32_t> AnonymousStubs::find(void* function, std::string_view name) noexcept {
   try {
     const env::MutexLock guard(mutex_);
     if (const auto known = known_.find(function); known != known_.end()) {
@@ -11,7 +11,7 @@ std::optional<std::uint32_t> AnonymousStubs::find(void* function, const std::str
     if (next_ == end_) {
       return std::nullopt;
     }
-    names_.push_front(name);
+    names_.emplace_front(name);
     HostStubs::set(next_, function, names_.front().c_str());
     known_.emplace(function, next_);
     return next_++;

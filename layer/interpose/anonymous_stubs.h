@@ -5,6 +5,7 @@
 #include <forward_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "env/mutex.h"
@@ -20,7 +21,7 @@ class AnonymousStubs {
 
   /// The number of the stub of `function`, which is always the same one; `name`, as explanations call it, is copied.
   /// Nothing if there are no more stubs, or is no memory: then the function can't be watched. Thread-safe.
-  [[nodiscard]] std::optional<std::uint32_t> find(void* function, const std::string& name) noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> find(void* function, std::string_view name) noexcept;
 
   /// Functions that have one.
   [[nodiscard]] std::size_t size() noexcept;

@@ -84,7 +84,7 @@ void* wrapped(const char* name, void* real) noexcept {
   if (function == "clSetKernelArgMemPointerINTEL" && is_usm_setter(real)) {
     return reinterpret_cast<void*>(&set_kernel_arg_mem_pointer);
   }
-  const auto index = extensions().stubs.find(real, std::string(function));
+  const auto index = extensions().stubs.find(real, function);
   if (!index) {
     if (replay::Engine* running = engine(); running != nullptr) {
       running->fail("the program asked for more extension functions than Refrain can watch");
