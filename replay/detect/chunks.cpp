@@ -99,7 +99,7 @@ void ChunkTable::remove_slot(std::uint32_t index) {
       }
       chunks_[before].next_in_bucket = chunk.next_in_bucket;
     }
-    word(chunk.id)->store(static_cast<std::uint32_t>(ChunkMode::kPass), std::memory_order_release);
+    word(chunk.id)->store(static_cast<std::uint32_t>(ChunkMode::kBypass), std::memory_order_release);
     evicted_.push_back(chunk.id);
     --count_;
     chunks_.give(slot.chunk);
@@ -119,7 +119,7 @@ void ChunkTable::set_mode(ChunkId id, ChunkMode mode) noexcept {
 ChunkMode ChunkTable::mode(ChunkId id) const noexcept {
   const std::atomic<std::uint32_t>* const mine = word(id);
   const std::uint32_t seen = mine != nullptr ? mine->load(std::memory_order_acquire) : 0;
-  return (seen & kLive) != 0 ? static_cast<ChunkMode>(seen & kModeMask) : ChunkMode::kPass;
+  return (seen & kLive) != 0 ? static_cast<ChunkMode>(seen & kModeMask) : ChunkMode::kBypass;
 }
 
 std::vector<Token> ChunkTable::tokens_of(ChunkId id) const {

@@ -120,7 +120,7 @@ class ChunkTable {
   [[nodiscard]] std::atomic<std::uint32_t>* word(ChunkId id) const noexcept;
   [[nodiscard]] ChunkId new_id();
 
-  ChunkMode initial_mode_ = ChunkMode::kTrack;
+  ChunkMode initial_mode_ = ChunkMode::kRecord;
   std::uint32_t bucket_mask_;
   LazyArray<std::uint32_t> buckets_;  // record's number + 1
   Pool<Chunk> chunks_;

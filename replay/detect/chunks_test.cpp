@@ -44,7 +44,7 @@ TEST_CASE("equal contents are one chunk, wherever they stand") {
   CHECK(table.take_evicted() == std::vector<ChunkId>{id});
   CHECK(table.take_evicted().empty());
   CHECK(table.tokens_of(id).empty());
-  CHECK(table.mode(id) == ChunkMode::kPass);
+  CHECK(table.mode(id) == ChunkMode::kBypass);
   CHECK(table.count() == 1);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("ids are given in sequence, and again once they were taken") {
 
 TEST_CASE("modes are set by other threads, and only of chunks that are there") {
   ChunkTable table(64);
-  table.set_initial_mode(ChunkMode::kTrack);
+  table.set_initial_mode(ChunkMode::kRecord);
   std::vector<std::vector<Token>> contents(5000);
   std::atomic<std::uint32_t> made{0};
   std::thread other([&] {
@@ -105,7 +105,7 @@ TEST_CASE("modes are set by other threads, and only of chunks that are there") {
       for (const std::uint32_t until = made.load(); done < until; ++done) {
         table.set_mode(done, ChunkMode::kHold);
       }
-      table.set_mode(4999, ChunkMode::kPass);  // perhaps not there yet
+      table.set_mode(4999, ChunkMode::kBypass);  // perhaps not there yet
       table.set_mode(kNoChunk, ChunkMode::kHold);
     }
   });
@@ -121,7 +121,7 @@ TEST_CASE("modes are set by other threads, and only of chunks that are there") {
   }
   table.remove_slot(slots[17]);
   table.set_mode(17, ChunkMode::kHold);
-  CHECK(table.mode(17) == ChunkMode::kPass);
-  CHECK(table.mode(123456) == ChunkMode::kPass);
-  CHECK(table.mode(kNoChunk) == ChunkMode::kPass);
+  CHECK(table.mode(17) == ChunkMode::kBypass);
+  CHECK(table.mode(123456) == ChunkMode::kBypass);
+  CHECK(table.mode(kNoChunk) == ChunkMode::kBypass);
 }

@@ -163,12 +163,12 @@ void HeldWindow::launch_parts(Track& track, Range range, int depth) {
     return;
   }
   Slot* slot = depth == 0 ? store_.slot(track, range) : store_.find_slot(track, range);
-  const ChunkMode mode = slot != nullptr ? ChunkTable::mode_of(*slot) : ChunkMode::kPass;
+  const ChunkMode mode = slot != nullptr ? ChunkTable::mode_of(*slot) : ChunkMode::kBypass;
   if (mode == ChunkMode::kHold) {
     launch(range.length(), slot->id);
     return;
   }
-  if (depth == 0 && mode == ChunkMode::kTrack && ++slot->wanted >= slot->wanted_limit) {
+  if (depth == 0 && mode == ChunkMode::kRecord && ++slot->wanted >= slot->wanted_limit) {
     slot->wanted = 0;
     slot->wanted_limit = static_cast<std::uint16_t>(std::min(slot->wanted_limit * 2, 1 << 14));
     slot->entered = 1;

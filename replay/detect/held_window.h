@@ -115,7 +115,7 @@ class HeldWindow {
   Slot* slot_ = nullptr;  // of the chunk that is held or followed; null: none
   Range range_;
   ChunkId chunk_ = kNoChunk;
-  ChunkMode mode_ = ChunkMode::kPass;
+  ChunkMode mode_ = ChunkMode::kBypass;
   bool reported_ = false;  // not held, but shown in following()
   std::uint32_t held_ = 0;
   std::uint32_t growth_limit_;  // longest chunk to hold now; grows with each one that completes

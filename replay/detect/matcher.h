@@ -58,7 +58,7 @@ class Matcher {
   /// tokens, that another chunk is held, because something was learnt in between.
   void forget_held() noexcept { window_.forget_held(); }
 
-  /// Called with the mode new chunks start with (default kTrack). The detection benchmark uses kHold.
+  /// Called with the mode new chunks start with (default kRecord). The detection benchmark uses kHold.
   void set_initial_mode(ChunkMode mode) noexcept { chunks_.set_initial_mode(mode); }
   /// Thread-safe; takes effect when the chunk is entered the next time.
   void set_mode(ChunkId chunk, ChunkMode mode) noexcept { chunks_.set_mode(chunk, mode); }

@@ -105,7 +105,7 @@ TEST_CASE("what is to rest is not told ahead") {
   };
   const ChunkId told = rounds(20);
   REQUIRE(told != kNoChunk);
-  for (const ChunkMode resting : {ChunkMode::kPass, ChunkMode::kTrack}) {
+  for (const ChunkMode resting : {ChunkMode::kBypass, ChunkMode::kRecord}) {
     matcher.set_mode(told, resting);
     CHECK(rounds(1) == kNoChunk);
     matcher.set_mode(told, ChunkMode::kHold);

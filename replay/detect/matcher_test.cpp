@@ -77,7 +77,7 @@ TEST_CASE("whatever comes, every operation leaves once, in order, and in chunks 
   options.max_nodes = pick({64, 500, 3000, 131072, 131072});
   options.min_chunk = pick({1, 2, 2, 2, 5, 200});
   const bool ready = seed % 2 == 0;
-  TestLane lane(options, ready ? ChunkMode::kHold : ChunkMode::kTrack);
+  TestLane lane(options, ready ? ChunkMode::kHold : ChunkMode::kRecord);
   lane.build_time = random() % 500;
   Program program(seed);
   for (int i = 0; i < 30000; ++i) {
@@ -109,7 +109,7 @@ TEST_CASE("whatever comes, every operation leaves once, in order, and in chunks 
 }
 
 TEST_CASE("a chunk is followed once, built, and then held, never reported complete with a gap") {
-  TestLane lane({}, ChunkMode::kTrack);
+  TestLane lane({}, ChunkMode::kRecord);
   lane.build_time = 400;
   const auto period = body(100, 10);
   for (int i = 0; i < 100; ++i) {
@@ -124,7 +124,7 @@ TEST_CASE("a chunk is followed once, built, and then held, never reported comple
 TEST_CASE("a longer stretch that is noticed in the middle of a chunk does not make one call issue what is held") {
   // One kernel again and again, a wait after 1000: first short periods are seen, then the long one.
   Matcher matcher({.chunk_first = 8, .chunk_growth = 2, .chunk_cap = 128});
-  matcher.set_initial_mode(ChunkMode::kTrack);
+  matcher.set_initial_mode(ChunkMode::kRecord);
   std::uint32_t most = 0, held = 0;
   for (int iteration = 0; iteration < 12; ++iteration) {
     for (int i = 0; i < 1000; ++i) {
@@ -161,7 +161,7 @@ TEST_CASE("chunks that are declined are followed, and those after them are held"
   }
   REQUIRE(small.size() >= 2);  // the first after the host call, and the second
   for (const ChunkId chunk : small) {
-    lane.matcher.set_mode(chunk, ChunkMode::kPass);
+    lane.matcher.set_mode(chunk, ChunkMode::kBypass);
   }
   lane.launched.clear();
   const std::uint64_t before = lane.operations;
@@ -174,7 +174,7 @@ TEST_CASE("chunks that are declined are followed, and those after them are held"
 }
 
 TEST_CASE("parts of a chunk that is broken again and again are followed and built as well") {
-  TestLane lane({}, ChunkMode::kTrack);
+  TestLane lane({}, ChunkMode::kRecord);
   lane.build_time = 50;
   const auto period = body(128, 10);
   std::mt19937_64 random(3);
@@ -294,7 +294,7 @@ TEST_CASE("a loop that goes round between two cuts is launched in the same few c
   MatcherOptions options;
   options.chunk_first = 32;
   options.chunk_growth = 2;
-  TestLane lane(options, ChunkMode::kTrack);
+  TestLane lane(options, ChunkMode::kRecord);
   const auto spans = [&lane](int count) {
     for (int span = 0; span < count; ++span) {
       for (Token token = 0; token < 4100; ++token) {

@@ -50,7 +50,7 @@ class Graphs {
     auto result = entry(first);
     const Occurrence work = occurrence(first);
     cache.name(result, work);
-    for (int i = 0; i < 20 && result->state() == GraphEntry::State::kTracking; ++i) {
+    for (int i = 0; i < 20 && result->state() == GraphEntry::State::kRecording; ++i) {
       if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
         REQUIRE(builder.start());
         REQUIRE(builder.request(result, work));
@@ -115,10 +115,10 @@ TEST_CASE("no graph is made of operations from before a setter, or while one is 
   settings.gate = false;
   Graphs graphs(settings);
   graphs.changes().begin();
-  CHECK(graphs.ask_for(1000)->state() == GraphEntry::State::kTracking);
+  CHECK(graphs.ask_for(1000)->state() == GraphEntry::State::kRecording);
   graphs.changes().end();
   graphs.hooks().current = false;
-  CHECK(graphs.ask_for(1000)->state() == GraphEntry::State::kTracking);
+  CHECK(graphs.ask_for(1000)->state() == GraphEntry::State::kRecording);
   graphs.hooks().current = true;
   const auto entry = graphs.build(1000);
   CHECK(entry->state() == GraphEntry::State::kReady);
@@ -150,7 +150,7 @@ TEST_CASE("what happens while a graph is recorded: a setter, or memory that goes
     graphs.changes().end();
   };
   const auto entry = graphs.ask_for(1000);
-  CHECK(entry->state() == GraphEntry::State::kTracking);
+  CHECK(entry->state() == GraphEntry::State::kRecording);
   CHECK(entry->summary().builds == 0);
   graphs.backend().in_record = [&] { graphs.cache.object_gone(7); };
   const auto another = graphs.ask_for(2000);
@@ -166,7 +166,7 @@ TEST_CASE("a graph that cannot be recorded at this moment is asked for again, an
   Graphs graphs(settings);
   graphs.backend().bad_moment = true;
   const auto entry = graphs.ask_for(1000);
-  CHECK(entry->state() == GraphEntry::State::kTracking);
+  CHECK(entry->state() == GraphEntry::State::kRecording);
   CHECK(entry->summary().reason.empty());
   graphs.backend().bad_moment = false;
   CHECK(graphs.build(1000) == entry);

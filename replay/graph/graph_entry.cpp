@@ -41,16 +41,16 @@ void GraphEntry::unsubscribe(const Matcher& matcher, ChunkId chunk) {
 }
 
 void GraphEntry::change_state(State state) {
-  if (state == State::kTracking && state_ != State::kTracking) {
+  if (state == State::kRecording && state_ != State::kRecording) {
     round_ = 0;
   }
   if (state == State::kReady) {
     times_ready_.fetch_add(1, std::memory_order_relaxed);
   }
   state_ = state;
-  const ChunkMode mode = state == State::kTracking ? ChunkMode::kTrack
+  const ChunkMode mode = state == State::kRecording ? ChunkMode::kRecord
                          : state == State::kReady  ? ChunkMode::kHold
-                                                   : ChunkMode::kPass;
+                                                   : ChunkMode::kBypass;
   for (const auto& [matcher, chunk] : subscribers_) {
     matcher->set_mode(chunk, mode);
   }
@@ -61,7 +61,7 @@ void GraphEntry::pass(Decline why, std::string text) {
   reason_ = std::move(text);
   passed_in_round_ = 0;
   previous_ = {};  // a program may have thousands of such stretches
-  change_state(State::kPassing);
+  change_state(State::kBypassing);
 }
 
 bool GraphEntry::can_update() const noexcept {
@@ -115,7 +115,7 @@ std::string GraphEntry::argument_text() const {
 GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
   const env::MutexLock guard(mutex_);
   ++totals_.tracked;
-  if (state_ != State::kTracking || retired_) {
+  if (state_ != State::kRecording || retired_) {
     return Wish::kNothing;
   }
   ++round_;
@@ -154,7 +154,7 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
     pass(Decline::kBudget, "the budget for building and trying graphs is used up for now");
     return Wish::kNothing;
   }
-  if (round_ >= tuning::kTrackingRound && building_ == 0) {
+  if (round_ >= tuning::kRecordingRound && building_ == 0) {
     backoff_.grow();
     pass(Decline::kArguments, argument_text());
   }
@@ -165,8 +165,8 @@ void GraphEntry::passed() {
   const env::MutexLock guard(mutex_);
   ++totals_.passed;
   const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
-  if (state_ != State::kPassing || retired_ ||
-      ++passed_in_round_ < (short_of_budget ? tuning::kTrackingRound : backoff_.length())) {
+  if (state_ != State::kBypassing || retired_ ||
+      ++passed_in_round_ < (short_of_budget ? tuning::kRecordingRound : backoff_.length())) {
     return;
   }
   // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
@@ -175,7 +175,7 @@ void GraphEntry::passed() {
   }
   gate_.clear_replay();
   gate_.clear_eager();
-  change_state(State::kTracking);
+  change_state(State::kRecording);
 }
 
 std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> executable, const std::string& why) {
@@ -239,7 +239,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
         }
       } else if (++failed_updates_ == tuning::kGivenUpAfter) {
         hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
-        change_state(State::kTracking);
+        change_state(State::kRecording);
       }
       update_ns = now_ns() - start;
       if (fitting == GraphVariants::kNone) {
@@ -259,7 +259,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
         backoff_.grow();
         pass(Decline::kArguments, argument_text());
       } else {
-        change_state(State::kTracking);
+        change_state(State::kRecording);
       }
     }
     return result;
@@ -377,7 +377,7 @@ void GraphEntry::measured(bool proven) {
         doubted_ = true;
         gate_.clear_eager();
         gate_.clear_replay();
-        change_state(State::kTracking);
+        change_state(State::kRecording);
         break;
       }
       doubted_ = false;
@@ -397,17 +397,17 @@ void GraphEntry::measured(bool proven) {
         launches_since_check_ = 0;
         ++checks_;
         gate_.clear_eager();
-        change_state(State::kTracking);
+        change_state(State::kRecording);
       }
       break;
-    case CostGate::Verdict::kNeedEager: change_state(State::kTracking); break;
+    case CostGate::Verdict::kNeedEager: change_state(State::kRecording); break;
     case CostGate::Verdict::kNeedReplay: break;
   }
 }
 
 void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) {
   const env::MutexLock guard(mutex_);
-  if (retired_ || state_ == State::kPassing) {
+  if (retired_ || state_ == State::kBypassing) {
     return;
   }
   totals_.span_eager_ns = eager_ns;
@@ -430,7 +430,7 @@ std::size_t GraphEntry::drop_object(capture::ObjectId object) {
   const env::MutexLock guard(mutex_);
   const std::size_t dropped = variants_.remove(object);
   if (dropped != 0 && variants_.empty() && state_ == State::kReady) {
-    change_state(State::kTracking);
+    change_state(State::kRecording);
   }
   return dropped;
 }
@@ -442,7 +442,7 @@ std::size_t GraphEntry::drop_all() {
   bytes += variants_.memory();
   variants_.clear();
   if (state_ == State::kReady) {
-    change_state(State::kTracking);
+    change_state(State::kRecording);
   }
   return bytes;
 }
@@ -454,7 +454,7 @@ void GraphEntry::leave() noexcept {
   previous_ = {};
   changes_.clear();
   gone_.store(true, std::memory_order_release);
-  change_state(State::kTracking);  // the next occurrence is looked at, and finds out
+  change_state(State::kRecording);  // the next occurrence is looked at, and finds out
 }
 
 GraphEntry::Use GraphEntry::use() const noexcept {

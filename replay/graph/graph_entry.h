@@ -1,9 +1,9 @@
 // Everything known about one repeating stretch: how it did, what was built for it, what is next.
 // Shared by all lanes in which the same stretch occurs.
 //
-// Life of an entry: kTracking (its operations are issued and looked at, until the same arguments come
-// back) → kReady (held and launched) → kPassing (not worth it at present: only followed), and back to
-// kTracking after a number of passed occurrences that grows eightfold each time.
+// Life of an entry: kRecording (its operations are issued and looked at, until the same arguments come
+// back) → kReady (held and launched) → kBypassing (not worth it at present: only followed), and back to
+// kRecording after a number of passed occurrences that grows eightfold each time.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ struct GraphLaunch {
 
 class GraphEntry final : public Declinable {
  public:
-  enum class State : std::uint8_t { kTracking, kReady, kPassing };
+  enum class State : std::uint8_t { kRecording, kReady, kBypassing };
   /// Why a passing entry is not replayed; the words for it are in GraphEntry::reason().
   enum class Decline : std::uint8_t { kNone, kArguments, kCost, kSpan, kUnrecordable, kBudget, kFailed, kDiffers };
 
@@ -73,7 +73,7 @@ class GraphEntry final : public Declinable {
   /// An occurrence was issued eagerly, operation by operation, in `eager_ns` of driver time.
   /// `budget`: building and trying may be paid for now.
   Wish tracked(std::span<const capture::OperationView> operations, std::uint64_t eager_ns, bool budget);
-  /// An occurrence went by in kPassing.
+  /// An occurrence went by in kBypassing.
   void passed();
 
   /// Result of the build that tracked() or launch() wished for. Returns an executable that had to make room, if any.
@@ -134,7 +134,7 @@ class GraphEntry final : public Declinable {
   struct Summary {
     capture::Fingerprint fingerprint = 0;
     std::size_t operations = 0;
-    State state = State::kTracking;
+    State state = State::kRecording;
     Decline decline = Decline::kNone;
     std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
     /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
@@ -186,7 +186,7 @@ class GraphEntry final : public Declinable {
 
   // First what each launch needs, in a few cache lines.
   mutable OwnerLock mutex_;
-  State state_ REFRAIN_GUARDED_BY(mutex_) = State::kTracking;
+  State state_ REFRAIN_GUARDED_BY(mutex_) = State::kRecording;
   Decline decline_ REFRAIN_GUARDED_BY(mutex_) = Decline::kNone;
   bool retired_ REFRAIN_GUARDED_BY(mutex_) = false;
   std::uint32_t misses_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< recent launches without a fitting graph

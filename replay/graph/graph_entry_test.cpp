@@ -75,7 +75,7 @@ struct Stretch {
     return entry.launch_expected({backend, hooks, window}, expected, {}, 0, false, 0).launch;
   }
   void make_ready(const Occurrence& work) {
-    for (int i = 0; i < 10 && entry.state() == State::kTracking; ++i) {
+    for (int i = 0; i < 10 && entry.state() == State::kRecording; ++i) {
       come(work);
     }
     REQUIRE(entry.state() == State::kReady);
@@ -92,15 +92,15 @@ const Occurrence kSame = occurrence({1, 2, 3});
 TEST_CASE("a graph that is a little slower is measured once more, and then declined") {
   Stretch stretch({});
   int launches = 0;
-  for (int i = 0; i < 1000 && stretch.entry.state() != State::kPassing; ++i) {
-    if (stretch.entry.state() == State::kTracking) {
+  for (int i = 0; i < 1000 && stretch.entry.state() != State::kBypassing; ++i) {
+    if (stretch.entry.state() == State::kRecording) {
       stretch.come(kSame);
     } else {
       launches += stretch.launch(kSame, kSlower) == Launched::kDone ? 1 : 0;
     }
   }
   const auto summary = stretch.entry.summary();
-  CHECK(summary.state == State::kPassing);
+  CHECK(summary.state == State::kBypassing);
   CHECK(summary.decline == GraphEntry::Decline::kCost);
   CHECK(summary.reason.find("10000000.0 us eagerly, 120") != std::string::npos);
   CHECK(launches > 4);  // not at once: the machine may have been slower just then
@@ -123,7 +123,7 @@ TEST_CASE("a graph that is never to be replayed again does not come back") {
   for (int i = 0; i < 5000; ++i) {
     stretch.entry.passed();
   }
-  CHECK(stretch.entry.state() == State::kPassing);
+  CHECK(stretch.entry.state() == State::kBypassing);
   CHECK(stretch.entry.summary().reason == "it computes something else");
   CHECK(stretch.launch(kSame) == Launched::kIssue);
 }
@@ -133,7 +133,7 @@ TEST_CASE("a stretch whose arguments never fit four times in a row is given up, 
   Stretch stretch({.gate = false});
   const Occurrence other = occurrence({1, 2, 33});
   int rounds = 0;
-  for (; rounds < 10 && stretch.entry.state() != State::kPassing; ++rounds) {
+  for (; rounds < 10 && stretch.entry.state() != State::kBypassing; ++rounds) {
     stretch.make_ready(kSame);
     for (int i = 0; launched_between && i < 4; ++i) {
       CHECK(stretch.launch(kSame) == Launched::kDone);
@@ -166,7 +166,7 @@ TEST_CASE("what came as expected is not launched with the arguments that a graph
 
 TEST_CASE("of several arguments that change, the one is named that changes most often") {
   Stretch stretch({.gate = false});
-  for (std::uint64_t i = 0; i < 100 && stretch.entry.state() == State::kTracking; ++i) {
+  for (std::uint64_t i = 0; i < 100 && stretch.entry.state() == State::kRecording; ++i) {
     stretch.come(occurrence({i < 5 ? 1U : 2U, i, i < 9 ? 1U : 2U}));
   }
   CHECK(stretch.entry.summary().decline == GraphEntry::Decline::kArguments);
@@ -202,7 +202,7 @@ TEST_CASE("who does not follow a stretch any more is not told what becomes of it
   }
   stretch.entry.retire(GraphEntry::Decline::kDiffers, "");
   CHECK(gone.mode(of_gone) == ChunkMode::kHold);
-  CHECK(follower.mode(of_follower) == ChunkMode::kPass);
+  CHECK(follower.mode(of_follower) == ChunkMode::kBypass);
 }
 
 TEST_CASE("a stretch weighs as many submissions as it stood for, whichever way they went") {

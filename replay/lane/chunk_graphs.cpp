@@ -23,7 +23,7 @@ void ChunkGraphs::complete(ChunkId chunk, const QueueSlot& queue, std::uint64_t 
   const Occurrence& occurrence = occurrences_.occurrence();
   const auto its_entry = entry(chunk, queue);
   if (its_entry == nullptr) {
-    matcher_.set_mode(chunk, ChunkMode::kPass);
+    matcher_.set_mode(chunk, ChunkMode::kBypass);
     return;
   }
   if (!its_entry->named()) {
@@ -120,7 +120,7 @@ void ChunkGraphs::forget_gone() {
 void ChunkGraphs::let_rest(bool rest) {
   for (ChunkId chunk = 0; chunk < entries_.size(); ++chunk) {
     if (entries_[chunk] != nullptr && entries_[chunk]->state() == GraphEntry::State::kReady) {
-      matcher_.set_mode(chunk, rest ? ChunkMode::kPass : ChunkMode::kHold);
+      matcher_.set_mode(chunk, rest ? ChunkMode::kBypass : ChunkMode::kHold);
     }
   }
 }

@@ -143,14 +143,14 @@ void CurrentSubmission::look_back_at(capture::Token token, const char* unholdabl
   const Following& following = matcher_.following();
   if (following.chunk == kNoChunk) {
     graphs_.stretch_broken();
-  } else if (following.mode == ChunkMode::kTrack && replaying_) {
+  } else if (following.mode == ChunkMode::kRecord && replaying_) {
     counters_.tracked.add();
     spans_.looked_at();
     wants_time_ = true;
     return Verdict::kDescribeAndIssue;
   } else {
     counters_.followed.add();
-    if (following.complete && following.mode == ChunkMode::kPass && replaying_) {
+    if (following.complete && following.mode == ChunkMode::kBypass && replaying_) {
       if (const auto& entry = graphs_.entry(following.chunk, *queue_)) {
         entry->passed();
       }
@@ -274,7 +274,7 @@ void CurrentSubmission::described(std::uint32_t host_ns) {
     stream_->operation(operation);
   }
   const Following& following = matcher_.following();
-  if (following.chunk != kNoChunk && following.mode == ChunkMode::kTrack && replaying_) {
+  if (following.chunk != kNoChunk && following.mode == ChunkMode::kRecord && replaying_) {
     graphs_.issued(following, operation, *queue_, host_ns, tuner_.hold_cost_ns());
   }
 }

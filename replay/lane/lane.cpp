@@ -71,7 +71,7 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
   static_assert(offsetof(Lane, prediction_) == 0);  // for assembly, with Prediction's and LaneFront's
 #pragma GCC diagnostic pop
-  matcher_.set_initial_mode(env::replays(context.settings) ? ChunkMode::kTrack : ChunkMode::kPass);
+  matcher_.set_initial_mode(env::replays(context.settings) ? ChunkMode::kRecord : ChunkMode::kBypass);
   if (number != kPassing && context.recorder == nullptr && context.settings.mode == env::Mode::kObserve) {
     deferred_.start();
   }

@@ -68,9 +68,9 @@ class TestLane {
   std::uint64_t launches = 0;
   std::vector<std::uint64_t> launched;           ///< numbers (from 1) of the operations, in order
   std::map<ChunkId, std::uint64_t> launched_by;  ///< how often each chunk
-  std::map<ChunkId, std::uint64_t> completed;    ///< how often each was reported complete in kTrack
+  std::map<ChunkId, std::uint64_t> completed;    ///< how often each was reported complete in kRecord
   std::uint64_t largest = 0;
-  /// kTrack chunks become kPass when they were seen complete, and kHold so many operations later.
+  /// kRecord chunks become kBypass when they were seen complete, and kHold so many operations later.
   std::uint64_t build_time = 0;
 
  private:
@@ -130,9 +130,9 @@ class TestLane {
     need(following.complete == (matcher.tokens_of(following.chunk).size() == tokens_.size()));
     if (following.complete) {
       need(matcher.tokens_of(following.chunk) == tokens_);
-      if (following.mode == ChunkMode::kTrack && matcher.mode(following.chunk) == ChunkMode::kTrack) {
+      if (following.mode == ChunkMode::kRecord && matcher.mode(following.chunk) == ChunkMode::kRecord) {
         ++completed[following.chunk];
-        matcher.set_mode(following.chunk, ChunkMode::kPass);
+        matcher.set_mode(following.chunk, ChunkMode::kBypass);
         building_.emplace_back(following.chunk, operations + build_time);
       }
       breaks_tracking();

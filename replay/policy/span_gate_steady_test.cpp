@@ -56,7 +56,7 @@ TEST_CASE("a settled span that would be faster without graphs by now is found ou
   spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 20);
   REQUIRE(spans.gate.proven());
   spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 500 : 600; }, 400);
-  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that it still lacks") {

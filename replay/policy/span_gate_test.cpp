@@ -11,7 +11,7 @@ TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]
   for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
     Spans spans(1);
     spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
-    CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+    CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
     CHECK(spans.replayed <= 6);
     CHECK(spans.entry->summary().decline == GraphEntry::Decline::kSpan);
   }
@@ -20,7 +20,7 @@ TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]
 TEST_CASE("graphs of a span that is faster with them stay, and eager turns become rare") {
   Spans spans(1);
   spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
   CHECK(spans.replayed >= 1990);
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("the fastest way of dividing a span stays") {
       return eager ? 1000U : way == best ? 700U : 800U;
     };
     spans.run_fairly(cost, 200);
-    CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+    CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
     CHECK(in_best >= 170);
   }
 }
@@ -145,7 +145,7 @@ TEST_CASE("where the program waits for longer than it submits, other ways of div
       },
       200);
   CHECK_FALSE(others);
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("samples that were disturbed decide nothing") {
@@ -159,7 +159,7 @@ TEST_CASE("samples that were disturbed decide nothing") {
           return eager == eager_disturbed && ++number % 3 == 0 ? cost * 3 : cost;
         },
         100);
-    CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+    CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
   }
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("eager spans in which graphs were looked for decide nothing, but one s
     };
     spans.run_fairly(cost, 60);
     CAPTURE(looked_at);
-    CHECK((spans.entry->state() == GraphEntry::State::kPassing) == (looked_at == 2));
+    CHECK((spans.entry->state() == GraphEntry::State::kBypassing) == (looked_at == 2));
   }
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
         return (eager ? 1000 : with) + noise;
       };
       spans.run_fairly(cost, 40);
-      declined += spans.entry->state() == GraphEntry::State::kPassing ? 1 : 0;
+      declined += spans.entry->state() == GraphEntry::State::kBypassing ? 1 : 0;
     }
     CAPTURE(with, declined);
     CHECK((with < 1000 ? declined <= 1 : with > 1100 ? declined == kPrograms : declined >= 10));
@@ -205,15 +205,15 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
 TEST_CASE("a span that became slower than it was eagerly is measured again long before its time") {
   Spans spans(1);
   spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
-  REQUIRE(spans.entry->state() != GraphEntry::State::kPassing);
+  REQUIRE(spans.entry->state() != GraphEntry::State::kBypassing);
   spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1500; }, 40);
-  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("a span that loses in every way but one is not declined") {
   Spans spans(2);
   spans.run_fairly([&](bool eager, std::uint32_t way) { return eager ? 1000 : way == 1 ? 900 : 1500; }, 100);
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
   CHECK(spans.gate.way() == 1);
 }
 
@@ -227,10 +227,10 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
   const int before = spans.replayed;
   spans.run_fairly(cost, 100);
   CHECK(spans.replayed == before);
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
   spans.may_lose = true;
   spans.run_fairly(cost, 30);
-  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
   CHECK(spans.lost == std::int64_t{50} * spans.replayed);
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
 struct NoisySpans {
   NoisySpans() { gate.configure(true, kChunkWays); }
 
-  [[nodiscard]] bool has_graphs() const { return entry->state() != GraphEntry::State::kPassing && !gate.eager_turn(); }
+  [[nodiscard]] bool has_graphs() const { return entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn(); }
   /// `with`: what submitting costs with graphs; 400 without. The program's own time is 10000, or 15000 if it is slow.
   void run(std::uint64_t with, bool slow) {
     const bool graphs = has_graphs();
@@ -278,8 +278,8 @@ TEST_CASE("what the program does by itself does not hide what submitting costs")
       gains.run(200, random() % 2 == 0);
       loses.run(500, random() % 2 == 0);
     }
-    CHECK(gains.entry->state() != GraphEntry::State::kPassing);
-    CHECK(loses.entry->state() == GraphEntry::State::kPassing);
+    CHECK(gains.entry->state() != GraphEntry::State::kBypassing);
+    CHECK(loses.entry->state() == GraphEntry::State::kBypassing);
     // It hardly waits: few launches are what it needs.
     CHECK(gains.ways[1] >= 60);
     CHECK(gains.ways[2] == 0);
@@ -296,7 +296,7 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
     const std::uint64_t busy = spans.has_graphs() ? 250'000 : 400'000;
     spans.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
   }
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {
@@ -304,22 +304,22 @@ TEST_CASE("graphs that make the program itself slower are declined, though they 
   for (int i = 0; i < 100; ++i) {
     spans.run(200, spans.has_graphs());
   }
-  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("more graphs in a span than when it was settled are a new trial") {
   Spans spans(1);
   const auto half = [&](int spans_count, std::uint64_t with) {
     for (int i = 0; i < spans_count; ++i) {
-      const bool ready = spans.entry->state() != GraphEntry::State::kPassing && !spans.gate.eager_turn();
+      const bool ready = spans.entry->state() != GraphEntry::State::kBypassing && !spans.gate.eager_turn();
       spans.run([&](bool eager, std::uint32_t) { return eager ? 1000 : with; }, ready);
     }
   };
   half(20, 900);
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
   spans.launches = 2;
   half(20, 1300);
-  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("a graph that is launched in an eager turn makes it no sample, and there are others") {
@@ -331,9 +331,9 @@ TEST_CASE("a graph that is launched in an eager turn makes it no sample, and the
   }
   CHECK(eager_turns > 5);
   CHECK(eager_turns <= 20);
-  CHECK(spans.entry->state() != GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
   spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 500 : 1000; }, 40);
-  CHECK(spans.entry->state() == GraphEntry::State::kPassing);
+  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
 }
 
 }  // namespace

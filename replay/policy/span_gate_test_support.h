@@ -33,7 +33,7 @@ struct Spans {
   template <class Cost>
   void run_fairly(Cost&& cost, int spans) {
     for (int i = 0; i < spans; ++i) {
-      const bool ready = entry->state() != GraphEntry::State::kPassing && !gate.eager_turn();
+      const bool ready = entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn();
       replayed += ready ? 1 : 0;
       run(cost, ready);
     }

@@ -28,9 +28,9 @@ std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std
 
 const char* state_name(GraphEntry::State state) {
   switch (state) {
-    case GraphEntry::State::kTracking: return "looking";
+    case GraphEntry::State::kRecording: return "looking";
     case GraphEntry::State::kReady: return "replaying";
-    case GraphEntry::State::kPassing: return "declined";
+    case GraphEntry::State::kBypassing: return "declined";
   }
   return "unknown";
 }
@@ -105,7 +105,7 @@ std::string report_text(const ReportData& data) {
   std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return a.weight() > b.weight(); });
   const auto used = std::count_if(graphs.begin(), graphs.end(), [](const auto& graph) { return graph.launched != 0; });
   const auto declined = std::count_if(graphs.begin(), graphs.end(),
-                                      [](const auto& graph) { return graph.state == GraphEntry::State::kPassing; });
+                                      [](const auto& graph) { return graph.state == GraphEntry::State::kBypassing; });
   fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(),
                  used, declined);
   if (data.graphs_gone.entries != 0) {
