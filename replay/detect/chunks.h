@@ -48,16 +48,16 @@ class Pool {
   std::uint32_t used_ = 0;
 };
 
-/// A place in a track where a chunk stands, and how it fares there.
+/// A place in a pattern where a chunk stands, and how it fares there.
 struct alignas(64) Slot {         // one cache line
-  const Token* tokens = nullptr;  ///< in the track
-  std::uint32_t start = 0;        ///< offset in the track
+  const Token* tokens = nullptr;  ///< in the pattern
+  std::uint32_t start = 0;        ///< offset in the pattern
   std::uint32_t length = 0;
   std::uint32_t chunk = kNoIndex;  ///< number of the chunk's record
   ChunkId id = kNoChunk;
   const std::atomic<std::uint32_t>* word = nullptr;  ///< the chunk's mode
   std::uint32_t next_here = kNoIndex;                ///< other slots that start at the same offset
-  std::uint32_t next_in_track = kNoIndex;
+  std::uint32_t next_in_pattern = kNoIndex;
   std::uint32_t next_same = kNoIndex, previous_same = kNoIndex;  ///< other places of the same chunk
   std::uint16_t skip = 0;                                        ///< times it is not to be entered
   std::uint8_t backoff = 0;                                      ///< exponent of the above

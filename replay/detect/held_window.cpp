@@ -17,10 +17,10 @@ void back_off(Slot& slot) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] void HeldWindow::completed(const Track& track) noexcept {
+[[gnu::hot]] void HeldWindow::completed(const Pattern& pattern) noexcept {
   slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, tuning::kBackoffRelief) - tuning::kBackoffRelief);
   slot_ = nullptr;
-  chunks_.prefetch(track.spots[range_.end == track.length ? 0 : range_.end].head);
+  chunks_.prefetch(pattern.spots[range_.end == pattern.length ? 0 : range_.end].head);
   if (growth_limit_ < options_.chunk_cap) {
     growth_limit_ = grown(growth_limit_);
   }
@@ -28,7 +28,7 @@ void back_off(Slot& slot) noexcept {
 
 /// The same choice as enter() makes, where it is an easy one.
 [[gnu::hot]] Holding HeldWindow::next(const Place& cursor) noexcept {
-  Track& track = *cursor.track;
+  Pattern& pattern = *cursor.pattern;
   std::uint32_t offset = cursor.offset, limit = std::min(growth_limit_, options_.chunk_cap);
   if (ahead_.known) {
     offset = ahead_.offset;
@@ -39,17 +39,17 @@ void back_off(Slot& slot) noexcept {
   } else if (slot_ != nullptr) {
     return {};
   }
-  if (offset == track.length && track.period != 0) {
+  if (offset == pattern.length && pattern.period != 0) {
     offset = 0;
   }
-  if (offset >= track.planned || track.training.length() != 0) {
+  if (offset >= pattern.planned || pattern.training.length() != 0) {
     return {};
   }
-  const Range range = TrackStore::largest_part(track, offset);
+  const Range range = PatternStore::largest_part(pattern, offset);
   if (range.length() < options_.min_chunk || range.length() > limit) {
     return {};
   }
-  const Slot* slot = store_.find_slot(track, range);
+  const Slot* slot = store_.find_slot(pattern, range);
   if (slot == nullptr || slot->skip != 0 || ChunkTable::mode_of(*slot) != ChunkMode::kHold) {
     return {};
   }
@@ -63,45 +63,45 @@ void back_off(Slot& slot) noexcept {
     following_ = {chunk_, cursor.offset - range_.start - 1, last, mode_};
   }
   if (last) {
-    completed(*cursor.track);
+    completed(*cursor.pattern);
   }
 }
 
 /// Chooses the chunk that starts at the cursor, if any.
 [[gnu::hot]] void HeldWindow::enter(const Place& cursor) {
-  Track& track = *cursor.track;
-  if (cursor.offset >= track.planned) {
+  Pattern& pattern = *cursor.pattern;
+  if (cursor.offset >= pattern.planned) {
     return;
   }
-  Range range = TrackStore::largest_part(track, cursor.offset);
-  if (track.training.length() != 0) {
-    while (range.contains(track.training) && range != track.training) {
-      range = left_part(range, track.unit);
+  Range range = PatternStore::largest_part(pattern, cursor.offset);
+  if (pattern.training.length() != 0) {
+    while (range.contains(pattern.training) && range != pattern.training) {
+      range = left_part(range, pattern.unit);
     }
-    if (range == track.training) {
-      track.training = {};
+    if (range == pattern.training) {
+      pattern.training = {};
     }
   }
   while (range.length() >= options_.min_chunk) {
-    Slot* slot = store_.slot(track, range);
+    Slot* slot = store_.slot(pattern, range);
     if (slot == nullptr) {
       return;
     }
-    const Range left = left_part(range, track.unit);
+    const Range left = left_part(range, pattern.unit);
     if (slot->skip != 0) {
       --slot->skip;
     } else {
       const ChunkMode mode = ChunkTable::mode_of(*slot);
       const std::uint32_t limit = std::min(growth_limit_, options_.chunk_cap);
-      if (mode != ChunkMode::kHold || range.length() <= limit || !can_hold(track, left, range)) {
+      if (mode != ChunkMode::kHold || range.length() <= limit || !can_hold(pattern, left, range)) {
         slot_ = slot;
         range_ = range;
         chunk_ = slot->id;
         mode_ = mode;
         // Parts of main chunks are worth building only where the stream is disturbed again and again.
-        reported_ = mode != ChunkMode::kHold && (slot->entered != 0 || range == track.spots[cursor.offset].main);
+        reported_ = mode != ChunkMode::kHold && (slot->entered != 0 || range == pattern.spots[cursor.offset].main);
         slot->entered = 1;
-        __builtin_prefetch(&track.spots[range.end == track.length ? 0 : range.end]);
+        __builtin_prefetch(&pattern.spots[range.end == pattern.length ? 0 : range.end]);
         return;
       }
     }
@@ -112,15 +112,15 @@ void back_off(Slot& slot) noexcept {
   }
 }
 
-[[gnu::hot]] bool HeldWindow::can_hold(Track& track, Range part, Range whole) {
+[[gnu::hot]] bool HeldWindow::can_hold(Pattern& pattern, Range part, Range whole) {
   if (part == whole || part.length() < options_.min_chunk) {
     return false;
   }
-  const Slot* slot = store_.slot(track, part);
+  const Slot* slot = store_.slot(pattern, part);
   return slot != nullptr && slot->skip == 0 && ChunkTable::mode_of(*slot) == ChunkMode::kHold;
 }
 
-void HeldWindow::leave(Track* track, bool failed) {
+void HeldWindow::leave(Pattern* pattern, bool failed) {
   if (slot_ == nullptr) {
     return;
   }
@@ -140,15 +140,15 @@ void HeldWindow::leave(Track* track, bool failed) {
   std::size_t count = 0;
   std::uint32_t start = range_.start;
   for (; start < end && count < parts.size(); ++count) {
-    parts[count] = part_within(range_, start, end, track->unit);
-    __builtin_prefetch(&track->spots[start]);
+    parts[count] = part_within(range_, start, end, pattern->unit);
+    __builtin_prefetch(&pattern->spots[start]);
     start = parts[count].end;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    chunks_.prefetch(track->spots[parts[i].start].head);
+    chunks_.prefetch(pattern->spots[parts[i].start].head);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    launch_parts(*track, parts[i], 0);
+    launch_parts(*pattern, parts[i], 0);
   }
   if (start < end) {
     issue(end - start);
@@ -156,13 +156,13 @@ void HeldWindow::leave(Track* track, bool failed) {
 }
 
 /// Launches `range`, or what is ready of it; the rest is issued.
-void HeldWindow::launch_parts(Track& track, Range range, int depth) {
+void HeldWindow::launch_parts(Pattern& pattern, Range range, int depth) {
   constexpr int kDepth = 3;  // limit: so many times it is halved at most
   if (range.length() < options_.min_chunk || depth > kDepth) {
     issue(range.length());
     return;
   }
-  Slot* slot = depth == 0 ? store_.slot(track, range) : store_.find_slot(track, range);
+  Slot* slot = depth == 0 ? store_.slot(pattern, range) : store_.find_slot(pattern, range);
   const ChunkMode mode = slot != nullptr ? ChunkTable::mode_of(*slot) : ChunkMode::kBypass;
   if (mode == ChunkMode::kHold) {
     launch(range.length(), slot->id);
@@ -172,15 +172,15 @@ void HeldWindow::launch_parts(Track& track, Range range, int depth) {
     slot->wanted = 0;
     slot->wanted_limit = static_cast<std::uint16_t>(std::min(slot->wanted_limit * 2, 1 << 14));
     slot->entered = 1;
-    track.training = range;
+    pattern.training = range;
   }
-  const Range left = left_part(range, track.unit);
+  const Range left = left_part(range, pattern.unit);
   if (left == range) {
     issue(range.length());
     return;
   }
-  launch_parts(track, left, depth + 1);
-  launch_parts(track, {left.end, range.end}, depth + 1);
+  launch_parts(pattern, left, depth + 1);
+  launch_parts(pattern, {left.end, range.end}, depth + 1);
 }
 
 }  // namespace refrain::replay

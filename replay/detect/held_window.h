@@ -1,5 +1,5 @@
 // What is held of one lane, and why: the chunk that the newest operations belong to so far. Turns steps
-// along a track into actions. Not thread-safe.
+// along a pattern into actions. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 #include "replay/detect/chunk.h"
 #include "replay/detect/chunks.h"
-#include "replay/detect/tracks.h"
+#include "replay/detect/patterns.h"
 
 namespace refrain::replay {
 
 class HeldWindow {
  public:
-  HeldWindow(const MatcherOptions& options, ChunkTable& chunks, TrackStore& store)
+  HeldWindow(const MatcherOptions& options, ChunkTable& chunks, PatternStore& store)
       : options_(options), chunks_(chunks), store_(store), growth_limit_(options.chunk_first) {
     actions_.reserve(64);
   }
@@ -47,7 +47,7 @@ class HeldWindow {
         largest_hold_ = std::max(largest_hold_, held_);
         launch(held_, chunk_);
         held_ = 0;
-        completed(*cursor.track);
+        completed(*cursor.pattern);
       }
     } else {
       issue(1);
@@ -61,7 +61,7 @@ class HeldWindow {
   /// The stream does not go on inside the chunk, or must not: what is held of it leaves as those parts
   /// of it that can be launched, and the rest operation by operation. `failed`: it was to be expected
   /// that the chunk would be completed.
-  void leave(Track* track, bool failed);
+  void leave(Pattern* pattern, bool failed);
 
   /// What is held was launched by the lane itself, on the prediction of next().
   void forget_held() noexcept {
@@ -74,7 +74,7 @@ class HeldWindow {
 
   /// Nothing longer than the first chunk after a host call is held until something was launched.
   void start_small() noexcept { growth_limit_ = options_.chunk_first; }
-  /// The track's own division starts small here, or nothing needs to.
+  /// The pattern's own division starts small here, or nothing needs to.
   void start_large() noexcept { growth_limit_ = options_.chunk_cap; }
 
   [[nodiscard]] std::uint32_t held() const noexcept { return held_; }
@@ -100,17 +100,17 @@ class HeldWindow {
   }
   void enter(const Place& cursor);
   void follow(const Place& cursor) noexcept;
-  void completed(const Track& track) noexcept;
+  void completed(const Pattern& pattern) noexcept;
   [[nodiscard]] std::uint32_t grown(std::uint32_t limit) const noexcept {
     return static_cast<std::uint32_t>(
         std::min<std::uint64_t>(std::uint64_t{limit} * options_.chunk_growth, options_.chunk_cap));
   }
-  [[nodiscard]] bool can_hold(Track& track, Range part, Range whole);
-  void launch_parts(Track& track, Range range, int depth);
+  [[nodiscard]] bool can_hold(Pattern& pattern, Range part, Range whole);
+  void launch_parts(Pattern& pattern, Range range, int depth);
 
   const MatcherOptions& options_;
   ChunkTable& chunks_;
-  TrackStore& store_;
+  PatternStore& store_;
 
   Slot* slot_ = nullptr;  // of the chunk that is held or followed; null: none
   Range range_;

@@ -24,8 +24,8 @@ void Matcher::set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexce
 void Matcher::use_lengths(std::uint32_t way) noexcept {
   plans_.use(way);
   store_.use_lengths(plans_.number());
-  if (cursor_.track != nullptr && history_.size() != 0 && history_.is_cut(history_.size() - 1)) {
-    store_.run_begins(*cursor_.track, cursor_.offset);  // the stretch that comes next is divided in this way already
+  if (cursor_.pattern != nullptr && history_.size() != 0 && history_.is_cut(history_.size() - 1)) {
+    store_.run_begins(*cursor_.pattern, cursor_.offset);  // the stretch that comes next is divided in this way already
   }
 }
 
@@ -73,7 +73,7 @@ Matcher::Matcher(const MatcherOptions& options)
   last_cut_ = history_.size();
   history_.push(value, kind);
   if (expected(value)) {
-    window_.leave(cursor_.track, true);
+    window_.leave(cursor_.pattern, true);
     accept(true);
     window_.start_large();
   } else {
@@ -88,7 +88,7 @@ Matcher::Matcher(const MatcherOptions& options)
 std::span<const Action> Matcher::expire() {
   window_.begin(stats_.operations);
   if (window_.held() != 0) {
-    window_.leave(cursor_.track, true);
+    window_.leave(cursor_.pattern, true);
     window_.start_small();
   }
   return window_.actions();
@@ -100,7 +100,7 @@ void Matcher::set_detecting(bool on) noexcept {
 }
 
 [[gnu::hot]] void Matcher::detected(Detector::Step step) {
-  if (step.ended >= tuning::kSignificantMatch && cursor_.track == nullptr) {
+  if (step.ended >= tuning::kSignificantMatch && cursor_.pattern == nullptr) {
     match_ended(step.ended);
   }
   if (step.period != 0) {
@@ -114,7 +114,7 @@ void Matcher::set_detecting(bool on) noexcept {
   if (cut) {
     ++cursor_.offset;
     cursor_.wrap();
-    store_.run_begins(*cursor_.track, cursor_.offset);
+    store_.run_begins(*cursor_.pattern, cursor_.offset);
   } else {
     window_.advance(cursor_);
   }
@@ -122,10 +122,10 @@ void Matcher::set_detecting(bool on) noexcept {
 
 /// The newest value is not the cursor's next token, or there is no cursor.
 void Matcher::surprise(Token value, bool cut) {
-  if (cursor_.track != nullptr) {
-    window_.leave(cursor_.track, true);
+  if (cursor_.pattern != nullptr) {
+    window_.leave(cursor_.pattern, true);
     const Place place = known_branch(value);
-    if (place.track != nullptr) {
+    if (place.pattern != nullptr) {
       guess_.pending = 0;
       go(place);
       accept(cut);
@@ -133,7 +133,7 @@ void Matcher::surprise(Token value, bool cut) {
     }
     lose(value);
   }
-  if (guess_.exit.track != kNoIndex && try_guess(value, cut)) {
+  if (guess_.exit.pattern != kNoIndex && try_guess(value, cut)) {
     return;
   }
   novel_ = !seen_.test_and_set(value) && novel_ && !cut;
@@ -144,15 +144,15 @@ void Matcher::surprise(Token value, bool cut) {
     window_.issue(1);
   }
   const Place place = store_.look_up();
-  if (place.track != nullptr) {
+  if (place.pattern != nullptr) {
     found(place);
   }
 }
 
 Place Matcher::known_branch(Token value) {
-  const Place place = store_.follow_edge(*cursor_.track, cursor_.offset, value);
-  if (place.track == nullptr && cursor_.offset == cursor_.track->length) {
-    Track* next = store_.find(cursor_.track->next);
+  const Place place = store_.follow_edge(*cursor_.pattern, cursor_.offset, value);
+  if (place.pattern == nullptr && cursor_.offset == cursor_.pattern->length) {
+    Pattern* next = store_.find(cursor_.pattern->next);
     if (next != nullptr && next->built != 0 && next->tokens[0] == value) {
       return {next, 0};
     }
@@ -162,13 +162,13 @@ Place Matcher::known_branch(Token value) {
 
 void Matcher::lose(Token value) {
   ++stats_.side_exits;
-  if (cursor_.offset < cursor_.track->built) {
-    chunks_.prefetch(cursor_.track->spots[cursor_.offset].head);
+  if (cursor_.offset < cursor_.pattern->built) {
+    chunks_.prefetch(cursor_.pattern->spots[cursor_.offset].head);
   }
   if (guess_.pending != 0 && guess_.disturbed && forget_disturbance(history_.size() - 1 - guess_.position)) {
     guess_.pending = 0;  // right as far as it went
   }
-  const Exit here{cursor_.track->id, cursor_.offset, value, history_.size() - 1};
+  const Exit here{cursor_.pattern->id, cursor_.offset, value, history_.size() - 1};
   guess_.exit = here;
   novel_ = true;
   miss_before_ = last_miss_;
@@ -177,39 +177,39 @@ void Matcher::lose(Token value) {
     if (guess_.budget != 0) {
       --guess_.budget;
     } else {
-      guess_.exit.track = kNoIndex;
+      guess_.exit.pattern = kNoIndex;
     }
   } else {
     exit_ = here;
     lost_since_ = here.position;
   }
-  cursor_.track = nullptr;
+  cursor_.pattern = nullptr;
 }
 
 /// Where the stream left what is known, or the beginning of what usually follows there.
 Place Matcher::expected_back() noexcept {
-  Track* track = store_.find(guess_.exit.track);
-  if (track != nullptr && guess_.exit.offset == track->length) {
-    return {store_.find(track->next), 0};
+  Pattern* pattern = store_.find(guess_.exit.pattern);
+  if (pattern != nullptr && guess_.exit.offset == pattern->length) {
+    return {store_.find(pattern->next), 0};
   }
-  return {track, guess_.exit.offset};
+  return {pattern, guess_.exit.offset};
 }
 
 /// An operation more or less than usual, or another one in its place: the stream goes on near where it
-/// left the track.
+/// left the pattern.
 bool Matcher::try_guess(Token value, bool cut) {
   const std::uint64_t newest = history_.size() - 1;
   if (newest - guess_.exit.position > tuning::kGuessWindow) {
-    guess_.exit.track = kNoIndex;
+    guess_.exit.pattern = kNoIndex;
     return false;
   }
   const Place there = expected_back();
-  if (there.track == nullptr) {
+  if (there.pattern == nullptr) {
     return false;
   }
   const std::uint32_t first = newest == guess_.exit.position ? 1 : 0;
   for (std::uint32_t skip = first; skip <= tuning::kGuessSkip; ++skip) {
-    const Token* token = there.track->token_at(there.offset + skip);
+    const Token* token = there.pattern->token_at(there.offset + skip);
     if (token == nullptr || *token != value) {
       continue;
     }
@@ -220,7 +220,7 @@ bool Matcher::try_guess(Token value, bool cut) {
     guess_.position = newest;
     guess_.skip = skip;
     guess_.pending = tuning::kNoChance + 1;
-    go({there.track, static_cast<std::uint32_t>(token - there.track->tokens)});
+    go({there.pattern, static_cast<std::uint32_t>(token - there.pattern->tokens)});
     accept(cut);
     guess_.after = cursor_.offset;
     return true;
@@ -228,38 +228,38 @@ bool Matcher::try_guess(Token value, bool cut) {
   return false;
 }
 
-/// The newest six values stand before `place`, which is in a known track.
+/// The newest six values stand before `place`, which is in a known pattern.
 void Matcher::found(Place place) {
   const std::uint64_t newest = history_.size() - 1;
-  const Track& track = *place.track;
+  const Pattern& pattern = *place.pattern;
   const std::uint64_t most = std::min(newest - lost_since_ + 1, kCompareBack);
   std::uint64_t same = 0;
-  std::uint32_t before = place.offset;  // ends as the offset of the first value that is the track's
+  std::uint32_t before = place.offset;  // ends as the offset of the first value that is the pattern's
   while (same < most) {
     std::uint32_t previous = before;
     if (previous == 0) {
-      if (track.period == 0 || !track.complete()) {
+      if (pattern.period == 0 || !pattern.complete()) {
         break;
       }
-      previous = track.length;
+      previous = pattern.length;
     }
-    if (track.tokens[previous - 1] != history_.at(newest - same)) {
+    if (pattern.tokens[previous - 1] != history_.at(newest - same)) {
       break;
     }
     ++same;
     before = previous - 1;
   }
   const std::uint64_t start = newest + 1 - same;
-  const Place after_first{place.track, before + 1};
+  const Place after_first{place.pattern, before + 1};
   if (start == lost_since_) {
-    if (Track* from = store_.find(exit_.track); from != nullptr && exit_.position == lost_since_) {
+    if (Pattern* from = store_.find(exit_.pattern); from != nullptr && exit_.position == lost_since_) {
       store_.learn_edge(*from, exit_.offset, exit_.token, after_first);
     }
-  } else if (Track* gap = learn_gap(newest - detector_.length(), detector_.length(), start, place.track)) {
+  } else if (Pattern* gap = learn_gap(newest - detector_.length(), detector_.length(), start, place.pattern)) {
     store_.learn_edge(*gap, gap->length, history_.at(start), after_first);
   }
   go(place);
-  guess_.exit.track = kNoIndex;
+  guess_.exit.pattern = kNoIndex;
   guess_.budget = tuning::kGivenUpAfter;
   guess_.pending = 0;
   window_.start_small();
@@ -267,20 +267,20 @@ void Matcher::found(Place place) {
 
 // --- Learning ---
 
-/// Between getting lost and `end`, the stream did what it had done before, but no track says so: now one
+/// Between getting lost and `end`, the stream did what it had done before, but no pattern says so: now one
 /// does. The match with the earlier occurrence starts at `match` and is `length` long.
-Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep) {
+Pattern* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Pattern* keep) {
   const std::uint64_t start = std::max(lost_since_, match);
   if (!detecting_ || length < tuning::kSignificantMatch || start < history_.oldest() ||
       end < start + std::max(plans_.options().min_chunk, 2U)) {
     return nullptr;
   }
-  Track* gap = store_.add(start, static_cast<std::uint32_t>(end - start), 0, false, keep);
+  Pattern* gap = store_.add(start, static_cast<std::uint32_t>(end - start), 0, false, keep);
   if (gap == nullptr) {
     return nullptr;
   }
   ++stats_.promoted_variants;
-  Track* from = store_.find(exit_.track);
+  Pattern* from = store_.find(exit_.pattern);
   if (from != nullptr && exit_.position == lost_since_) {
     if (start == lost_since_) {
       store_.learn_edge(*from, exit_.offset, exit_.token, {gap, 1});
@@ -295,40 +295,40 @@ Track* Matcher::learn_gap(std::uint64_t match, std::uint64_t length, std::uint64
 void Matcher::guess_was_right() {
   guess_.budget = tuning::kGivenUpAfter;
   const bool forgotten = guess_.disturbed && forget_disturbance(history_.size() - guess_.position);
-  guess_.exit.track = kNoIndex;
+  guess_.exit.pattern = kNoIndex;
   if (forgotten) {
     return;
   }
   // The detector has not made its step for the newest value yet.
-  Track* gap = learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.track);
+  Pattern* gap = learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.pattern);
   if (gap != nullptr) {
-    store_.learn_edge(*gap, gap->length, history_.at(guess_.position), {cursor_.track, guess_.after});
+    store_.learn_edge(*gap, gap->length, history_.at(guess_.position), {cursor_.pattern, guess_.after});
   }
 }
 
-/// What came where the stream left the track, before it went on there (or one token further on), never
+/// What came where the stream left the pattern, before it went on there (or one token further on), never
 /// came before and will hardly come again. Left out of the history, it does not keep the detector from
-/// seeing the whole period. `matched` values have followed as the track says. False if it is not certain
+/// seeing the whole period. `matched` values have followed as the pattern says. False if it is not certain
 /// what would have to be left out.
 bool Matcher::forget_disturbance(std::uint64_t matched) {
   const std::uint64_t left_at = guess_.exit.position;
-  const Track& now = *cursor_.track;
+  const Pattern& now = *cursor_.pattern;
   if (!detecting_ || (now.period != 0 && miss_before_ + 2 * std::uint64_t{now.period} <= left_at)) {
     last_miss_ = miss_before_;
     return true;  // it is on the loop: there is nothing to be learnt from here
   }
   const Place there = expected_back();
-  const Token* skipped = there.track != nullptr ? there.track->token_at(there.offset) : nullptr;
+  const Token* skipped = there.pattern != nullptr ? there.pattern->token_at(there.offset) : nullptr;
   const auto count = static_cast<std::uint32_t>(history_.size() - guess_.position);
   if (skipped == nullptr || matched < 2 || count > tuning::kNoChance + 1) {
     return false;
   }
-  if (guess_.skip != 0 && there.track->spots[skipped - there.track->tokens].main.length() == 1) {
+  if (guess_.skip != 0 && there.pattern->spots[skipped - there.pattern->tokens].main.length() == 1) {
     return false;  // may be a host call
   }
   bool other_too = true;  // would one token more or less do as well?
   for (std::uint32_t i = 0; other_too && i < matched; ++i) {
-    const Token* token = there.track->token_at(there.offset + 1 - guess_.skip + i);
+    const Token* token = there.pattern->token_at(there.offset + 1 - guess_.skip + i);
     other_too = token != nullptr && *token == history_.at(guess_.position + i);
   }
   if (other_too) {
@@ -359,10 +359,10 @@ bool Matcher::forget_disturbance(std::uint64_t matched) {
 /// The match with an earlier occurrence ended with the newest value, while the stream was lost.
 void Matcher::match_ended(std::uint64_t length) {
   const std::uint64_t newest = history_.size() - 1;
-  if (guess_.exit.track != kNoIndex && guess_.exit.position == newest) {
+  if (guess_.exit.pattern != kNoIndex && guess_.exit.position == newest) {
     return;  // until now the stream was, perhaps, where it was guessed to be
   }
-  if (Track* gap = learn_gap(newest - length, length, newest, nullptr)) {
+  if (Pattern* gap = learn_gap(newest - length, length, newest, nullptr)) {
     exit_ = {gap->id, gap->length, history_.at(newest), newest};
     guess_.exit = exit_;
     lost_since_ = newest;
@@ -372,7 +372,7 @@ void Matcher::match_ended(std::uint64_t length) {
 /// Two periods of the same have come, or another one after that.
 void Matcher::period_seen(std::uint64_t period) {
   const std::uint64_t size = history_.size();
-  const bool on_it = cursor_.track != nullptr && cursor_.track->period == period;
+  const bool on_it = cursor_.pattern != nullptr && cursor_.pattern->period == period;
   if (on_it && detector_.length() < 2 * period) {
     return;  // perhaps only just found again
   }
@@ -391,11 +391,11 @@ void Matcher::period_seen(std::uint64_t period) {
     // Predicted, but piece by piece: as a loop it comes in fewer and longer chunks. Only if it keeps
     // coming: bodies in random order also come twice by chance.
     const Loop& loop = loops_[period % loops_.size()];
-    Track* known = loop.period == period ? store_.find(loop.track) : nullptr;
+    Pattern* known = loop.period == period ? store_.find(loop.pattern) : nullptr;
     if (known == nullptr) {
       promote(period);
-    } else if (const Place place = store_.look_up(); place.track == known) {
-      window_.leave(cursor_.track, false);
+    } else if (const Place place = store_.look_up(); place.pattern == known) {
+      window_.leave(cursor_.pattern, false);
       guess_.pending = 0;
       go(place);
     }
@@ -410,7 +410,7 @@ void Matcher::postponed_period() {
   }
 }
 
-/// Makes the last period a track that wraps around, and goes there.
+/// Makes the last period a pattern that wraps around, and goes there.
 void Matcher::promote(std::uint64_t period) {
   const std::uint64_t size = history_.size();
   std::uint64_t source = size - period;
@@ -419,14 +419,14 @@ void Matcher::promote(std::uint64_t period) {
     source = last_cut_ + 1 - period;  // each stretch between two cuts is then in one piece
   }
   // A new version of the loop that one is on is divided at the same places, so that most chunks stay.
-  if (cursor_.track != nullptr && cursor_.track->period == period && cursor_.offset % period != 0) {
+  if (cursor_.pattern != nullptr && cursor_.pattern->period == period && cursor_.offset % period != 0) {
     const std::uint64_t aligned = size - cursor_.offset % period - period;
     if (!cuts || history_.is_cut(aligned + period - 1)) {
       source = aligned;
     }
   }
   const auto length = static_cast<std::uint32_t>(period);
-  Track* made = store_.add(source, length, length, cuts, cursor_.track, cuts ? loop_within(source, period) : 0);
+  Pattern* made = store_.add(source, length, length, cuts, cursor_.pattern, cuts ? loop_within(source, period) : 0);
   if (made == nullptr) {
     return;
   }
@@ -435,9 +435,9 @@ void Matcher::promote(std::uint64_t period) {
   loops_[period % loops_.size()] = {period, made->id};
   promoted_period_ = period;
   promoted_until_ = size + period;
-  window_.leave(cursor_.track, false);
+  window_.leave(cursor_.pattern, false);
   guess_.pending = 0;
-  guess_.exit.track = kNoIndex;
+  guess_.exit.pattern = kNoIndex;
   guess_.budget = tuning::kGivenUpAfter;
   const auto offset = static_cast<std::uint32_t>((size - source) % period);
   if (offset < made->built) {
@@ -448,8 +448,8 @@ void Matcher::promote(std::uint64_t period) {
       window_.start_small();
     }
   } else {  // not built that far: the place will be found when it is
-    cursor_.track = nullptr;
-    exit_.track = kNoIndex;
+    cursor_.pattern = nullptr;
+    exit_.pattern = kNoIndex;
     lost_since_ = size;
   }
 }
@@ -459,8 +459,8 @@ void Matcher::promote(std::uint64_t period) {
 std::uint32_t Matcher::loop_within(std::uint64_t source, std::uint64_t period) const noexcept {
   // limit: of one call's work; what is before the loop, and behind it, may be a quarter
   constexpr std::uint64_t kLooks = 32;
-  const Track* const track = cursor_.track;
-  for (const std::uint64_t inner : {track == nullptr ? 0 : track->inner, inner_}) {
+  const Pattern* const pattern = cursor_.pattern;
+  for (const std::uint64_t inner : {pattern == nullptr ? 0 : pattern->inner, inner_}) {
     if (inner == 0 || inner * 2 > period || source < history_.oldest()) {
       continue;
     }

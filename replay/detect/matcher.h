@@ -21,7 +21,7 @@
 #include "replay/detect/held_window.h"
 #include "replay/detect/history.h"
 #include "replay/detect/seen_filter.h"
-#include "replay/detect/tracks.h"
+#include "replay/detect/patterns.h"
 
 namespace refrain::replay {
 
@@ -53,7 +53,7 @@ class Matcher {
   /// Predicts the chunk that will be held after the current one (or next, if none is held) if the stream goes on as
   /// known; its `count` is 0. Each further call predicts one more. A caller may launch predicted chunks before it feeds
   /// their tokens, and must feed these before anything else. Predictions are valid until then.
-  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.track == nullptr ? Holding{} : window_.next(cursor_); }
+  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.pattern == nullptr ? Holding{} : window_.next(cursor_); }
   /// What is held was launched already: for a caller that launched a predicted chunk and finds, after feeding its
   /// tokens, that another chunk is held, because something was learnt in between.
   void forget_held() noexcept { window_.forget_held(); }
@@ -84,20 +84,20 @@ class Matcher {
   [[nodiscard]] MatcherStats stats() const;
 
  private:
-  /// Where, when and with what a track was left.
+  /// Where, when and with what a pattern was left.
   struct Exit {
-    std::uint32_t track = kNoIndex;
+    std::uint32_t pattern = kNoIndex;
     std::uint32_t offset = 0;
     Token token = 0;
     std::uint64_t position = 0;
   };
-  /// After leaving a track without knowing why, the stream is expected back near there.
+  /// After leaving a pattern without knowing why, the stream is expected back near there.
   struct Guess {
-    Exit exit;                   ///< track kNoIndex: nothing is expected
+    Exit exit;                   ///< pattern kNoIndex: nothing is expected
     std::uint32_t budget = 0;    ///< wrong guesses that are allowed until one is right
     std::uint32_t pending = 0;   ///< operations until the one that was made counts as right; 0: none was
     std::uint64_t position = 0;  ///< of the value with which it was made
-    std::uint32_t skip = 0;      ///< tokens of the track that are missing
+    std::uint32_t skip = 0;      ///< tokens of the pattern that are missing
     std::uint32_t after = 0;     ///< offset after that value
     bool disturbed = false;      ///< what came in between had never been seen
   };
@@ -105,12 +105,12 @@ class Matcher {
   void submitted(Token token);
   void cut(Token identity, Cut kind, bool operation);
   [[nodiscard]] bool expected(Token value) const noexcept {
-    return cursor_.track != nullptr && cursor_.offset < cursor_.track->built &&
-           cursor_.track->tokens[cursor_.offset] == value;
+    return cursor_.pattern != nullptr && cursor_.offset < cursor_.pattern->built &&
+           cursor_.pattern->tokens[cursor_.offset] == value;
   }
   void go(Place place) noexcept {
     cursor_ = place;
-    store_.touch(*place.track);
+    store_.touch(*place.pattern);
   }
   void accept(bool cut);
   void surprise(Token value, bool cut);
@@ -137,11 +137,11 @@ class Matcher {
   /// Before anything else is done in a call: what the last call launched is still known until then.
   void background() {
     if (store_.busy()) [[unlikely]] {
-      store_.work(cursor_.track);
+      store_.work(cursor_.pattern);
     }
   }
 
-  Track* learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Track* keep);
+  Pattern* learn_gap(std::uint64_t match, std::uint64_t length, std::uint64_t end, const Pattern* keep);
   void guess_was_right();
   bool forget_disturbance(std::uint64_t matched);
   void match_ended(std::uint64_t length);
@@ -154,11 +154,11 @@ class Matcher {
   History history_;
   Detector detector_;
   ChunkTable chunks_;
-  TrackStore store_;
+  PatternStore store_;
   HeldWindow window_;
   bool detecting_ = true;
 
-  Place cursor_;                   // where the stream is believed to be; track null: lost
+  Place cursor_;                   // where the stream is believed to be; pattern null: lost
   Exit exit_;                      // by which it got lost
   std::uint64_t lost_since_ = 0;   // position of the first unknown value
   std::uint64_t last_miss_ = 0;    // position + 1 of the newest value that was not predicted
@@ -169,9 +169,9 @@ class Matcher {
 
   struct Loop {
     std::uint64_t period = 0;
-    std::uint32_t track = kNoIndex;
+    std::uint32_t pattern = kNoIndex;
   };
-  std::array<Loop, 64> loops_{};  // latest track for a period, at its value modulo the size
+  std::array<Loop, 64> loops_{};  // latest pattern for a period, at its value modulo the size
   std::uint64_t promoted_period_ = 0, promoted_until_ = 0;
   std::uint32_t inner_ = 0;             ///< the newest period without a cut
   std::uint64_t postponed_period_ = 0;  ///< seen while something was held

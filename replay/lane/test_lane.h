@@ -35,15 +35,15 @@ class TestLane {
     apply(matcher.feed(token, holdable), holdable ? options_.chunk_cap : 0);
     if (!holdable) {
       need(queue_.empty());
-      breaks_tracking();
+      breaks_recording();
       return;
     }
-    track(token);
+    record(token);
   }
   void cut(Token identity = capture::kHostCallToken) {
     apply(matcher.cut(identity), 0);
     need(queue_.empty());
-    breaks_tracking();
+    breaks_recording();
   }
   void expire() {
     apply(matcher.expire(), 0);
@@ -108,7 +108,7 @@ class TestLane {
     largest = std::max<std::uint64_t>(largest, queue_.size());
   }
 
-  void track(Token token) {
+  void record(Token token) {
     const Following& following = matcher.following();
     while (!building_.empty() && building_.front().second <= operations) {
       ready_.insert(building_.front().first);
@@ -116,16 +116,16 @@ class TestLane {
       building_.pop_front();
     }
     if (following.chunk == kNoChunk) {
-      breaks_tracking();
+      breaks_recording();
       return;
     }
     need(queue_.empty() && following.mode != ChunkMode::kHold);
     if (following.position == 0) {
-      tracked_ = following.chunk;
+      recorded_ = following.chunk;
       tokens_.clear();
     }
     // Without a gap since the beginning, and always the same chunk.
-    need(tracked_ == following.chunk && tokens_.size() == following.position);
+    need(recorded_ == following.chunk && tokens_.size() == following.position);
     tokens_.push_back(token);
     need(following.complete == (matcher.tokens_of(following.chunk).size() == tokens_.size()));
     if (following.complete) {
@@ -135,12 +135,12 @@ class TestLane {
         matcher.set_mode(following.chunk, ChunkMode::kBypass);
         building_.emplace_back(following.chunk, operations + build_time);
       }
-      breaks_tracking();
+      breaks_recording();
     }
   }
 
-  void breaks_tracking() {
-    tracked_ = kNoChunk;
+  void breaks_recording() {
+    recorded_ = kNoChunk;
     tokens_.clear();
   }
 
@@ -153,7 +153,7 @@ class TestLane {
   ChunkMode initial_;
   std::deque<Entry> queue_;
   std::uint64_t gone_ = 0;
-  ChunkId tracked_ = kNoChunk;
+  ChunkId recorded_ = kNoChunk;
   std::vector<Token> tokens_;
   std::deque<std::pair<ChunkId, std::uint64_t>> building_;
   std::set<ChunkId> ready_;

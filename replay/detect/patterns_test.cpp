@@ -1,4 +1,4 @@
-#include "replay/detect/tracks.h"
+#include "replay/detect/patterns.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -21,12 +21,12 @@ struct Rig {
       history.push(value, value == 0 ? Cut::kWait : value == kQuiet ? Cut::kQuiet : Cut::kNone);
     }
   }
-  std::vector<std::uint32_t> main_lengths(const Track& track) const {
+  std::vector<std::uint32_t> main_lengths(const Pattern& pattern) const {
     std::vector<std::uint32_t> lengths;
-    for (std::uint32_t offset = 0; offset < track.planned; offset = track.spots[offset].main.end) {
-      CHECK(track.spots[offset].main.start == offset);
-      if (track.tokens[offset] != 0) {
-        lengths.push_back(track.spots[offset].main.length());
+    for (std::uint32_t offset = 0; offset < pattern.planned; offset = pattern.spots[offset].main.end) {
+      CHECK(pattern.spots[offset].main.start == offset);
+      if (pattern.tokens[offset] != 0) {
+        lengths.push_back(pattern.spots[offset].main.length());
       }
     }
     return lengths;
@@ -35,7 +35,7 @@ struct Rig {
   MatcherOptions options;
   History history;
   ChunkTable chunks;
-  TrackStore store;
+  PatternStore store;
 };
 
 std::vector<Token> numbers(std::uint32_t count, Token first = 1) {
@@ -91,36 +91,36 @@ TEST_CASE("after a cut chunks start small and grow, and none is too short to be 
   const std::vector<Token> period = numbers(run) + std::vector<Token>{0};
   rig.push(std::vector<Token>{0} + period + period);
   const auto length = static_cast<std::uint32_t>(period.size());
-  Track* track = rig.store.add(rig.history.size() - length, length, length, true, nullptr);
-  REQUIRE(track != nullptr);
+  Pattern* pattern = rig.store.add(rig.history.size() - length, length, length, true, nullptr);
+  REQUIRE(pattern != nullptr);
   while (rig.store.busy()) {
     rig.store.work(nullptr);
   }
   std::uint32_t sum = 0;
-  for (const std::uint32_t main : rig.main_lengths(*track)) {
+  for (const std::uint32_t main : rig.main_lengths(*pattern)) {
     sum += main;
     CHECK(main <= rig.options.chunk_cap);
     CHECK((main >= rig.options.min_chunk || run == 1));
   }
   CHECK(sum == run);
   if (run != 169) {
-    CHECK(rig.main_lengths(*track) == expected);
+    CHECK(rig.main_lengths(*pattern) == expected);
   }
-  CHECK(rig.main_lengths(*track).size() == expected.size());
+  CHECK(rig.main_lengths(*pattern).size() == expected.size());
 }
 
 TEST_CASE("short loops are unrolled to about the cap, long ones are cut into pieces of the cap") {
   Rig rig;
   const std::uint32_t period = GENERATE(1, 3, 16, 60, 65, 100, 128, 129, 300);
   rig.push(numbers(period) + numbers(period));
-  Track* track = rig.store.add(rig.history.size() - period, period, period, false, nullptr);
-  REQUIRE(track != nullptr);
+  Pattern* pattern = rig.store.add(rig.history.size() - period, period, period, false, nullptr);
+  REQUIRE(pattern != nullptr);
   while (rig.store.busy()) {
     rig.store.work(nullptr);
   }
-  CHECK(track->length % period == 0);
-  CHECK(track->complete());
-  const auto lengths = rig.main_lengths(*track);
+  CHECK(pattern->length % period == 0);
+  CHECK(pattern->complete());
+  const auto lengths = rig.main_lengths(*pattern);
   if (period <= 64) {
     CHECK(lengths == std::vector<std::uint32_t>{128 / period * period});
   } else if (period <= 128) {
@@ -128,8 +128,8 @@ TEST_CASE("short loops are unrolled to about the cap, long ones are cut into pie
   } else {
     CHECK(lengths.front() >= 64);
   }
-  for (std::uint32_t i = 0; i < track->length; ++i) {
-    REQUIRE(track->tokens[i] == i % period + 1);
+  for (std::uint32_t i = 0; i < pattern->length; ++i) {
+    REQUIRE(pattern->tokens[i] == i % period + 1);
   }
 }
 
@@ -177,17 +177,17 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   const auto length = static_cast<std::uint32_t>(span.size());
   const bool known = GENERATE(true, false);
   CAPTURE(inner, most, known);
-  Track* track = rig.store.add(length, length, length, true, nullptr, known ? inner : 0);
-  REQUIRE(track != nullptr);
+  Pattern* pattern = rig.store.add(length, length, length, true, nullptr, known ? inner : 0);
+  REQUIRE(pattern != nullptr);
   while (rig.store.busy()) {
     rig.store.work(nullptr);
   }
   const auto different = [&] {
     std::set<std::vector<Token>> chunks;
     std::uint32_t at = 0;
-    for (const std::uint32_t chunk : rig.main_lengths(*track)) {
+    for (const std::uint32_t chunk : rig.main_lengths(*pattern)) {
       CHECK(chunk <= most);
-      chunks.insert({track->tokens + at, track->tokens + at + chunk});
+      chunks.insert({pattern->tokens + at, pattern->tokens + at + chunk});
       at += chunk;
     }
     CHECK(at == length - 1);
@@ -200,10 +200,10 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   // Divided in another way, and in this one again.
   const MatcherOptions before = std::exchange(rig.options, MatcherOptions{});
   rig.store.use_lengths(1);
-  rig.store.run_begins(*track, 0);
+  rig.store.run_begins(*pattern, 0);
   rig.options = before;
   rig.store.use_lengths(2);
-  rig.store.run_begins(*track, 0);
+  rig.store.run_begins(*pattern, 0);
   CHECK(different() <= most_different);
 }
 
@@ -214,36 +214,36 @@ TEST_CASE("other lengths divide one stretch of a loop anew, and those behind its
   const std::vector<Token> wait{0};
   rig.push(wait + period + wait + period + wait);
   const auto length = static_cast<std::uint32_t>(period.size()) + 1;
-  Track* track = rig.store.add(rig.history.size() - length, length, length, true, nullptr);
-  REQUIRE(track != nullptr);
-  REQUIRE(track->complete());
-  REQUIRE(track->planned == length);
-  REQUIRE(rig.main_lengths(*track) == std::vector<std::uint32_t>{8, 33, 8, 32, 20, 8, 22});
+  Pattern* pattern = rig.store.add(rig.history.size() - length, length, length, true, nullptr);
+  REQUIRE(pattern != nullptr);
+  REQUIRE(pattern->complete());
+  REQUIRE(pattern->planned == length);
+  REQUIRE(rig.main_lengths(*pattern) == std::vector<std::uint32_t>{8, 33, 8, 32, 20, 8, 22});
   rig.options.chunk_first = 16;
   rig.store.use_lengths(1);
-  rig.store.run_begins(*track, 0);
-  CHECK(track->planned == length);
-  CHECK(rig.main_lengths(*track) == std::vector<std::uint32_t>{16, 25, 8, 32, 20, 8, 22});
-  rig.store.run_begins(*track, 42);
-  CHECK(track->planned == length);
-  CHECK(rig.main_lengths(*track) == std::vector<std::uint32_t>{16, 25, 16, 44, 8, 22});
+  rig.store.run_begins(*pattern, 0);
+  CHECK(pattern->planned == length);
+  CHECK(rig.main_lengths(*pattern) == std::vector<std::uint32_t>{16, 25, 8, 32, 20, 8, 22});
+  rig.store.run_begins(*pattern, 42);
+  CHECK(pattern->planned == length);
+  CHECK(rig.main_lengths(*pattern) == std::vector<std::uint32_t>{16, 25, 16, 44, 8, 22});
 }
 
 TEST_CASE("a long period is built in small steps, and can be used from its beginning meanwhile") {
   Rig rig;
   rig.push(numbers(20000) + numbers(20000));
-  Track* track = rig.store.add(20000, 20000, 20000, false, nullptr);
-  REQUIRE(track != nullptr);
-  CHECK(track->built <= 256);
-  CHECK(track->planned >= 128);
+  Pattern* pattern = rig.store.add(20000, 20000, 20000, false, nullptr);
+  REQUIRE(pattern != nullptr);
+  CHECK(pattern->built <= 256);
+  CHECK(pattern->planned >= 128);
   std::uint32_t steps = 0;
   while (rig.store.busy()) {
-    const std::uint32_t before = track->built;
-    rig.store.work(track);
+    const std::uint32_t before = pattern->built;
+    rig.store.work(pattern);
     ++steps;
-    REQUIRE(track->built - before <= 8);
+    REQUIRE(pattern->built - before <= 8);
   }
-  CHECK(track->complete());
+  CHECK(pattern->complete());
   CHECK(steps <= 20000 / 8 + 1);
 }
 
@@ -254,24 +254,24 @@ TEST_CASE("a period whose beginning the history forgets while it is built is rea
   const auto period = numbers(1500);
   rig.push(period + period + period);
   const std::uint64_t source = 1500;  // the second of three
-  Track* track = rig.store.add(source, 1500, 1500, false, nullptr);
-  REQUIRE(track != nullptr);
+  Pattern* pattern = rig.store.add(source, 1500, 1500, false, nullptr);
+  REQUIRE(pattern != nullptr);
   rig.push(numbers(2000, 100000));
   while (rig.store.busy()) {
-    rig.store.work(track);
+    rig.store.work(pattern);
   }
-  REQUIRE(track->complete());
-  CHECK(std::vector<Token>(track->tokens, track->tokens + 1500) == period);
+  REQUIRE(pattern->complete());
+  CHECK(std::vector<Token>(pattern->tokens, pattern->tokens + 1500) == period);
 }
 
-TEST_CASE("a track whose source is gone is given up") {
+TEST_CASE("a pattern whose source is gone is given up") {
   MatcherOptions options;
   options.history = 1024;
   Rig rig(options);
   rig.push(numbers(1000));
-  Track* track = rig.store.add(0, 1000, 0, false, nullptr);
-  REQUIRE(track != nullptr);
-  const std::uint32_t id = track->id;
+  Pattern* pattern = rig.store.add(0, 1000, 0, false, nullptr);
+  REQUIRE(pattern != nullptr);
+  const std::uint32_t id = pattern->id;
   rig.push(numbers(1024, 5000));
   for (int i = 0; i < 10; ++i) {
     rig.store.work(nullptr);
@@ -284,49 +284,49 @@ TEST_CASE("a track whose source is gone is given up") {
 TEST_CASE("places are found by their last six values, in a loop also across its end") {
   Rig rig;
   rig.push(numbers(40) + numbers(40));
-  Track* track = rig.store.add(40, 40, 40, false, nullptr);
-  REQUIRE(track != nullptr);
+  Pattern* pattern = rig.store.add(40, 40, 40, false, nullptr);
+  REQUIRE(pattern != nullptr);
   for (std::uint32_t i = 0; i < 80; ++i) {
     rig.history.push(i % 40 + 1, Cut::kNone);
     if (i >= 6) {
       const Place place = rig.store.look_up();
-      REQUIRE(place.track == track);
+      REQUIRE(place.pattern == pattern);
       CHECK(place.offset == (i + 1) % 40);
     }
   }
   rig.history.push(77, Cut::kNone);
-  CHECK(rig.store.look_up().track == nullptr);
+  CHECK(rig.store.look_up().pattern == nullptr);
 }
 
-TEST_CASE("the least recently used tracks make room, and the chunks only they had are evicted") {
+TEST_CASE("the least recently used patterns make room, and the chunks only they had are evicted") {
   MatcherOptions options;
   options.max_nodes = 1000;
   Rig rig(options);
-  std::vector<Track*> tracks;
+  std::vector<Pattern*> patterns;
   std::vector<std::uint32_t> ids;
   std::set<ChunkId> chunk_ids;
   for (Token i = 0; i < 10; ++i) {
     rig.push(numbers(100, 1000 * (i + 1)));
-    Track* track = rig.store.add(rig.history.size() - 100, 100, 0, false, nullptr);
-    REQUIRE(track != nullptr);
-    Slot* slot = rig.store.slot(*track, {0, 64});
+    Pattern* pattern = rig.store.add(rig.history.size() - 100, 100, 0, false, nullptr);
+    REQUIRE(pattern != nullptr);
+    Slot* slot = rig.store.slot(*pattern, {0, 64});
     REQUIRE(slot != nullptr);
-    CHECK(slot == rig.store.slot(*track, {0, 64}));
-    CHECK(rig.store.find_slot(*track, {0, 32}) == nullptr);
+    CHECK(slot == rig.store.slot(*pattern, {0, 64}));
+    CHECK(rig.store.find_slot(*pattern, {0, 32}) == nullptr);
     chunk_ids.insert(slot->id);
-    ids.push_back(track->id);
-    tracks.push_back(track);
+    ids.push_back(pattern->id);
+    patterns.push_back(pattern);
   }
   CHECK(rig.store.nodes() == 1000);
-  rig.store.touch(*tracks[0]);
+  rig.store.touch(*patterns[0]);
   rig.push(numbers(250, 50000));
-  CHECK(rig.store.add(rig.history.size() - 250, 250, 0, false, tracks[1]) != nullptr);
+  CHECK(rig.store.add(rig.history.size() - 250, 250, 0, false, patterns[1]) != nullptr);
   CHECK(rig.store.nodes() <= 1000);
-  CHECK(rig.store.find(ids[0]) == tracks[0]);
-  CHECK(rig.store.find(ids[1]) == tracks[1]);  // it was to be kept
+  CHECK(rig.store.find(ids[0]) == patterns[0]);
+  CHECK(rig.store.find(ids[1]) == patterns[1]);  // it was to be kept
   CHECK(rig.store.find(ids[2]) == nullptr);
   CHECK(rig.store.find(ids[4]) == nullptr);
-  CHECK(rig.store.find(ids[5]) == tracks[5]);
+  CHECK(rig.store.find(ids[5]) == patterns[5]);
   for (int i = 0; i < 50; ++i) {
     rig.store.work(nullptr);
   }
@@ -339,22 +339,22 @@ TEST_CASE("the least recently used tracks make room, and the chunks only they ha
   CHECK(rig.store.add(0, 1001, 0, false, nullptr) == nullptr);
 }
 
-TEST_CASE("edges lead on, are forgotten with their tracks, and divide chunks where the stream branches") {
+TEST_CASE("edges lead on, are forgotten with their patterns, and divide chunks where the stream branches") {
   Rig rig;
   rig.push(numbers(100) + numbers(100, 500));
-  Track* from = rig.store.add(0, 100, 0, false, nullptr);
-  Track* to = rig.store.add(100, 100, 0, false, nullptr);
+  Pattern* from = rig.store.add(0, 100, 0, false, nullptr);
+  Pattern* to = rig.store.add(100, 100, 0, false, nullptr);
   REQUIRE(from != nullptr);
   REQUIRE(to != nullptr);
-  CHECK(rig.store.follow_edge(*from, 50, 530).track == nullptr);
+  CHECK(rig.store.follow_edge(*from, 50, 530).pattern == nullptr);
   rig.store.learn_edge(*from, 50, 530, {to, 31});
   for (int i = 0; i < 4; ++i) {
     const Place place = rig.store.follow_edge(*from, 50, 530);
-    CHECK(place.track == to);
+    CHECK(place.pattern == to);
     CHECK(place.offset == 30);
   }
-  CHECK(rig.store.follow_edge(*from, 51, 530).track == nullptr);
-  CHECK(rig.store.follow_edge(*from, 50, 531).track == nullptr);
+  CHECK(rig.store.follow_edge(*from, 51, 530).pattern == nullptr);
+  CHECK(rig.store.follow_edge(*from, 50, 531).pattern == nullptr);
   CHECK(rig.main_lengths(*from) == std::vector<std::uint32_t>{50, 50});
   CHECK(rig.main_lengths(*to) == std::vector<std::uint32_t>{30, 70});
 }
