@@ -35,7 +35,7 @@ Matcher::Matcher(const MatcherOptions& options)
       detector_(history_),
       chunks_(plans_.options().max_nodes / 2),
       store_(plans_.options(), history_, chunks_),
-      window_(plans_.options(), chunks_, store_) {
+      planner_(plans_.options(), chunks_, store_) {
   guess_.budget = tuning::kGivenUpAfter;
 }
 
@@ -45,20 +45,20 @@ Matcher::Matcher(const MatcherOptions& options)
   } else {
     cut(token, Cut::kWait, true);
   }
-  return window_.actions();
+  return planner_.actions();
 }
 
 [[gnu::hot]] std::span<const Action> Matcher::cut(Token identity, bool waits) {
   cut(identity, waits ? Cut::kWait : Cut::kQuiet, false);
-  return window_.actions();
+  return planner_.actions();
 }
 
 [[gnu::hot]] void Matcher::submitted(Token token) {
   background();
-  window_.begin(++stats_.operations);
+  planner_.begin(++stats_.operations);
   history_.push(token, Cut::kNone);
   if (expected(token)) [[likely]] {
-    window_.advance(cursor_);
+    planner_.advance(cursor_);
   } else {
     surprise(token, false);
   }
@@ -69,29 +69,29 @@ Matcher::Matcher(const MatcherOptions& options)
   background();
   const Token value = capture::mix(identity, kCutSalt);
   ++stats_.cuts;
-  window_.begin(stats_.operations += operation ? 1 : 0);
+  planner_.begin(stats_.operations += operation ? 1 : 0);
   last_cut_ = history_.size();
   history_.push(value, kind);
   if (expected(value)) {
-    window_.leave(cursor_.pattern, true);
+    planner_.leave(cursor_.pattern, true);
     accept(true);
-    window_.start_large();
+    planner_.start_large();
   } else {
     surprise(value, true);
   }
   after();
   if (operation) {
-    window_.issue(1);
+    planner_.issue(1);
   }
 }
 
 std::span<const Action> Matcher::expire() {
-  window_.begin(stats_.operations);
-  if (window_.held() != 0) {
-    window_.leave(cursor_.pattern, true);
-    window_.start_small();
+  planner_.begin(stats_.operations);
+  if (planner_.held() != 0) {
+    planner_.leave(cursor_.pattern, true);
+    planner_.start_small();
   }
-  return window_.actions();
+  return planner_.actions();
 }
 
 void Matcher::set_detecting(bool on) noexcept {
@@ -116,14 +116,14 @@ void Matcher::set_detecting(bool on) noexcept {
     cursor_.wrap();
     store_.run_begins(*cursor_.pattern, cursor_.offset);
   } else {
-    window_.advance(cursor_);
+    planner_.advance(cursor_);
   }
 }
 
 /// The newest value is not the cursor's next token, or there is no cursor.
 void Matcher::surprise(Token value, bool cut) {
   if (cursor_.pattern != nullptr) {
-    window_.leave(cursor_.pattern, true);
+    planner_.leave(cursor_.pattern, true);
     const Place place = known_branch(value);
     if (place.pattern != nullptr) {
       guess_.pending = 0;
@@ -139,9 +139,9 @@ void Matcher::surprise(Token value, bool cut) {
   novel_ = !seen_.test_and_set(value) && novel_ && !cut;
   last_miss_ = history_.size();
   if (cut) {
-    window_.start_small();
+    planner_.start_small();
   } else {
-    window_.issue(1);
+    planner_.issue(1);
   }
   const Place place = store_.look_up();
   if (place.pattern != nullptr) {
@@ -262,7 +262,7 @@ void Matcher::found(Place place) {
   guess_.exit.pattern = kNoIndex;
   guess_.budget = tuning::kGivenUpAfter;
   guess_.pending = 0;
-  window_.start_small();
+  planner_.start_small();
 }
 
 // --- Learning ---
@@ -379,7 +379,7 @@ void Matcher::period_seen(std::uint64_t period) {
   if (period == promoted_period_ && size <= promoted_until_) {
     return;  // being built
   }
-  if (window_.held() != 0) {
+  if (planner_.held() != 0) {
     // The stream is where it is believed to be, for once. To leave now would mean to issue all that is held in this
     // call.
     postponed_period_ = period;
@@ -395,7 +395,7 @@ void Matcher::period_seen(std::uint64_t period) {
     if (known == nullptr) {
       promote(period);
     } else if (const Place place = store_.look_up(); place.pattern == known) {
-      window_.leave(cursor_.pattern, false);
+      planner_.leave(cursor_.pattern, false);
       guess_.pending = 0;
       go(place);
     }
@@ -435,7 +435,7 @@ void Matcher::promote(std::uint64_t period) {
   loops_[period % loops_.size()] = {period, made->id};
   promoted_period_ = period;
   promoted_until_ = size + period;
-  window_.leave(cursor_.pattern, false);
+  planner_.leave(cursor_.pattern, false);
   guess_.pending = 0;
   guess_.exit.pattern = kNoIndex;
   guess_.budget = tuning::kGivenUpAfter;
@@ -443,9 +443,9 @@ void Matcher::promote(std::uint64_t period) {
   if (offset < made->built) {
     go({made, offset});
     if (cuts) {
-      window_.start_large();
+      planner_.start_large();
     } else {
-      window_.start_small();
+      planner_.start_small();
     }
   } else {  // not built that far: the place will be found when it is
     cursor_.pattern = nullptr;
@@ -478,11 +478,11 @@ std::uint32_t Matcher::loop_within(std::uint64_t source, std::uint64_t period) c
 
 MatcherStats Matcher::stats() const {
   MatcherStats stats = stats_;
-  window_.count_launches(stats);
+  planner_.count_launches(stats);
   stats.chunks = chunks_.count();
   stats.nodes = store_.nodes();
   stats.memory_bytes = sizeof(*this) + history_.bytes() + detector_.bytes() + seen_.bytes() + chunks_.bytes() +
-                       store_.bytes() + window_.actions().capacity() * sizeof(Action);
+                       store_.bytes() + planner_.actions().capacity() * sizeof(Action);
   return stats;
 }
 

@@ -18,7 +18,7 @@
 #include "replay/detect/chunk_plans.h"
 #include "replay/detect/chunks.h"
 #include "replay/detect/detector.h"
-#include "replay/detect/held_window.h"
+#include "replay/detect/hold_planner.h"
 #include "replay/detect/history.h"
 #include "replay/detect/seen_filter.h"
 #include "replay/detect/patterns.h"
@@ -44,19 +44,19 @@ class Matcher {
   std::span<const Action> expire();
 
   /// After feed(): where the newest operation stands, if it was issued as part of a known chunk.
-  [[nodiscard]] const Following& following() const noexcept { return window_.following(); }
+  [[nodiscard]] const Following& following() const noexcept { return planner_.following(); }
 
   /// Number of operations held after the last call.
-  [[nodiscard]] std::uint32_t held() const noexcept { return window_.held(); }
+  [[nodiscard]] std::uint32_t held() const noexcept { return planner_.held(); }
   /// Which ones, after feed().
-  [[nodiscard]] Holding holding() const noexcept { return window_.holding(); }
+  [[nodiscard]] Holding holding() const noexcept { return planner_.holding(); }
   /// Predicts the chunk that will be held after the current one (or next, if none is held) if the stream goes on as
   /// known; its `count` is 0. Each further call predicts one more. A caller may launch predicted chunks before it feeds
   /// their tokens, and must feed these before anything else. Predictions are valid until then.
-  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.pattern == nullptr ? Holding{} : window_.next(cursor_); }
+  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.pattern == nullptr ? Holding{} : planner_.next(cursor_); }
   /// What is held was launched already: for a caller that launched a predicted chunk and finds, after feeding its
   /// tokens, that another chunk is held, because something was learnt in between.
-  void forget_held() noexcept { window_.forget_held(); }
+  void forget_held() noexcept { planner_.forget_held(); }
 
   /// Called with the mode new chunks start with (default kRecord). The detection benchmark uses kHold.
   void set_initial_mode(ChunkMode mode) noexcept { chunks_.set_initial_mode(mode); }
@@ -129,7 +129,7 @@ class Matcher {
         detected(step);
       }
     }
-    if (postponed_period_ != 0 && window_.held() == 0) [[unlikely]] {
+    if (postponed_period_ != 0 && planner_.held() == 0) [[unlikely]] {
       postponed_period();
     }
   }
@@ -155,7 +155,7 @@ class Matcher {
   Detector detector_;
   ChunkTable chunks_;
   PatternStore store_;
-  HeldWindow window_;
+  HoldPlanner planner_;
   bool detecting_ = true;
 
   Place cursor_;                   // where the stream is believed to be; pattern null: lost

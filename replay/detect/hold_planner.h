@@ -12,9 +12,9 @@
 
 namespace refrain::replay {
 
-class HeldWindow {
+class HoldPlanner {
  public:
-  HeldWindow(const MatcherOptions& options, ChunkTable& chunks, PatternStore& store)
+  HoldPlanner(const MatcherOptions& options, ChunkTable& chunks, PatternStore& store)
       : options_(options), chunks_(chunks), store_(store), growth_limit_(options.chunk_first) {
     actions_.reserve(64);
   }

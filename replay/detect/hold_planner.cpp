@@ -1,4 +1,4 @@
-#include "replay/detect/held_window.h"
+#include "replay/detect/hold_planner.h"
 
 #include <array>
 
@@ -17,7 +17,7 @@ void back_off(Slot& slot) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] void HeldWindow::completed(const Pattern& pattern) noexcept {
+[[gnu::hot]] void HoldPlanner::completed(const Pattern& pattern) noexcept {
   slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, tuning::kBackoffRelief) - tuning::kBackoffRelief);
   slot_ = nullptr;
   chunks_.prefetch(pattern.spots[range_.end == pattern.length ? 0 : range_.end].head);
@@ -27,7 +27,7 @@ void back_off(Slot& slot) noexcept {
 }
 
 /// The same choice as enter() makes, where it is an easy one.
-[[gnu::hot]] Holding HeldWindow::next(const Place& cursor) noexcept {
+[[gnu::hot]] Holding HoldPlanner::next(const Place& cursor) noexcept {
   Pattern& pattern = *cursor.pattern;
   std::uint32_t offset = cursor.offset, limit = std::min(growth_limit_, options_.chunk_cap);
   if (ahead_.known) {
@@ -57,7 +57,7 @@ void back_off(Slot& slot) noexcept {
   return {slot->id, 0, range.length()};
 }
 
-[[gnu::hot]] void HeldWindow::follow(const Place& cursor) noexcept {
+[[gnu::hot]] void HoldPlanner::follow(const Place& cursor) noexcept {
   const bool last = cursor.offset == range_.end;
   if (reported_) {
     following_ = {chunk_, cursor.offset - range_.start - 1, last, mode_};
@@ -68,7 +68,7 @@ void back_off(Slot& slot) noexcept {
 }
 
 /// Chooses the chunk that starts at the cursor, if any.
-[[gnu::hot]] void HeldWindow::enter(const Place& cursor) {
+[[gnu::hot]] void HoldPlanner::enter(const Place& cursor) {
   Pattern& pattern = *cursor.pattern;
   if (cursor.offset >= pattern.planned) {
     return;
@@ -112,7 +112,7 @@ void back_off(Slot& slot) noexcept {
   }
 }
 
-[[gnu::hot]] bool HeldWindow::can_hold(Pattern& pattern, Range part, Range whole) {
+[[gnu::hot]] bool HoldPlanner::can_hold(Pattern& pattern, Range part, Range whole) {
   if (part == whole || part.length() < options_.min_chunk) {
     return false;
   }
@@ -120,7 +120,7 @@ void back_off(Slot& slot) noexcept {
   return slot != nullptr && slot->skip == 0 && ChunkTable::mode_of(*slot) == ChunkMode::kHold;
 }
 
-void HeldWindow::leave(Pattern* pattern, bool failed) {
+void HoldPlanner::leave(Pattern* pattern, bool failed) {
   if (slot_ == nullptr) {
     return;
   }
@@ -156,7 +156,7 @@ void HeldWindow::leave(Pattern* pattern, bool failed) {
 }
 
 /// Launches `range`, or what is ready of it; the rest is issued.
-void HeldWindow::launch_parts(Pattern& pattern, Range range, int depth) {
+void HoldPlanner::launch_parts(Pattern& pattern, Range range, int depth) {
   constexpr int kDepth = 3;  // limit: so many times it is halved at most
   if (range.length() < options_.min_chunk || depth > kDepth) {
     issue(range.length());
