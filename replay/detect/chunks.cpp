@@ -38,13 +38,13 @@ ChunkId ChunkTable::new_id() {
   return next_id_++;
 }
 
-std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length) {
+std::uint32_t ChunkTable::add_site(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length) {
   std::uint32_t& bucket = buckets_[(hash ^ (hash >> 32U) ^ length) & bucket_mask_];
   std::uint32_t found = bucket - 1;
   while (found != kNoIndex) {
     const Chunk& chunk = chunks_[found];
     if (chunk.hash == hash && chunk.length == length &&
-        std::memcmp(slots_[chunk.first_slot].tokens, tokens, length * sizeof(Token)) == 0) {
+        std::memcmp(sites_[chunk.first_site].tokens, tokens, length * sizeof(Token)) == 0) {
       break;
     }
     found = chunk.next_in_bucket;
@@ -61,40 +61,40 @@ std::uint32_t ChunkTable::add_slot(std::uint64_t hash, const Token* tokens, std:
     word(id)->store(found << kRecordShift | kLive | static_cast<std::uint32_t>(initial_mode_),
                     std::memory_order_release);
   }
-  const std::uint32_t index = slots_.take();
-  Slot& slot = slots_[index];
-  slot.tokens = tokens;
-  slot.start = start;
-  slot.length = length;
-  slot.chunk = found;
-  slot.id = chunks_[found].id;
-  slot.word = word(slot.id);
-  slot.next_same = chunks_[found].first_slot;
-  if (slot.next_same != kNoIndex) {
-    slots_[slot.next_same].previous_same = index;
+  const std::uint32_t index = sites_.take();
+  ChunkSite& site = sites_[index];
+  site.tokens = tokens;
+  site.start = start;
+  site.length = length;
+  site.chunk = found;
+  site.id = chunks_[found].id;
+  site.word = word(site.id);
+  site.next_same = chunks_[found].first_site;
+  if (site.next_same != kNoIndex) {
+    sites_[site.next_same].previous_same = index;
   }
-  chunks_[found].first_slot = index;
+  chunks_[found].first_site = index;
   return index;
 }
 
-void ChunkTable::remove_slot(std::uint32_t index) {
-  const Slot& slot = slots_[index];
-  Chunk& chunk = chunks_[slot.chunk];
-  if (slot.next_same != kNoIndex) {
-    slots_[slot.next_same].previous_same = slot.previous_same;
+void ChunkTable::remove_site(std::uint32_t index) {
+  const ChunkSite& site = sites_[index];
+  Chunk& chunk = chunks_[site.chunk];
+  if (site.next_same != kNoIndex) {
+    sites_[site.next_same].previous_same = site.previous_same;
   }
-  if (slot.previous_same != kNoIndex) {
-    slots_[slot.previous_same].next_same = slot.next_same;
+  if (site.previous_same != kNoIndex) {
+    sites_[site.previous_same].next_same = site.next_same;
   } else {
-    chunk.first_slot = slot.next_same;
+    chunk.first_site = site.next_same;
   }
-  if (chunk.first_slot == kNoIndex) {
+  if (chunk.first_site == kNoIndex) {
     std::uint32_t* link = &buckets_[(chunk.hash ^ (chunk.hash >> 32U) ^ chunk.length) & bucket_mask_];
-    if (*link - 1 == slot.chunk) {
+    if (*link - 1 == site.chunk) {
       *link = chunk.next_in_bucket + 1;
     } else {
       std::uint32_t before = *link - 1;
-      while (chunks_[before].next_in_bucket != slot.chunk) {
+      while (chunks_[before].next_in_bucket != site.chunk) {
         before = chunks_[before].next_in_bucket;
       }
       chunks_[before].next_in_bucket = chunk.next_in_bucket;
@@ -102,9 +102,9 @@ void ChunkTable::remove_slot(std::uint32_t index) {
     word(chunk.id)->store(static_cast<std::uint32_t>(ChunkMode::kBypass), std::memory_order_release);
     evicted_.push_back(chunk.id);
     --count_;
-    chunks_.give(slot.chunk);
+    chunks_.give(site.chunk);
   }
-  slots_.give(index);
+  sites_.give(index);
 }
 
 void ChunkTable::set_mode(ChunkId id, ChunkMode mode) noexcept {
@@ -129,7 +129,7 @@ std::vector<Token> ChunkTable::tokens_of(ChunkId id) const {
     return {};
   }
   const Chunk& chunk = chunks_[seen >> kRecordShift];
-  const Token* tokens = slots_[chunk.first_slot].tokens;
+  const Token* tokens = sites_[chunk.first_site].tokens;
   return {tokens, tokens + chunk.length};
 }
 
@@ -139,7 +139,7 @@ std::vector<ChunkId> ChunkTable::take_evicted() {
 }
 
 std::size_t ChunkTable::bytes() const noexcept {
-  return buckets_.bytes() + chunks_.bytes() + slots_.bytes() + sizeof(*this) +
+  return buckets_.bytes() + chunks_.bytes() + sites_.bytes() + sizeof(*this) +
          (next_id_ + std::size_t{kBlockMask}) / (kBlockMask + 1) * sizeof(Words) +
          (evicted_.capacity() + free_ids_.capacity()) * sizeof(ChunkId);
 }

@@ -1,4 +1,4 @@
-// The chunks of one lane: which tokens each stands for, in which mode it is, and the places ("slots")
+// The chunks of one lane: which tokens each stands for, in which mode it is, and the places ("sites")
 // of known stretches where it occurs. Equal contents are one chunk, wherever they occur.
 // Not thread-safe, except set_mode() and mode().
 #pragma once
@@ -49,14 +49,14 @@ class Pool {
 };
 
 /// A place in a pattern where a chunk stands, and how it fares there.
-struct alignas(64) Slot {         // one cache line
+struct alignas(64) ChunkSite {         // one cache line
   const Token* tokens = nullptr;  ///< in the pattern
   std::uint32_t start = 0;        ///< offset in the pattern
   std::uint32_t length = 0;
   std::uint32_t chunk = kNoIndex;  ///< number of the chunk's record
   ChunkId id = kNoChunk;
   const std::atomic<std::uint32_t>* word = nullptr;  ///< the chunk's mode
-  std::uint32_t next_here = kNoIndex;                ///< other slots that start at the same offset
+  std::uint32_t next_here = kNoIndex;                ///< other sites that start at the same offset
   std::uint32_t next_in_pattern = kNoIndex;
   std::uint32_t next_same = kNoIndex, previous_same = kNoIndex;  ///< other places of the same chunk
   std::uint16_t skip = 0;                                        ///< times it is not to be entered
@@ -74,21 +74,21 @@ class ChunkTable {
   ChunkTable(const ChunkTable&) = delete;
   ChunkTable& operator=(const ChunkTable&) = delete;
 
-  /// Makes a slot for `tokens` (which must stay where they are until remove_slot), whose hash is given.
+  /// Makes a site for `tokens` (which must stay where they are until remove_site), whose hash is given.
   /// kNoIndex if there are too many chunks.
-  std::uint32_t add_slot(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length);
-  /// A chunk without a slot left is evicted.
-  void remove_slot(std::uint32_t slot);
-  [[nodiscard]] Slot& slot(std::uint32_t index) noexcept { return slots_[index]; }
+  std::uint32_t add_site(std::uint64_t hash, const Token* tokens, std::uint32_t start, std::uint32_t length);
+  /// A chunk without a site left is evicted.
+  void remove_site(std::uint32_t site);
+  [[nodiscard]] ChunkSite& site(std::uint32_t index) noexcept { return sites_[index]; }
 
-  /// The slot (or kNoIndex) will be looked at soon.
-  void prefetch(std::uint32_t slot) const noexcept {
-    if (slot != kNoIndex) {
-      __builtin_prefetch(&slots_[slot]);
+  /// The site (or kNoIndex) will be looked at soon.
+  void prefetch(std::uint32_t site) const noexcept {
+    if (site != kNoIndex) {
+      __builtin_prefetch(&sites_[site]);
     }
   }
-  [[nodiscard]] static ChunkMode mode_of(const Slot& slot) noexcept {
-    return static_cast<ChunkMode>(slot.word->load(std::memory_order_acquire) & kModeMask);
+  [[nodiscard]] static ChunkMode mode_of(const ChunkSite& site) noexcept {
+    return static_cast<ChunkMode>(site.word->load(std::memory_order_acquire) & kModeMask);
   }
   void set_initial_mode(ChunkMode mode) noexcept { initial_mode_ = mode; }
 
@@ -106,7 +106,7 @@ class ChunkTable {
     std::uint64_t hash = 0;
     ChunkId id = kNoChunk;
     std::uint32_t length = 0;
-    std::uint32_t first_slot = kNoIndex;
+    std::uint32_t first_site = kNoIndex;
     std::uint32_t next_in_bucket = kNoIndex;
   };
   // Ids are small, so that they can be indices: one is given again once it was taken by take_evicted(). Other threads
@@ -124,7 +124,7 @@ class ChunkTable {
   std::uint32_t bucket_mask_;
   LazyArray<std::uint32_t> buckets_;  // record's number + 1
   Pool<Chunk> chunks_;
-  Pool<Slot> slots_;
+  Pool<ChunkSite> sites_;
   ChunkId next_id_ = 0;
   std::vector<ChunkId> free_ids_;
   std::uint64_t count_ = 0;

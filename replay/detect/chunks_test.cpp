@@ -19,7 +19,7 @@ std::uint64_t hash_of(const std::vector<Token>& tokens) {
 }
 
 std::uint32_t add(ChunkTable& table, const std::vector<Token>& tokens) {
-  return table.add_slot(hash_of(tokens), tokens.data(), 0, static_cast<std::uint32_t>(tokens.size()));
+  return table.add_site(hash_of(tokens), tokens.data(), 0, static_cast<std::uint32_t>(tokens.size()));
 }
 
 }  // namespace
@@ -32,15 +32,15 @@ TEST_CASE("equal contents are one chunk, wherever they stand") {
   const std::uint32_t a = add(table, first);
   const std::uint32_t b = add(table, second);
   const std::uint32_t c = add(table, other);
-  CHECK(table.slot(a).id == table.slot(b).id);
-  CHECK(table.slot(a).id != table.slot(c).id);
+  CHECK(table.site(a).id == table.site(b).id);
+  CHECK(table.site(a).id != table.site(c).id);
   CHECK(table.count() == 2);
-  CHECK(table.tokens_of(table.slot(c).id) == other);
-  table.remove_slot(a);
+  CHECK(table.tokens_of(table.site(c).id) == other);
+  table.remove_site(a);
   CHECK(table.take_evicted().empty());
-  CHECK(table.tokens_of(table.slot(b).id) == second);
-  const ChunkId id = table.slot(b).id;
-  table.remove_slot(b);
+  CHECK(table.tokens_of(table.site(b).id) == second);
+  const ChunkId id = table.site(b).id;
+  table.remove_site(b);
   CHECK(table.take_evicted() == std::vector<ChunkId>{id});
   CHECK(table.take_evicted().empty());
   CHECK(table.tokens_of(id).empty());
@@ -60,9 +60,9 @@ TEST_CASE("sequences that the hash cannot tell apart are told apart") {
   ChunkTable table(64);
   const std::uint32_t a = add(table, sequence);
   const std::uint32_t b = add(table, complement);
-  CHECK(table.slot(a).id != table.slot(b).id);
-  CHECK(table.tokens_of(table.slot(a).id) == sequence);
-  CHECK(table.tokens_of(table.slot(b).id) == complement);
+  CHECK(table.site(a).id != table.site(b).id);
+  CHECK(table.tokens_of(table.site(a).id) == sequence);
+  CHECK(table.tokens_of(table.site(b).id) == complement);
 }
 
 TEST_CASE("ids are given in sequence, and again once they were taken") {
@@ -71,11 +71,11 @@ TEST_CASE("ids are given in sequence, and again once they were taken") {
   std::vector<std::vector<Token>> contents(3000, std::vector<Token>(4));
   for (std::size_t i = 0; i < contents.size(); ++i) {
     contents[i] = {i, i + 1, 5, 6};
-    const std::uint32_t slot = add(table, contents[i]);
-    CHECK(table.slot(slot).id == i);
-    CHECK(seen.insert(table.slot(slot).id).second);
+    const std::uint32_t site = add(table, contents[i]);
+    CHECK(table.site(site).id == i);
+    CHECK(seen.insert(table.site(site).id).second);
     if (i % 3 != 0) {
-      table.remove_slot(slot);
+      table.remove_site(site);
     }
   }
   CHECK(table.count() == 1000);
@@ -86,7 +86,7 @@ TEST_CASE("ids are given in sequence, and again once they were taken") {
   std::vector<std::vector<Token>> others(2000, std::vector<Token>(4));
   for (std::size_t i = 0; i < others.size(); ++i) {
     others[i] = {i, i + 2, 7, 8};
-    const ChunkId id = table.slot(add(table, others[i])).id;
+    const ChunkId id = table.site(add(table, others[i])).id;
     CHECK(id < contents.size());
     CHECK(id % 3 != 0);  // nobody has it
     CHECK(table.tokens_of(id) == others[i]);
@@ -109,17 +109,17 @@ TEST_CASE("modes are set by other threads, and only of chunks that are there") {
       table.set_mode(kNoChunk, ChunkMode::kHold);
     }
   });
-  std::vector<std::uint32_t> slots;
+  std::vector<std::uint32_t> sites;
   for (std::uint32_t i = 0; i < contents.size(); ++i) {
     contents[i] = {i, 1, 2};
-    slots.push_back(add(table, contents[i]));
+    sites.push_back(add(table, contents[i]));
     made.store(i + 1);
   }
   other.join();
   for (std::uint32_t i = 0; i + 1 < contents.size(); ++i) {
-    CHECK(ChunkTable::mode_of(table.slot(slots[i])) == ChunkMode::kHold);
+    CHECK(ChunkTable::mode_of(table.site(sites[i])) == ChunkMode::kHold);
   }
-  table.remove_slot(slots[17]);
+  table.remove_site(sites[17]);
   table.set_mode(17, ChunkMode::kHold);
   CHECK(table.mode(17) == ChunkMode::kBypass);
   CHECK(table.mode(123456) == ChunkMode::kBypass);

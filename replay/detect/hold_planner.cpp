@@ -8,18 +8,18 @@ namespace refrain::replay {
 namespace {
 
 /// A chunk that fails twice as often as it completes is entered less and less often.
-void back_off(Slot& slot) noexcept {
-  slot.backoff = std::min<std::uint8_t>(tuning::kMostBackoff, static_cast<std::uint8_t>(slot.backoff + 1));
-  if (slot.backoff >= tuning::kGivenUpAfter) {
-    slot.skip = static_cast<std::uint16_t>(1U << (slot.backoff - 2U));
+void back_off(ChunkSite& site) noexcept {
+  site.backoff = std::min<std::uint8_t>(tuning::kMostBackoff, static_cast<std::uint8_t>(site.backoff + 1));
+  if (site.backoff >= tuning::kGivenUpAfter) {
+    site.skip = static_cast<std::uint16_t>(1U << (site.backoff - 2U));
   }
 }
 
 }  // namespace
 
 [[gnu::hot]] void HoldPlanner::completed(const Pattern& pattern) noexcept {
-  slot_->backoff = static_cast<std::uint8_t>(std::max(slot_->backoff, tuning::kBackoffRelief) - tuning::kBackoffRelief);
-  slot_ = nullptr;
+  site_->backoff = static_cast<std::uint8_t>(std::max(site_->backoff, tuning::kBackoffRelief) - tuning::kBackoffRelief);
+  site_ = nullptr;
   chunks_.prefetch(pattern.spots[range_.end == pattern.length ? 0 : range_.end].head);
   if (growth_limit_ < options_.chunk_cap) {
     growth_limit_ = grown(growth_limit_);
@@ -36,7 +36,7 @@ void back_off(Slot& slot) noexcept {
   } else if (held_ != 0) {
     offset = range_.end;
     limit = grown(growth_limit_);
-  } else if (slot_ != nullptr) {
+  } else if (site_ != nullptr) {
     return {};
   }
   if (offset == pattern.length && pattern.period != 0) {
@@ -49,12 +49,12 @@ void back_off(Slot& slot) noexcept {
   if (range.length() < options_.min_chunk || range.length() > limit) {
     return {};
   }
-  const Slot* slot = store_.find_slot(pattern, range);
-  if (slot == nullptr || slot->skip != 0 || ChunkTable::mode_of(*slot) != ChunkMode::kHold) {
+  const ChunkSite* site = store_.find_site(pattern, range);
+  if (site == nullptr || site->skip != 0 || ChunkTable::mode_of(*site) != ChunkMode::kHold) {
     return {};
   }
   ahead_ = {true, range.end, limit};
-  return {slot->id, 0, range.length()};
+  return {site->id, 0, range.length()};
 }
 
 [[gnu::hot]] void HoldPlanner::follow(const Place& cursor) noexcept {
@@ -83,24 +83,24 @@ void back_off(Slot& slot) noexcept {
     }
   }
   while (range.length() >= options_.min_chunk) {
-    Slot* slot = store_.slot(pattern, range);
-    if (slot == nullptr) {
+    ChunkSite* site = store_.site(pattern, range);
+    if (site == nullptr) {
       return;
     }
     const Range left = left_part(range, pattern.unit);
-    if (slot->skip != 0) {
-      --slot->skip;
+    if (site->skip != 0) {
+      --site->skip;
     } else {
-      const ChunkMode mode = ChunkTable::mode_of(*slot);
+      const ChunkMode mode = ChunkTable::mode_of(*site);
       const std::uint32_t limit = std::min(growth_limit_, options_.chunk_cap);
       if (mode != ChunkMode::kHold || range.length() <= limit || !can_hold(pattern, left, range)) {
-        slot_ = slot;
+        site_ = site;
         range_ = range;
-        chunk_ = slot->id;
+        chunk_ = site->id;
         mode_ = mode;
         // Parts of main chunks are worth building only where the stream is disturbed again and again.
-        reported_ = mode != ChunkMode::kHold && (slot->entered != 0 || range == pattern.spots[cursor.offset].main);
-        slot->entered = 1;
+        reported_ = mode != ChunkMode::kHold && (site->entered != 0 || range == pattern.spots[cursor.offset].main);
+        site->entered = 1;
         __builtin_prefetch(&pattern.spots[range.end == pattern.length ? 0 : range.end]);
         return;
       }
@@ -116,18 +116,18 @@ void back_off(Slot& slot) noexcept {
   if (part == whole || part.length() < options_.min_chunk) {
     return false;
   }
-  const Slot* slot = store_.slot(pattern, part);
-  return slot != nullptr && slot->skip == 0 && ChunkTable::mode_of(*slot) == ChunkMode::kHold;
+  const ChunkSite* site = store_.site(pattern, part);
+  return site != nullptr && site->skip == 0 && ChunkTable::mode_of(*site) == ChunkMode::kHold;
 }
 
 void HoldPlanner::leave(Pattern* pattern, bool failed) {
-  if (slot_ == nullptr) {
+  if (site_ == nullptr) {
     return;
   }
   if (failed) {
-    back_off(*slot_);
+    back_off(*site_);
   }
-  slot_ = nullptr;
+  site_ = nullptr;
   if (held_ == 0) {
     return;
   }
@@ -162,16 +162,16 @@ void HoldPlanner::launch_parts(Pattern& pattern, Range range, int depth) {
     issue(range.length());
     return;
   }
-  Slot* slot = depth == 0 ? store_.slot(pattern, range) : store_.find_slot(pattern, range);
-  const ChunkMode mode = slot != nullptr ? ChunkTable::mode_of(*slot) : ChunkMode::kBypass;
+  ChunkSite* site = depth == 0 ? store_.site(pattern, range) : store_.find_site(pattern, range);
+  const ChunkMode mode = site != nullptr ? ChunkTable::mode_of(*site) : ChunkMode::kBypass;
   if (mode == ChunkMode::kHold) {
-    launch(range.length(), slot->id);
+    launch(range.length(), site->id);
     return;
   }
-  if (depth == 0 && mode == ChunkMode::kRecord && ++slot->wanted >= slot->wanted_limit) {
-    slot->wanted = 0;
-    slot->wanted_limit = static_cast<std::uint16_t>(std::min(slot->wanted_limit * 2, 1 << 14));
-    slot->entered = 1;
+  if (depth == 0 && mode == ChunkMode::kRecord && ++site->wanted >= site->wanted_limit) {
+    site->wanted = 0;
+    site->wanted_limit = static_cast<std::uint16_t>(std::min(site->wanted_limit * 2, 1 << 14));
+    site->entered = 1;
     pattern.training = range;
   }
   const Range left = left_part(range, pattern.unit);

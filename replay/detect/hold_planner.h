@@ -37,11 +37,11 @@ class HoldPlanner {
 
   /// The newest operation is the next token at `cursor`, which moves on.
   void advance(Place& cursor) {
-    if (slot_ == nullptr) {
+    if (site_ == nullptr) {
       enter(cursor);
     }
     ++cursor.offset;
-    if (slot_ != nullptr && mode_ == ChunkMode::kHold) {
+    if (site_ != nullptr && mode_ == ChunkMode::kHold) {
       ++held_;
       if (cursor.offset == range_.end) {
         largest_hold_ = std::max(largest_hold_, held_);
@@ -51,7 +51,7 @@ class HoldPlanner {
       }
     } else {
       issue(1);
-      if (slot_ != nullptr) {
+      if (site_ != nullptr) {
         follow(cursor);
       }
     }
@@ -65,7 +65,7 @@ class HoldPlanner {
 
   /// What is held was launched by the lane itself, on the prediction of next().
   void forget_held() noexcept {
-    slot_ = nullptr;
+    site_ = nullptr;
     held_ = 0;
   }
   /// The chunk behind the one that is held, or the one at the cursor if nothing is, if it will be held when all goes on
@@ -112,7 +112,7 @@ class HoldPlanner {
   ChunkTable& chunks_;
   PatternStore& store_;
 
-  Slot* slot_ = nullptr;  // of the chunk that is held or followed; null: none
+  ChunkSite* site_ = nullptr;  // of the chunk that is held or followed; null: none
   Range range_;
   ChunkId chunk_ = kNoChunk;
   ChunkMode mode_ = ChunkMode::kBypass;

@@ -181,10 +181,10 @@ void PatternStore::work(const Pattern* keep) {
   }
   for (int i = 0; i < 8 && !dead_.empty(); ++i) {
     Pattern& pattern = *dead_.front();
-    if (pattern.slots != kNoIndex) {
-      const std::uint32_t index = pattern.slots;
-      pattern.slots = chunks_.slot(index).next_in_pattern;
-      chunks_.remove_slot(index);
+    if (pattern.sites != kNoIndex) {
+      const std::uint32_t index = pattern.sites;
+      pattern.sites = chunks_.site(index).next_in_pattern;
+      chunks_.remove_site(index);
     } else {
       block_bytes_ -= (std::size_t{pattern.length} + 1) * sizeof(std::uint64_t) +
                       pattern.length * (sizeof(Token) + sizeof(Pattern::Spot));
@@ -332,32 +332,32 @@ Place PatternStore::follow_edge(Pattern& from, std::uint32_t offset, Token token
 [[gnu::hot]] std::uint32_t* PatternStore::slot_link(Pattern& pattern, Range range) noexcept {
   // Longest first: that is the one that is asked for most.
   std::uint32_t* link = &pattern.spots[range.start].head;
-  while (*link != kNoIndex && chunks_.slot(*link).length > range.length()) {
-    link = &chunks_.slot(*link).next_here;
+  while (*link != kNoIndex && chunks_.site(*link).length > range.length()) {
+    link = &chunks_.site(*link).next_here;
   }
   return link;
 }
 
-[[gnu::hot]] Slot* PatternStore::find_slot(Pattern& pattern, Range range) noexcept {
+[[gnu::hot]] ChunkSite* PatternStore::find_site(Pattern& pattern, Range range) noexcept {
   const std::uint32_t index = *slot_link(pattern, range);
-  return index != kNoIndex && chunks_.slot(index).length == range.length() ? &chunks_.slot(index) : nullptr;
+  return index != kNoIndex && chunks_.site(index).length == range.length() ? &chunks_.site(index) : nullptr;
 }
 
-[[gnu::hot]] Slot* PatternStore::slot(Pattern& pattern, Range range) {
+[[gnu::hot]] ChunkSite* PatternStore::site(Pattern& pattern, Range range) {
   std::uint32_t* const link = slot_link(pattern, range);
-  if (*link != kNoIndex && chunks_.slot(*link).length == range.length()) {
-    return &chunks_.slot(*link);
+  if (*link != kNoIndex && chunks_.site(*link).length == range.length()) {
+    return &chunks_.site(*link);
   }
   const std::uint32_t index =
-      chunks_.add_slot(hash_of(pattern, range), pattern.tokens + range.start, range.start, range.length());
+      chunks_.add_site(hash_of(pattern, range), pattern.tokens + range.start, range.start, range.length());
   if (index == kNoIndex) {
     return nullptr;
   }
-  Slot& made = chunks_.slot(index);
+  ChunkSite& made = chunks_.site(index);
   made.next_here = *link;
   *link = index;
-  made.next_in_pattern = pattern.slots;
-  pattern.slots = index;
+  made.next_in_pattern = pattern.sites;
+  pattern.sites = index;
   return &made;
 }
 

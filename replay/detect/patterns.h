@@ -62,7 +62,7 @@ struct Pattern {
   std::uint64_t* prefix = nullptr;  ///< length + 1 hashes of the tokens before
   struct Spot {
     Range main;                     ///< the main chunk (or the host call) that the token belongs to
-    std::uint32_t head = kNoIndex;  ///< first slot that starts here
+    std::uint32_t head = kNoIndex;  ///< first site that starts here
   };
   Spot* spots = nullptr;
 
@@ -86,7 +86,7 @@ struct Pattern {
   bool after_cut = false;              ///< the first run stands behind a cut
   std::vector<Run> runs;               ///< complete ones, in order
   std::uint32_t lengths = 0;           ///< of all runs; kNoIndex: not all have the same
-  std::uint32_t slots = kNoIndex;
+  std::uint32_t sites = kNoIndex;
   Pattern* newer = nullptr;
   Pattern* older = nullptr;
   std::uint64_t touched = 0;  ///< position of the history then; in use until the next newer one was
@@ -140,10 +140,10 @@ class PatternStore {
     const Range main = pattern.spots[offset].main;
     return part_within(main, offset, main.end, pattern.unit);
   }
-  /// The slot for that part of the pattern (made if need be), or null if there are too many chunks.
-  Slot* slot(Pattern& pattern, Range range);
+  /// The site for that part of the pattern (made if need be), or null if there are too many chunks.
+  ChunkSite* site(Pattern& pattern, Range range);
   /// The same, or null if there is none yet.
-  Slot* find_slot(Pattern& pattern, Range range) noexcept;
+  ChunkSite* find_site(Pattern& pattern, Range range) noexcept;
 
   /// The options' lengths are those with this number from now on.
   void use_lengths(std::uint32_t number) noexcept { lengths_ = number; }
@@ -205,7 +205,7 @@ class PatternStore {
   std::vector<std::unique_ptr<Pattern>> patterns_;  // by number, the low bits of the id
   std::vector<std::uint32_t> free_;
   std::deque<Pattern*> building_;
-  std::deque<std::unique_ptr<Pattern>> dead_;  // their slots are being freed
+  std::deque<std::unique_ptr<Pattern>> dead_;  // their sites are being freed
   Pattern* newest_ = nullptr;
   Pattern* oldest_ = nullptr;
   std::uint32_t nodes_ = 0;

@@ -309,11 +309,11 @@ TEST_CASE("the least recently used patterns make room, and the chunks only they 
     rig.push(numbers(100, 1000 * (i + 1)));
     Pattern* pattern = rig.store.add(rig.history.size() - 100, 100, 0, false, nullptr);
     REQUIRE(pattern != nullptr);
-    Slot* slot = rig.store.slot(*pattern, {0, 64});
-    REQUIRE(slot != nullptr);
-    CHECK(slot == rig.store.slot(*pattern, {0, 64}));
-    CHECK(rig.store.find_slot(*pattern, {0, 32}) == nullptr);
-    chunk_ids.insert(slot->id);
+    ChunkSite* site = rig.store.site(*pattern, {0, 64});
+    REQUIRE(site != nullptr);
+    CHECK(site == rig.store.site(*pattern, {0, 64}));
+    CHECK(rig.store.find_site(*pattern, {0, 32}) == nullptr);
+    chunk_ids.insert(site->id);
     ids.push_back(pattern->id);
     patterns.push_back(pattern);
   }
