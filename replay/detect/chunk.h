@@ -44,7 +44,7 @@ struct Holding {
   std::uint32_t length = 0;  ///< operations it has
 };
 
-/// One way to divide a stretch between two cuts into chunks.
+/// One plan to divide a stretch between two cuts into chunks.
 struct ChunkLengths {
   std::uint32_t first = 8;   ///< operations in the first chunk after a cut
   std::uint32_t growth = 4;  ///< each following chunk is this much longer …
@@ -55,7 +55,7 @@ struct ChunkLengths {
 /// Of a way that is not there.
 inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
 /// Ways that can be known at once.
-inline constexpr std::uint32_t kChunkWays = 4;  // format
+inline constexpr std::uint32_t kChunkPlans = 4;  // format
 
 struct MatcherOptions {
   std::uint32_t chunk_first = 8;        ///< operations in the first chunk after a cut

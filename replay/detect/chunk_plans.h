@@ -31,7 +31,7 @@ class ChunkPlans {
   };
   MatcherOptions options_;
   const std::uint32_t longest_;  ///< chunk_cap as it was given
-  std::array<Plan, kChunkWays> plans_;
+  std::array<Plan, kChunkPlans> plans_;
   std::uint32_t used_ = 0;
   std::uint32_t numbers_ = 0;  ///< given so far
 };

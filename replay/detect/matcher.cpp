@@ -15,14 +15,14 @@ constexpr std::uint64_t kCompareBack = 64;  // limit: of one call's work
 
 }  // namespace
 
-void Matcher::set_lengths(std::uint32_t way, const ChunkLengths& lengths) noexcept {
-  if (plans_.set(way, lengths)) {
-    use_lengths(way);
+void Matcher::set_lengths(std::uint32_t plan, const ChunkLengths& lengths) noexcept {
+  if (plans_.set(plan, lengths)) {
+    use_lengths(plan);
   }
 }
 
-void Matcher::use_lengths(std::uint32_t way) noexcept {
-  plans_.use(way);
+void Matcher::use_lengths(std::uint32_t plan) noexcept {
+  plans_.use(plan);
   store_.use_lengths(plans_.number());
   if (cursor_.pattern != nullptr && history_.size() != 0 && history_.is_cut(history_.size() - 1)) {
     store_.run_begins(*cursor_.pattern, cursor_.offset);  // the stretch that comes next is divided in this way already

@@ -228,15 +228,15 @@ void Lane::span_ended() {
     const IsLaneOwner owner;
     graphs_.let_rest(eager);
   }
-  if (spans_.way() != way_) {
+  if (spans_.plan() != plan_) {
     prediction_.clear();
-    use_way(spans_.way());
+    use_plan(spans_.plan());
   }
 }
 
-void Lane::use_way(std::uint32_t way) noexcept {
-  way_ = way;
-  matcher_.use_lengths(way);
+void Lane::use_plan(std::uint32_t plan) noexcept {
+  plan_ = plan;
+  matcher_.use_lengths(plan);
 }
 
 /// The newest work in this queue is another thread's. Threads that take turns do so at the same places again and again
@@ -258,8 +258,8 @@ void Lane::take_over(QueueSlot& queue) noexcept {
     cut("another thread's work in the same queue", kHandover, false);
     // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
     // will show which way is the fastest.
-    if (!waited_ && way_ != kFewLaunches && tuner_.has_few_launches()) {
-      use_way(kFewLaunches);
+    if (!waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
+      use_plan(kFewLaunches);
     }
   } catch (const std::exception& failure) {
     front().engine->fail(failure.what());

@@ -14,7 +14,7 @@ namespace refrain::replay {
 namespace {
 
 /// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
-constexpr std::uint32_t kWaysOfOne = 3;  // format
+constexpr std::uint32_t kPlansOfOne = 3;  // format
 bool lengths_are_free(const env::Settings& settings) noexcept {
   return settings.chunk_first == 0 && settings.chunk_growth == 0;
 }
@@ -50,14 +50,14 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
       matcher_(matcher),
       spans_(spans),
       next_sample_(tuning::kTimedAtFirst) {
-  ways_.fill(kNoLengths);
-  spans_.configure(settings.gate && settings.mode == env::Mode::kReplay, free_ ? kWaysOfOne : 1);
+  plans_.fill(kNoLengths);
+  spans_.configure(settings.gate && settings.mode == env::Mode::kReplay, free_ ? kPlansOfOne : 1);
   // Before anything is known of the program.
   ChunkLengths lengths = wanted_;
   lengths.most = longest_chunk();
   lengths.last = 0;
-  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
-    matcher_.set_lengths(way, lengths);
+  for (std::uint32_t plan = 0; plan < kChunkPlans; ++plan) {
+    matcher_.set_lengths(plan, lengths);
   }
 }
 
@@ -123,17 +123,17 @@ std::uint32_t ChunkTuner::longest_chunk() const noexcept {
 }
 
 void ChunkTuner::choose_lengths(std::uint64_t each, const char* because) noexcept {
-  const std::array<ChunkLengths, kChunkWays> ways = chunk_ways(pace(each));
-  const std::uint32_t count = queues_ > 1 ? kChunkWays : kWaysOfOne;
-  if (std::equal(ways.begin(), ways.begin() + count, ways_.begin())) {
+  const std::array<ChunkLengths, kChunkPlans> plans = chunk_ways(pace(each));
+  const std::uint32_t count = queues_ > 1 ? kChunkPlans : kPlansOfOne;
+  if (std::equal(plans.begin(), plans.begin() + count, plans_.begin())) {
     return;
   }
-  ways_.fill(kNoLengths);
-  for (std::uint32_t way = 0; way < count; ++way) {
-    ways_[way] = ways[way];
-    matcher_.set_lengths(way, ways[way]);
+  plans_.fill(kNoLengths);
+  for (std::uint32_t plan = 0; plan < count; ++plan) {
+    plans_[plan] = plans[plan];
+    matcher_.set_lengths(plan, plans[plan]);
   }
-  spans_.ways_changed(free_ ? count : 1);
+  spans_.plans_changed(free_ ? count : 1);
   log_lengths(each, because);
 }
 
@@ -145,9 +145,9 @@ void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noex
     std::string text =
         fmt::format("thread {}, after {} submissions: {} ({} ns each", lane_, submission_, because, each);
     text += "), so that graphs are divided anew (first, growth, longest, last):";
-    for (const ChunkLengths& way : ways_) {
-      if (way != kNoLengths) {
-        text += fmt::format(" {}, {}, {}, {};", way.first, way.growth, way.most, way.last);
+    for (const ChunkLengths& plan : plans_) {
+      if (plan != kNoLengths) {
+        text += fmt::format(" {}, {}, {}, {};", plan.first, plan.growth, plan.most, plan.last);
       }
     }
     text.back() = '.';

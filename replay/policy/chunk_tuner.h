@@ -1,5 +1,5 @@
 // How long the chunks of a lane are: what settings and backend want, and what suits the time that the program takes
-// from one submission to the next (chunk_ways.h), which is measured here.
+// from one submission to the next (plan_lengths.h), which is measured here.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 #include "env/settings.h"
 #include "replay/detect/matcher.h"
 #include "replay/policy/call_times.h"
-#include "replay/policy/chunk_ways.h"
+#include "replay/policy/plan_lengths.h"
 #include "replay/policy/span_gate.h"
 #include "replay/runtime/clock.h"
 
@@ -49,7 +49,7 @@ class ChunkTuner {
   void app_time(std::uint64_t submission, std::size_t queues) noexcept;
 
   /// Whether there is a way with few launches, for programs that do not wait.
-  [[nodiscard]] bool has_few_launches() const noexcept { return ways_[kFewLaunches] != kNoLengths; }
+  [[nodiscard]] bool has_few_launches() const noexcept { return plans_[kFewLaunches] != kNoLengths; }
   /// What holding one operation usually takes.
   [[nodiscard]] std::uint64_t hold_cost_ns() const noexcept { return hold_cost_ns_.load(std::memory_order_relaxed); }
   /// What the program takes for each submission, as far as lengths were chosen for it; 0: not yet.
@@ -83,7 +83,7 @@ class ChunkTuner {
   std::uint32_t queues_ = 1;  ///< of which something was held at once, as far as it matters
   std::uint32_t chosen_for_queues_ = 1;
   std::atomic<std::uint64_t> chosen_for_ns_{0};
-  std::array<ChunkLengths, kChunkWays> ways_;  ///< chosen for the program; kNoLengths: not yet, or not there
+  std::array<ChunkLengths, kChunkPlans> plans_;  ///< chosen for the program; kNoLengths: not yet, or not there
 };
 
 }  // namespace refrain::replay

@@ -93,9 +93,9 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
       log_outcome(found->second, "graphs are declined");
       for (const auto& entry : found->second.graphs) {
         const Known& span = found->second;
-        const bool known = span.eager.count() != 0 && span.replay[span.way].count() != 0;
+        const bool known = span.eager.count() != 0 && span.replay[span.plan].count() != 0;
         entry->declined_by_span((known ? span.eager : span.whole_eager).low(),
-                                (known ? span.replay : span.whole)[span.way].low());
+                                (known ? span.replay : span.whole)[span.plan].low());
       }
       if (declined_.size() < kMostDeclined) {
         declined_.push_back(summary_of(found->second));
@@ -111,21 +111,21 @@ std::int64_t SpanGate::waited(std::uint64_t now, bool may_lose) {
     turn_.settled = span.settled;
     turn_.trial = !span.settled;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !span.settled && span.way == 0 && !span.eager_unfair && span.eager.count() < tuning::kSpansWanted &&
-                  span.whole[span.way].count() > span.whole_eager.count();
+    turn_.eager = !span.settled && span.plan == 0 && !span.eager_unfair && span.eager.count() < tuning::kSpansWanted &&
+                  span.whole[span.plan].count() > span.whole_eager.count();
     // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
     // one.
     const bool may_try = span.settled || turn_.eager || may_lose;
-    const std::uint32_t refuge = may_try ? kChunkWays : paying_way(span);
-    turn_.resting = !may_try && refuge == kChunkWays;
-    turn_.way = refuge == kChunkWays ? span.way : refuge;
+    const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(span);
+    turn_.resting = !may_try && refuge == kChunkPlans;
+    turn_.plan = refuge == kChunkPlans ? span.plan : refuge;
     turn_.eager = turn_.eager || turn_.resting;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(span));
     if (span.settled && next->first == hash_) {
       steady_ = {hash_,
                  tuning::kLookedAtOf - 1,
                  0,
-                 span.in_graphs[span.way] + span.submissions / tuning::kMoreGraphs,
+                 span.in_graphs[span.plan] + span.submissions / tuning::kMoreGraphs,
                  span.whole_eager.median(),
                  0};
     }
@@ -158,7 +158,7 @@ void SpanGate::count_passed() noexcept {
     span.seen += before.passed;
     span.last_seen = spans_;
     span.replays += before.passed;
-    span.whole[span.way].add(before.newest_ns);  // or those that are looked at would be the slow ones
+    span.whole[span.plan].add(before.newest_ns);  // or those that are looked at would be the slow ones
   }
 }
 
@@ -189,32 +189,32 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
   const bool fair = !disturbed_ && looked_at_ * tuning::kLittle <= submissions_ && complete;
   span.eager_unfair = turn.eager && !fair;
   // Graphs become ready one by one, when there is time and budget to build them: more of them are something else.
-  if (!turn.eager && in_graphs_ > span.in_graphs[turn.way] + submissions_ / tuning::kMoreGraphs) {
-    span.in_graphs[turn.way] = in_graphs_;
-    span.replay[turn.way].clear();
-    span.whole[turn.way].clear();
-    if (turn.way == 0) {
+  if (!turn.eager && in_graphs_ > span.in_graphs[turn.plan] + submissions_ / tuning::kMoreGraphs) {
+    span.in_graphs[turn.plan] = in_graphs_;
+    span.replay[turn.plan].clear();
+    span.whole[turn.plan].clear();
+    if (turn.plan == 0) {
       span.waits.clear();
     }
     span.settled = false;
-    span.way = turn.way;
+    span.plan = turn.plan;
     span.tries = 0;
   }
-  if (!turn.eager && in_graphs_ == 0 && turn.way == paying_way(span)) {  // its graphs are gone
-    span.replay[turn.way].clear();
-    span.whole[turn.way].clear();
+  if (!turn.eager && in_graphs_ == 0 && turn.plan == paying_plan(span)) {  // its graphs are gone
+    span.replay[turn.plan].clear();
+    span.whole[turn.plan].clear();
   }
   if (fair) {
-    (turn.eager ? span.whole_eager : span.whole[turn.way]).add(costs.whole);
+    (turn.eager ? span.whole_eager : span.whole[turn.plan]).add(costs.whole);
     if (turn.trial) {
-      (turn.eager ? span.eager : span.replay[turn.way]).add(costs.busy);
+      (turn.eager ? span.eager : span.replay[turn.plan]).add(costs.busy);
     }
-    if (!turn.eager && turn.way == 0) {
+    if (!turn.eager && turn.plan == 0) {
       span.waits.add(costs.wait);
     }
   }
   if (!span.settled) {
-    span.tries += turn.resting || turn.way != span.way ? 0 : 1;
+    span.tries += turn.resting || turn.plan != span.plan ? 0 : 1;
     for (const auto& entry : launched_) {
       if (std::find(span.graphs.begin(), span.graphs.end(), entry) == span.graphs.end()) {
         span.graphs.push_back(entry);
@@ -223,7 +223,7 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
     return;
   }
   // All of the last ones were slower than eager spans usually were: something has changed.
-  const RecentCosts& mine = span.whole[span.way];
+  const RecentCosts& mine = span.whole[span.plan];
   const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > span.whole_eager.median();
   if (++span.replays >= span.next_check || regret) {
     ++span.checks;
@@ -233,12 +233,12 @@ void SpanGate::sample(Known& span, const Costs& costs, Turn turn) {
 
 void SpanGate::start_over(Known& span) {
   span.settled = false;
-  span.way = span.tries = 0;
+  span.plan = span.tries = 0;
   span.eager.clear();
   span.whole_eager.clear();
-  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
-    span.replay[way].clear();
-    span.whole[way].clear();
+  for (std::uint32_t plan = 0; plan < kChunkPlans; ++plan) {
+    span.replay[plan].clear();
+    span.whole[plan].clear();
   }
   span.in_graphs = {};
   span.waits.clear();
@@ -273,43 +273,43 @@ std::uint64_t SpanGate::sure_saving(const Known& span, const Costs& costs, Turn 
   return in_graphs_ != 0 && !turn.eager && sure ? std::max(span.eager.least(), costs.busy) - costs.busy : 0;
 }
 
-/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkWays: there is none
+/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkPlans: there is none
 /// yet.
-std::uint32_t SpanGate::paying_way(const Known& span) noexcept {
-  std::uint32_t best = kChunkWays;
-  for (std::uint32_t way = 0; way < kChunkWays; ++way) {
-    const RecentCosts& with = span.replay[way];
+std::uint32_t SpanGate::paying_plan(const Known& span) noexcept {
+  std::uint32_t best = kChunkPlans;
+  for (std::uint32_t plan = 0; plan < kChunkPlans; ++plan) {
+    const RecentCosts& with = span.replay[plan];
     const bool several = with.count() >= tuning::kClearWanted && span.eager.count() >= tuning::kClearWanted;
     const bool pays =
         several ? clearly_less(with, span.eager) : with.count() != 0 && beyond_doubt(with.greatest(), span.eager);
-    if (pays && (best == kChunkWays || with.low() < span.replay[best].low())) {
-      best = way;
+    if (pays && (best == kChunkPlans || with.low() < span.replay[best].low())) {
+      best = plan;
     }
   }
   return best;
 }
 
 /// Whether enough is known of the way that is being tried.
-bool SpanGate::way_known(const Known& span) const noexcept {
-  const RecentCosts& mine = span.replay[span.way];
+bool SpanGate::plan_known(const Known& span) const noexcept {
+  const RecentCosts& mine = span.replay[span.plan];
   const std::uint64_t few =
       std::max(tuning::kSpansWanted, tuning::kTriedSubmissions / std::max<std::uint64_t>(span.submissions, 1));
-  if (span.tries >= tuning::kMostTries || (span.way != 0 && mine.count() == 0 && span.tries >= few)) {
+  if (span.tries >= tuning::kMostTries || (span.plan != 0 && mine.count() == 0 && span.tries >= few)) {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
   const std::uint64_t needed = decisive(span) < tuning::kLongSpanNs ? tuning::kSpansWanted : tuning::kClearWanted;
   if (mine.count() < tuning::kClearWanted ||
-      (span.way == 0 && (mine.count() < needed || span.eager.count() < needed))) {
+      (span.plan == 0 && (mine.count() < needed || span.eager.count() < needed))) {
     return false;
   }
-  if (span.way == 0) {
+  if (span.plan == 0) {
     return (mine.count() >= tuning::kSpansWanted && span.eager.count() >= tuning::kSpansWanted) ||
            clearly_less(mine, span.eager) || clearly_less(span.eager, mine);
   }
   // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
   // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
-  if (span.way == kFewLaunches && host_bound(span.waits, span.whole[0])) {
+  if (span.plan == kFewLaunches && host_bound(span.waits, span.whole[0])) {
     return mine.count() >= tuning::kSpansWanted;
   }
   return mine.count() >= tuning::kSpansWanted || !better(mine.least(), span.replay[0].low());
@@ -318,20 +318,20 @@ bool SpanGate::way_known(const Known& span) const noexcept {
 /// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
 /// by more than a phase of the machine's might make it.
 void SpanGate::choose(Known& span) const noexcept {
-  span.way = 0;
+  span.plan = 0;
   const RecentCosts& few = span.replay[kFewLaunches];
-  if (ways_ > kFewLaunches && few.count() >= tuning::kSpansWanted &&
+  if (plans_ > kFewLaunches && few.count() >= tuning::kSpansWanted &&
       span.in_graphs[kFewLaunches] + span.submissions / tuning::kLittle >= span.in_graphs[0] &&
       host_bound(span.waits, span.whole[0]) && !surely_less(span.replay[0], few)) {
-    span.way = kFewLaunches;
+    span.plan = kFewLaunches;
   }
-  const bool fewest = span.way == kFewLaunches;
-  for (std::uint32_t way = span.way + 1; way < ways_; ++way) {
-    const RecentCosts& known = span.replay[span.way];
-    const RecentCosts& other = span.replay[way];
+  const bool fewest = span.plan == kFewLaunches;
+  for (std::uint32_t plan = span.plan + 1; plan < plans_; ++plan) {
+    const RecentCosts& known = span.replay[span.plan];
+    const RecentCosts& other = span.replay[plan];
     const bool faster = fewest ? clearly_less(other, known) : better(other.low(), known.low());
     if (other.count() >= tuning::kSpansWanted && (known.count() == 0 || faster)) {
-      span.way = way;
+      span.plan = plan;
     }
   }
 }
@@ -348,11 +348,11 @@ bool SpanGate::settle(Known& span) {
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
   const std::uint64_t whole_needed = mostly_by_itself(span.eager, span.whole_eager) ? tuning::kSpansWanted : needed;
-  if (span.way == 0 && (half_as_long_again(first, span.eager, needed) ||
+  if (span.plan == 0 && (half_as_long_again(first, span.eager, needed) ||
                         half_as_long_again(span.whole[0], span.whole_eager, whole_needed))) {
     return true;
   }
-  if (!way_known(span)) {
+  if (!plan_known(span)) {
     return false;
   }
   span.tries = 0;
@@ -364,23 +364,23 @@ bool SpanGate::settle(Known& span) {
   // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
   // many long spans.
   const bool by_itself = mostly_by_itself(first, span.whole[0]);
-  const bool enough = span.way >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], tuning::kNothing);
-  const std::uint32_t next = !device_bound && !enough ? span.way + 1 : ways_;
-  if (span.way < next && next < ways_) {
-    span.way = next;
+  const bool enough = span.plan >= kFewLaunches && by_itself && host_bound(span.waits, span.whole[0], tuning::kNothing);
+  const std::uint32_t next = !device_bound && !enough ? span.plan + 1 : plans_;
+  if (span.plan < next && next < plans_) {
+    span.plan = next;
     return false;
   }
   choose(span);
   // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
   // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
   // unless they surely lose: each of them is known to be cheaper to submit.
-  const RecentCosts& chosen = span.replay[span.way];
+  const RecentCosts& chosen = span.replay[span.plan];
   const bool declined = by_itself ? surely_less(span.eager, chosen) : !better(chosen.low(), span.eager.low());
   if (chosen.count() >= tuning::kClearWanted && span.eager.count() >= tuning::kClearWanted && declined) {
     return true;
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
-  const RecentCosts& whole = span.whole[span.way];
+  const RecentCosts& whole = span.whole[span.plan];
   if (whole.count() >= tuning::kSpansWanted && span.whole_eager.count() >= tuning::kSpansWanted &&
       clearly_less(span.whole_eager, whole)) {
     return true;
@@ -389,7 +389,7 @@ bool SpanGate::settle(Known& span) {
   span.settled = true;
   span.graphs = {};
   span.replays = 0;
-  const std::uint64_t worth = span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.way].low(), 1);
+  const std::uint64_t worth = span.whole_eager.low() / std::max<std::uint64_t>(span.whole[span.plan].low(), 1);
   span.next_check = next_check(worth, span.checks);
   return false;
 }
@@ -403,11 +403,11 @@ void SpanGate::log_outcome(const Known& span, const char* outcome) const {
       "a span of {} submissions, seen {} times, in us, with (and without) what the program does by itself: "
       "eagerly {:.1f} ({:.1f}), ",
       span.submissions, span.seen, us(span.whole_eager.low()), us(span.eager.low()));
-  for (std::uint32_t way = 0; way < ways_; ++way) {
-    text += fmt::format("way {} {:.1f} ({:.1f}; {} samples), ", way, us(span.whole[way].low()),
-                        us(span.replay[way].low()), span.replay[way].count());
+  for (std::uint32_t plan = 0; plan < plans_; ++plan) {
+    text += fmt::format("plan {} {:.1f} ({:.1f}; {} samples), ", plan, us(span.whole[plan].low()),
+                        us(span.replay[plan].low()), span.replay[plan].count());
   }
-  text += fmt::format("the wait at its end {:.1f}: {}, way {}", us(span.waits.median()), outcome, span.way);
+  text += fmt::format("the wait at its end {:.1f}: {}, plan {}", us(span.waits.median()), outcome, span.plan);
   env::log_debug(text);
 }
 
@@ -418,10 +418,10 @@ SpanSummary SpanGate::summary_of(const Known& span) const {
   summary.seen = span.seen;
   summary.eager_ns = span.whole_eager.low();
   summary.eager_samples = span.whole_eager.count();
-  for (std::uint32_t way = 0; way < ways_; ++way) {
-    summary.ways[way] = {span.whole[way].low(), span.whole[way].count(), span.in_graphs[way]};
+  for (std::uint32_t plan = 0; plan < plans_; ++plan) {
+    summary.plans[plan] = {span.whole[plan].low(), span.whole[plan].count(), span.in_graphs[plan]};
   }
-  summary.way = std::min(span.way, ways_ - 1);
+  summary.plan = std::min(span.plan, plans_ - 1);
   return summary;
 }
 

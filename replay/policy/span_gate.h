@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kFewLaunches = 1;  // format
 /// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
 struct SpanSummary {
   enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
-  struct Way {
+  struct Plan {
     std::uint64_t ns = 0, samples = 0;
     std::uint64_t in_graphs = 0;  ///< submissions that were launched in graphs
   };
@@ -36,8 +36,8 @@ struct SpanSummary {
   std::uint64_t submissions = 0;
   std::uint64_t seen = 0;  ///< times, since graphs ran in it
   std::uint64_t eager_ns = 0, eager_samples = 0;
-  std::array<Way, kChunkWays> ways;
-  std::uint32_t way = 0;  ///< of dividing it, chosen or on trial
+  std::array<Plan, kChunkPlans> plans;
+  std::uint32_t plan = 0;  ///< of dividing it, chosen or on trial
 };
 
 /// One per lane; not thread-safe, except summaries(). A span is known by the sequence of its tokens. When graphs of a
@@ -46,18 +46,18 @@ struct SpanSummary {
 /// are declined.
 class SpanGate {
  public:
-  /// `ways`: of dividing spans into chunks, see Matcher::use_lengths().
-  void configure(bool enabled, std::uint32_t ways) noexcept {
+  /// `plans`: of dividing spans into chunks, see Matcher::use_lengths().
+  void configure(bool enabled, std::uint32_t plans) noexcept {
     enabled_ = enabled;
-    ways_ = ways;
+    plans_ = plans;
   }
   /// The ways are others from now on, and so many: what was measured says nothing any more.
-  void ways_changed(std::uint32_t ways) noexcept {
+  void plans_changed(std::uint32_t plans) noexcept {
     const env::MutexLock guard(mutex_);
-    ways_ = ways;
+    plans_ = plans;
     known_.clear();
     // The first one is the first to be tried again.
-    turn_.way = 0;
+    turn_.plan = 0;
     turn_.settled = false;
   }
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
@@ -145,7 +145,7 @@ class SpanGate {
   /// True if the current span is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
   /// The way in which the current span is to be divided.
-  [[nodiscard]] std::uint32_t way() const noexcept { return turn_.way; }
+  [[nodiscard]] std::uint32_t plan() const noexcept { return turn_.plan; }
 
  private:
   struct Turn {
@@ -154,16 +154,16 @@ class SpanGate {
     bool trial = false;    ///< what it is worth is being found out
     bool outside = false;  ///< … and what the program does by itself
     bool settled = false;  ///< nobody wants to know which graphs are launched
-    std::uint32_t way = 0;
+    std::uint32_t plan = 0;
   };
   struct Known {
     RecentCosts eager;  ///< without what the program does by itself
-    std::array<RecentCosts, kChunkWays> replay;
+    std::array<RecentCosts, kChunkPlans> replay;
     RecentCosts whole_eager;  ///< with it
-    std::array<RecentCosts, kChunkWays> whole;
-    std::array<std::uint64_t, kChunkWays> in_graphs{};  ///< submissions that were launched in graphs in these samples
+    std::array<RecentCosts, kChunkPlans> whole;
+    std::array<std::uint64_t, kChunkPlans> in_graphs{};  ///< submissions that were launched in graphs in these samples
     RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
-    std::uint32_t way = 0;                              ///< the one that is being tried, or that was chosen
+    std::uint32_t plan = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
     bool settled = false;
     /// Spans with graphs of which it is not known yet what they would have cost without.
@@ -206,17 +206,17 @@ class SpanGate {
   void log_outcome(const Known& span, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
   [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
-  [[nodiscard]] static std::uint32_t paying_way(const Known& span) noexcept;
+  [[nodiscard]] static std::uint32_t paying_plan(const Known& span) noexcept;
   [[nodiscard]] bool outside_matters(const Known& span) const noexcept;
   [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
-  [[nodiscard]] bool way_known(const Known& span) const noexcept;
+  [[nodiscard]] bool plan_known(const Known& span) const noexcept;
   void choose(Known& span) const noexcept;
   void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
   void make_room() REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] SpanSummary summary_of(const Known& span) const;
 
   bool enabled_ = false;
-  std::uint32_t ways_ = 1;
+  std::uint32_t plans_ = 1;
   bool open_ = false;
   bool disturbed_ = false;
   std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span

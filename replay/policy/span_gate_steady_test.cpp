@@ -45,7 +45,7 @@ TEST_CASE("a settled span that comes again and again is looked at now and then, 
     CHECK(spans.unlooked == 0);
   }
   SECTION("the ways are others") {
-    spans.gate.ways_changed(2);
+    spans.gate.plans_changed(2);
     spans.run(cost, true);
     CHECK(spans.unlooked == 0);
   }

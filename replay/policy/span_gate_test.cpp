@@ -38,12 +38,12 @@ TEST_CASE("spans that do not come any more make room for others") {
 }
 
 TEST_CASE("the fastest way of dividing a span stays") {
-  for (std::uint32_t best = 0; best < kChunkWays; ++best) {
-    Spans spans(kChunkWays);
+  for (std::uint32_t best = 0; best < kChunkPlans; ++best) {
+    Spans spans(kChunkPlans);
     std::uint64_t in_best = 0;
-    const auto cost = [&](bool eager, std::uint32_t way) {
-      in_best += !eager && way == best ? 1 : 0;
-      return eager ? 1000U : way == best ? 700U : 800U;
+    const auto cost = [&](bool eager, std::uint32_t plan) {
+      in_best += !eager && plan == best ? 1 : 0;
+      return eager ? 1000U : plan == best ? 700U : 800U;
     };
     spans.run_fairly(cost, 200);
     CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
@@ -58,7 +58,7 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
     spans.submissions = submissions;
     int tried = 0;
     for (int i = 0; i < 200 && !spans.gate.proven(); ++i) {
-      const bool second = !spans.gate.eager_turn() && spans.gate.way() == 1;
+      const bool second = !spans.gate.eager_turn() && spans.gate.plan() == 1;
       const bool ready = !spans.gate.eager_turn() && !second;
       tried += second ? 1 : 0;
       spans.launches = static_cast<int>(submissions) / 2;  // all of them
@@ -73,20 +73,20 @@ TEST_CASE("without leave to lose anything, a span rests in a way that pays, and 
   Spans spans(2);
   spans.submissions = 100;
   spans.launches = 50;
-  const auto cost = [](bool eager, std::uint32_t way) { return eager ? 1000U : way == 0 ? 600U : 500U; };
-  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
+  const auto cost = [](bool eager, std::uint32_t plan) { return eager ? 1000U : plan == 0 ? 600U : 500U; };
+  while (spans.gate.eager_turn() || spans.gate.plan() == 0) {
     spans.run(cost, !spans.gate.eager_turn());
   }
   spans.may_lose = false;
   spans.run(cost, true);  // whose turn it was
   for (int i = 0; i < 100; ++i) {
     CHECK_FALSE(spans.gate.eager_turn());
-    CHECK(spans.gate.way() == 0);
+    CHECK(spans.gate.plan() == 0);
     spans.run(cost, true);
   }
   spans.may_lose = true;
   spans.run_fairly(cost, 20);
-  CHECK(spans.gate.way() == 1);
+  CHECK(spans.gate.plan() == 1);
   CHECK(spans.gate.proven());
 }
 
@@ -119,12 +119,12 @@ TEST_CASE("what spans on trial gain is told as well") {
 TEST_CASE("other ways of dividing are tried from the first one on") {
   Spans spans(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
-  while (spans.gate.eager_turn() || spans.gate.way() == 0) {
+  while (spans.gate.eager_turn() || spans.gate.plan() == 0) {
     spans.run(cost, !spans.gate.eager_turn());
   }
-  spans.gate.ways_changed(2);
+  spans.gate.plans_changed(2);
   spans.run(cost, true);
-  CHECK(spans.gate.way() == 0);
+  CHECK(spans.gate.plan() == 0);
   int eager = 0;
   for (int i = 0; i < 20; ++i) {
     eager += spans.gate.eager_turn() ? 1 : 0;
@@ -134,14 +134,14 @@ TEST_CASE("other ways of dividing are tried from the first one on") {
 }
 
 TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
-  Spans spans(kChunkWays);
+  Spans spans(kChunkPlans);
   spans.submissions = 100;
   spans.waits = 500;
   bool others = false;
   spans.run_fairly(
-      [&](bool eager, std::uint32_t way) {
-        others = others || way != 0;
-        return eager ? 1000U : way == 0 ? 700U : 600U;
+      [&](bool eager, std::uint32_t plan) {
+        others = others || plan != 0;
+        return eager ? 1000U : plan == 0 ? 700U : 600U;
       },
       200);
   CHECK_FALSE(others);
@@ -212,9 +212,9 @@ TEST_CASE("a span that became slower than it was eagerly is measured again long 
 
 TEST_CASE("a span that loses in every way but one is not declined") {
   Spans spans(2);
-  spans.run_fairly([&](bool eager, std::uint32_t way) { return eager ? 1000 : way == 1 ? 900 : 1500; }, 100);
+  spans.run_fairly([&](bool eager, std::uint32_t plan) { return eager ? 1000 : plan == 1 ? 900 : 1500; }, 100);
   CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
-  CHECK(spans.gate.way() == 1);
+  CHECK(spans.gate.plan() == 1);
 }
 
 TEST_CASE("what spans on trial lose is told, and without leave for more they rest", "[promise-6]") {
@@ -236,7 +236,7 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
 
 /// Spans whose program does a lot by itself, with noise, between the submissions.
 struct NoisySpans {
-  NoisySpans() { gate.configure(true, kChunkWays); }
+  NoisySpans() { gate.configure(true, kChunkPlans); }
 
   [[nodiscard]] bool has_graphs() const { return entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn(); }
   /// `with`: what submitting costs with graphs; 400 without. The program's own time is 10000, or 15000 if it is slow.
@@ -256,7 +256,7 @@ struct NoisySpans {
     }
     if (graphs) {
       gate.launched(entry);
-      ways[gate.way()] += 1;
+      plans[gate.plan()] += 1;
     }
     now += own + busy + 100;
     gate.waiting(now - 100);
@@ -267,7 +267,7 @@ struct NoisySpans {
   SpanGate gate;
   std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
   std::uint64_t now = 1000;
-  std::array<int, kChunkWays> ways{};
+  std::array<int, kChunkPlans> plans{};
 };
 
 TEST_CASE("what the program does by itself does not hide what submitting costs") {
@@ -281,8 +281,8 @@ TEST_CASE("what the program does by itself does not hide what submitting costs")
     CHECK(gains.entry->state() != GraphEntry::State::kBypassing);
     CHECK(loses.entry->state() == GraphEntry::State::kBypassing);
     // It hardly waits: few launches are what it needs.
-    CHECK(gains.ways[1] >= 60);
-    CHECK(gains.ways[2] == 0);
+    CHECK(gains.plans[1] >= 60);
+    CHECK(gains.plans[2] == 0);
   }
 }
 

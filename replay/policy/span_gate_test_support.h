@@ -12,7 +12,7 @@ namespace refrain::replay {
 
 /// Spans of ten submissions, if nothing else is said, the same each time.
 struct Spans {
-  explicit Spans(std::uint32_t ways) { gate.configure(true, ways); }
+  explicit Spans(std::uint32_t plans) { gate.configure(true, plans); }
 
   /// One span; `cost` says how long it takes in the turn that it has. `has_graphs`: whether graphs run in it.
   template <class Cost>
@@ -23,7 +23,7 @@ struct Spans {
     for (int i = 0; has_graphs && i < launches; ++i) {
       gate.launched(entry);
     }
-    now += cost(gate.eager_turn(), gate.way());
+    now += cost(gate.eager_turn(), gate.plan());
     gate.waiting(now - waits);
     const bool as_before = gate.waited_as_before(now);  // as a lane does it
     unlooked += as_before ? 1 : 0;

@@ -57,7 +57,7 @@ const char* state_name(SpanSummary::State state) {
 
 /// Nothing if not everything was measured.
 void add_spans(std::string* text, std::vector<SpanSummary> spans) {
-  std::erase_if(spans, [](const SpanSummary& span) { return span.eager_ns == 0 || span.ways[span.way].ns == 0; });
+  std::erase_if(spans, [](const SpanSummary& span) { return span.eager_ns == 0 || span.plans[span.plan].ns == 0; });
   if (spans.empty()) {
     return;
   }
@@ -71,7 +71,7 @@ void add_spans(std::string* text, std::vector<SpanSummary> spans) {
       fmt::format_to(out, "    … and {} more (all of them: report_file)\n", spans.size() - kMostLines);
       break;
     }
-    const std::uint64_t with = span.ways[span.way].ns;
+    const std::uint64_t with = span.plans[span.plan].ns;
     fmt::format_to(out, "    {} submissions, seen {} times, {}: {:.1f} us eagerly, {:.1f} us with graphs ({:.2f}x)\n",
                    span.submissions, span.seen, state_name(span.state), us(span.eager_ns), us(with),
                    static_cast<double>(span.eager_ns) / static_cast<double>(with));
@@ -219,9 +219,9 @@ std::string report_json(const ReportData& data) {
     entry["state"] = state_name(span.state);
     entry["eager_us"] = us(span.eager_ns);
     entry["eager_samples"] = span.eager_samples;
-    entry["way"] = span.way;
-    for (const SpanSummary::Way& way : span.ways) {
-      entry["ways"].push_back({{"us", us(way.ns)}, {"samples", way.samples}, {"in_graphs", way.in_graphs}});
+    entry["way"] = span.plan;
+    for (const SpanSummary::Plan& plan : span.plans) {
+      entry["ways"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});
     }
     spans.push_back(std::move(entry));
   }

@@ -110,8 +110,8 @@ FAULTS = [
           old="begun() == ended ? ended : kUnderWay", new="ended", promise=4,
           seen="While a thread is inside a setter, graphs with what was set before are built and expected."),
 
-    # --- replay/policy/chunk_ways.cpp, cost_gate.h, span_gate.* ---
-    Fault("chunks-longer-than-the-hold-limit-leaves-time-for", "replay/policy/chunk_ways.cpp",
+    # --- replay/policy/plan_lengths.cpp, cost_gate.h, span_gate.* ---
+    Fault("chunks-longer-than-the-hold-limit-leaves-time-for", "replay/policy/plan_lengths.cpp",
           old="pace.hold_limit_ns * tuning::kPercentOfLimit / 100", new="pace.hold_limit_ns * 4", promise=3,
           seen="Chunks are so long that the hold limit comes before they are full, again and again."),
     Fault("gate-margin-ignored", "replay/policy/cost_gate.h",

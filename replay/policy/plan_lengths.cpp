@@ -1,4 +1,4 @@
-#include "replay/policy/chunk_ways.h"
+#include "replay/policy/plan_lengths.h"
 
 #include <algorithm>
 #include <bit>
@@ -21,7 +21,7 @@ namespace refrain::replay {
 // mostly runs code of its own, behind which a launch costs three times as much; and the device is early. Nothing has to
 // start small then, way 0 shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several
 // queues.
-std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcept {
+std::array<ChunkLengths, kChunkPlans> chunk_ways(const ProgramPace& pace) noexcept {
   const std::uint64_t each = pace.each_ns;
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));
@@ -30,7 +30,7 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
   const std::uint64_t fits = pace.hold_limit_ns * tuning::kPercentOfLimit / 100;
   const bool slow = each >= tuning::kGraphStartNs;
   const std::uint32_t last = pace.suits.last == 0 ? 0 : filled(tuning::kGraphStartNs, 1, pace.suits.last);
-  std::array<ChunkLengths, kChunkWays> ways;
+  std::array<ChunkLengths, kChunkPlans> plans;
   ChunkLengths lengths = pace.suits;
   lengths.first *= pace.queues;
   const std::uint32_t worth_it = filled(fits, tuning::kShortestMost, std::min(tuning::kWorthIt, longest));
@@ -42,18 +42,18 @@ std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcep
   if (slow) {  // first, growth, most, last
     lengths = {lengths.most, lengths.growth, lengths.most, last};
   }
-  ways[0] = lengths;
+  plans[0] = lengths;
   lengths.most = round(filled(std::max(tuning::kLongestFilledNs, fits), tuning::kShortestMost, longest));
   lengths.last = last;
-  ways[1] = lengths;
+  plans[1] = lengths;
   const std::uint32_t least_even = !slow ? 2 : pace.queues > 1 ? 2 * tuning::kShortestMost : tuning::kShortestMost;
   const auto even = [&](std::uint64_t time) {
     const std::uint32_t each_piece = filled(time, least_even, longest);
     return ChunkLengths{each_piece, 1, each_piece, 0};
   };
-  ways[2] = even(tuning::kEvenFilledNs);
-  ways[3] = even(2 * tuning::kEvenFilledNs);
-  return ways;
+  plans[2] = even(tuning::kEvenFilledNs);
+  plans[3] = even(2 * tuning::kEvenFilledNs);
+  return plans;
 }
 
 }  // namespace refrain::replay

@@ -22,6 +22,6 @@ struct ProgramPace {
 };
 
 /// Pure; any thread. The last one is for several queues.
-[[nodiscard]] std::array<ChunkLengths, kChunkWays> chunk_ways(const ProgramPace& pace) noexcept;
+[[nodiscard]] std::array<ChunkLengths, kChunkPlans> chunk_ways(const ProgramPace& pace) noexcept;
 
 }  // namespace refrain::replay
