@@ -405,7 +405,7 @@ void GraphEntry::measured(bool proven) {
   }
 }
 
-void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) {
+void GraphEntry::declined_by_interval(std::uint64_t eager_ns, std::uint64_t replay_ns) {
   const env::MutexLock guard(mutex_);
   if (retired_ || state_ == State::kBypassing) {
     return;
@@ -413,7 +413,7 @@ void GraphEntry::declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_n
   totals_.span_eager_ns = eager_ns;
   totals_.span_replay_ns = replay_ns;
   backoff_.grow();
-  pass(Decline::kSpan,
+  pass(Decline::kInterval,
        fmt::format("measured in submissions and the wait behind them: {:.1f} us eagerly, {:.1f} us with "
                    "graphs",
                    static_cast<double>(eager_ns) / 1000.0, static_cast<double>(replay_ns) / 1000.0));

@@ -48,7 +48,7 @@ class GraphEntry final : public Declinable {
  public:
   enum class State : std::uint8_t { kRecording, kReady, kBypassing };
   /// Why a passing entry is not replayed; the words for it are in GraphEntry::reason().
-  enum class Decline : std::uint8_t { kNone, kArguments, kCost, kSpan, kUnrecordable, kBudget, kFailed, kDiffers };
+  enum class Decline : std::uint8_t { kNone, kArguments, kCost, kInterval, kUnrecordable, kBudget, kFailed, kDiffers };
 
   struct Limits {
     bool gate = true;
@@ -110,7 +110,7 @@ class GraphEntry final : public Declinable {
     }
     return fitting != GraphVariants::kNone;
   }
-  void declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) override;
+  void declined_by_interval(std::uint64_t eager_ns, std::uint64_t replay_ns) override;
   /// Never replay it again.
   void retire(Decline why, const std::string& text);
   /// Drops executables that name the object. Returns the number dropped.

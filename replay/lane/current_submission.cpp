@@ -19,7 +19,7 @@ CurrentSubmission::CurrentSubmission(const Parts& parts) noexcept
       graphs_(parts.shared.graphs),
       submitter_(parts.shared.submitter),
       gate_(parts.gate),
-      spans_(parts.shared.spans),
+      intervals_(parts.shared.intervals),
       tuner_(parts.shared.tuner),
       dormancy_(parts.shared.dormancy),
       counters_(parts.shared.counters),
@@ -58,8 +58,8 @@ void CurrentSubmission::enter_driver() noexcept {
   first_of_stretch_ = dormancy_.stretch_begins(front_.sequence, counters_.hopeless());
   const char* unholdable = submission.unholdable;
   if (replaying_) {
-    spans_.program_returns();
-    spans_.submitted(submission.token, spans_.open() ? 0 : now_ns());
+    intervals_.program_returns();
+    intervals_.submitted(submission.token, intervals_.open() ? 0 : now_ns());
     const Lane* holder = queue_->holder.load(std::memory_order_acquire);
     if (unholdable == nullptr && holder != nullptr && holder != lane_) {
       unholdable = "another thread has work waiting for the same queue";
@@ -145,7 +145,7 @@ void CurrentSubmission::look_back_at(capture::Token token, const char* unholdabl
     graphs_.stretch_broken();
   } else if (following.mode == ChunkMode::kRecord && replaying_) {
     counters_.tracked.add();
-    spans_.looked_at();
+    intervals_.looked_at();
     wants_time_ = true;
     return Verdict::kDescribeAndIssue;
   } else {
@@ -206,7 +206,7 @@ void CurrentSubmission::issue_all_held() {
   const int error = held_.take_error();
   prediction_.predict_rest();
   give_lock();
-  spans_.program_goes_on();
+  intervals_.program_goes_on();
   return error;
 }
 
@@ -262,7 +262,7 @@ void CurrentSubmission::abandon() noexcept {
   if (started_ns_ != 0) {
     tuner_.end_issued();
   }
-  spans_.program_goes_on();
+  intervals_.program_goes_on();
   return status != 0 ? status : held_error;
 }
 

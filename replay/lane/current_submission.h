@@ -72,7 +72,7 @@ class CurrentSubmission {
   ChunkGraphs& graphs_;
   Submitter& submitter_;
   DriverGate& gate_;
-  SpanGate& spans_;
+  IntervalTrial& intervals_;
   ChunkTuner& tuner_;
   Dormancy& dormancy_;
   LaneCounters& counters_;

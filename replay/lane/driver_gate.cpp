@@ -4,8 +4,8 @@
 
 namespace refrain::replay {
 
-DriverGate::DriverGate(LaneContext& context, SpanGate& spans, bool holds)
-    : context_(context), spans_(spans), holds_(holds) {
+DriverGate::DriverGate(LaneContext& context, IntervalTrial& intervals, bool holds)
+    : context_(context), intervals_(intervals), holds_(holds) {
   context_.backend.submission_pause().add(place_);
 }
 
@@ -22,7 +22,7 @@ void DriverGate::give_way() noexcept {
   const std::uint64_t waited_ns = context_.backend.right_of_way().give();
   if (waited_ns != 0) {
     context_.budget.spend(waited_ns);
-    spans_.disturbed();
+    intervals_.disturbed();
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include "backends/submission_pause.h"
 #include "replay/lane/lane_context.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 
 namespace refrain::replay {
 
@@ -13,7 +13,7 @@ namespace refrain::replay {
 class DriverGate {
  public:
   /// `holds`: the lane may hold work.
-  DriverGate(LaneContext& context, SpanGate& spans, bool holds);
+  DriverGate(LaneContext& context, IntervalTrial& intervals, bool holds);
   ~DriverGate();
   DriverGate(const DriverGate&) = delete;
   DriverGate& operator=(const DriverGate&) = delete;
@@ -60,7 +60,7 @@ class DriverGate {
   void give_way() noexcept;
 
   LaneContext& context_;
-  SpanGate& spans_;
+  IntervalTrial& intervals_;
   const bool holds_;
   bool entered_ = false;  ///< the standstill
   backends::SubmissionPause::Place place_;

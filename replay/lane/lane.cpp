@@ -55,11 +55,11 @@ constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;  // format
 Lane::Lane(LaneContext& context, std::uint64_t number)
     : prediction_(parts(context), context.settings.mode == env::Mode::kReplay),
       held_(front(), context),
-      submitter_(context, held_, graphs_, gate_, spans_, tuner_, counters_),
+      submitter_(context, held_, graphs_, gate_, intervals_, tuner_, counters_),
       matcher_(options_of(context, number)),
-      tuner_(context.settings, context.backend.chunk_sizes(), number, matcher_, spans_),
+      tuner_(context.settings, context.backend.chunk_sizes(), number, matcher_, intervals_),
       graphs_(context, matcher_),
-      gate_(context, spans_, env::replays(context.settings) && number != kPassing),
+      gate_(context, intervals_, env::replays(context.settings) && number != kPassing),
       dormancy_(context.settings),
       deferred_(front()),
       context_(context),
@@ -78,7 +78,7 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
 }
 
 Prediction::Parts Lane::parts(LaneContext& context) noexcept {
-  return {context, this, held_, matcher_, graphs_, submitter_, spans_, tuner_, dormancy_, counters_};
+  return {context, this, held_, matcher_, graphs_, submitter_, intervals_, tuner_, dormancy_, counters_};
 }
 
 [[gnu::hot, gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
@@ -128,7 +128,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     return false;
   }
   tuner_.stop_app_clock();
-  spans_.program_returns();
+  intervals_.program_returns();
   counters_.cuts.add();
   graphs_.stretch_broken();
   return true;
@@ -162,8 +162,8 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   int error = 0;
   try {
     cut(entry_point.name, capture::kHostCallToken, true);
-    if (spans_.open()) {
-      spans_.waiting(now_ns());
+    if (intervals_.open()) {
+      intervals_.waiting(now_ns());
     }
     error = take_error();
     if (stream_ != nullptr) {
@@ -200,37 +200,37 @@ int Lane::leave() noexcept {
   if (dormancy_.asleep()) {
     prediction_.clear();
   }
-  if (!spans_.open()) {
+  if (!intervals_.open()) {
     return;
   }
   waited_ = true;
-  if (spans_.waited_as_before(now_ns())) [[likely]] {
+  if (intervals_.waited_as_before(now_ns())) [[likely]] {
     return;
   }
   try {
-    span_ended();
+    interval_ended();
   } catch (const std::exception& failure) {
     front().engine->fail(failure.what());
   }
 }
 
 /// Whether the next span is to run with graphs, and how it is to be divided.
-void Lane::span_ended() {
-  const bool was_eager = spans_.eager_turn();
-  if (const std::int64_t lost = spans_.waited(now_ns(), context_.budget.may_lose()); lost != 0) {
+void Lane::interval_ended() {
+  const bool was_eager = intervals_.eager_turn();
+  if (const std::int64_t lost = intervals_.waited(now_ns(), context_.budget.may_lose()); lost != 0) {
     context_.budget.lose(lost);
   }
-  context_.budget.earn(spans_.saved());
-  const bool eager = spans_.eager_turn();
+  context_.budget.earn(intervals_.saved());
+  const bool eager = intervals_.eager_turn();
   if (was_eager != eager || (eager && times_ready_ != GraphEntry::times_ready())) {
     times_ready_ = GraphEntry::times_ready();  // others may become ready while these rest
     prediction_.clear();
     const IsLaneOwner owner;
     graphs_.let_rest(eager);
   }
-  if (spans_.plan() != plan_) {
+  if (intervals_.plan() != plan_) {
     prediction_.clear();
-    use_plan(spans_.plan());
+    use_plan(intervals_.plan());
   }
 }
 
@@ -295,7 +295,7 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
     if (expired) {
       counters_.expired.add();
     }
-    spans_.disturbed();
+    intervals_.disturbed();
     for (const Action& action : matcher_.expire()) {
       submitter_.apply(action);
     }
@@ -312,7 +312,7 @@ void Lane::thread_ends() noexcept {
   static_cast<void>(host_call(end));  // nobody is there any more to be told of an error
   flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
   prediction_.clear();
-  spans_.abandon();
+  intervals_.abandon();
   static_cast<void>(take_error());
   tuner_.stop_app_clock();
   graphs_.pause();
@@ -328,8 +328,8 @@ Dormancy::Seen Lane::seen() const noexcept {
 /// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
 void Lane::consider_sleep() noexcept {
   if (dormancy_.is_due(front().sequence) && held_.count() == 0 &&
-      dormancy_.consider(seen(), spans_.comparing() ? spans_.submissions() : 0) != 0) {
-    spans_.abandon();
+      dormancy_.consider(seen(), intervals_.comparing() ? intervals_.submissions() : 0) != 0) {
+    intervals_.abandon();
   }
 }
 

@@ -42,7 +42,7 @@
 #include "replay/lane/submitter.h"
 #include "replay/policy/chunk_tuner.h"
 #include "replay/policy/dormancy.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 #include "replay/queue_slot.h"
 
 namespace refrain::replay {
@@ -172,7 +172,7 @@ class alignas(64) Lane {
   [[nodiscard]] bool is_of(const EngineState& engine) const noexcept { return front().engine == &engine; }
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const ChunkTuner& tuner() const noexcept { return tuner_; }
-  [[nodiscard]] const SpanGate& spans() const noexcept { return spans_; }
+  [[nodiscard]] const IntervalTrial& intervals() const noexcept { return intervals_; }
   /// What its own thread knows; for tests.
   [[nodiscard]] const Matcher& matcher() const noexcept { return matcher_; }
   [[nodiscard]] const ChunkGraphs& graphs() const noexcept { return graphs_; }
@@ -188,7 +188,7 @@ class alignas(64) Lane {
   [[nodiscard]] bool end_stretch() noexcept;
   void cut(const char* why, capture::Token identity, bool waits);
   int leave() noexcept;
-  void span_ended();
+  void interval_ended();
   void use_plan(std::uint32_t plan) noexcept;
   void take_over(QueueSlot& queue) noexcept;
   [[nodiscard]] int take_error() noexcept {
@@ -205,7 +205,7 @@ class alignas(64) Lane {
   HeldOperations held_;
   Submitter submitter_;
   LaneCounters counters_;
-  SpanGate spans_;
+  IntervalTrial intervals_;
   Matcher matcher_;
   ChunkTuner tuner_;
   ChunkGraphs graphs_;

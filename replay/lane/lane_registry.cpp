@@ -65,9 +65,9 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   if (tuner.call_ns() != 0 && totals.times.size() < most) {
     totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns()});
   }
-  for (const SpanSummary& span : lane.spans().summaries()) {
-    if (totals.spans.size() < most) {
-      totals.spans.push_back(span);
+  for (const IntervalSummary& span : lane.intervals().summaries()) {
+    if (totals.intervals.size() < most) {
+      totals.intervals.push_back(span);
     }
   }
 }

@@ -177,11 +177,11 @@ TEST_CASE("a stretch that a thread leaves without a wait does not go on in the n
   std::thread([&] {
     Program program(*rig.engine, rig.backend, rig.queue);
     program.kernel(100, 7, 1);
-    CHECK(rig.engine->lane().spans().open());
+    CHECK(rig.engine->lane().intervals().open());
   }).join();
   std::thread([&] {
     CHECK(rig.engine->lane().number() == 1);  // the same one
-    CHECK_FALSE(rig.engine->lane().spans().open());
+    CHECK_FALSE(rig.engine->lane().intervals().open());
   }).join();
 }
 

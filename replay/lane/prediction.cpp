@@ -27,7 +27,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
       matcher_(parts.matcher),
       graphs_(parts.graphs),
       submitter_(parts.submitter),
-      spans_(parts.spans),
+      intervals_(parts.intervals),
       tuner_(parts.tuner),
       dormancy_(parts.dormancy),
       counters_(parts.counters),
@@ -103,8 +103,8 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   const std::uint64_t now = now_ns();
   held_.set_time(now);
   dormancy_.stretch_begins(front_.sequence + 1, counters_.hopeless());
-  if (!spans_.open()) {
-    spans_.begin(now);
+  if (!intervals_.open()) {
+    intervals_.begin(now);
   }
   front_.attention = 0;  // for attended()
   held_.begin(front_.sequence + 1, now, 1);
@@ -114,7 +114,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
 /// The first one of a chunk, and one that is timed in some way, or the one behind it. Returns when it began; 0 if that
 /// does not matter.
 [[gnu::hot, gnu::noinline]] std::uint64_t Prediction::attend() noexcept {
-  spans_.program_returns();
+  intervals_.program_returns();
   if (tuner_.app_clock_runs()) {
     tuner_.app_time(front_.sequence, held_.queues().size());
   }
@@ -130,13 +130,13 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   if (started_ns != 0) {
     tuner_.end_held(started_ns, held_.count() != 0);
   }
-  spans_.program_goes_on();
+  intervals_.program_goes_on();
   front_.attention = next_attention();
 }
 
 /// The number of the next submission that is timed, or 0 if what comes next is.
 std::uint64_t Prediction::next_attention() const noexcept {
-  return tuner_.app_clock_runs() || spans_.wants_outside() ? 0 : tuner_.next_sample();
+  return tuner_.app_clock_runs() || intervals_.wants_outside() ? 0 : tuner_.next_sample();
 }
 
 /// False if there is no memory.
@@ -321,7 +321,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   }
   for (const LaunchedChunk& chunk : launched_) {
     for (const capture::Token token : std::span(chunk.entry->tokens()).subspan(chunk.first)) {
-      spans_.submitted(token, 0);
+      intervals_.submitted(token, 0);
       static_cast<void>(matcher_.feed(token, true));
     }
   }
@@ -337,7 +337,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   const std::byte* record = first_;
   for (std::uint32_t i = 0; i < count; ++i) {
     const capture::OperationHeader& header = OperationView(record).header();
-    spans_.submitted(header.token, 0);
+    intervals_.submitted(header.token, 0);
     for (const Action& action : matcher_.feed(header.token, true)) {
       submitter_.apply(action);
       changed = true;

@@ -22,7 +22,7 @@
 #include "replay/lane/submitter.h"
 #include "replay/policy/chunk_tuner.h"
 #include "replay/policy/dormancy.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 
 namespace refrain::replay {
 
@@ -51,7 +51,7 @@ class Prediction {
     Matcher& matcher;
     ChunkGraphs& graphs;
     Submitter& submitter;
-    SpanGate& spans;
+    IntervalTrial& intervals;
     ChunkTuner& tuner;
     Dormancy& dormancy;
     LaneCounters& counters;
@@ -153,7 +153,7 @@ class Prediction {
   Matcher& matcher_;
   ChunkGraphs& graphs_;
   Submitter& submitter_;
-  SpanGate& spans_;
+  IntervalTrial& intervals_;
   ChunkTuner& tuner_;
   Dormancy& dormancy_;
   LaneCounters& counters_;

@@ -70,7 +70,7 @@ void Submitter::issue_rest() noexcept {
   }
   const DriverGate::Passage passage(gate_);
   const GraphLaunch result =
-      entry->launch(submit_context(), views_, tuner_.hold_cost_ns() * action.count, spans_.proven());
+      entry->launch(submit_context(), views_, tuner_.hold_cost_ns() * action.count, intervals_.proven());
   const bool done = result.launch == Launched::kDone;
   held_.note_error(result.error);
   try {
@@ -96,7 +96,7 @@ void Submitter::issue_rest() noexcept {
   const DriverGate::Passage passage(gate_);
   GraphLaunch result =
       entry.launch_expected(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
-                            spans_.proven(), held_.time_ns());
+                            intervals_.proven(), held_.time_ns());
   if (reserve.used()) [[unlikely]] {
     context_.state.fail("out of memory while held work was submitted");
   }
@@ -120,11 +120,11 @@ void Submitter::issue_rest() noexcept {
 [[gnu::hot]] void Submitter::count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) {
   count_replayed(entry->size(), launch.native);
   context_.replayed.fetch_add(launch.native, std::memory_order_relaxed);
-  spans_.launched(entry);
+  intervals_.launched(entry);
   if (launch.excess_ns != 0) {
     context_.budget.spend(launch.excess_ns);
   }
-  if (launch.saved_ns != 0 && !spans_.on_trial()) {  // what is cheap to submit may be late to finish
+  if (launch.saved_ns != 0 && !intervals_.on_trial()) {  // what is cheap to submit may be late to finish
     context_.budget.earn(launch.saved_ns);
   }
 }

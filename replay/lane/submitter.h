@@ -16,7 +16,7 @@
 #include "replay/lane/lane_context.h"
 #include "replay/lane/lane_counters.h"
 #include "replay/policy/chunk_tuner.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 
 namespace refrain::replay {
 
@@ -24,13 +24,13 @@ namespace refrain::replay {
 /// std::bad_alloc: what the driver has by then is held no more.
 class Submitter {
  public:
-  Submitter(LaneContext& context, HeldOperations& held, ChunkGraphs& graphs, DriverGate& gate, SpanGate& spans,
+  Submitter(LaneContext& context, HeldOperations& held, ChunkGraphs& graphs, DriverGate& gate, IntervalTrial& intervals,
             const ChunkTuner& tuner, LaneCounters& counters) noexcept
       : context_(context),
         held_(held),
         graphs_(graphs),
         gate_(gate),
-        spans_(spans),
+        intervals_(intervals),
         tuner_(tuner),
         counters_(counters) {}
 
@@ -65,7 +65,7 @@ class Submitter {
   HeldOperations& held_;
   ChunkGraphs& graphs_;
   DriverGate& gate_;
-  SpanGate& spans_;
+  IntervalTrial& intervals_;
   const ChunkTuner& tuner_;
   LaneCounters& counters_;
   std::vector<capture::OperationView> views_ REFRAIN_GUARDED_BY(held_right);  ///< of what is being submitted

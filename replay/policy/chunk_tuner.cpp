@@ -40,7 +40,7 @@ MatcherOptions matcher_options(const env::Settings& settings, const backends::Ch
 }
 
 ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes& suits, std::uint64_t lane,
-                       Matcher& matcher, SpanGate& spans) noexcept
+                       Matcher& matcher, IntervalTrial& intervals) noexcept
     : lane_(lane),
       hold_limit_ns_(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000),
       cap_set_(settings.chunk_max != 0),
@@ -48,10 +48,10 @@ ChunkTuner::ChunkTuner(const env::Settings& settings, const backends::ChunkSizes
       suits_(suits),
       wanted_(wanted_lengths(matcher_options(settings, suits), suits.last)),
       matcher_(matcher),
-      spans_(spans),
+      intervals_(intervals),
       next_sample_(tuning::kTimedAtFirst) {
   plans_.fill(kNoLengths);
-  spans_.configure(settings.gate && settings.mode == env::Mode::kReplay, free_ ? kPlansOfOne : 1);
+  intervals_.configure(settings.gate && settings.mode == env::Mode::kReplay, free_ ? kPlansOfOne : 1);
   // Before anything is known of the program.
   ChunkLengths lengths = wanted_;
   lengths.most = longest_chunk();
@@ -133,7 +133,7 @@ void ChunkTuner::choose_lengths(std::uint64_t each, const char* because) noexcep
     plans_[plan] = plans[plan];
     matcher_.set_lengths(plan, plans[plan]);
   }
-  spans_.plans_changed(free_ ? count : 1);
+  intervals_.plans_changed(free_ ? count : 1);
   log_lengths(each, because);
 }
 

@@ -12,7 +12,7 @@
 #include "replay/detect/matcher.h"
 #include "replay/policy/call_times.h"
 #include "replay/policy/plan_lengths.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 #include "replay/runtime/clock.h"
 
 namespace refrain::replay {
@@ -26,7 +26,7 @@ class ChunkTuner {
  public:
   /// `lane`: its number, for the log. All that is referred to must outlive it.
   ChunkTuner(const env::Settings& settings, const backends::ChunkSizes& suits, std::uint64_t lane, Matcher& matcher,
-             SpanGate& spans) noexcept;
+             IntervalTrial& intervals) noexcept;
 
   // One submission in so many is timed, from its beginning to the next one's: what holding it takes, and then what the
   // program does until the next.
@@ -69,7 +69,7 @@ class ChunkTuner {
   const backends::ChunkSizes suits_;
   const ChunkLengths wanted_;  ///< by settings and backend
   Matcher& matcher_;
-  SpanGate& spans_;
+  IntervalTrial& intervals_;
 
   std::uint64_t submission_ = 0;  ///< number of the one in progress
   std::uint64_t next_sample_;

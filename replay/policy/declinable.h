@@ -12,7 +12,7 @@ class Declinable {
   virtual ~Declinable() = default;
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;  ///< operations
   /// Whole spans with this graph (submission to the end of the wait) were slower than eager ones.
-  virtual void declined_by_span(std::uint64_t eager_ns, std::uint64_t replay_ns) = 0;
+  virtual void declined_by_interval(std::uint64_t eager_ns, std::uint64_t replay_ns) = 0;
 };
 
 }  // namespace refrain::replay

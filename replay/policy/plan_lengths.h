@@ -1,5 +1,5 @@
 // The ways in which stretches may be divided into chunks, for a program that takes a given time from one submission to
-// the next. Which of them suits it is found out by trying (span_gate.h).
+// the next. Which of them suits it is found out by trying (interval_trial.h).
 #pragma once
 
 #include <array>

@@ -46,35 +46,35 @@ std::string reason_of(const GraphEntry::Summary& graph) {
                              : "the program ended before it could be judged";
 }
 
-const char* state_name(SpanSummary::State state) {
+const char* state_name(IntervalSummary::State state) {
   switch (state) {
-    case SpanSummary::State::kTrial: return "on trial";
-    case SpanSummary::State::kReplaying: return "replaying";
-    case SpanSummary::State::kDeclined: return "declined";
+    case IntervalSummary::State::kTrial: return "on trial";
+    case IntervalSummary::State::kReplaying: return "replaying";
+    case IntervalSummary::State::kDeclined: return "declined";
   }
   return "unknown";
 }
 
 /// Nothing if not everything was measured.
-void add_spans(std::string* text, std::vector<SpanSummary> spans) {
-  std::erase_if(spans, [](const SpanSummary& span) { return span.eager_ns == 0 || span.plans[span.plan].ns == 0; });
-  if (spans.empty()) {
+void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
+  std::erase_if(intervals, [](const IntervalSummary& interval) { return interval.eager_ns == 0 || interval.plans[interval.plan].ns == 0; });
+  if (intervals.empty()) {
     return;
   }
-  std::stable_sort(spans.begin(), spans.end(),
+  std::stable_sort(intervals.begin(), intervals.end(),
                    [](const auto& a, const auto& b) { return a.submissions * a.seen > b.submissions * b.seen; });
   auto out = std::back_inserter(*text);
   *text += "  from the first submission to the end of the wait:\n";
   std::size_t lines = 0;
-  for (const SpanSummary& span : spans) {
+  for (const IntervalSummary& interval : intervals) {
     if (lines++ == kMostLines) {
-      fmt::format_to(out, "    … and {} more (all of them: report_file)\n", spans.size() - kMostLines);
+      fmt::format_to(out, "    … and {} more (all of them: report_file)\n", intervals.size() - kMostLines);
       break;
     }
-    const std::uint64_t with = span.plans[span.plan].ns;
+    const std::uint64_t with = interval.plans[interval.plan].ns;
     fmt::format_to(out, "    {} submissions, seen {} times, {}: {:.1f} us eagerly, {:.1f} us with graphs ({:.2f}x)\n",
-                   span.submissions, span.seen, state_name(span.state), us(span.eager_ns), us(with),
-                   static_cast<double>(span.eager_ns) / static_cast<double>(with));
+                   interval.submissions, interval.seen, state_name(interval.state), us(interval.eager_ns), us(with),
+                   static_cast<double>(interval.eager_ns) / static_cast<double>(with));
   }
 }
 
@@ -130,7 +130,7 @@ std::string report_text(const ReportData& data) {
     const std::string reason = reason_of(graph);
     fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
   }
-  add_spans(&text, data.spans);
+  add_intervals(&text, data.intervals);
   const std::uint64_t unholdable = [&] {
     std::uint64_t sum = 0;
     for (const auto& [reason, count] : data.unholdable) {
@@ -211,19 +211,19 @@ std::string report_json(const ReportData& data) {
   for (const LaneTimes& lane : data.times) {
     times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
   }
-  auto& spans = root["spans"] = nlohmann::json::array();
-  for (const SpanSummary& span : data.spans) {
+  auto& intervals = root["spans"] = nlohmann::json::array();
+  for (const IntervalSummary& interval : data.intervals) {
     nlohmann::json entry;
-    entry["submissions"] = span.submissions;
-    entry["seen"] = span.seen;
-    entry["state"] = state_name(span.state);
-    entry["eager_us"] = us(span.eager_ns);
-    entry["eager_samples"] = span.eager_samples;
-    entry["way"] = span.plan;
-    for (const SpanSummary::Plan& plan : span.plans) {
+    entry["submissions"] = interval.submissions;
+    entry["seen"] = interval.seen;
+    entry["state"] = state_name(interval.state);
+    entry["eager_us"] = us(interval.eager_ns);
+    entry["eager_samples"] = interval.eager_samples;
+    entry["way"] = interval.plan;
+    for (const IntervalSummary::Plan& plan : interval.plans) {
       entry["ways"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});
     }
-    spans.push_back(std::move(entry));
+    intervals.push_back(std::move(entry));
   }
   root["graphs_gone"] = {{"count", data.graphs_gone.entries},
                          {"launched", data.graphs_gone.launched},

@@ -8,7 +8,7 @@
 
 #include "replay/graph/graph_cache.h"
 #include "replay/graph/graph_entry.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 
 namespace refrain::replay {
 
@@ -30,7 +30,7 @@ struct ReportData {
   std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
   std::vector<GraphEntry::Summary> graphs;
   GraphCache::Gone graphs_gone;  ///< what is not among them any more
-  std::vector<SpanSummary> spans;
+  std::vector<IntervalSummary> intervals;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs
   double gave_way_ms = 0;        ///< of that: threads waited, so that the driver let a build in

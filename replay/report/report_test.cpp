@@ -9,13 +9,13 @@ using Catch::Matchers::Contains;
 TEST_CASE("report: of spans only those are told that were measured both ways") {
   ReportData data;
   const auto add = [&](std::uint64_t submissions, std::uint64_t eager_ns, std::uint64_t plan_ns) {
-    SpanSummary& span = data.spans.emplace_back();
-    span.submissions = submissions;
-    span.seen = 1;
-    span.eager_ns = eager_ns;
-    span.plan = 1;
-    span.plans[0].ns = 7;
-    span.plans[1].ns = plan_ns;
+    IntervalSummary& interval = data.intervals.emplace_back();
+    interval.submissions = submissions;
+    interval.seen = 1;
+    interval.eager_ns = eager_ns;
+    interval.plan = 1;
+    interval.plans[0].ns = 7;
+    interval.plans[1].ns = plan_ns;
   };
   add(101, 3000, 0);
   add(102, 0, 2000);

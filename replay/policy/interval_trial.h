@@ -26,7 +26,7 @@ namespace refrain::replay {
 inline constexpr std::uint32_t kFewLaunches = 1;  // format
 
 /// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
-struct SpanSummary {
+struct IntervalSummary {
   enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
   struct Plan {
     std::uint64_t ns = 0, samples = 0;
@@ -44,7 +44,7 @@ struct SpanSummary {
 /// span have passed the first half of the gate, spans are run with and without them in turn, and then with the other
 /// ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without graphs, they
 /// are declined.
-class SpanGate {
+class IntervalTrial {
  public:
   /// `plans`: of dividing spans into chunks, see Matcher::use_lengths().
   void configure(bool enabled, std::uint32_t plans) noexcept {
@@ -61,7 +61,7 @@ class SpanGate {
     turn_.settled = false;
   }
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
-  [[nodiscard]] std::vector<SpanSummary> summaries() const;
+  [[nodiscard]] std::vector<IntervalSummary> summaries() const;
 
   /// The first submission of a span has come; if submitted() is told of it only later, at least this has to be in time.
   void begin(std::uint64_t now) noexcept {
@@ -168,7 +168,7 @@ class SpanGate {
     bool settled = false;
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
-      std::uint64_t ns = 0, spans = 0;
+      std::uint64_t ns = 0, intervals = 0;
       /// What they cost more than so much each; negative: less. Forgets them.
       std::int64_t loss(std::uint64_t each) noexcept;
     };
@@ -178,11 +178,11 @@ class SpanGate {
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
     std::uint64_t submissions = 0, seen = 0;
-    std::uint64_t last_seen = 0;                      ///< spans_ then
+    std::uint64_t last_seen = 0;                      ///< intervals_ then
     std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not settled
   };
   struct Successor {
-    std::uint64_t span = 0, next = 0;
+    std::uint64_t interval = 0, next = 0;
   };
   /// The span that comes again and again.
   struct Steady {
@@ -193,27 +193,27 @@ class SpanGate {
     std::uint64_t newest_ns = 0;  ///< what it took last
   };
 
-  [[nodiscard]] Successor& successor_of(std::uint64_t span) noexcept { return successors_[span % successors_.size()]; }
+  [[nodiscard]] Successor& successor_of(std::uint64_t interval) noexcept { return successors_[interval % successors_.size()]; }
   /// What was measured of one span.
   struct Costs {
     std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself
     std::uint64_t wait = 0;
   };
-  void sample(Known& span, const Costs& costs, Turn turn);
-  [[nodiscard]] std::int64_t loss(Known& span, const Costs& costs, Turn turn) const noexcept;
-  bool settle(Known& span);
-  static void start_over(Known& span);
-  void log_outcome(const Known& span, const char* outcome) const;
-  [[nodiscard]] static std::uint64_t decisive(const Known& span) noexcept;
-  [[nodiscard]] static std::uint64_t usual_outside(const Known& span) noexcept;
-  [[nodiscard]] static std::uint32_t paying_plan(const Known& span) noexcept;
-  [[nodiscard]] bool outside_matters(const Known& span) const noexcept;
-  [[nodiscard]] std::uint64_t sure_saving(const Known& span, const Costs& costs, Turn turn) const noexcept;
-  [[nodiscard]] bool plan_known(const Known& span) const noexcept;
-  void choose(Known& span) const noexcept;
+  void sample(Known& interval, const Costs& costs, Turn turn);
+  [[nodiscard]] std::int64_t loss(Known& interval, const Costs& costs, Turn turn) const noexcept;
+  bool settle(Known& interval);
+  static void start_over(Known& interval);
+  void log_outcome(const Known& interval, const char* outcome) const;
+  [[nodiscard]] static std::uint64_t decisive(const Known& interval) noexcept;
+  [[nodiscard]] static std::uint64_t usual_outside(const Known& interval) noexcept;
+  [[nodiscard]] static std::uint32_t paying_plan(const Known& interval) noexcept;
+  [[nodiscard]] bool outside_matters(const Known& interval) const noexcept;
+  [[nodiscard]] std::uint64_t sure_saving(const Known& interval, const Costs& costs, Turn turn) const noexcept;
+  [[nodiscard]] bool plan_known(const Known& interval) const noexcept;
+  void choose(Known& interval) const noexcept;
   void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
   void make_room() REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] SpanSummary summary_of(const Known& span) const;
+  [[nodiscard]] IntervalSummary summary_of(const Known& interval) const;
 
   bool enabled_ = false;
   std::uint32_t plans_ = 1;
@@ -230,8 +230,8 @@ class SpanGate {
   std::vector<std::shared_ptr<Declinable>> launched_;
   mutable env::Mutex mutex_;  ///< of what reports look at, for other threads
   std::unordered_map<std::uint64_t, Known> known_ REFRAIN_GUARDED_BY(mutex_);
-  std::uint64_t spans_ = 0;  ///< that were looked at
-  std::vector<SpanSummary> declined_ REFRAIN_GUARDED_BY(mutex_);
+  std::uint64_t intervals_ = 0;  ///< that were looked at
+  std::vector<IntervalSummary> declined_ REFRAIN_GUARDED_BY(mutex_);
   std::array<Successor, 64> successors_;  ///< what followed last time
 };
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "replay/policy/span_gate_test_support.h"
+#include "replay/policy/interval_trial_test_support.h"
 
 namespace refrain::replay {
 namespace {
@@ -10,31 +10,31 @@ namespace {
 TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]") {
   for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
     Spans spans(1);
-    spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
-    CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
-    CHECK(spans.replayed <= 6);
-    CHECK(spans.entry->summary().decline == GraphEntry::Decline::kSpan);
+    intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
+    CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
+    CHECK(intervals.replayed <= 6);
+    CHECK(intervals.entry->summary().decline == GraphEntry::Decline::kInterval);
   }
 }
 
 TEST_CASE("graphs of a span that is faster with them stay, and eager turns become rare") {
   Spans spans(1);
-  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
-  CHECK(spans.replayed >= 1990);
+  intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+  CHECK(intervals.replayed >= 1990);
 }
 
 TEST_CASE("spans that do not come any more make room for others") {
   Spans spans(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 20'000 : 10'000; };
   for (capture::Token other = 11; other < 3011; ++other) {
-    spans.submissions = other;
-    spans.run(cost, true);
+    intervals.submissions = other;
+    intervals.run(cost, true);
   }
-  spans.submissions = 10;
-  spans.run_fairly(cost, 60);
-  CHECK(spans.gate.proven());
-  CHECK(spans.gate.summaries().size() <= 1024);
+  intervals.submissions = 10;
+  intervals.run_fairly(cost, 60);
+  CHECK(intervals.gate.proven());
+  CHECK(intervals.gate.summaries().size() <= 1024);
 }
 
 TEST_CASE("the fastest way of dividing a span stays") {
@@ -45,8 +45,8 @@ TEST_CASE("the fastest way of dividing a span stays") {
       in_best += !eager && plan == best ? 1 : 0;
       return eager ? 1000U : plan == best ? 700U : 800U;
     };
-    spans.run_fairly(cost, 200);
-    CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
+    intervals.run_fairly(cost, 200);
+    CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
     CHECK(in_best >= 170);
   }
 }
@@ -55,111 +55,111 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
   for (const capture::Token submissions : {100, 4100}) {
     CAPTURE(submissions);
     Spans spans(2);
-    spans.submissions = submissions;
+    intervals.submissions = submissions;
     int tried = 0;
-    for (int i = 0; i < 200 && !spans.gate.proven(); ++i) {
-      const bool second = !spans.gate.eager_turn() && spans.gate.plan() == 1;
-      const bool ready = !spans.gate.eager_turn() && !second;
+    for (int i = 0; i < 200 && !intervals.gate.proven(); ++i) {
+      const bool second = !intervals.gate.eager_turn() && intervals.gate.plan() == 1;
+      const bool ready = !intervals.gate.eager_turn() && !second;
       tried += second ? 1 : 0;
-      spans.launches = static_cast<int>(submissions) / 2;  // all of them
-      spans.run([&](bool, std::uint32_t) { return ready ? 600 : 1000; }, ready);
+      intervals.launches = static_cast<int>(submissions) / 2;  // all of them
+      intervals.run([&](bool, std::uint32_t) { return ready ? 600 : 1000; }, ready);
     }
     CHECK(tried == (submissions == 100 ? 64 : 5));
-    CHECK(spans.gate.proven());
+    CHECK(intervals.gate.proven());
   }
 }
 
 TEST_CASE("without leave to lose anything, a span rests in a way that pays, and goes on with the others later") {
   Spans spans(2);
-  spans.submissions = 100;
-  spans.launches = 50;
+  intervals.submissions = 100;
+  intervals.launches = 50;
   const auto cost = [](bool eager, std::uint32_t plan) { return eager ? 1000U : plan == 0 ? 600U : 500U; };
-  while (spans.gate.eager_turn() || spans.gate.plan() == 0) {
-    spans.run(cost, !spans.gate.eager_turn());
+  while (intervals.gate.eager_turn() || intervals.gate.plan() == 0) {
+    intervals.run(cost, !intervals.gate.eager_turn());
   }
-  spans.may_lose = false;
-  spans.run(cost, true);  // whose turn it was
+  intervals.may_lose = false;
+  intervals.run(cost, true);  // whose turn it was
   for (int i = 0; i < 100; ++i) {
-    CHECK_FALSE(spans.gate.eager_turn());
-    CHECK(spans.gate.plan() == 0);
-    spans.run(cost, true);
+    CHECK_FALSE(intervals.gate.eager_turn());
+    CHECK(intervals.gate.plan() == 0);
+    intervals.run(cost, true);
   }
-  spans.may_lose = true;
-  spans.run_fairly(cost, 20);
-  CHECK(spans.gate.plan() == 1);
-  CHECK(spans.gate.proven());
+  intervals.may_lose = true;
+  intervals.run_fairly(cost, 20);
+  CHECK(intervals.gate.plan() == 1);
+  CHECK(intervals.gate.proven());
 }
 
 TEST_CASE("no span rests in a way whose graphs are gone") {
   Spans spans(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   for (int i = 0; i < 8; ++i) {
-    spans.run(cost, !spans.gate.eager_turn());
+    intervals.run(cost, !intervals.gate.eager_turn());
   }
-  spans.may_lose = false;
-  spans.run(cost, !spans.gate.eager_turn());
-  spans.run(cost, true);
-  CHECK_FALSE(spans.gate.eager_turn());
+  intervals.may_lose = false;
+  intervals.run(cost, !intervals.gate.eager_turn());
+  intervals.run(cost, true);
+  CHECK_FALSE(intervals.gate.eager_turn());
   int eager = 0;
   for (int i = 0; i < 10; ++i) {
-    spans.run([](bool, std::uint32_t) { return 1000U; }, false);
-    eager += spans.gate.eager_turn() ? 1 : 0;
+    intervals.run([](bool, std::uint32_t) { return 1000U; }, false);
+    eager += intervals.gate.eager_turn() ? 1 : 0;
   }
   CHECK(eager >= 8);
 }
 
 TEST_CASE("what spans on trial gain is told as well") {
   Spans spans(1);
-  spans.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 1300U; }, 3);
-  CHECK(spans.lost == 600);
-  spans.run_fairly([](bool, std::uint32_t) { return 800U; }, 2);  // an eager one, and one with graphs
-  CHECK(spans.lost < 600);
+  intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 1300U; }, 3);
+  CHECK(intervals.lost == 600);
+  intervals.run_fairly([](bool, std::uint32_t) { return 800U; }, 2);  // an eager one, and one with graphs
+  CHECK(intervals.lost < 600);
 }
 
 TEST_CASE("other ways of dividing are tried from the first one on") {
   Spans spans(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
-  while (spans.gate.eager_turn() || spans.gate.plan() == 0) {
-    spans.run(cost, !spans.gate.eager_turn());
+  while (intervals.gate.eager_turn() || intervals.gate.plan() == 0) {
+    intervals.run(cost, !intervals.gate.eager_turn());
   }
-  spans.gate.plans_changed(2);
-  spans.run(cost, true);
-  CHECK(spans.gate.plan() == 0);
+  intervals.gate.plans_changed(2);
+  intervals.run(cost, true);
+  CHECK(intervals.gate.plan() == 0);
   int eager = 0;
   for (int i = 0; i < 20; ++i) {
-    eager += spans.gate.eager_turn() ? 1 : 0;
-    spans.run(cost, !spans.gate.eager_turn());
+    eager += intervals.gate.eager_turn() ? 1 : 0;
+    intervals.run(cost, !intervals.gate.eager_turn());
   }
   CHECK(eager >= 5);
 }
 
 TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
   Spans spans(kChunkPlans);
-  spans.submissions = 100;
-  spans.waits = 500;
+  intervals.submissions = 100;
+  intervals.waits = 500;
   bool others = false;
-  spans.run_fairly(
+  intervals.run_fairly(
       [&](bool eager, std::uint32_t plan) {
         others = others || plan != 0;
         return eager ? 1000U : plan == 0 ? 700U : 600U;
       },
       200);
   CHECK_FALSE(others);
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("samples that were disturbed decide nothing") {
   for (const bool eager_disturbed : {false, true}) {
     Spans spans(1);
     int number = 0;
-    spans.run_fairly(
+    intervals.run_fairly(
         [&](bool eager, std::uint32_t) {
           // Every third one takes three times as long.
           const std::uint64_t cost = eager ? 1000 : 900;
           return eager == eager_disturbed && ++number % 3 == 0 ? cost * 3 : cost;
         },
         100);
-    CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
+    CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
   }
 }
 
@@ -173,13 +173,13 @@ TEST_CASE("eager spans in which graphs were looked for decide nothing, but one s
       }
       const bool slow = ++number % 4 != 0;
       for (int i = 0; slow && i < looked_at; ++i) {
-        spans.gate.looked_at();
+        intervals.gate.looked_at();
       }
       return slow ? 3000 : 1000;
     };
-    spans.run_fairly(cost, 60);
+    intervals.run_fairly(cost, 60);
     CAPTURE(looked_at);
-    CHECK((spans.entry->state() == GraphEntry::State::kBypassing) == (looked_at == 2));
+    CHECK((intervals.entry->state() == GraphEntry::State::kBypassing) == (looked_at == 2));
   }
 }
 
@@ -194,8 +194,8 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
         const std::uint64_t noise = ++number * 7919 % kPrograms * 10;  // up to 120
         return (eager ? 1000 : with) + noise;
       };
-      spans.run_fairly(cost, 40);
-      declined += spans.entry->state() == GraphEntry::State::kBypassing ? 1 : 0;
+      intervals.run_fairly(cost, 40);
+      declined += intervals.entry->state() == GraphEntry::State::kBypassing ? 1 : 0;
     }
     CAPTURE(with, declined);
     CHECK((with < 1000 ? declined <= 1 : with > 1100 ? declined == kPrograms : declined >= 10));
@@ -204,34 +204,34 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
 
 TEST_CASE("a span that became slower than it was eagerly is measured again long before its time") {
   Spans spans(1);
-  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
-  REQUIRE(spans.entry->state() != GraphEntry::State::kBypassing);
-  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1500; }, 40);
-  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
+  intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
+  REQUIRE(intervals.entry->state() != GraphEntry::State::kBypassing);
+  intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1500; }, 40);
+  CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("a span that loses in every way but one is not declined") {
   Spans spans(2);
-  spans.run_fairly([&](bool eager, std::uint32_t plan) { return eager ? 1000 : plan == 1 ? 900 : 1500; }, 100);
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
-  CHECK(spans.gate.plan() == 1);
+  intervals.run_fairly([&](bool eager, std::uint32_t plan) { return eager ? 1000 : plan == 1 ? 900 : 1500; }, 100);
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+  CHECK(intervals.gate.plan() == 1);
 }
 
 TEST_CASE("what spans on trial lose is told, and without leave for more they rest", "[promise-6]") {
   Spans spans(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
-  spans.run_fairly(cost, 3);  // two with graphs, one without
-  CHECK(spans.lost == 100);
-  spans.may_lose = false;
-  spans.run_fairly(cost, 2);
-  const int before = spans.replayed;
-  spans.run_fairly(cost, 100);
-  CHECK(spans.replayed == before);
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
-  spans.may_lose = true;
-  spans.run_fairly(cost, 30);
-  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
-  CHECK(spans.lost == std::int64_t{50} * spans.replayed);
+  intervals.run_fairly(cost, 3);  // two with graphs, one without
+  CHECK(intervals.lost == 100);
+  intervals.may_lose = false;
+  intervals.run_fairly(cost, 2);
+  const int before = intervals.replayed;
+  intervals.run_fairly(cost, 100);
+  CHECK(intervals.replayed == before);
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+  intervals.may_lose = true;
+  intervals.run_fairly(cost, 30);
+  CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
+  CHECK(intervals.lost == std::int64_t{50} * intervals.replayed);
 }
 
 /// Spans whose program does a lot by itself, with noise, between the submissions.
@@ -264,7 +264,7 @@ struct NoisySpans {
     now += 100;
   }
 
-  SpanGate gate;
+  IntervalTrial gate;
   std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
   std::uint64_t now = 1000;
   std::array<int, kChunkPlans> plans{};
@@ -290,50 +290,50 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
   const int from = GENERATE(range(0, 10));
   const int spans_slow = GENERATE(1, 2, 3);
   CAPTURE(from, spans_slow);
-  NoisySpans spans;
+  NoisySpans intervals;
   for (int i = 0; i < 60; ++i) {
     const bool slow = i >= from && i < from + spans_slow;
-    const std::uint64_t busy = spans.has_graphs() ? 250'000 : 400'000;
-    spans.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
+    const std::uint64_t busy = intervals.has_graphs() ? 250'000 : 400'000;
+    intervals.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
   }
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {
-  NoisySpans spans;
+  NoisySpans intervals;
   for (int i = 0; i < 100; ++i) {
-    spans.run(200, spans.has_graphs());
+    intervals.run(200, intervals.has_graphs());
   }
-  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
+  CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("more graphs in a span than when it was settled are a new trial") {
   Spans spans(1);
   const auto half = [&](int spans_count, std::uint64_t with) {
     for (int i = 0; i < spans_count; ++i) {
-      const bool ready = spans.entry->state() != GraphEntry::State::kBypassing && !spans.gate.eager_turn();
-      spans.run([&](bool eager, std::uint32_t) { return eager ? 1000 : with; }, ready);
+      const bool ready = intervals.entry->state() != GraphEntry::State::kBypassing && !intervals.gate.eager_turn();
+      intervals.run([&](bool eager, std::uint32_t) { return eager ? 1000 : with; }, ready);
     }
   };
   half(20, 900);
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
-  spans.launches = 2;
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+  intervals.launches = 2;
   half(20, 1300);
-  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
+  CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
 TEST_CASE("a graph that is launched in an eager turn makes it no sample, and there are others") {
   Spans spans(1);
   int eager_turns = 0;
   for (int i = 0; i < 40; ++i) {  // whatever the turn, graphs run
-    eager_turns += spans.gate.eager_turn() ? 1 : 0;
-    spans.run([](bool, std::uint32_t) { return 1000U; }, true);
+    eager_turns += intervals.gate.eager_turn() ? 1 : 0;
+    intervals.run([](bool, std::uint32_t) { return 1000U; }, true);
   }
   CHECK(eager_turns > 5);
   CHECK(eager_turns <= 20);
-  CHECK(spans.entry->state() != GraphEntry::State::kBypassing);
-  spans.run_fairly([&](bool eager, std::uint32_t) { return eager ? 500 : 1000; }, 40);
-  CHECK(spans.entry->state() == GraphEntry::State::kBypassing);
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+  intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 500 : 1000; }, 40);
+  CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "replay/graph/graph_entry.h"
-#include "replay/policy/span_gate.h"
+#include "replay/policy/interval_trial.h"
 
 namespace refrain::replay {
 
@@ -31,15 +31,15 @@ struct Spans {
     now += 100;
   }
   template <class Cost>
-  void run_fairly(Cost&& cost, int spans) {
-    for (int i = 0; i < spans; ++i) {
+  void run_fairly(Cost&& cost, int intervals) {
+    for (int i = 0; i < intervals; ++i) {
       const bool ready = entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn();
       replayed += ready ? 1 : 0;
       run(cost, ready);
     }
   }
 
-  SpanGate gate;
+  IntervalTrial gate;
   std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
   std::uint64_t now = 1000;
   int replayed = 0;

@@ -1,0 +1,437 @@
+#include "replay/policy/interval_trial.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "env/log.h"
+#include "replay/tuning.h"
+
+namespace refrain::replay {
+
+namespace {
+constexpr std::size_t kMostSpans = 1024;   // limit
+constexpr std::size_t kMostDeclined = 64;  // limit: that are told of
+
+/// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
+/// launches are what can be saved. Decided in the first way.
+bool host_bound(const RecentCosts& waits, const RecentCosts& intervals, std::uint64_t times = tuning::kLittle) noexcept {
+  return intervals.count() != 0 && waits.median() * times < intervals.median();
+}
+/// Whether the program spends most of a span with something else than submitting and waiting.
+bool mostly_by_itself(const RecentCosts& busy, const RecentCosts& whole) noexcept {
+  return busy.count() != 0 && busy.median() * 2 < whole.median();
+}
+/// Not one disturbed sample can be the reason.
+bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
+  return a.greatest() * 10 < b.least() * 9;
+}
+/// By more than any disturbance: one sample of each is enough.
+bool beyond_doubt(std::uint64_t less, const RecentCosts& than) noexcept {
+  return than.count() != 0 && less * 2 < than.least();
+}
+/// By more than samples of one kind differ among each other.
+bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
+  const bool enough = a.count() >= tuning::kSpansWanted && b.count() >= tuning::kSpansWanted;
+  const std::uint64_t noise = enough ? std::min({a.median() - a.low(), b.median() - b.low(), a.low() / 32}) : 0;
+  return a.low() + noise < b.low();
+}
+/// By more than samples differ without a reason.
+bool better(std::uint64_t a, std::uint64_t b) noexcept {
+  return a * 100 < b * 97;
+}
+}  // namespace
+
+[[gnu::hot]] void IntervalTrial::launched(const std::shared_ptr<Declinable>& entry) {
+  in_graphs_ += entry->size();
+  if (enabled_ && !turn_.settled && std::find(launched_.begin(), launched_.end(), entry) == launched_.end()) {
+    launched_.push_back(entry);
+  }
+}
+
+std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
+  saved_ns_ = 0;
+  if (!open_) {
+    return 0;
+  }
+  open_ = false;
+  if (!enabled_) {
+    return 0;
+  }
+  const env::MutexLock guard(mutex_);
+  count_passed();
+  std::int64_t lost = 0;
+  Costs costs;
+  costs.whole = now - start_ns_;
+  costs.busy = costs.whole - std::min(outside_ns_, costs.whole);
+  costs.wait = now - std::clamp(waiting_since_ns_, start_ns_, now);
+  const Turn turn = std::exchange(turn_, {});
+  successor_of(previous_) = {previous_, hash_};
+  previous_ = hash_;
+  // Spans are only remembered once graphs ran in them.
+  auto found = known_.find(hash_);
+  ++intervals_;
+  if (found == known_.end() && in_graphs_ != 0) {
+    make_room();
+    found = known_.try_emplace(hash_).first;
+  }
+  if (found != known_.end()) {
+    found->second.last_seen = intervals_;
+    if (turn.trial && !turn.outside) {
+      costs.busy = costs.whole - std::min(usual_outside(found->second), costs.whole);
+    }
+    found->second.submissions = submissions_;
+    ++found->second.seen;
+    sample(found->second, costs, turn);
+    lost = found->second.settled ? 0 : loss(found->second, costs, turn);
+    if (turn.trial && !found->second.settled) {
+      saved_ns_ = sure_saving(found->second, costs, turn);
+    }
+    if (!found->second.settled && settle(found->second)) {
+      log_outcome(found->second, "graphs are declined");
+      for (const auto& entry : found->second.graphs) {
+        const Known& interval = found->second;
+        const bool known = interval.eager.count() != 0 && interval.replay[interval.plan].count() != 0;
+        entry->declined_by_interval((known ? interval.eager : interval.whole_eager).low(),
+                                (known ? interval.replay : interval.whole)[interval.plan].low());
+      }
+      if (declined_.size() < kMostDeclined) {
+        declined_.push_back(summary_of(found->second));
+        declined_.back().state = IntervalSummary::State::kDeclined;
+      }
+      known_.erase(found);
+    }
+  }
+  const Successor& successor = successor_of(hash_);
+  const auto next = known_.find(successor.interval == hash_ ? successor.next : hash_);
+  if (next != known_.end()) {
+    const Known& interval = next->second;
+    turn_.settled = interval.settled;
+    turn_.trial = !interval.settled;
+    // Not for ever, if eager turns are never fair.
+    turn_.eager = !interval.settled && interval.plan == 0 && !interval.eager_unfair && interval.eager.count() < tuning::kSpansWanted &&
+                  interval.whole[interval.plan].count() > interval.whole_eager.count();
+    // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
+    // one.
+    const bool may_try = interval.settled || turn_.eager || may_lose;
+    const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(interval);
+    turn_.resting = !may_try && refuge == kChunkPlans;
+    turn_.plan = refuge == kChunkPlans ? interval.plan : refuge;
+    turn_.eager = turn_.eager || turn_.resting;
+    turn_.outside = turn_.trial && (turn_.eager || outside_matters(interval));
+    if (interval.settled && next->first == hash_) {
+      steady_ = {hash_,
+                 tuning::kLookedAtOf - 1,
+                 0,
+                 interval.in_graphs[interval.plan] + interval.submissions / tuning::kMoreGraphs,
+                 interval.whole_eager.median(),
+                 0};
+    }
+  } else {
+    turn_.eager = turn_.resting = !may_lose;  // who knows what graphs would do there
+  }
+  return lost;
+}
+
+/// Those that were not seen for longest go, a few at once.
+void IntervalTrial::make_room() {
+  if (known_.size() < kMostSpans) {
+    return;
+  }
+  std::vector<std::uint64_t> seen;
+  seen.reserve(known_.size());
+  for (const auto& [hash, interval] : known_) {
+    seen.push_back(interval.last_seen);
+  }
+  const auto last = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / tuning::kLittle);
+  std::ranges::nth_element(seen, last);
+  std::erase_if(known_, [&](const auto& interval) { return interval.second.last_seen <= *last; });
+}
+
+/// When a span is looked at: it was there so many times before.
+void IntervalTrial::count_passed() noexcept {
+  const Steady before = std::exchange(steady_, {});
+  if (const auto found = known_.find(before.hash); before.passed != 0 && found != known_.end()) {
+    Known& interval = found->second;
+    interval.seen += before.passed;
+    interval.last_seen = intervals_;
+    interval.replays += before.passed;
+    interval.whole[interval.plan].add(before.newest_ns);  // or those that are looked at would be the slow ones
+  }
+}
+
+std::int64_t IntervalTrial::Known::Unpaid::loss(std::uint64_t each) noexcept {
+  return static_cast<std::int64_t>(std::exchange(ns, 0)) - static_cast<std::int64_t>(std::exchange(intervals, 0) * each);
+}
+
+/// After sample(): what the span lost if it had graphs, and what earlier ones did if it tells.
+std::int64_t IntervalTrial::loss(Known& interval, const Costs& costs, Turn turn) const noexcept {
+  if (in_graphs_ != 0) {
+    Known::Unpaid& unpaid = turn.trial ? interval.unpaid : interval.unpaid_whole;
+    unpaid.ns += turn.trial ? costs.busy : costs.whole;
+    ++unpaid.intervals;
+  }
+  if (interval.eager.count() == 0) {
+    return 0;
+  }
+  return interval.unpaid.loss(interval.eager.median()) + interval.unpaid_whole.loss(interval.whole_eager.median());
+}
+
+void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
+  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a way
+  // is not known before its graphs are there.
+  // (The same of a short span may leave an odd one out.)
+  const std::uint64_t most = std::max(interval.in_graphs[0], in_graphs_);
+  const std::uint64_t missing = submissions_ < tuning::kManySubmissions ? most / 2 : most / 16;
+  const bool complete = turn.eager ? in_graphs_ == 0 : in_graphs_ != 0 && in_graphs_ + missing >= most;
+  const bool fair = !disturbed_ && looked_at_ * tuning::kLittle <= submissions_ && complete;
+  interval.eager_unfair = turn.eager && !fair;
+  // Graphs become ready one by one, when there is time and budget to build them: more of them are something else.
+  if (!turn.eager && in_graphs_ > interval.in_graphs[turn.plan] + submissions_ / tuning::kMoreGraphs) {
+    interval.in_graphs[turn.plan] = in_graphs_;
+    interval.replay[turn.plan].clear();
+    interval.whole[turn.plan].clear();
+    if (turn.plan == 0) {
+      interval.waits.clear();
+    }
+    interval.settled = false;
+    interval.plan = turn.plan;
+    interval.tries = 0;
+  }
+  if (!turn.eager && in_graphs_ == 0 && turn.plan == paying_plan(interval)) {  // its graphs are gone
+    interval.replay[turn.plan].clear();
+    interval.whole[turn.plan].clear();
+  }
+  if (fair) {
+    (turn.eager ? interval.whole_eager : interval.whole[turn.plan]).add(costs.whole);
+    if (turn.trial) {
+      (turn.eager ? interval.eager : interval.replay[turn.plan]).add(costs.busy);
+    }
+    if (!turn.eager && turn.plan == 0) {
+      interval.waits.add(costs.wait);
+    }
+  }
+  if (!interval.settled) {
+    interval.tries += turn.resting || turn.plan != interval.plan ? 0 : 1;
+    for (const auto& entry : launched_) {
+      if (std::find(interval.graphs.begin(), interval.graphs.end(), entry) == interval.graphs.end()) {
+        interval.graphs.push_back(entry);
+      }
+    }
+    return;
+  }
+  // All of the last ones were slower than eager spans usually were: something has changed.
+  const RecentCosts& mine = interval.whole[interval.plan];
+  const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > interval.whole_eager.median();
+  if (++interval.replays >= interval.next_check || regret) {
+    ++interval.checks;
+    start_over(interval);
+  }
+}
+
+void IntervalTrial::start_over(Known& interval) {
+  interval.settled = false;
+  interval.plan = interval.tries = 0;
+  interval.eager.clear();
+  interval.whole_eager.clear();
+  for (std::uint32_t plan = 0; plan < kChunkPlans; ++plan) {
+    interval.replay[plan].clear();
+    interval.whole[plan].clear();
+  }
+  interval.in_graphs = {};
+  interval.waits.clear();
+}
+
+/// What an eager span takes, without what the program does by itself if that is known: a disturbance of the machine is
+/// small beside a long one.
+std::uint64_t IntervalTrial::decisive(const Known& interval) noexcept {
+  return (interval.eager.count() != 0 ? interval.eager : interval.whole_eager).median();
+}
+
+/// What the program does by itself in an eager span.
+std::uint64_t IntervalTrial::usual_outside(const Known& interval) noexcept {
+  if (interval.eager.count() == 0 || interval.whole_eager.count() == 0) {
+    return 0;
+  }
+  const std::uint64_t whole = interval.whole_eager.median();
+  return whole - std::min(interval.eager.median(), whole);
+}
+
+/// Whether what the program does by itself is to be measured while the span runs with graphs. That takes a look at the
+/// clock for each submission. One of a program that takes no longer than that comes twice as late then, and the device
+/// runs dry where it would not otherwise: another way would seem to be the best.
+bool IntervalTrial::outside_matters(const Known& interval) const noexcept {
+  return interval.eager.count() < tuning::kClearWanted ||
+         usual_outside(interval) * tuning::kNothing > interval.whole_eager.median();
+}
+
+/// While a span is on trial, what its graphs save pays for building the others: without them it might stay on trial.
+std::uint64_t IntervalTrial::sure_saving(const Known& interval, const Costs& costs, Turn turn) const noexcept {
+  const bool sure = interval.eager.count() >= tuning::kClearWanted || beyond_doubt(costs.busy, interval.eager);
+  return in_graphs_ != 0 && !turn.eager && sure ? std::max(interval.eager.least(), costs.busy) - costs.busy : 0;
+}
+
+/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkPlans: there is none
+/// yet.
+std::uint32_t IntervalTrial::paying_plan(const Known& interval) noexcept {
+  std::uint32_t best = kChunkPlans;
+  for (std::uint32_t plan = 0; plan < kChunkPlans; ++plan) {
+    const RecentCosts& with = interval.replay[plan];
+    const bool several = with.count() >= tuning::kClearWanted && interval.eager.count() >= tuning::kClearWanted;
+    const bool pays =
+        several ? clearly_less(with, interval.eager) : with.count() != 0 && beyond_doubt(with.greatest(), interval.eager);
+    if (pays && (best == kChunkPlans || with.low() < interval.replay[best].low())) {
+      best = plan;
+    }
+  }
+  return best;
+}
+
+/// Whether enough is known of the way that is being tried.
+bool IntervalTrial::plan_known(const Known& interval) const noexcept {
+  const RecentCosts& mine = interval.replay[interval.plan];
+  const std::uint64_t few =
+      std::max(tuning::kSpansWanted, tuning::kTriedSubmissions / std::max<std::uint64_t>(interval.submissions, 1));
+  if (interval.tries >= tuning::kMostTries || (interval.plan != 0 && mine.count() == 0 && interval.tries >= few)) {
+    return true;
+  }
+  // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
+  const std::uint64_t needed = decisive(interval) < tuning::kLongIntervalNs ? tuning::kSpansWanted : tuning::kClearWanted;
+  if (mine.count() < tuning::kClearWanted ||
+      (interval.plan == 0 && (mine.count() < needed || interval.eager.count() < needed))) {
+    return false;
+  }
+  if (interval.plan == 0) {
+    return (mine.count() >= tuning::kSpansWanted && interval.eager.count() >= tuning::kSpansWanted) ||
+           clearly_less(mine, interval.eager) || clearly_less(interval.eager, mine);
+  }
+  // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
+  // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
+  if (interval.plan == kFewLaunches && host_bound(interval.waits, interval.whole[0])) {
+    return mine.count() >= tuning::kSpansWanted;
+  }
+  return mine.count() >= tuning::kSpansWanted || !better(mine.least(), interval.replay[0].low());
+}
+
+/// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
+/// by more than a phase of the machine's might make it.
+void IntervalTrial::choose(Known& interval) const noexcept {
+  interval.plan = 0;
+  const RecentCosts& few = interval.replay[kFewLaunches];
+  if (plans_ > kFewLaunches && few.count() >= tuning::kSpansWanted &&
+      interval.in_graphs[kFewLaunches] + interval.submissions / tuning::kLittle >= interval.in_graphs[0] &&
+      host_bound(interval.waits, interval.whole[0]) && !surely_less(interval.replay[0], few)) {
+    interval.plan = kFewLaunches;
+  }
+  const bool fewest = interval.plan == kFewLaunches;
+  for (std::uint32_t plan = interval.plan + 1; plan < plans_; ++plan) {
+    const RecentCosts& known = interval.replay[interval.plan];
+    const RecentCosts& other = interval.replay[plan];
+    const bool faster = fewest ? clearly_less(other, known) : better(other.low(), known.low());
+    if (other.count() >= tuning::kSpansWanted && (known.count() == 0 || faster)) {
+      interval.plan = plan;
+    }
+  }
+}
+
+/// Goes on to the next way when enough is known of this one, and chooses when all were tried. True if none of them is
+/// better than eager execution.
+bool IntervalTrial::settle(Known& interval) {
+  const RecentCosts& first = interval.replay[0];
+  // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
+  const std::uint64_t needed = decisive(interval) >= tuning::kLongIntervalNs ? 1 : tuning::kClearWanted;
+  const auto half_as_long_again = [](const RecentCosts& with, const RecentCosts& without, std::uint64_t samples) {
+    return with.count() >= samples && without.count() >= samples && with.least() * 2 > without.greatest() * 3;
+  };
+  // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
+  // as long.
+  const std::uint64_t whole_needed = mostly_by_itself(interval.eager, interval.whole_eager) ? tuning::kSpansWanted : needed;
+  if (interval.plan == 0 && (half_as_long_again(first, interval.eager, needed) ||
+                        half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
+    return true;
+  }
+  if (!plan_known(interval)) {
+    return false;
+  }
+  interval.tries = 0;
+  // Where the program waits for longer than it submits, the device is the slower one: it has always work in front of
+  // it, and dividing it otherwise would only cost more launches. (In a short span waiting is mostly the way to the
+  // device and back, which says nothing.)
+  const bool device_bound = first.count() != 0 && interval.submissions >= tuning::kManySubmissions &&
+                            interval.waits.median() * 2 > interval.whole[0].median();
+  // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
+  // many long spans.
+  const bool by_itself = mostly_by_itself(first, interval.whole[0]);
+  const bool enough = interval.plan >= kFewLaunches && by_itself && host_bound(interval.waits, interval.whole[0], tuning::kNothing);
+  const std::uint32_t next = !device_bound && !enough ? interval.plan + 1 : plans_;
+  if (interval.plan < next && next < plans_) {
+    interval.plan = next;
+    return false;
+  }
+  choose(interval);
+  // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
+  // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
+  // unless they surely lose: each of them is known to be cheaper to submit.
+  const RecentCosts& chosen = interval.replay[interval.plan];
+  const bool declined = by_itself ? surely_less(interval.eager, chosen) : !better(chosen.low(), interval.eager.low());
+  if (chosen.count() >= tuning::kClearWanted && interval.eager.count() >= tuning::kClearWanted && declined) {
+    return true;
+  }
+  // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
+  const RecentCosts& whole = interval.whole[interval.plan];
+  if (whole.count() >= tuning::kSpansWanted && interval.whole_eager.count() >= tuning::kSpansWanted &&
+      clearly_less(interval.whole_eager, whole)) {
+    return true;
+  }
+  log_outcome(interval, "graphs stay");
+  interval.settled = true;
+  interval.graphs = {};
+  interval.replays = 0;
+  const std::uint64_t worth = interval.whole_eager.low() / std::max<std::uint64_t>(interval.whole[interval.plan].low(), 1);
+  interval.next_check = next_check(worth, interval.checks);
+  return false;
+}
+
+void IntervalTrial::log_outcome(const Known& interval, const char* outcome) const {
+  if (!env::log_enabled(env::LogLevel::kDebug)) {
+    return;
+  }
+  const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; };
+  std::string text = fmt::format(
+      "a span of {} submissions, seen {} times, in us, with (and without) what the program does by itself: "
+      "eagerly {:.1f} ({:.1f}), ",
+      interval.submissions, interval.seen, us(interval.whole_eager.low()), us(interval.eager.low()));
+  for (std::uint32_t plan = 0; plan < plans_; ++plan) {
+    text += fmt::format("plan {} {:.1f} ({:.1f}; {} samples), ", plan, us(interval.whole[plan].low()),
+                        us(interval.replay[plan].low()), interval.replay[plan].count());
+  }
+  text += fmt::format("the wait at its end {:.1f}: {}, plan {}", us(interval.waits.median()), outcome, interval.plan);
+  env::log_debug(text);
+}
+
+IntervalSummary IntervalTrial::summary_of(const Known& interval) const {
+  IntervalSummary summary;
+  summary.state = interval.settled ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
+  summary.submissions = interval.submissions;
+  summary.seen = interval.seen;
+  summary.eager_ns = interval.whole_eager.low();
+  summary.eager_samples = interval.whole_eager.count();
+  for (std::uint32_t plan = 0; plan < plans_; ++plan) {
+    summary.plans[plan] = {interval.whole[plan].low(), interval.whole[plan].count(), interval.in_graphs[plan]};
+  }
+  summary.plan = std::min(interval.plan, plans_ - 1);
+  return summary;
+}
+
+std::vector<IntervalSummary> IntervalTrial::summaries() const {
+  const env::MutexLock guard(mutex_);
+  std::vector<IntervalSummary> all = declined_;
+  for (const auto& [hash, interval] : known_) {
+    all.push_back(summary_of(interval));
+  }
+  return all;
+}
+
+}  // namespace refrain::replay
