@@ -317,7 +317,7 @@ class Program {
              const char* unholdable = nullptr, capture::WaitRef wait = 0) {
     submitted.push_back({queue_.info.id, buffer, scalar, false});
     Lane& lane = engine_.lane();
-    if (const OperationView known = lane.expected(); known) {
+    if (const OperationView known = lane.predicted(); known) {
       ++asked;
       const bool same = promise == 0 && unholdable == nullptr && wait == 0 && known.header().function == function &&
                         known.header().queue == queue_.info.id && known.handle_of(0) == buffer;
@@ -327,12 +327,12 @@ class Program {
       };
       int error = 0;
       if (same &&
-          (known.handle_of(1) == scalar ? lane.hold_expected(&error) : lane.hold_expected(&error, Change(write)))) {
+          (known.handle_of(1) == scalar ? lane.hold_predicted(&error) : lane.hold_predicted(&error, Change(write)))) {
         ++expected;
         return error;
       }
       if (!same) {
-        lane.surprised();
+        lane.mispredicted();
       }
     }
     engine_.settle(queue_);
@@ -371,8 +371,8 @@ class Program {
   /// Asks the driver to start what was submitted.
   int flush() {
     Lane& lane = engine_.lane();
-    if (lane.expected()) {
-      lane.surprised();
+    if (lane.predicted()) {
+      lane.mispredicted();
     }
     engine_.settle(queue_);
     const capture::Token token = capture::mix(0, queue_.info.role + 17) | 1U;

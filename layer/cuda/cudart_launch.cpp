@@ -27,11 +27,11 @@ int launch_by_runtime(RuntimeVersion version, DefaultStream by_default, const Ru
 
 /// Whether only parameters may differ. Another kernel is the runtime's: the lane is told of the surprise once.
 bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
-  if (!streams::expects() || context_changed || launch.parameters == nullptr || launch.shared_bytes > UINT_MAX ||
+  if (!streams::predicts() || context_changed || launch.parameters == nullptr || launch.shared_bytes > UINT_MAX ||
       !launches_skip_runtime.load(std::memory_order_relaxed)) {
     return false;
   }
-  const capture::OperationView known = replay::Lane::current->expected();
+  const capture::OperationView known = replay::Lane::current->predicted();
   return known && streams::same_kernel(launch_of(launch), known);
 }
 
@@ -41,7 +41,7 @@ bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
                                                      const RuntimeLaunch& launch) noexcept {
   if (CUresult status = CUDA_SUCCESS;
       is_expected_kernel(launch) &&
-      streams::hold_expected<CudaLayer>(launch_of(launch), launch.stream, by_default, &status)) {
+      streams::hold_predicted<CudaLayer>(launch_of(launch), launch.stream, by_default, &status)) {
     return status == CUDA_SUCCESS ? 0 : report_by_runtime(version, by_default, launch, status);
   }
   return launch_by_runtime(version, by_default, launch);

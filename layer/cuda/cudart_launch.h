@@ -60,7 +60,7 @@ extern thread_local constinit bool context_changed __attribute__((tls_model("ini
 template <RuntimeVersion version, DefaultStream by_default>
 [[gnu::always_inline]] inline int runtime_launch_kernel(const RuntimeLaunch& launch) noexcept {
   if (CUresult status = CUDA_SUCCESS;
-      streams::expects() && !context_changed && launch.parameters != nullptr && launch.shared_bytes <= UINT_MAX &&
+      streams::predicts() && !context_changed && launch.parameters != nullptr && launch.shared_bytes <= UINT_MAX &&
       launches_skip_runtime.load(std::memory_order_relaxed) &&
       streams::hold_same<CudaLayer>(
           launch_of(launch), launch.stream, by_default, [](std::span<const std::byte> more) { return more.empty(); },

@@ -88,10 +88,10 @@ template <class Issue>
   if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(launch.entry_point, &status, issue)) {
     return status;
   }
-  if (streams::expects()) {  // everything else is put together anew behind this, for the compiler to keep in registers
+  if (streams::predicts()) {  // everything else is put together anew behind this, for the compiler to keep in registers
     CUresult status = CUDA_SUCCESS;
     const Attributes attributes(given);
-    if (streams::hold_expected<CudaLayer>(any_launch(launch, attributes), launch.stream, launch.by_default, &status)) {
+    if (streams::hold_predicted<CudaLayer>(any_launch(launch, attributes), launch.stream, launch.by_default, &status)) {
       return status;
     }
   }
@@ -176,9 +176,9 @@ CUlaunchAttribute cooperative() noexcept {
 CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_of_any_kind");
-CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+CUresult launch_as_predicted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
-    asm("refrain_cuda_launch_as_expected");
+    asm("refrain_cuda_launch_as_predicted");
 CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_only_kept");
@@ -192,7 +192,7 @@ CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, u
 }
 
 /// While something is expected.
-[[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_as_expected(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+[[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_as_predicted(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                                    unsigned bx, unsigned by, unsigned bz,
                                                                    unsigned shared, CUstream stream, void** parameters,
                                                                    void** extra) noexcept {
@@ -224,7 +224,7 @@ CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, u
   return status == CUDA_SUCCESS ? status : static_cast<CUresult>(lane.issued(status));
 }
 
-/// Only jumps: to launch_as_expected() if the thread's lane expects something, to launch_only_kept() if it keeps
+/// Only jumps: to launch_as_predicted() if the thread's lane expects something, to launch_only_kept() if it keeps
 /// submissions without looking at them, else to launch_of_any_kind(). (A compiler takes all arguments from the stack
 /// and puts them back there.)
 [[gnu::hot, gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/,
@@ -237,7 +237,7 @@ CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, u
       "je refrain_cuda_launch_of_any_kind\n\t"
       "cmpq $0, " REFRAIN_LANE_PREDICTED
       "(%rax)\n\t"
-      "jne refrain_cuda_launch_as_expected\n\t"
+      "jne refrain_cuda_launch_as_predicted\n\t"
       "cmpq $0, " REFRAIN_LANE_DEFERRED
       "(%rax)\n\t"
       "je refrain_cuda_launch_of_any_kind\n\t"
@@ -269,7 +269,7 @@ namespace {
 }
 
 /// While something is expected.
-[[gnu::hot, gnu::noinline]] CUresult launch_ex_as_expected(const CUlaunchConfig* config, CUfunction f,
+[[gnu::hot, gnu::noinline]] CUresult launch_ex_as_predicted(const CUlaunchConfig* config, CUfunction f,
                                                            void** parameters, void** extra) noexcept {
   if (!is_invalid(config) && (parameters != nullptr) != (extra != nullptr)) {
     const std::span<const std::byte> buffer =
@@ -299,7 +299,7 @@ namespace {
 
 [[gnu::hot]] CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters,
                                              void** extra) noexcept {
-  return streams::expects() ? launch_ex_as_expected(config, f, parameters, extra)
+  return streams::predicts() ? launch_ex_as_predicted(config, f, parameters, extra)
                             : launch_ex_of_any_kind(config, f, parameters, extra);
 }
 

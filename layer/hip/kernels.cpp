@@ -33,7 +33,7 @@ hipError_t launch_programs(const replay::EntryPoint& entry_point, const void* fu
                                shared_bytes > ~0U ? "it asks for more shared memory than there is" : unholdable,
                                std::as_bytes(std::span(&kProgramsFunction, 1))};
   if (hipError_t status = hipSuccess;
-      streams::expects() && streams::hold_expected<HipLayer>(launch, stream, by_default, &status)) {
+      streams::predicts() && streams::hold_predicted<HipLayer>(launch, stream, by_default, &status)) {
     return status;
   }
   return streams::launch_kernel<HipLayer>(launch, kProgramsFunction, find_stream(stream, by_default),
@@ -62,7 +62,7 @@ hipError_t launch_modules(const replay::EntryPoint& entry_point, hipFunction_t f
                                                   : unholdable,
       {}};
   if (hipError_t status = hipSuccess;
-      streams::expects() && streams::hold_expected<HipLayer>(launch, stream, DefaultStream::kLegacy, &status)) {
+      streams::predicts() && streams::hold_predicted<HipLayer>(launch, stream, DefaultStream::kLegacy, &status)) {
     return status;
   }
   return streams::launch_kernel<HipLayer>(launch, 0, find_stream(stream, DefaultStream::kLegacy),

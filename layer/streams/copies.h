@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "layer/streams/expected.h"
+#include "layer/streams/predicted.h"
 #include "layer/streams/memory.h"
 #include "layer/streams/submission.h"
 
@@ -68,8 +68,8 @@ StatusOf<L> fill(const replay::EntryPoint& entry_point, std::uint64_t to, Value 
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&value, 1));
   const Place target = filled_place<L>(to, count * sizeof(value));
   if (StatusOf<L> status = L::Api::kSuccess;
-      target.kind == capture::ArgumentKind::kPointer && expects() &&
-      hold_expected_fill<L>({to, target.id, bytes, count * sizeof(value)}, stream, by_default, &status)) {
+      target.kind == capture::ArgumentKind::kPointer && predicts() &&
+      hold_predicted_fill<L>({to, target.id, bytes, count * sizeof(value)}, stream, by_default, &status)) {
     return status;
   }
   const Call call{entry_point, OperationKind::kPointerFill,

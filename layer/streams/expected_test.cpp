@@ -1,5 +1,5 @@
 // Whether a fill is exactly what a record says.
-#include "layer/streams/expected.h"
+#include "layer/streams/predicted.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "backends/streams/operation.h"
-#include "layer/streams/expected.h"
+#include "layer/streams/predicted.h"
 #include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
@@ -227,10 +227,10 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
 /// now: nothing else has to be found out about it. Not inlined: where nothing is expected, that is code that would only
 /// lie in between.
 template <class L>
-[[nodiscard, gnu::hot, gnu::noinline]] bool hold_expected(const Launch& launch, typename L::Api::StreamHandle stream,
+[[nodiscard, gnu::hot, gnu::noinline]] bool hold_predicted(const Launch& launch, typename L::Api::StreamHandle stream,
                                                           DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
-  const capture::OperationView known = lane.fetch_expected();
+  const capture::OperationView known = lane.fetch_predicted();
   if (!known) {
     return false;  // another thread has flushed
   }
@@ -238,15 +238,15 @@ template <class L>
   const Sameness sameness = compare(launch, known, function);
   if (sameness == Sameness::kOther ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
-    lane.surprised();
+    lane.mispredicted();
     return false;
   }
   int error = 0;
   if (sameness == Sameness::kSame) [[likely]] {
-    if (!lane.hold_expected(&error)) {
+    if (!lane.hold_predicted(&error)) {
       return false;
     }
-  } else if (!lane.hold_expected(
+  } else if (!lane.hold_predicted(
                  &error, replay::Change([&](std::byte* record) { write_parameters(launch, function, record); }))) {
     return false;
   }
@@ -262,7 +262,7 @@ template <class L, class More>
                                                         DefaultStream by_default, More&& same_more,
                                                         StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
-  const capture::OperationView known = lane.fetch_expected();
+  const capture::OperationView known = lane.fetch_predicted();
   if (!known || !same_kernel(launch, known)) {
     return false;
   }
@@ -282,7 +282,7 @@ template <class L, class More>
   }
   int error = 0;
   if (!L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
-      !lane.hold_expected(&error)) {
+      !lane.hold_predicted(&error)) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);

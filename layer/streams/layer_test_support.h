@@ -340,7 +340,7 @@ class Rig {
       return device.submit(line(stream, kernel));
     };
     int status = 0;
-    if ((expects() && hold_expected<TestLayer>(launch, stream.stream.handle, DefaultStream::kLegacy, &status)) ||
+    if ((predicts() && hold_predicted<TestLayer>(launch, stream.stream.handle, DefaultStream::kLegacy, &status)) ||
         short_way<TestLayer>(kLaunch, &status, issue)) {
       return status;
     }

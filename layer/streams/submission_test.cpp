@@ -105,7 +105,7 @@ TEST_CASE("the program captures: nothing is held, not even what was expected", "
   Rig rig;
   const Stretch stretch(rig);
   rig.loop([&] { stretch.submit(0, 8); });
-  REQUIRE(expects());
+  REQUIRE(predicts());
   State& captured = Rig::stream();
   REQUIRE(begin_capture<TestLayer>(test::kHostCall, captured.stream.handle, DefaultStream::kLegacy, [] { return 0; }) ==
           0);

@@ -57,10 +57,10 @@ Matcher::Matcher(const MatcherOptions& options)
   background();
   planner_.begin(++stats_.operations);
   history_.push(token, Cut::kNone);
-  if (expected(token)) [[likely]] {
+  if (is_next(token)) [[likely]] {
     planner_.advance(cursor_);
   } else {
-    surprise(token, false);
+    mispredicted(token, false);
   }
   after();
 }
@@ -72,12 +72,12 @@ Matcher::Matcher(const MatcherOptions& options)
   planner_.begin(stats_.operations += operation ? 1 : 0);
   last_cut_ = history_.size();
   history_.push(value, kind);
-  if (expected(value)) {
+  if (is_next(value)) {
     planner_.leave(cursor_.pattern, true);
     accept(true);
     planner_.start_large();
   } else {
-    surprise(value, true);
+    mispredicted(value, true);
   }
   after();
   if (operation) {
@@ -121,7 +121,7 @@ void Matcher::set_detecting(bool on) noexcept {
 }
 
 /// The newest value is not the cursor's next token, or there is no cursor.
-void Matcher::surprise(Token value, bool cut) {
+void Matcher::mispredicted(Token value, bool cut) {
   if (cursor_.pattern != nullptr) {
     planner_.leave(cursor_.pattern, true);
     const Place place = known_branch(value);
@@ -187,7 +187,7 @@ void Matcher::lose(Token value) {
 }
 
 /// Where the stream left what is known, or the beginning of what usually follows there.
-Place Matcher::expected_back() noexcept {
+Place Matcher::predicted_back() noexcept {
   Pattern* pattern = store_.find(guess_.exit.pattern);
   if (pattern != nullptr && guess_.exit.offset == pattern->length) {
     return {store_.find(pattern->next), 0};
@@ -203,7 +203,7 @@ bool Matcher::try_guess(Token value, bool cut) {
     guess_.exit.pattern = kNoIndex;
     return false;
   }
-  const Place there = expected_back();
+  const Place there = predicted_back();
   if (there.pattern == nullptr) {
     return false;
   }
@@ -317,7 +317,7 @@ bool Matcher::forget_disturbance(std::uint64_t matched) {
     last_miss_ = miss_before_;
     return true;  // it is on the loop: there is nothing to be learnt from here
   }
-  const Place there = expected_back();
+  const Place there = predicted_back();
   const Token* skipped = there.pattern != nullptr ? there.pattern->token_at(there.offset) : nullptr;
   const auto count = static_cast<std::uint32_t>(history_.size() - guess_.position);
   if (skipped == nullptr || matched < 2 || count > tuning::kNoChance + 1) {

@@ -104,7 +104,7 @@ class Matcher {
 
   void submitted(Token token);
   void cut(Token identity, Cut kind, bool operation);
-  [[nodiscard]] bool expected(Token value) const noexcept {
+  [[nodiscard]] bool is_next(Token value) const noexcept {
     return cursor_.pattern != nullptr && cursor_.offset < cursor_.pattern->built &&
            cursor_.pattern->tokens[cursor_.offset] == value;
   }
@@ -113,10 +113,10 @@ class Matcher {
     store_.touch(*place.pattern);
   }
   void accept(bool cut);
-  void surprise(Token value, bool cut);
+  void mispredicted(Token value, bool cut);
   [[nodiscard]] Place known_branch(Token value);
   void lose(Token value);
-  [[nodiscard]] Place expected_back() noexcept;
+  [[nodiscard]] Place predicted_back() noexcept;
   bool try_guess(Token value, bool cut);
   void found(Place place);
   void after() {

@@ -124,21 +124,21 @@ TEST_CASE("no graph is made of operations from before a setter, or while one is 
   CHECK(entry->state() == GraphEntry::State::kReady);
   CHECK(entry->summary().builds == 1);
   // Nor is it expected, whose records nobody compares by their tokens.
-  CHECK(entry->expected(graphs.changes(), graphs.hooks()) != nullptr);
+  CHECK(entry->predicted(graphs.changes(), graphs.hooks()) != nullptr);
   graphs.changes().begin();
-  CHECK(entry->expected(graphs.changes(), graphs.hooks()) == nullptr);
+  CHECK(entry->predicted(graphs.changes(), graphs.hooks()) == nullptr);
   graphs.changes().end();
-  CHECK(entry->expected(graphs.changes(), graphs.hooks()) != nullptr);
+  CHECK(entry->predicted(graphs.changes(), graphs.hooks()) != nullptr);
   graphs.changes().begin();
   graphs.changes().end();
   graphs.hooks().current = false;
-  CHECK(entry->expected(graphs.changes(), graphs.hooks()) == nullptr);
+  CHECK(entry->predicted(graphs.changes(), graphs.hooks()) == nullptr);
   graphs.hooks().current = true;
-  CHECK(entry->expected(graphs.changes(), graphs.hooks()) != nullptr);
+  CHECK(entry->predicted(graphs.changes(), graphs.hooks()) != nullptr);
   graphs.changes().begin();
   graphs.changes().end();
   graphs.hooks().outdated = 1005;  // one of its kernels
-  CHECK(entry->expected(graphs.changes(), graphs.hooks()) == nullptr);
+  CHECK(entry->predicted(graphs.changes(), graphs.hooks()) == nullptr);
 }
 
 TEST_CASE("what happens while a graph is recorded: a setter, or memory that goes") {

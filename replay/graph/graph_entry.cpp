@@ -212,11 +212,11 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   std::uint64_t update_ns = 0;
   bool deserves_own = false;
   if (state_ == State::kReady && !retired_) {
-    const std::size_t likely = variants_.expected();
+    const std::size_t likely = variants_.likeliest();
     fitting = variants_.find(operations);
     if (fitting != GraphVariants::kNone) {
       variants_.hit(fitting);
-      ++(fitting == likely ? totals_.as_expected : totals_.found);
+      ++(fitting == likely ? totals_.as_predicted : totals_.found);
     } else if (can_update() && !variants_.empty()) {
       const std::size_t changeable = variants_.changeable();
       if (changeable == GraphVariants::kNone) {
@@ -271,16 +271,16 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   return result;
 }
 
-[[gnu::hot]] GraphLaunch GraphEntry::launch_expected(const SubmitContext& context, const Occurrence& expected,
+[[gnu::hot]] GraphLaunch GraphEntry::launch_predicted(const SubmitContext& context, const Occurrence& expected,
                                                      std::span<const OperationView> operations, std::uint64_t hold_ns,
                                                      bool proven, std::uint64_t since_ns) {
   const env::MutexLock guard(mutex_);
   GraphLaunch result;
-  const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
+  const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.likeliest() : GraphVariants::kNone;
   if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
       context.backend.may_replay()) {
     variants_.hit(fitting);
-    ++totals_.as_expected;
+    ++totals_.as_predicted;
     const bool is_one_of_many = proven || !limits_.gate;
     const std::uint64_t stands_for = !is_one_of_many                               ? 1
                                      : totals_.launched % tuning::kLookedAtOf == 0 ? tuning::kLookedAtOf
@@ -291,7 +291,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
 }
 
 /// Once an instance has the right arguments and can be launched.
-/// `operations`: see launch_expected().
+/// `operations`: see launch_predicted().
 [[gnu::hot]] void GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
                                      const Chosen& chosen, GraphLaunch* result) {
   Executable& executable = variants_[chosen.index];
@@ -362,7 +362,7 @@ bool GraphEntry::room_for_variant() const noexcept {
   return building_ == 0 && failed_variants_ < tuning::kGivenUpAfter &&
          totals_.builds < std::max(tuning::kFreeBuilds, tuning::kFreeOperations / tokens_.size()) +
                               totals_.launched / tuning::kLaunchesForBuild +
-                              (totals_.as_expected + totals_.found) / tuning::kHitsForBuild &&
+                              (totals_.as_predicted + totals_.found) / tuning::kHitsForBuild &&
          (variants_.size() < limits_.variants || variants_.unused_for(tuning::kUnusedNs, now_ns()));
 }
 

@@ -86,17 +86,17 @@ class GraphEntry final : public Declinable {
   /// graphs, whatever the launch of one costs.
   GraphLaunch launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                      std::uint64_t hold_ns, bool proven);
-  /// The same, if the arguments are those that expected() has lent, and if that still holds; else kIssue. `operations`
+  /// The same, if the arguments are those that predicted() has lent, and if that still holds; else kIssue. `operations`
   /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
   /// measured, is timed now and then only.
-  GraphLaunch launch_expected(const SubmitContext& context, const Occurrence& expected,
+  GraphLaunch launch_predicted(const SubmitContext& context, const Occurrence& expected,
                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
                               std::uint64_t since_ns);
   /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
   /// before a setter was called: who expects them compares no tokens.
-  [[nodiscard]] std::shared_ptr<const Occurrence> expected(const StateChanges& changes, LayerHooks& hooks) noexcept {
+  [[nodiscard]] std::shared_ptr<const Occurrence> predicted(const StateChanges& changes, LayerHooks& hooks) noexcept {
     const env::MutexLock guard(mutex_);
-    const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.expected() : GraphVariants::kNone;
+    const std::size_t likely = state_ == State::kReady && !retired_ ? variants_.likeliest() : GraphVariants::kNone;
     return likely != GraphVariants::kNone && variants_.is_current(likely, changes, hooks) ? variants_[likely].lend()
                                                                                           : nullptr;
   }
@@ -138,7 +138,7 @@ class GraphEntry final : public Declinable {
     Decline decline = Decline::kNone;
     std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
     /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
-    std::uint64_t as_expected = 0, found = 0, changed = 0;
+    std::uint64_t as_predicted = 0, found = 0, changed = 0;
     std::uint64_t changed_operations = 0;       ///< of the latter, how many arguments were given to in all
     std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured
     std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
@@ -164,7 +164,7 @@ class GraphEntry final : public Declinable {
     bool deserves_own = false;     ///< its arguments come back
     bool proven = false;           ///< see launch()
     std::uint64_t stands_for = 1;  ///< so many launches when its cost is counted; 0: nobody wants to know that
-    std::uint64_t since_ns = 0;    ///< see launch_expected()
+    std::uint64_t since_ns = 0;    ///< see launch_predicted()
   };
   void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
               GraphLaunch* result) REFRAIN_REQUIRES(mutex_);

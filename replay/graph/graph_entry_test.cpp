@@ -70,9 +70,9 @@ struct Stretch {
     WindowEvents window;
     return entry.launch({backend, hooks, window}, views(work), hold_ns, proven).launch;
   }
-  Launched launch_expected(const Occurrence& expected) {
+  Launched launch_predicted(const Occurrence& expected) {
     WindowEvents window;
-    return entry.launch_expected({backend, hooks, window}, expected, {}, 0, false, 0).launch;
+    return entry.launch_predicted({backend, hooks, window}, expected, {}, 0, false, 0).launch;
   }
   void make_ready(const Occurrence& work) {
     for (int i = 0; i < 10 && entry.state() == State::kRecording; ++i) {
@@ -150,17 +150,17 @@ TEST_CASE("a stretch whose arguments never fit four times in a row is given up, 
 TEST_CASE("what came as expected is not launched with the arguments that a graph was given meanwhile") {
   Stretch stretch({.gate = false, .can_update = true});
   stretch.make_ready(kSame);
-  const auto expected = stretch.entry.expected(stretch.changes, stretch.hooks);
+  const auto expected = stretch.entry.predicted(stretch.changes, stretch.hooks);
   REQUIRE(expected != nullptr);
-  CHECK(stretch.launch_expected(*expected) == Launched::kDone);
+  CHECK(stretch.launch_predicted(*expected) == Launched::kDone);
   const Occurrence other = occurrence({1, 2, 33});
   CHECK(stretch.launch(other) == Launched::kDone);  // another thread's
   const std::size_t arrived = stretch.backend.log().size();
-  CHECK(stretch.launch_expected(*expected) == Launched::kIssue);
+  CHECK(stretch.launch_predicted(*expected) == Launched::kIssue);
   CHECK(stretch.backend.log().size() == arrived);
-  const auto now = stretch.entry.expected(stretch.changes, stretch.hooks);
+  const auto now = stretch.entry.predicted(stretch.changes, stretch.hooks);
   REQUIRE(now != nullptr);
-  CHECK(stretch.launch_expected(*now) == Launched::kDone);
+  CHECK(stretch.launch_predicted(*now) == Launched::kDone);
   CHECK(stretch.backend.log().back().scalar == 33);
 }
 
@@ -239,17 +239,17 @@ TEST_CASE("when the memory of one instance goes, nobody knows which of the other
   for (const std::size_t index : {0, 1, 2, 0, 1, 2, 0, 1}) {  // they take turns
     variants.launched(index, 0);
   }
-  REQUIRE(variants.expected() == 2);
+  REQUIRE(variants.likeliest() == 2);
   CHECK(variants.remove(1000) == 0);
-  CHECK(variants.expected() == 2);
+  CHECK(variants.likeliest() == 2);
   CHECK(variants.remove(7) == 1);
   REQUIRE(variants.size() == 2);
-  CHECK(variants.expected() == GraphVariants::kNone);  // what was the second has the first one's number now
+  CHECK(variants.likeliest() == GraphVariants::kNone);  // what was the second has the first one's number now
   variants.launched(1, 0);
-  CHECK(variants.expected() == GraphVariants::kNone);
+  CHECK(variants.likeliest() == GraphVariants::kNone);
   variants.launched(0, 0);
   variants.launched(1, 0);
-  CHECK(variants.expected() == 0);
+  CHECK(variants.likeliest() == 0);
 }
 
 }  // namespace

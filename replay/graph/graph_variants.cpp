@@ -15,7 +15,7 @@ using capture::OperationView;
 /// only the one that is expected is compared without further ado: where arguments take turns, instances do.
 std::size_t GraphVariants::find(std::span<const OperationView> operations) {
   asked_.clear();
-  const std::size_t likely = expected();
+  const std::size_t likely = likeliest();
   if (likely != kNone && variants_[likely].executable->matches(operations)) {
     return likely;
   }
@@ -56,7 +56,7 @@ bool GraphVariants::comes_back(const Variant& variant) const noexcept {
 
 std::size_t GraphVariants::changeable() const noexcept {
   // Where most arguments take turns, and a few are new each time, that is the one that is expected.
-  const std::size_t likely = expected();
+  const std::size_t likely = likeliest();
   if (likely != kNone && !comes_back(variants_[likely])) {
     const Executable& executable = *variants_[likely].executable;
     if (variants_[likely].hashes.differing(asked_) * 2 <= executable.size() && executable.available()) {

@@ -27,7 +27,7 @@ class GraphVariants {
   [[nodiscard]] std::size_t find(std::span<const capture::OperationView> operations);
   [[nodiscard]] bool known(std::uint64_t hash) const noexcept;
   /// The one that will be launched next if everything is as it was, or kNone.
-  [[nodiscard]] std::size_t expected() const noexcept {
+  [[nodiscard]] std::size_t likeliest() const noexcept {
     return variants_.size() == 1 ? 0 : launched_ == kNone ? kNone : variants_[launched_].next;
   }
   /// Whether what setters have set is what this one was made with. Its operations are looked at once for each change.

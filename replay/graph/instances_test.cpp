@@ -116,7 +116,7 @@ TEST_CASE("where arguments hardly come back, few instances are built, and the ot
   CHECK(report["replayed"].get<int>() > 2000 * 12 * 3 / 4);
   for (const auto& graph : report["graphs"]) {
     const int free = std::max(16, 512 / graph["operations"].get<int>());
-    const int hits = graph["as_expected"].get<int>() + graph["found"].get<int>();
+    const int hits = graph["as_predicted"].get<int>() + graph["found"].get<int>();
     CHECK(graph["builds"].get<int>() <= free + graph["launched"].get<int>() / 24 + hits / 6 + 1);
   }
 }

@@ -96,27 +96,27 @@ class alignas(64) Lane {
   // Where the next submission is known beforehand, and is the one that was expected, a lane needs nothing but that: a
   // program that runs much code of its own finds hardly anything of the long way in the processor's caches.
   //
-  //   if (lane.expected()) {
-  //     if (<the submission is that one, queue and arguments included> && lane.hold_expected(&error)) return error;
-  //     lane.surprised();                            // only if it is another one
+  //   if (lane.predicted()) {
+  //     if (<the submission is that one, queue and arguments included> && lane.hold_predicted(&error)) return error;
+  //     lane.mispredicted();                            // only if it is another one
   //   }
   //
   /// The record of the submission that is expected next, in a queue for which this lane holds work already or has
-  /// launched some last. Null if none is. What it names may have been destroyed, unless hold_expected() says yes; only
+  /// launched some last. Null if none is. What it names may have been destroyed, unless hold_predicted() says yes; only
   /// the record of the queue must still be there.
-  [[nodiscard]] capture::OperationView expected() const noexcept { return prediction_.next(); }
+  [[nodiscard]] capture::OperationView predicted() const noexcept { return prediction_.next(); }
   /// The same, and fetches what is needed with it: see Prediction::fetch_next().
-  [[nodiscard, gnu::always_inline]] capture::OperationView fetch_expected() const noexcept {
+  [[nodiscard, gnu::always_inline]] capture::OperationView fetch_predicted() const noexcept {
     return prediction_.fetch_next();
   }
-  /// Instead of submit() and hold(): the submission asks for the same work as expected(), with the same handles, and
+  /// Instead of submit() and hold(): the submission asks for the same work as predicted(), with the same handles, and
   /// neither promises an event nor waits for anything but its queue. False:
   /// it is to be submitted as any other. `change`: but with other values of the same sizes, which it writes into a copy
   /// of the record.
-  bool hold_expected(int* error) noexcept { return prediction_.accept(error, nullptr); }
-  bool hold_expected(int* error, const Change& change) noexcept { return prediction_.accept(error, &change); }
+  bool hold_predicted(int* error) noexcept { return prediction_.accept(error, nullptr); }
+  bool hold_predicted(int* error, const Change& change) noexcept { return prediction_.accept(error, &change); }
   /// What comes is not what was expected.
-  void surprised() noexcept { prediction_.missed(); }
+  void mispredicted() noexcept { prediction_.mispredicted(); }
 
   /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
   /// flushed; the caller issues the operation itself and then calls issued().

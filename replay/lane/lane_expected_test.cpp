@@ -132,9 +132,9 @@ TEST_CASE("nothing is expected in a queue that is gone, or once anything else is
     program.kernel(100 + k, 7 + k % 3, constant(0, k));
   }
   const Lane& lane = rig.engine->lane();
-  REQUIRE(lane.expected());  // and nothing is held
+  REQUIRE(lane.predicted());  // and nothing is held
   // Where layer/cuda/kernels.cpp looks for it, in assembly.
-  CHECK(*reinterpret_cast<const std::byte* const*>(&lane) == lane.expected().bytes().data());
+  CHECK(*reinterpret_cast<const std::byte* const*>(&lane) == lane.predicted().bytes().data());
   REQUIRE(rig.backend.log() == program.submitted);
   // A handle may be another object's now, and the record's the old one's.
   std::thread([&] { queue_goes ? rig.engine->queue_gone(rig.queue) : rig.engine->object_gone(4711); }).join();
@@ -153,7 +153,7 @@ TEST_CASE("nothing is expected in a queue that another thread has submitted to s
   for (int k = 0; k < done; ++k) {
     program.kernel(100 + k, 7 + k % 3, constant(0, k));
   }
-  REQUIRE(rig.engine->lane().expected());
+  REQUIRE(rig.engine->lane().predicted());
   std::thread([&] { Program(*rig.engine, rig.backend, rig.queue).kernel(999, 3, 1); }).join();
   const int before = program.expected;
   program.kernel(100 + done, 7 + done % 3, constant(0, done));
@@ -189,7 +189,7 @@ TEST_CASE("what another thread holds in the same queue comes before what is expe
     for (int k = 0; k < part; ++k) {
       program.kernel(100 + k, 7 + k % 3, constant(0, k));
     }
-    CHECK(rig.engine->lane().expected());
+    CHECK(rig.engine->lane().predicted());
     CHECK_FALSE(rig.engine->anything_held());
     step = 2 * round;
     reached(2 * round + 1);
@@ -304,7 +304,7 @@ TEST_CASE("another thread that flushes gets what was expected and not looked at 
       [&] {
         std::thread([&] { rig.engine->settle(rig.queue); }).join();
         REQUIRE(rig.backend.log() == program.submitted);
-        CHECK((!rig.engine->lane().expected() || !rig.engine->anything_held()));  // behind a graph, the next one
+        CHECK((!rig.engine->lane().predicted() || !rig.engine->anything_held()));  // behind a graph, the next one
       });
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("what the layer may not hold without looking at it is not held because
   Rig rig(settings());
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 30, kLength, constant);
-  REQUIRE(rig.engine->lane().expected());
+  REQUIRE(rig.engine->lane().predicted());
   rig.hooks.holdable = false;
   int before = program.expected;
   begin(program, 1);

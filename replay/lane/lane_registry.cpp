@@ -35,7 +35,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.submissions += counters.submissions.get();
   totals.replayed += counters.replayed.get();
   totals.between += counters.between.get();
-  totals.expected += counters.expected.get();
+  totals.predicted += counters.predicted.get();
   totals.launches += counters.launches.get();
   totals.followed += counters.followed.get();
   totals.tracked += counters.tracked.get();

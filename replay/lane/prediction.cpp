@@ -156,7 +156,7 @@ std::uint64_t Prediction::next_attention() const noexcept {
   return true;
 }
 
-void Prediction::missed() noexcept {
+void Prediction::mispredicted() noexcept {
   if (inside_lane) {
     return;  // the driver calls the application, with the lock taken
   }
@@ -250,7 +250,7 @@ bool Prediction::is_apart() const noexcept {
     return false;
   }
   const std::uint64_t gone = front_.engine->gone.load(std::memory_order_relaxed);  // before the entry is asked
-  auto occurrence = entry->expected(context_.state.changes, context_.hooks);
+  auto occurrence = entry->predicted(context_.state.changes, context_.hooks);
   if (occurrence == nullptr || occurrence->size() != holding.length) {
     return false;
   }
@@ -332,7 +332,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
 
 [[gnu::hot]] void Prediction::tell_accepted(std::uint32_t count) {
   counters_.submissions.add(count);
-  counters_.expected.add(count);
+  counters_.predicted.add(count);
   bool changed = false;
   const std::byte* record = first_;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -409,7 +409,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
       queues_ = held_.queues();  // there is room
     }
     counters_.submissions.add(accepted);
-    counters_.expected.add(accepted);
+    counters_.predicted.add(accepted);
     submitter_.launched(entry, result, older);
     launched_.push_back({std::move(entry), older});
     behind_ += accepted;

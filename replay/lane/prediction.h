@@ -80,10 +80,10 @@ class Prediction {
     }
     return capture::OperationView(record);
   }
-  /// See Lane::hold_expected(); `change` may be null.
+  /// See Lane::hold_predicted(); `change` may be null.
   bool accept(int* error, const Change* change) noexcept REFRAIN_EXCLUDES(held_right);
   /// Another one has come.
-  void missed() noexcept REFRAIN_EXCLUDES(held_right);
+  void mispredicted() noexcept REFRAIN_EXCLUDES(held_right);
 
   /// When an operation was held: predicts the rest of its chunk, if that is possible.
   void predict_rest() noexcept REFRAIN_REQUIRES(held_right);

@@ -95,7 +95,7 @@ void Submitter::issue_rest() noexcept {
   const env::UseReserve reserve;
   const DriverGate::Passage passage(gate_);
   GraphLaunch result =
-      entry.launch_expected(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
+      entry.launch_predicted(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
                             intervals_.proven(), held_.time_ns());
   if (reserve.used()) [[unlikely]] {
     context_.state.fail("out of memory while held work was submitted");

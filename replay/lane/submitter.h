@@ -42,7 +42,7 @@ class Submitter {
   void issue_rest() noexcept REFRAIN_REQUIRES(held_right);
 
   /// Launches a chunk of which it is known that it has the arguments of `occurrence`. `operations`: as of
-  /// GraphEntry::launch_expected(). Nothing is taken from what is held.
+  /// GraphEntry::launch_predicted(). Nothing is taken from what is held.
   [[nodiscard]] GraphLaunch launch_predicted(GraphEntry& entry, const Occurrence& occurrence,
                                              std::span<const capture::OperationView> operations)
       REFRAIN_REQUIRES(held_right);

@@ -191,7 +191,7 @@ std::string report_json(const ReportData& data) {
   root["replayed"] = data.replayed;
   root["share_replayed"] = share(data.replayed, data.submissions) / 100.0;
   root["launches"] = data.launches;
-  root["expected"] = data.expected;
+  root["expected"] = data.predicted;
   root["followed"] = data.followed;
   root["tracked"] = data.tracked;
   root["between_parts"] = data.between;
@@ -238,7 +238,7 @@ std::string report_json(const ReportData& data) {
     entry["tracked"] = graph.tracked;
     entry["passed"] = graph.passed;
     entry["launched"] = graph.launched;
-    entry["as_expected"] = graph.as_expected;
+    entry["as_predicted"] = graph.as_predicted;
     entry["found"] = graph.found;
     entry["changed"] = graph.changed;
     entry["changed_operations"] = graph.changed_operations;

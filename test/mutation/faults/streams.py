@@ -26,7 +26,7 @@ FAULTS = [
           old="unholdable = kOtherContext;", new="",
           promise=5, statement=True,
           seen="Recording an event of another context succeeds, and a later call reports the error."),
-    Fault("wide-fill-of-the-same-first-bytes-taken-for-a-narrow-one", "layer/streams/expected.h",
+    Fault("wide-fill-of-the-same-first-bytes-taken-for-a-narrow-one", "layer/streams/predicted.h",
           old="value.size() == fill.value.size() && std::memcmp(value.data(), fill.value.data(), value.size()) == 0",
           new="std::memcmp(value.data(), fill.value.data(), std::min(value.size(), fill.value.size())) == 0",
           promise=4,

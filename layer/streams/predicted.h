@@ -1,4 +1,4 @@
-// Submissions that are known beforehand: see replay::Lane::expected(). Those of kernels are in launch.h.
+// Submissions that are known beforehand: see replay::Lane::predicted(). Those of kernels are in launch.h.
 #pragma once
 
 #include <cstring>
@@ -9,9 +9,9 @@
 
 namespace refrain::layer::streams {
 
-/// True while the calling thread's lane expects something: a reason to call hold_expected() or hold_expected_fill(),
+/// True while the calling thread's lane expects something: a reason to call hold_predicted() or hold_predicted_fill(),
 /// before anything else. (The lane does not sleep then, and knows whether anything may be held.)
-[[nodiscard, gnu::always_inline]] inline bool expects() noexcept {
+[[nodiscard, gnu::always_inline]] inline bool predicts() noexcept {
   const replay::Lane* const lane = replay::Lane::current;
   return lane != nullptr && lane->expected();
 }
@@ -38,14 +38,14 @@ struct Fill {
 /// True if the fill is exactly the one that the calling thread's lane expects, and is held now: nothing else has to be
 /// found out about it.
 template <class L>
-[[nodiscard, gnu::hot, gnu::noinline]] bool hold_expected_fill(const Fill& fill, typename L::Api::StreamHandle stream,
+[[nodiscard, gnu::hot, gnu::noinline]] bool hold_predicted_fill(const Fill& fill, typename L::Api::StreamHandle stream,
                                                                DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
-  const capture::OperationView known = lane.fetch_expected();
+  const capture::OperationView known = lane.fetch_predicted();
   int error = 0;
   if (!known || !is_same_fill(known, fill) ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default) ||
-      !lane.hold_expected(&error)) {
+      !lane.hold_predicted(&error)) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);
