@@ -127,7 +127,7 @@ template <class Issue>
 
 /// A launch of which nothing is wanted but what it repeats (observe mode), until many are looked at together. Nothing
 /// is looked for while it is launched: that takes longer, in caches that the driver has filled, than all the rest.
-struct KeptLaunch {
+struct DeferredLaunch {
   CUfunction function;
   CUstream stream;
   Grid grid, block;
@@ -135,8 +135,8 @@ struct KeptLaunch {
   bool in_pieces;  ///< each parameter has an address; if not, there must be none
 };
 
-[[gnu::hot]] replay::Noted look_at_kept_launch(const std::byte* bytes, bool may_ask) {
-  KeptLaunch kept;
+[[gnu::hot]] replay::Noted look_at_deferred_launch(const std::byte* bytes, bool may_ask) {
+  DeferredLaunch kept;
   std::memcpy(&kept, bytes, sizeof(kept));
   const Handle handle = handle_of(kept.function);
   may_ask = may_ask && runtime.captures.load(std::memory_order_relaxed) == 0;
@@ -179,9 +179,9 @@ CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 CUresult launch_as_predicted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_as_predicted");
-CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
-    asm("refrain_cuda_launch_only_kept");
+    asm("refrain_cuda_launch_deferred");
 
 [[gnu::used, gnu::noinline]] CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                          unsigned bx, unsigned by, unsigned bz, unsigned shared,
@@ -208,23 +208,23 @@ CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, u
 }
 
 /// In observe mode.
-[[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+[[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                                  unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                                                  CUstream stream, void** parameters,
                                                                  void** extra) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   // Which default stream that is, is asked now.
-  if (extra != nullptr || !lane.only_keeps() || handle_of(stream) <= streams::kDefaultHandles ||
+  if (extra != nullptr || !lane.can_defer() || handle_of(stream) <= streams::kDefaultHandles ||
       runtime.captures.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
   }
-  lane.keep<KeptLaunch>(look_at_kept_launch, f, stream, Grid{gx, gy, gz}, Grid{bx, by, bz}, shared,
+  lane.defer<DeferredLaunch>(look_at_deferred_launch, f, stream, Grid{gx, gy, gz}, Grid{bx, by, bz}, shared,
                         parameters != nullptr);
   const CUresult status = driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
   return status == CUDA_SUCCESS ? status : static_cast<CUresult>(lane.issued(status));
 }
 
-/// Only jumps: to launch_as_predicted() if the thread's lane expects something, to launch_only_kept() if it keeps
+/// Only jumps: to launch_as_predicted() if the thread's lane expects something, to launch_deferred() if it keeps
 /// submissions without looking at them, else to launch_of_any_kind(). (A compiler takes all arguments from the stack
 /// and puts them back there.)
 [[gnu::hot, gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/,
@@ -241,7 +241,7 @@ CUresult launch_only_kept(CUfunction f, unsigned gx, unsigned gy, unsigned gz, u
       "cmpq $0, " REFRAIN_LANE_DEFERRED
       "(%rax)\n\t"
       "je refrain_cuda_launch_of_any_kind\n\t"
-      "jmp refrain_cuda_launch_only_kept");
+      "jmp refrain_cuda_launch_deferred");
 }
 
 CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,

@@ -10,7 +10,7 @@
 #include "env/mutex.h"
 #include "replay/lane/engine_state.h"
 #include "replay/lane/lane_front.h"
-#include "replay/lane/unseen.h"
+#include "replay/lane/deferred_submission.h"
 
 namespace refrain::replay {
 
@@ -23,7 +23,7 @@ class DeferredSubmissions {
 
   /// From now on all are. Throws std::bad_alloc.
   void start() {
-    slots_ = std::make_unique<Unseen[]>(kMost);
+    slots_ = std::make_unique<DeferredSubmission[]>(kMost);
     gone_ = front_.engine->gone.load(std::memory_order_relaxed);
     front_.deferred = slots_.get();
   }
@@ -33,13 +33,13 @@ class DeferredSubmissions {
     return count_ == kMost;
   }
   /// Whether keep() may be called instead.
-  [[nodiscard]] bool can_keep() const noexcept { return front_.deferred != nullptr && count_ + 1 < kMost; }
-  template <class Kept, class... What>
-  void keep(LookAtKept how, const What&... what) noexcept {
-    slots_[count_++].keep<Kept>(how, what...);
+  [[nodiscard]] bool can_defer() const noexcept { return front_.deferred != nullptr && count_ + 1 < kMost; }
+  template <class Deferred, class... What>
+  void defer(LookAtDeferred how, const What&... what) noexcept {
+    slots_[count_++].defer<Deferred>(how, what...);
   }
 
-  /// All so far, oldest first. `may_ask`: see LookAtKept.
+  /// All so far, oldest first. `may_ask`: see LookAtDeferred.
   template <class Use>
   void take(bool may_ask, Use&& use) {
     const std::uint32_t count = std::exchange(count_, 0);
@@ -64,7 +64,7 @@ class DeferredSubmissions {
   static constexpr std::uint32_t kMost = 32;  // limit
 
   LaneFront& front_;
-  std::unique_ptr<Unseen[]> slots_;
+  std::unique_ptr<DeferredSubmission[]> slots_;
   std::uint32_t count_ = 0;
   std::uint64_t gone_ = 0;  ///< EngineState::gone when nothing was deferred last
 };

@@ -81,12 +81,12 @@ class alignas(64) Lane {
     return Verdict::kIssue;
   }
   /// True if nothing is looked at with the next submission: keep() does instead of submit(), which would say kIssue.
-  [[nodiscard]] bool only_keeps() const noexcept { return deferred_.can_keep(); }
-  /// The next submission, for `how` to say later what it is; see Unseen::keep().
-  template <class Kept, class... What>
-  void keep(LookAtKept how, const What&... what) noexcept {
+  [[nodiscard]] bool can_defer() const noexcept { return deferred_.can_defer(); }
+  /// The next submission, for `how` to say later what it is; see DeferredSubmission::defer().
+  template <class Deferred, class... What>
+  void defer(LookAtDeferred how, const What&... what) noexcept {
     ++front().sequence;
-    deferred_.keep<Kept>(how, what...);
+    deferred_.defer<Deferred>(how, what...);
   }
   /// For kDescribeAndIssue and kHold: where the record goes. begin() … finish() exactly one record;
   /// `sequence`, `time_ns`, `queue` and `queue_handle` are filled in by the lane.
@@ -137,7 +137,7 @@ class alignas(64) Lane {
   void while_nothing_gone(Use&& use) const {
     deferred_.while_nothing_gone(use);
   }
-  /// What was only kept so far is looked at: by the lane's own thread. `may_ask`: see LookAtKept.
+  /// What was only kept so far is looked at: by the lane's own thread. `may_ask`: see LookAtDeferred.
   void look_at_deferred(bool may_ask) noexcept;
 
   /// Flushes what this lane holds. Returns the first error of the held work.

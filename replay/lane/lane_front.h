@@ -11,7 +11,7 @@
 namespace refrain::replay {
 
 class EngineState;
-class Unseen;
+class DeferredSubmission;
 
 /// A standard-layout structure that entry points written in assembly look at; who owns each member is said beside it.
 struct alignas(64) LaneFront {
@@ -30,7 +30,7 @@ struct alignas(64) LaneFront {
   /// Prediction's: of these, those that are no records yet.
   std::uint32_t accepted REFRAIN_GUARDED_BY(held_right) = 0;
   EngineState* engine;
-  Unseen* deferred = nullptr;  ///< DeferredSubmissions': null: every submission is looked at when it comes
+  DeferredSubmission* deferred = nullptr;  ///< DeferredSubmissions': null: every submission is looked at when it comes
 };
 
 // Offsets that assembly uses.

@@ -26,10 +26,10 @@ struct Rig {
   /// As a layer does it that says later what the submission is, if the lane lets it.
   int keep(capture::Token token, const char* unholdable, int status) {
     Lane& lane = engine->lane();
-    if (!lane.only_keeps()) {
+    if (!lane.can_defer()) {
       return submit(token, unholdable, status);
     }
-    lane.keep<Kept>(look_at, token, unholdable);
+    lane.defer<Deferred>(look_at, token, unholdable);
     return status == 0 ? status : lane.issued(status);
   }
   struct Kept {

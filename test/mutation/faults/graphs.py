@@ -242,16 +242,16 @@ FAULTS = [
           old="env::escaped(problem.reason)", new="problem.reason", promise=0,
           seen="A kernel's name with control characters, in a capture, changes the user's terminal."),
 
-    # --- replay/runtime/owner_lock.cpp, unseen.h ---
+    # --- replay/runtime/owner_lock.cpp, deferred_submission.h ---
     Fault("errno-of-a-lock-seen-by-the-program", "replay/runtime/owner_lock.cpp",
           old="waiting_.fetch_sub(1, std::memory_order_relaxed);\n  errno = saved_errno;",
           new="waiting_.fetch_sub(1, std::memory_order_relaxed);", promise=7, statement=True,
           seen="A launch that waited for another thread's flush leaves another errno."),
-    Fault("noted-submission-taken-for-a-kept-one", "replay/lane/unseen.h",
+    Fault("noted-submission-taken-for-a-kept-one", "replay/lane/deferred_submission.h",
           old="how_ = nullptr;\n    std::memcpy(kept_, &noted, sizeof(noted));",
           new="std::memcpy(kept_, &noted, sizeof(noted));", promise=7, statement=True,
           seen="Kernels and copies are mixed where nothing is held, and the program crashes or gets wrong tokens."),
-    Fault("kept-submission-asks-for-what-is-gone", "replay/lane/unseen.h",
+    Fault("kept-submission-asks-for-what-is-gone", "replay/lane/deferred_submission.h",
           old="how_(kept_, may_ask)", new="how_(kept_, true)", promise=7,
           seen="The driver is asked about a kernel that the program has unloaded meanwhile: a crash."),
 ]

@@ -18,23 +18,23 @@ struct Noted {
 
 /// Asked of the layer when a submission that it kept is looked at, in the thread that made it. `may_ask`: the driver
 /// may be called now, about what still exists (Lane::while_nothing_gone()). Must not throw.
-using LookAtKept = Noted (*)(const std::byte* kept, bool may_ask);
+using LookAtDeferred = Noted (*)(const std::byte* kept, bool may_ask);
 
 /// One cache line: more is seldom left of them between two calls of a driver.
-class alignas(64) Unseen {
+class alignas(64) DeferredSubmission {
  public:
   void note(const Noted& noted) noexcept {
     how_ = nullptr;
     std::memcpy(kept_, &noted, sizeof(noted));
   }
-  /// A `Kept` is made of `what`, in its place (a copy of it would be read before it is written), and `how` will be
+  /// A `Deferred` is made of `what`, in its place (a copy of it would be read before it is written), and `how` will be
   /// given its bytes.
-  template <class Kept, class... What>
-  void keep(LookAtKept how, const What&... what) noexcept {
-    static_assert(std::is_trivially_copyable_v<Kept> && sizeof(Kept) <= sizeof(kept_) &&
-                  alignof(Kept) <= alignof(LookAtKept));
+  template <class Deferred, class... What>
+  void defer(LookAtDeferred how, const What&... what) noexcept {
+    static_assert(std::is_trivially_copyable_v<Deferred> && sizeof(Deferred) <= sizeof(kept_) &&
+                  alignof(Deferred) <= alignof(LookAtDeferred));
     how_ = how;
-    ::new (kept_) Kept{what...};
+    ::new (kept_) Deferred{what...};
   }
   [[nodiscard]] Noted look(bool may_ask) const noexcept {
     if (how_ != nullptr) {
@@ -46,8 +46,8 @@ class alignas(64) Unseen {
   }
 
  private:
-  LookAtKept how_ = nullptr;  ///< null: what was noted is in kept_
-  alignas(LookAtKept) std::byte kept_[48];
+  LookAtDeferred how_ = nullptr;  ///< null: what was noted is in kept_
+  alignas(LookAtDeferred) std::byte kept_[48];
 };
 
 }  // namespace refrain::replay
