@@ -39,7 +39,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   const EngineState& engine = *front_.engine;
   // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
   // held, which the lock tells, one lane is this one.)
-  if ((engine.held_lanes.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !is_apart()) || inside_lane ||
+  if ((engine.held_lanes.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !may_hold_beside()) || inside_lane ||
       !engine.active.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -220,24 +220,24 @@ void Prediction::mispredicted() noexcept {
   }
 }
 
-Prediction::Apart Prediction::apart(std::span<QueueSlot* const> queues) noexcept {
-  Apart result = Apart::kFromAll;
+Prediction::CrossThreadHold Prediction::cross_thread_hold(std::span<QueueSlot* const> queues) noexcept {
+  CrossThreadHold result = CrossThreadHold::kFromAll;
   for (const QueueSlot* queue : queues) {
     switch (queue->info.default_order) {
       case capture::DefaultOrder::kNone: break;
-      case capture::DefaultOrder::kWithDefault: result = Apart::kFromAllButDefaults; break;
-      case capture::DefaultOrder::kIsDefault: return Apart::kNo;
+      case capture::DefaultOrder::kWithDefault: result = CrossThreadHold::kFromAllButDefaults; break;
+      case capture::DefaultOrder::kIsDefault: return CrossThreadHold::kNo;
     }
   }
   return result;
 }
 
 /// What other threads hold does not have to come first.
-bool Prediction::is_apart() const noexcept {
-  switch (apart_) {
-    case Apart::kNo: break;
-    case Apart::kFromAllButDefaults: return front_.engine->held_defaults.load(std::memory_order_relaxed) == 0;
-    case Apart::kFromAll: return true;
+bool Prediction::may_hold_beside() const noexcept {
+  switch (cross_thread_hold_) {
+    case CrossThreadHold::kNo: break;
+    case CrossThreadHold::kFromAllButDefaults: return front_.engine->held_defaults.load(std::memory_order_relaxed) == 0;
+    case CrossThreadHold::kFromAll: return true;
   }
   return false;
 }
@@ -270,7 +270,7 @@ bool Prediction::is_apart() const noexcept {
     return false;
   }
   // Nobody else holds something for these queues while this lane does, or it would not have begun (begin_chunk()).
-  apart_ = apart(queues);
+  cross_thread_hold_ = cross_thread_hold(queues);
   misses_ = met_ ? 0 : misses_;
   met_ = false;
   occurrence_ = std::move(occurrence);

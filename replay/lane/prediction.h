@@ -103,7 +103,7 @@ class Prediction {
   static constexpr std::size_t kLine = 64;  ///< format: of the processor's caches
   /// Beside what other threads hold something may be held that nobody has looked at. (Nobody else holds anything for
   /// the same queues.)
-  enum class Apart : std::uint8_t {
+  enum class CrossThreadHold : std::uint8_t {
     kNo,
     kFromAllButDefaults,  ///< some of its queues come after what is held for a default queue
     kFromAll,
@@ -119,8 +119,8 @@ class Prediction {
     std::size_t offset = 0;
   };
 
-  [[nodiscard]] static Apart apart(std::span<QueueSlot* const> queues) noexcept;
-  [[nodiscard]] bool is_apart() const noexcept;
+  [[nodiscard]] static CrossThreadHold cross_thread_hold(std::span<QueueSlot* const> queues) noexcept;
+  [[nodiscard]] bool may_hold_beside() const noexcept;
   [[nodiscard]] bool begin(const Change* change) noexcept REFRAIN_REQUIRES(held_right);
   [[nodiscard]] bool begin_chunk() noexcept REFRAIN_REQUIRES(held_right);
   [[nodiscard]] bool note_change(const Change& change) noexcept REFRAIN_REQUIRES(held_right);
@@ -160,7 +160,7 @@ class Prediction {
   const bool possible_;
 
   bool met_ REFRAIN_GUARDED_BY(held_right) = false;          ///< something of what was predicted last came
-  Apart apart_ = Apart::kNo;                                 ///< that which is predicted
+  CrossThreadHold cross_thread_hold_ = CrossThreadHold::kNo;                                 ///< that which is predicted
   ChunkId chunk_ REFRAIN_GUARDED_BY(held_right) = kNoChunk;  ///< all of it
   std::uint32_t misses_ REFRAIN_GUARDED_BY(held_right) = 0;  ///< in a row
   std::uint32_t pause_ = 0;                                  ///< submissions before anything is predicted again

@@ -111,7 +111,7 @@ FAULTS = [
           old="front_.engine->held_defaults.load(std::memory_order_relaxed) == 0", new="true", promise=1,
           seen="An expected launch to a blocking stream overtakes what another thread holds for the default stream."),
     Fault("default-queue-does-not-wait-for-others", PREDICTION,
-          old="return Apart::kNo;", new="return Apart::kFromAll;", promise=1, statement=True,
+          old="return CrossThreadHold::kNo;", new="return CrossThreadHold::kFromAll;", promise=1, statement=True,
           seen="An expected launch to the default stream overtakes what another thread holds for a blocking stream."),
     Fault("held-before-it-was-expected-and-not-compared", PREDICTION,
           old="!same_work(occurrence.operation(i), views_[i])", new="false", promise=4,
