@@ -134,7 +134,7 @@ bool watched(int number) noexcept {
   return false;
 }
 
-void stand_in(int number) noexcept {
+void proxy(int number) noexcept {
   Action now{};
   if (::syscall(SYS_rt_sigaction, number, nullptr, &now, sizeof(Action::mask)) != 0 || now.handler != SIG_DFL) {
     return;
@@ -165,7 +165,7 @@ class Aside {
   ~Aside() {
     if (number_ != 0) {
       const int saved = errno;
-      stand_in(number_);
+      proxy(number_);
       errno = saved;
     }
   }
@@ -215,7 +215,7 @@ REFRAIN_HOOK void refrain_at_end(void (*callback)()) {
   }
   if (&__sigaction != nullptr) {
     for (const int number : kSignals) {
-      stand_in(number);
+      proxy(number);
     }
   }
 }

@@ -15,9 +15,9 @@ CUresult let_in(RightOfWay& right_of_way, const Call& call) noexcept {
 
 }  // namespace
 
-bool GraphUploader::make_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+bool GraphUploader::make_sentinel(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   if (tried_) {
-    return stand_in_ != nullptr;
+    return sentinel_ != nullptr;
   }
   tried_ = true;
   constexpr std::size_t kBytes = 4;  // of each place
@@ -48,11 +48,11 @@ bool GraphUploader::make_stand_in(const CudaDriver& driver, RightOfWay& right_of
     status = driver.cuGraphAddMemcpyNode(&last, graph, i > 0 ? &before : nullptr, i > 0 ? 1 : 0, &copy, context);
   }
   if (status == CUDA_SUCCESS) {
-    stand_in_ = graph;
+    sentinel_ = graph;
   } else if (graph != nullptr) {
     static_cast<void>(driver.cuGraphDestroy(graph));  // the memory stays: freeing it would wait for the whole device
   }
-  return stand_in_ != nullptr;
+  return sentinel_ != nullptr;
 }
 
 CUresult GraphUploader::make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
@@ -69,19 +69,19 @@ CUresult GraphUploader::make_stream(const CudaDriver& driver, RightOfWay& right_
 
 void GraphUploader::prepare(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
   if (make_stream(driver, right_of_way) == CUDA_SUCCESS) {
-    static_cast<void>(make_stand_in(driver, right_of_way));
+    static_cast<void>(make_sentinel(driver, right_of_way));
   }
 }
 
 /// A new one for each upload: it counts only before the first launch.
 void GraphUploader::instantiate(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
-  CUgraphExec& stand_in = stand_in_executable_;
-  if (stand_in != nullptr || stand_in_ == nullptr) {
+  CUgraphExec& sentinel = sentinel_executable_;
+  if (sentinel != nullptr || sentinel_ == nullptr) {
     return;
   }
-  if (let_in(right_of_way, [&] { return driver.cuGraphInstantiateWithFlags(&stand_in, stand_in_, 0); }) !=
+  if (let_in(right_of_way, [&] { return driver.cuGraphInstantiateWithFlags(&sentinel, sentinel_, 0); }) !=
       CUDA_SUCCESS) {
-    stand_in = nullptr;
+    sentinel = nullptr;
   }
 }
 
@@ -90,23 +90,23 @@ CUresult GraphUploader::upload(const CudaDriver& driver, std::span<const CUgraph
   if (const CUresult status = make_stream(driver, right_of_way); status != CUDA_SUCCESS) {
     return status;
   }
-  CUgraphExec const stand_in = stand_in_executable_;
-  const bool uploaded = stand_in != nullptr &&
-                        let_in(right_of_way, [&] { return driver.cuGraphUpload(stand_in, stream_); }) == CUDA_SUCCESS;
+  CUgraphExec const sentinel = sentinel_executable_;
+  const bool uploaded = sentinel != nullptr &&
+                        let_in(right_of_way, [&] { return driver.cuGraphUpload(sentinel, stream_); }) == CUDA_SUCCESS;
   CUresult status = CUDA_SUCCESS;
   for (CUgraphExec const executable : executables) {
     const CUresult each = let_in(right_of_way, [&] { return driver.cuGraphUpload(executable, stream_); });
     status = status != CUDA_SUCCESS ? status : each;
   }
   if (uploaded) {
-    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphLaunch(stand_in, stream_); }));
+    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphLaunch(sentinel, stream_); }));
   }
   return status;
 }
 
 void GraphUploader::context_gone(const CudaDriver& driver) noexcept {
-  if (stand_in_ != nullptr) {
-    static_cast<void>(driver.cuGraphDestroy(std::exchange(stand_in_, nullptr)));
+  if (sentinel_ != nullptr) {
+    static_cast<void>(driver.cuGraphDestroy(std::exchange(sentinel_, nullptr)));
   }
 }
 
@@ -115,9 +115,9 @@ CUresult GraphUploader::wait(const CudaDriver& driver, RightOfWay& right_of_way)
     return CUDA_SUCCESS;
   }
   const CUresult status = driver.cuStreamSynchronize(stream_);
-  if (stand_in_executable_ != nullptr) {
-    CUgraphExec stand_in = std::exchange(stand_in_executable_, nullptr);
-    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphExecDestroy(stand_in); }));
+  if (sentinel_executable_ != nullptr) {
+    CUgraphExec sentinel = std::exchange(sentinel_executable_, nullptr);
+    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphExecDestroy(sentinel); }));
   }
   return status;
 }

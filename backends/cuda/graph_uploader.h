@@ -31,13 +31,13 @@ class GraphUploader {
  private:
   /// The graph that does nothing: copies of four bytes of ours. (One copy, fills or copies of host memory do not
   /// count as uploads.) False if there is none to be had: then graphs are uploaded without it.
-  bool make_stand_in(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  bool make_sentinel(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
   CUresult make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
 
   CUstream stream_ = nullptr;
-  CUgraph stand_in_ = nullptr;
-  CUgraphExec stand_in_executable_ = nullptr;  ///< of the next upload, or of the one that is not waited for yet
+  CUgraph sentinel_ = nullptr;
+  CUgraphExec sentinel_executable_ = nullptr;  ///< of the next upload, or of the one that is not waited for yet
   bool tried_ = false;
 };
 

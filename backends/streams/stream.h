@@ -25,7 +25,7 @@ enum class StreamKind : std::uint8_t {
   kNonBlocking,
   kBlocking,   ///< in order with the legacy default stream of its context
   kLegacy,     ///< the legacy default stream: waits for all blocking streams, and they for it
-  kPerThread,  ///< a thread's own default stream: only that thread can name it (layer/streams/stand_in.h)
+  kPerThread,  ///< a thread's own default stream: only that thread can name it (layer/streams/proxy_stream.h)
 };
 
 /// Never freed, only used for another stream: a graph that outlives its stream finds `id` changed, not freed memory.

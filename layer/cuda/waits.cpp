@@ -53,7 +53,7 @@ CUresult wrap::cuEventSynchronize(CUevent event) {
 
 CUresult wrap::cuMemcpyDtoH_v2_ptds(void* to, CUdeviceptr from, size_t bytes) {
   return streams::observe<CudaLayer>(entry::cuMemcpyDtoH_v2_ptds, true, [&] {
-    streams::leave_stand_in<CudaLayer>();
+    streams::leave_proxy<CudaLayer>();
     return driver.cuMemcpyDtoH_v2_ptds(to, from, bytes);
   });
 }

@@ -7,7 +7,7 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
-#include "layer/streams/stand_in.h"
+#include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
 

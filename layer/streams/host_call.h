@@ -3,7 +3,7 @@
 
 #include "layer/common/host_call.h"
 #include "layer/streams/objects.h"
-#include "layer/streams/stand_in.h"
+#include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
 
@@ -17,13 +17,13 @@ struct Protocol : common::PlainProtocol {
   static replay::Engine* engine() noexcept { return L::engine(); }
   static replay::Engine* any_engine() noexcept { return L::any_engine(); }
   static capture::Recorder* recorder() noexcept { return L::runtime().recorder; }
-  static bool unsettled() noexcept { return StandIns<Api>::in_use != nullptr; }
+  static bool unsettled() noexcept { return ProxyStreams<Api>::in_use != nullptr; }
   static void flushed(bool submits) noexcept {
     if (submits) {
-      leave_stand_in<L>();
+      leave_proxy<L>();
     }
   }
-  static void waited() noexcept { StandIns<Api>::waited = true; }
+  static void waited() noexcept { ProxyStreams<Api>::waited = true; }
   static void answer(Status own, Status told) noexcept {
     if (told != own) [[unlikely]] {
       L::on_held_error(told);

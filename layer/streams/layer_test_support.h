@@ -285,7 +285,7 @@ class Rig {
     TestLayer::the_runtime.engine.store(nullptr);
     engine.reset();
     TestLayer::the_runtime.backend = nullptr;
-    forget_stand_ins<TestApi>();
+    forget_proxies<TestApi>();
   }
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;

@@ -49,7 +49,7 @@ struct alignas(64) StreamRuntime {
 template <class Api>
 struct StreamState;
 template <class Api>
-struct StandIn;
+struct ProxyStream;
 
 /// What streams of one context have in common.
 template <class Api>
@@ -71,7 +71,7 @@ struct alignas(64) StreamState {
   ContextState<Api>* context = nullptr;
   Token role_seed = 0;
   SetState set;                      ///< of its attributes; guarded by Setters
-  StandIn<Api>* stand_in = nullptr;  ///< of a thread's own default stream, if it may have one
+  ProxyStream<Api>* proxy = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   /// Everything that adopting the next one does not write. The handle stays one that nobody looks for.
   void reset() noexcept {
@@ -80,7 +80,7 @@ struct alignas(64) StreamState {
     stream.watched.store(false, std::memory_order_relaxed);
     context = nullptr;
     set = {};
-    stand_in = nullptr;
+    proxy = nullptr;
   }
 };
 

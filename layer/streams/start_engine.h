@@ -14,7 +14,7 @@
 #include "layer/start_up.h"
 #include "layer/streams/hooks.h"
 #include "layer/streams/host_call.h"
-#include "layer/streams/stand_in.h"
+#include "layer/streams/proxy_stream.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -37,7 +37,7 @@ void shut_down() noexcept {
   L::stubs().set_watching(false);
   running->shut_down();
   stop_watching_for_end();
-  leave_stand_in<L>();  // stubs do not look any more
+  leave_proxy<L>();  // stubs do not look any more
 }
 
 /// The driver does not work in a child that was forked after its start; nothing of ours may touch it there.
@@ -48,7 +48,7 @@ void disable_in_child() noexcept {
   if (replay::Engine* running = L::any_engine(); running != nullptr) {
     running->disable_after_fork();
   }
-  forget_stand_ins<typename L::Api>();
+  forget_proxies<typename L::Api>();
 }
 
 template <class L>

@@ -10,7 +10,7 @@
 #include "layer/streams/captures.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
-#include "layer/streams/stand_in.h"
+#include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
 
@@ -225,7 +225,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     seed(*made);
     if (made->stream.kind == backends::StreamKind::kPerThread) {
       made->unholdable = kThreadsOwn;
-      made->stand_in = new_stand_in<L>(made->stream.context);
+      made->proxy = new_proxy<L>(made->stream.context);
     }
     running->adopt_queue(made->slot);
     if (!made->slot.capabilities.native) {
@@ -246,7 +246,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
 }
 
 /// Under NoRecording, after everything held was flushed. `destroyed`: the program may not use the stream any more,
-/// so that its record may be another one's (but not if it has a stand-in, which a thread may have in use still). Else
+/// so that its record may be another one's (but not if it has a proxy stream, which a thread may have in use still). Else
 /// another thread may be using both right now.
 template <class L>
 void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
@@ -257,7 +257,7 @@ void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
   }
   stream->stream.id.store(0, std::memory_order_release);
   L::runtime().backend->idle_moment().forget(stream->stream);
-  if (destroyed && stream->stand_in == nullptr) {
+  if (destroyed && stream->proxy == nullptr) {
     L::objects().streams.recycle(stream);
   }
 }
@@ -324,8 +324,8 @@ template <class L>
   if (known.kind != backends::StreamKind::kPerThread) {
     return false;
   }
-  const auto* stand_in = stand_in_in_use<L>();
-  return stand_in != nullptr && stand_in->stream == &known;
+  const auto* proxy = stand_in_in_use<L>();
+  return proxy != nullptr && proxy->stream == &known;
 }
 
 /// The call that unloads code. `module`: its handle, or kAnyModule.

@@ -34,7 +34,7 @@ struct Call {
 template <class L, class Issue>
 [[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
   lane.doze();
-  leave_stand_in<L>();
+  leave_proxy<L>();
   return issue();
 }
 
@@ -87,7 +87,7 @@ class Operation : public common::PlainOperation {
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : stream_.unholdable;
     threads_own_ = stream_.unholdable == kThreadsOwn;
     if (threads_own_) [[unlikely]] {
-      const char* const why_not = L::runtime().replays ? why_no_stand_in<L>(stream_) : nullptr;
+      const char* const why_not = L::runtime().replays ? why_no_proxy<L>(stream_) : nullptr;
       unholdable = call_.unholdable != nullptr ? call_.unholdable : why_not;
     }
     seed_ = stream_.token_seed.load(std::memory_order_relaxed);
@@ -104,7 +104,7 @@ class Operation : public common::PlainOperation {
   void record(const capture::OperationView& view) const noexcept { L::tell_recorder(stream_, call_.entry_point, view); }
   void begin_hold(const capture::OperationView& /*view*/) const noexcept {
     if (threads_own_) [[unlikely]] {
-      use_stand_in<L>(stream_);
+      use_proxy<L>(stream_);
     }
     after_(number_, true);
   }
@@ -115,7 +115,7 @@ class Operation : public common::PlainOperation {
   }
   void begin_issue() const noexcept {
     if (threads_own_ && L::runtime().replays) [[unlikely]] {
-      leave_stand_in<L>();
+      leave_proxy<L>();
     }
   }
   Status issue() const noexcept { return issue_(); }

@@ -141,9 +141,9 @@ TEST_CASE("a thread that is not looked at submits behind what stands in for its 
   Rig rig(sleepy());
   fall_asleep(rig);
   State& own = Rig::own_default_stream();
-  while (why_no_stand_in<TestLayer>(own) != nullptr) {
+  while (why_no_proxy<TestLayer>(own) != nullptr) {
   }
-  use_stand_in<TestLayer>(own);
+  use_proxy<TestLayer>(own);
   rig.device.busy = {own.stream.handle};
   REQUIRE(rig.launch(own, Rig::kernel()) == 0);
   const Lines lines = rig.device.lines();

@@ -27,8 +27,8 @@ void settle_event_observed(replay::Engine& running, typename L::Api::EventHandle
 /// something behind it.
 template <class L>
 void before_question() noexcept {
-  if (StandIns<typename L::Api>::left != nullptr && StandIns<typename L::Api>::waited) [[unlikely]] {
-    close_left_stand_in<L>();
+  if (ProxyStreams<typename L::Api>::left != nullptr && ProxyStreams<typename L::Api>::waited) [[unlikely]] {
+    close_left_proxy<L>();
   }
 }
 

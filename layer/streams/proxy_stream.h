@@ -1,9 +1,9 @@
 // A thread's own default stream, and what stands in for it.
 //
 // Only the thread itself can name that stream, but others must be able to submit what it holds: the one that watches
-// the hold limit, or one that waits for the device. So what is held goes to a stand-in, a stream of Refrain's own that
+// the hold limit, or one that waits for the device. So what is held goes to a proxy stream, a stream of Refrain's own that
 // is in order with the legacy default stream, too. The work of both is one sequence: only one of them is in use, and
-// the other one waits for it before it is used. The thread alone changes that: to the stand-in when it holds something,
+// the other one waits for it before it is used. The thread alone changes that: to the proxy stream when it holds something,
 // and back before a call of its own may submit to its stream or look at it. A program that waits for its stream waits
 // for the one in use; in a loop that is replayed nothing ever changes.
 #pragma once
@@ -28,31 +28,31 @@ inline constexpr std::uint64_t kDefaultHandles = 2;
   return handle <= kDefaultHandles && !is_legacy(handle, by_default);
 }
 
-/// StreamState::unholdable of a thread's own default stream: ask why_no_stand_in().
+/// StreamState::unholdable of a thread's own default stream: ask why_no_proxy().
 inline constexpr char kThreadsOwn[] = "its stream is the thread's default stream, which other threads cannot name";
 
 /// One for each thread's default stream in each context. Everything but the first two members is the owning thread's.
 template <class Api>
-struct StandIn {
+struct ProxyStream {
   typename Api::ContextHandle context = Api::kNoContext;
   std::uint64_t context_number = 0;  ///< see L::context_number()
 
   typename Api::StreamHandle handle = {};   ///< none was made yet if it is null
   std::uint64_t owner = 0;                  ///< thread_number() of the thread
   std::uint64_t asked = 0;                  ///< submissions so far, until it is made
-  bool in_use = false;                      ///< the newest work is in the stand-in
-  StandIn* next_in_use = nullptr;           ///< another one of the same thread's
+  bool in_use = false;                      ///< the newest work is in the proxy stream
+  ProxyStream* next_in_use = nullptr;           ///< another one of the same thread's
   backends::Stream<Api>* stream = nullptr;  ///< what it stands in for; of the last time that it was in use
-  /// The switch back from the stand-in to the thread's own stream, until it is known to be complete.
+  /// The switch back from the proxy stream to the thread's own stream, until it is known to be complete.
   typename backends::StreamBackend<Api>::Handover left = {};
 };
 
 /// Of the calling thread.
 template <class Api>
-struct StandIns {
-  static inline thread_local StandIn<Api>* in_use __attribute__((tls_model("initial-exec"))) = nullptr;
+struct ProxyStreams {
+  static inline thread_local ProxyStream<Api>* in_use __attribute__((tls_model("initial-exec"))) = nullptr;
   /// The one that the thread switched back from last, where that may not be complete yet.
-  static inline thread_local StandIn<Api>* left __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local ProxyStream<Api>* left __attribute__((tls_model("initial-exec"))) = nullptr;
   static inline thread_local bool waited __attribute__((tls_model("initial-exec"))) = false;  ///< by a call since then
 };
 
@@ -70,22 +70,22 @@ inline std::uint64_t thread_number() noexcept {
 // as long as it lives, and never again; 0 if that is not known.
 
 template <class L>
-[[nodiscard]] bool is_current(const StandIn<typename L::Api>& stand_in) noexcept {
+[[nodiscard]] bool is_current(const ProxyStream<typename L::Api>& proxy) noexcept {
   return L::current_context() == stand_in.context && L::context_number(stand_in.context) == stand_in.context_number;
 }
 
 /// For the calling thread's default stream in its current context; null if it may have none. Never freed: if another
 /// thread makes Refrain forget the stream (a context may have gone), the one that was in use still is.
 template <class L>
-[[nodiscard]] StandIn<typename L::Api>* new_stand_in(typename L::Api::ContextHandle context) {
+[[nodiscard]] ProxyStream<typename L::Api>* new_proxy(typename L::Api::ContextHandle context) {
   const std::uint64_t number = L::context_number(context);
-  return number == 0 ? nullptr : new StandIn<typename L::Api>{context, number};
+  return number == 0 ? nullptr : new ProxyStream<typename L::Api>{context, number};
 }
 
-/// The stand-in that is in use for the default stream that the calling thread has in its current context, or null.
+/// The proxy stream that is in use for the default stream that the calling thread has in its current context, or null.
 template <class L>
-[[nodiscard]] StandIn<typename L::Api>* stand_in_in_use() noexcept {
-  StandIn<typename L::Api>* found = StandIns<typename L::Api>::in_use;
+[[nodiscard]] ProxyStream<typename L::Api>* stand_in_in_use() noexcept {
+  ProxyStream<typename L::Api>* found = ProxyStreams<typename L::Api>::in_use;
   while (found != nullptr && !is_current<L>(*found)) {
     found = found->next_in_use;
   }
@@ -93,48 +93,48 @@ template <class L>
 }
 
 /// Why nothing of the calling thread's default stream can be held just now; null: it can, and `stream.stream.handle` is
-/// the stand-in.
+/// the proxy stream.
 template <class L>
-[[nodiscard, gnu::noinline]] const char* why_no_stand_in(StreamState<typename L::Api>& stream) noexcept {
+[[nodiscard, gnu::noinline]] const char* why_no_proxy(StreamState<typename L::Api>& stream) noexcept {
   using Api = typename L::Api;
   // So often a stream is used before it gets one: threads that hardly do anything need none.
   constexpr std::uint64_t kOftenEnough = 64;
-  StandIn<Api>* const stand_in = stream.stand_in;
-  if (stand_in == nullptr) {
+  ProxyStream<Api>* const proxy = stream.proxy;
+  if (proxy == nullptr) {
     return kThreadsOwn;
   }
   if (stream.stream.attributes.load(std::memory_order_relaxed)) {
     return "its stream is the thread's default stream, and has attributes, which what stands in for it has not";
   }
-  if (stand_in->owner != thread_number()) {
+  if (proxy->owner != thread_number()) {
     // A thread that ended had it, and the same place in memory.
-    if (stand_in->handle != typename Api::StreamHandle{} &&
-        Api::query_stream(L::runtime().driver, stand_in->handle) == Api::kNotReady) {
-      return "its stream is the thread's default stream, whose stand-in is busy with work of a thread that ended";
+    if (proxy->handle != typename Api::StreamHandle{} &&
+        Api::query_stream(L::runtime().driver, proxy->handle) == Api::kNotReady) {
+      return "its stream is the thread's default stream, whose proxy stream is busy with work of a thread that ended";
     }
-    stand_in->owner = thread_number();
-    stand_in->in_use = false;
+    proxy->owner = thread_number();
+    proxy->in_use = false;
   }
-  if (stand_in->handle == typename Api::StreamHandle{}) {
-    if (++stand_in->asked < kOftenEnough) {
+  if (proxy->handle == typename Api::StreamHandle{}) {
+    if (++proxy->asked < kOftenEnough) {
       return "its stream is the thread's default stream, and was hardly used yet";
     }
     const backends::RightOfWay::Claim claim(L::runtime().backend->right_of_way());
-    if (Api::create_blocking_stream(L::runtime().driver, &stand_in->handle) != Api::kSuccess) {
-      stand_in->handle = {};
-      stream.stand_in = nullptr;  // it is not tried again
+    if (Api::create_blocking_stream(L::runtime().driver, &proxy->handle) != Api::kSuccess) {
+      proxy->handle = {};
+      stream.proxy = nullptr;  // it is not tried again
       return kThreadsOwn;
     }
-    L::runtime().backend->idle_moment().change_handle(stream.stream, stand_in->handle);
+    L::runtime().backend->idle_moment().change_handle(stream.stream, proxy->handle);
   }
   return nullptr;
 }
 
 /// The calling thread holds something of its default stream.
 template <class L>
-void use_stand_in(StreamState<typename L::Api>& stream) noexcept {
+void use_proxy(StreamState<typename L::Api>& stream) noexcept {
   using Api = typename L::Api;
-  StandIn<Api>& stand_in = *stream.stand_in;
+  ProxyStream<Api>& proxy = *stream.proxy;
   stand_in.stream = &stream.stream;
   if (stand_in.in_use) {
     return;
@@ -142,71 +142,71 @@ void use_stand_in(StreamState<typename L::Api>& stream) noexcept {
   auto before = L::runtime().backend->follow(stand_in.context, Api::per_thread_stream(), stand_in.handle);
   L::runtime().backend->give_back(&before);
   stand_in.in_use = true;
-  stand_in.next_in_use = StandIns<Api>::in_use;
-  StandIns<Api>::in_use = &stand_in;
+  stand_in.next_in_use = ProxyStreams<Api>::in_use;
+  ProxyStreams<Api>::in_use = &proxy;
 }
 
 template <class L>
-[[gnu::noinline]] void leave_current_stand_in() noexcept {
+[[gnu::noinline]] void leave_current_proxy() noexcept {
   using Api = typename L::Api;
-  StandIn<Api>* const stand_in = stand_in_in_use<L>();
-  if (stand_in == nullptr) {
+  ProxyStream<Api>* const proxy = stand_in_in_use<L>();
+  if (proxy == nullptr) {
     return;  // those that are in use belong to other contexts
   }
-  L::runtime().backend->give_back(&stand_in->left);
-  stand_in->left = L::runtime().backend->follow(stand_in->context, stand_in->handle, Api::per_thread_stream());
-  StandIns<Api>::left = stand_in;
-  StandIns<Api>::waited = false;
-  stand_in->in_use = false;
-  StandIn<Api>** place = &StandIns<Api>::in_use;
-  while (*place != stand_in) {
+  L::runtime().backend->give_back(&proxy->left);
+  proxy->left = L::runtime().backend->follow(proxy->context, proxy->handle, Api::per_thread_stream());
+  ProxyStreams<Api>::left = proxy;
+  ProxyStreams<Api>::waited = false;
+  proxy->in_use = false;
+  ProxyStream<Api>** place = &ProxyStreams<Api>::in_use;
+  while (*place != proxy) {
     place = &(*place)->next_in_use;
   }
-  *place = stand_in->next_in_use;
+  *place = proxy->next_in_use;
 }
 
 /// Before a call of the thread's that may submit to its default stream, or look at it, when nothing of it is held any
 /// more.
 template <class L>
-[[gnu::always_inline]] inline void leave_stand_in() noexcept {
-  if (StandIns<typename L::Api>::in_use != nullptr) [[unlikely]] {
-    leave_current_stand_in<L>();
+[[gnu::always_inline]] inline void leave_proxy() noexcept {
+  if (ProxyStreams<typename L::Api>::in_use != nullptr) [[unlikely]] {
+    leave_current_proxy<L>();
   }
 }
 
 /// See before_question() (waits.h).
 template <class L>
-[[gnu::noinline]] void close_left_stand_in() noexcept {
+[[gnu::noinline]] void close_left_proxy() noexcept {
   using Api = typename L::Api;
-  StandIn<Api>& stand_in = *StandIns<Api>::left;
-  StandIns<Api>::waited = false;
-  if (is_current<L>(stand_in) && L::runtime().backend->close(&stand_in.left)) {
-    StandIns<Api>::left = nullptr;
+  ProxyStream<Api>& proxy = *ProxyStreams<Api>::left;
+  ProxyStreams<Api>::waited = false;
+  if (is_current<L>(proxy) && L::runtime().backend->close(&stand_in.left)) {
+    ProxyStreams<Api>::left = nullptr;
   }
 }
 
 /// In a child, whose only thread is the calling one: nothing of the driver's works there.
 template <class Api>
-void forget_stand_ins() noexcept {
-  StandIns<Api>::in_use = nullptr;
-  StandIns<Api>::left = nullptr;
+void forget_proxies() noexcept {
+  ProxyStreams<Api>::in_use = nullptr;
+  ProxyStreams<Api>::left = nullptr;
 }
 
 /// What the calling thread means by `handle`, for a call that waits for the stream or asks for it, and nothing else.
 template <class L>
 [[nodiscard]] typename L::Api::StreamHandle waited_for(typename L::Api::StreamHandle handle,
                                                        DefaultStream by_default) noexcept {
-  if (StandIns<typename L::Api>::in_use == nullptr || !is_per_thread(handle_of(handle), by_default)) {
+  if (ProxyStreams<typename L::Api>::in_use == nullptr || !is_per_thread(handle_of(handle), by_default)) {
     return handle;
   }
-  const StandIn<typename L::Api>* const stand_in = stand_in_in_use<L>();
-  return stand_in != nullptr ? stand_in->handle : handle;
+  const ProxyStream<typename L::Api>* const proxy = stand_in_in_use<L>();
+  return proxy != nullptr ? proxy->handle : handle;
 }
 
 /// The stream of the driver's in which the calling thread's newest work of `stream` is.
 template <class L>
 [[nodiscard]] typename L::Api::StreamHandle handle_in_use(const StreamState<typename L::Api>& stream) noexcept {
-  return stream.stand_in != nullptr && !stream.stand_in->in_use ? L::Api::per_thread_stream() : stream.stream.handle;
+  return stream.proxy != nullptr && !stream.proxy->in_use ? L::Api::per_thread_stream() : stream.stream.handle;
 }
 
 }  // namespace refrain::layer::streams

@@ -1,5 +1,5 @@
 // What stands in for threads' own default streams.
-#include "layer/streams/stand_in.h"
+#include "layer/streams/proxy_stream.h"
 
 #include "layer/streams/layer_test_support.h"
 
@@ -14,12 +14,12 @@ using test::TestLayer;
 
 /// The calling thread holds something of its default stream.
 void use(State& own) {
-  while (why_no_stand_in<TestLayer>(own) != nullptr) {
+  while (why_no_proxy<TestLayer>(own) != nullptr) {
   }
-  use_stand_in<TestLayer>(own);
+  use_proxy<TestLayer>(own);
 }
 
-/// Whether the thread's own default stream was made to come after the stand-in.
+/// Whether the thread's own default stream was made to come after the proxy stream.
 bool left(Rig& rig, const State& own) {
   const Lines lines = rig.device.lines();
   return lines.size() == 3 && lines[0].ends_with(" in " + test::name(own.stream.handle)) &&
@@ -31,14 +31,14 @@ TEST_CASE("a thread's default stream comes after what stands in for it, once tha
   State& own = Rig::own_default_stream();
   use(own);
   rig.device.busy = {own.stream.handle};
-  leave_stand_in<TestLayer>();
+  leave_proxy<TestLayer>();
   CHECK(left(rig, own));
   rig.device.forget_lines();
-  leave_stand_in<TestLayer>();
+  leave_proxy<TestLayer>();
   CHECK(rig.device.lines().empty());
 }
 
-TEST_CASE("a thread with the place in memory of one that ended has its stand-in, and leaves it as well",
+TEST_CASE("a thread with the place in memory of one that ended has its proxy stream, and leaves it as well",
           "[promise-1]") {
   Rig rig;
   State& own = Rig::own_default_stream();
@@ -47,11 +47,11 @@ TEST_CASE("a thread with the place in memory of one that ended has its stand-in,
     use(own);
   }).join();
   rig.device.busy = {own.stream.handle};
-  CHECK(why_no_stand_in<TestLayer>(own) != nullptr);  // with work of the thread that ended
+  CHECK(why_no_proxy<TestLayer>(own) != nullptr);  // with work of the thread that ended
   rig.device.busy = {};
   use(own);
   rig.device.busy = {own.stream.handle};
-  leave_stand_in<TestLayer>();
+  leave_proxy<TestLayer>();
   CHECK(left(rig, own));
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("a thread with default streams in several contexts leaves that of each
   for (const std::size_t i : {1, 2, 0}) {
     rig.device.forget_lines();
     TestLayer::current = all[i].context;
-    leave_stand_in<TestLayer>();
+    leave_proxy<TestLayer>();
     CHECK(left(rig, *all[i].own));
   }
 }
@@ -81,7 +81,7 @@ TEST_CASE("a question behind a wait is asked when what Refrain put behind the wo
   State& own = Rig::own_default_stream();
   use(own);
   rig.device.busy = {own.stream.handle};
-  leave_stand_in<TestLayer>();
+  leave_proxy<TestLayer>();
   rig.device.unfinished = 5;
   const auto ask = [&] {
     int left_over = 0;
