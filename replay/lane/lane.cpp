@@ -48,7 +48,7 @@ class REFRAIN_SCOPED_CAPABILITY LockWhileHolding {
 };
 
 /// Like a host call in the history.
-constexpr capture::Token kHandover = 0x9F0C5A7E61D34B82ULL;  // format
+constexpr capture::Token kHandoff = 0x9F0C5A7E61D34B82ULL;  // format
 
 }  // namespace
 
@@ -83,7 +83,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
 
 [[gnu::hot, gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
   if (replaying_ && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
-    take_over(*submission.queue);
+    on_queue_handoff(*submission.queue);
   }
   const bool passes = inside_lane || !active();
   if (dormancy_.asleep() && !passes) {
@@ -242,11 +242,11 @@ void Lane::use_plan(std::uint32_t plan) noexcept {
 /// The newest work in this queue is another thread's. Threads that take turns do so at the same places again and again
 /// (PyTorch goes forward in one, and backward in another), and such a place divides what is held as a host call does:
 /// work that was held across it would be flushed by the other thread each time.
-void Lane::take_over(QueueSlot& queue) noexcept {
+void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   if (inside_lane || !active() || queue.newest.exchange(this, std::memory_order_relaxed) == nullptr) {
     return;
   }
-  dormancy_.queue_taken_over();
+  dormancy_.queue_handed_off();
   if (dormancy_.asleep()) {  // the other one is not, or nothing would be held anywhere
     wake_up();
     return;
@@ -255,7 +255,7 @@ void Lane::take_over(QueueSlot& queue) noexcept {
     return;
   }
   try {
-    cut("another thread's work in the same queue", kHandover, false);
+    cut("another thread's work in the same queue", kHandoff, false);
     // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
     // will show which way is the fastest.
     if (!waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
@@ -306,7 +306,7 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   }
 }
 
-void Lane::thread_ends() noexcept {
+void Lane::park() noexcept {
   static const EntryPoint end{"the end of its thread"};
   look_at_deferred(false);  // without asking: since these calls another thread may have destroyed their streams
   static_cast<void>(host_call(end));  // nobody is there any more to be told of an error

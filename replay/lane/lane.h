@@ -162,9 +162,9 @@ class alignas(64) Lane {
   /// The thread ends: everything held is submitted, and nothing of the thread is left that its successor could be told.
   /// (A lane outlives its thread: programs that start threads again and again, for each step of a loop, do in each what
   /// an earlier one did.)
-  void thread_ends() noexcept;
+  void park() noexcept;
   /// Another thread goes on with this lane.
-  void thread_begins() noexcept { graphs_.resume(); }
+  void unpark() noexcept { graphs_.resume(); }
 
   // Any thread:
   /// Since when anything is held (see now_ns()); 0: nothing is.
@@ -190,7 +190,7 @@ class alignas(64) Lane {
   int leave() noexcept;
   void interval_ended();
   void use_plan(std::uint32_t plan) noexcept;
-  void take_over(QueueSlot& queue) noexcept;
+  void on_queue_handoff(QueueSlot& queue) noexcept;
   [[nodiscard]] int take_error() noexcept {
     const IsLaneOwner owner;
     return held_.take_error();

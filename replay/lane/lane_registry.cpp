@@ -107,7 +107,7 @@ Lane& LaneRegistry::open() noexcept {
     const auto oldest = std::ranges::min_element(idle_, {}, &Lane::number);
     lane = *oldest;
     idle_.erase(oldest);
-    lane->thread_begins();
+    lane->unpark();
   } else {
     try {
       auto made = std::make_unique<Lane>(context_, numbers_ + 1);
@@ -134,7 +134,7 @@ void LaneRegistry::close() noexcept {
   if (lane == nullptr || context_.state.forked.load(std::memory_order_relaxed)) {
     return;
   }
-  lane->thread_ends();
+  lane->park();
   {
     const env::MutexLock lock(mutex_);
     // A capture tells threads apart.

@@ -41,7 +41,7 @@ class Dormancy {
     return true;
   }
   /// Another lane's work was the newest in a queue that this one submits to.
-  void queue_taken_over() noexcept { ++taken_over_; }
+  void queue_handed_off() noexcept { ++taken_over_; }
 
   /// Whether enough was seen to consider().
   [[nodiscard]] bool is_due(std::uint64_t submissions) const noexcept {

@@ -56,7 +56,7 @@ TEST_CASE("a lane goes on looking while it takes turns with another one whose wo
   Dormancy dormancy(with_gate());
   Dormancy::Seen seen = hopeless(100);
   seen.replayed_by_all = 10;
-  dormancy.queue_taken_over();
+  dormancy.queue_handed_off();
   CHECK(dormancy.consider(seen, 0) == 0);
   dormancy.wake(seen);
   seen.submissions += 100;

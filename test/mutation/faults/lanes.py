@@ -159,7 +159,7 @@ FAULTS = [
           promise=0,
           seen="The setting awake does nothing."),
     Fault("error-of-work-flushed-at-a-handover-lost", LANE,
-          old="kHandover, false);", new="kHandover, false);\n    static_cast<void>(held_.take_error());", promise=5, statement=True,
+          old="kHandoff, false);", new="kHandoff, false);\n    static_cast<void>(held_.take_error());", promise=5, statement=True,
           seen="The error of work that is flushed because another thread used the queue is never told."),
     Fault("span-goes-on-in-the-next-thread", LANE,
           old="prediction_.clear();\n  intervals_.abandon();", new="prediction_.clear();", promise=6, statement=True,
