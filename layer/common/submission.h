@@ -28,7 +28,7 @@
 
 namespace refrain::layer::common {
 
-/// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than doze().
+/// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than tick_dormant().
 template <class P>
 [[nodiscard, gnu::always_inline]] inline replay::Lane* sleeping_lane() noexcept {
   replay::Lane* lane = replay::Lane::current;

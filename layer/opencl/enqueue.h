@@ -112,7 +112,7 @@ inline replay::Lane* sleeping_lane(cl_uint count, const cl_event* waits) noexcep
 template <class Issue>
 cl_int enqueue_asleep(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
   const NotCancelled during(blocks);
-  const std::uint64_t sequence = lane.doze();
+  const std::uint64_t sequence = lane.tick_dormant();
   const cl_int status = issue(nullptr, event);
   if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
     register_event(*event, lane.number(), sequence, 0);

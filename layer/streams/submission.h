@@ -33,7 +33,7 @@ struct Call {
 /// Calls the driver without looking at the submission.
 template <class L, class Issue>
 [[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
-  lane.doze();
+  lane.tick_dormant();
   leave_proxy<L>();
   return issue();
 }

@@ -87,7 +87,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   }
   const bool passes = inside_lane || !active();
   if (dormancy_.asleep() && !passes) {
-    doze();
+    tick_dormant();
     return Verdict::kIssue;
   }
   ++front().sequence;
@@ -169,7 +169,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     if (stream_ != nullptr) {
       stream_->host_call(entry_point.name, now_ns());
     }
-    consider_sleep();
+    consider_dormancy();
     constexpr std::size_t kMany = 256;  // limit
     if (matcher_.evicted() > kMany) [[unlikely]] {
       const IsLaneOwner owner;
@@ -196,7 +196,7 @@ int Lane::leave() noexcept {
   if (inside_lane || !waited || dormancy_.asleep() || !active()) {
     return;
   }
-  consider_sleep();
+  consider_dormancy();
   if (dormancy_.asleep()) {
     prediction_.clear();
   }
@@ -248,7 +248,7 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   }
   dormancy_.queue_handed_off();
   if (dormancy_.asleep()) {  // the other one is not, or nothing would be held anywhere
-    wake_up();
+    wake();
     return;
   }
   if (!end_stretch()) {
@@ -326,26 +326,26 @@ Dormancy::Seen Lane::seen() const noexcept {
 }
 
 /// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
-void Lane::consider_sleep() noexcept {
+void Lane::consider_dormancy() noexcept {
   if (dormancy_.is_due(front().sequence) && held_.count() == 0 &&
       dormancy_.consider(seen(), intervals_.comparing() ? intervals_.submissions() : 0) != 0) {
     intervals_.abandon();
   }
 }
 
-std::uint64_t Lane::doze() noexcept {
+std::uint64_t Lane::tick_dormant() noexcept {
   ++front().sequence;
   counters_.submissions.add();
   counters_.asleep.add();
   current_submission_.pass();
   if (dormancy_.tick()) {
-    wake_up();
+    wake();
   }
   DriverGate::Passage{gate_};  // waits where nobody may submit; the call itself is not known to end
   return front().sequence;
 }
 
-void Lane::wake_up() noexcept {
+void Lane::wake() noexcept {
   dormancy_.wake(seen());
   try {
     static_cast<void>(matcher_.cut());  // what comes next does not follow what was seen last

@@ -66,9 +66,9 @@ class alignas(64) Lane {
   [[nodiscard]] bool is_held(std::uint64_t sequence) const noexcept { return held_.contains(sequence); }
 
   /// True while nothing is looked at, because nothing has paid for long. Nothing is held then; instead of
-  /// describing the submission, doze() is told of it (it returns the submission's sequence number).
+  /// describing the submission, tick_dormant() is told of it (it returns the submission's sequence number).
   [[nodiscard]] bool asleep() const noexcept { return dormancy_.asleep(); }
-  std::uint64_t doze() noexcept;
+  std::uint64_t tick_dormant() noexcept;
 
   Verdict submit(const Submission& submission) noexcept {
     if (front().deferred == nullptr) {
@@ -196,8 +196,8 @@ class alignas(64) Lane {
     return held_.take_error();
   }
   [[nodiscard]] Dormancy::Seen seen() const noexcept;
-  void consider_sleep() noexcept;
-  void wake_up() noexcept;
+  void consider_dormancy() noexcept;
+  void wake() noexcept;
 
   // The first cache line is what a submission needs that is held because it was predicted (LaneFront). What the launch
   // of a chunk needs lies behind it.

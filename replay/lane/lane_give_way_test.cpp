@@ -132,7 +132,7 @@ TEST_CASE("a thread that does not look at what it submits gives way as well") {
   REQUIRE(rig.engine->lane().asleep());
   const Others others(rig, 3);
   const std::uint64_t spent = rig.engine->context().budget.spent_ns();
-  const std::uint64_t given = given_by(rig, [&] { rig.engine->lane().doze(); });
+  const std::uint64_t given = given_by(rig, [&] { rig.engine->lane().tick_dormant(); });
   CHECK(given > 0);
   CHECK(rig.engine->context().budget.spent_ns() == spent + given);  // of the trial budget
 }

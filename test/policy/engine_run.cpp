@@ -83,7 +83,7 @@ class Run {
     EventState& event = events_[call.event];
     if (lane.asleep()) {
       time_.busy(costs_.asleep);
-      lane.doze();
+      lane.tick_dormant();
       issue(call);
       return;
     }

@@ -128,7 +128,7 @@ FAULTS = [
           old="some_attributes_ = true;", new="", promise=4, statement=True,
           seen="A stream gets an attribute while the program captures, before it is used: replays on HIP are without it."),
     Fault("sleeping-thread-leaves-its-stand-in-in-use", "layer/streams/submission.h",
-          old="lane.doze();\n  leave_proxy<L>();\n  return issue();", new="lane.doze();\n  return issue();",
+          old="lane.tick_dormant();\n  leave_proxy<L>();\n  return issue();", new="lane.tick_dormant();\n  return issue();",
           promise=1, statement=True,
           seen="Work in the thread's default stream that is not looked at overtakes what was replayed before."),
     Fault("error-of-flushed-work-not-told-to-the-layer", "layer/streams/host_call.h",
