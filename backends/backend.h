@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/right_of_way.h"
+#include "backends/exclusive_call_yield.h"
 #include "backends/submission_pause.h"
 #include "capture/graph.h"
 #include "capture/operation.h"
@@ -146,12 +146,12 @@ class Backend {
   [[nodiscard]] virtual const char* error_name(int code) const noexcept = 0;
 
   /// Claimed by the backend where its driver needs that, and given by whoever submits.
-  [[nodiscard]] RightOfWay& right_of_way() noexcept { return right_of_way_; }
+  [[nodiscard]] ExclusiveCallYield& exclusive_call_yield() noexcept { return exclusive_call_yield_; }
   /// Closed by the backend where nobody may submit, and entered by whoever does.
   [[nodiscard]] SubmissionPause& submission_pause() noexcept { return submission_pause_; }
 
  private:
-  RightOfWay right_of_way_;
+  ExclusiveCallYield exclusive_call_yield_;
   SubmissionPause submission_pause_;
 };
 

@@ -8,14 +8,14 @@ namespace {
 
 /// One call, let in.
 template <class Call>
-CUresult let_in(RightOfWay& right_of_way, const Call& call) noexcept {
-  const RightOfWay::Claim claim(right_of_way);
+CUresult let_in(ExclusiveCallYield& exclusive_call_yield, const Call& call) noexcept {
+  const ExclusiveCallYield::Claim claim(exclusive_call_yield);
   return call();
 }
 
 }  // namespace
 
-bool GraphUploader::make_sentinel(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+bool GraphUploader::make_sentinel(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept {
   if (tried_) {
     return sentinel_ != nullptr;
   }
@@ -27,7 +27,7 @@ bool GraphUploader::make_sentinel(const CudaDriver& driver, RightOfWay& right_of
   CUdeviceptr memory = 0;
   CUcontext context = nullptr;
   if (driver.cuMemAlloc_v2 == nullptr || driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
-      let_in(right_of_way, [&] { return driver.cuMemAlloc_v2(&memory, 2 * kBytes); }) != CUDA_SUCCESS) {
+      let_in(exclusive_call_yield, [&] { return driver.cuMemAlloc_v2(&memory, 2 * kBytes); }) != CUDA_SUCCESS) {
     return false;
   }
   CUDA_MEMCPY3D_v2 copy{};
@@ -39,7 +39,7 @@ bool GraphUploader::make_sentinel(const CudaDriver& driver, RightOfWay& right_of
   CUgraph graph = nullptr;
   CUgraphNode last = nullptr;
   // Filled, so that no tool finds a copy of something that was never written.
-  CUresult status = let_in(right_of_way, [&] { return driver.cuMemsetD8Async(memory, 0, 2 * kBytes, stream_); });
+  CUresult status = let_in(exclusive_call_yield, [&] { return driver.cuMemsetD8Async(memory, 0, 2 * kBytes, stream_); });
   if (status == CUDA_SUCCESS) {
     status = driver.cuGraphCreate(&graph, 0);
   }
@@ -55,51 +55,51 @@ bool GraphUploader::make_sentinel(const CudaDriver& driver, RightOfWay& right_of
   return sentinel_ != nullptr;
 }
 
-CUresult GraphUploader::make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+CUresult GraphUploader::make_stream(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept {
   if (stream_ != nullptr) {
     return CUDA_SUCCESS;
   }
   const CUresult status =
-      let_in(right_of_way, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
+      let_in(exclusive_call_yield, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
   if (status != CUDA_SUCCESS) {
     stream_ = nullptr;
   }
   return status;
 }
 
-void GraphUploader::prepare(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
-  if (make_stream(driver, right_of_way) == CUDA_SUCCESS) {
-    static_cast<void>(make_sentinel(driver, right_of_way));
+void GraphUploader::prepare(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept {
+  if (make_stream(driver, exclusive_call_yield) == CUDA_SUCCESS) {
+    static_cast<void>(make_sentinel(driver, exclusive_call_yield));
   }
 }
 
 /// A new one for each upload: it counts only before the first launch.
-void GraphUploader::instantiate(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+void GraphUploader::instantiate(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept {
   CUgraphExec& sentinel = sentinel_executable_;
   if (sentinel != nullptr || sentinel_ == nullptr) {
     return;
   }
-  if (let_in(right_of_way, [&] { return driver.cuGraphInstantiateWithFlags(&sentinel, sentinel_, 0); }) !=
+  if (let_in(exclusive_call_yield, [&] { return driver.cuGraphInstantiateWithFlags(&sentinel, sentinel_, 0); }) !=
       CUDA_SUCCESS) {
     sentinel = nullptr;
   }
 }
 
 CUresult GraphUploader::upload(const CudaDriver& driver, std::span<const CUgraphExec> executables,
-                               RightOfWay& right_of_way) noexcept {
-  if (const CUresult status = make_stream(driver, right_of_way); status != CUDA_SUCCESS) {
+                               ExclusiveCallYield& exclusive_call_yield) noexcept {
+  if (const CUresult status = make_stream(driver, exclusive_call_yield); status != CUDA_SUCCESS) {
     return status;
   }
   CUgraphExec const sentinel = sentinel_executable_;
   const bool uploaded = sentinel != nullptr &&
-                        let_in(right_of_way, [&] { return driver.cuGraphUpload(sentinel, stream_); }) == CUDA_SUCCESS;
+                        let_in(exclusive_call_yield, [&] { return driver.cuGraphUpload(sentinel, stream_); }) == CUDA_SUCCESS;
   CUresult status = CUDA_SUCCESS;
   for (CUgraphExec const executable : executables) {
-    const CUresult each = let_in(right_of_way, [&] { return driver.cuGraphUpload(executable, stream_); });
+    const CUresult each = let_in(exclusive_call_yield, [&] { return driver.cuGraphUpload(executable, stream_); });
     status = status != CUDA_SUCCESS ? status : each;
   }
   if (uploaded) {
-    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphLaunch(sentinel, stream_); }));
+    static_cast<void>(let_in(exclusive_call_yield, [&] { return driver.cuGraphLaunch(sentinel, stream_); }));
   }
   return status;
 }
@@ -110,14 +110,14 @@ void GraphUploader::context_gone(const CudaDriver& driver) noexcept {
   }
 }
 
-CUresult GraphUploader::wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept {
+CUresult GraphUploader::wait(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept {
   if (stream_ == nullptr) {  // would be the program's default stream
     return CUDA_SUCCESS;
   }
   const CUresult status = driver.cuStreamSynchronize(stream_);
   if (sentinel_executable_ != nullptr) {
     CUgraphExec sentinel = std::exchange(sentinel_executable_, nullptr);
-    static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphExecDestroy(sentinel); }));
+    static_cast<void>(let_in(exclusive_call_yield, [&] { return driver.cuGraphExecDestroy(sentinel); }));
   }
   return status;
 }

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "backends/cuda/driver_api.h"
-#include "backends/right_of_way.h"
+#include "backends/exclusive_call_yield.h"
 
 namespace refrain::backends {
 
@@ -18,22 +18,22 @@ namespace refrain::backends {
 class GraphUploader {
  public:
   /// Before the graph is made that is to be uploaded; and what of it is to be done at an IdleMoment.
-  void prepare(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
-  void instantiate(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  void prepare(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept;
+  void instantiate(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept;
   /// Begins to upload; the context must be current. To be followed by wait(), whatever the result.
   CUresult upload(const CudaDriver& driver, std::span<const CUgraphExec> executables,
-                  RightOfWay& right_of_way) noexcept;
+                  ExclusiveCallYield& exclusive_call_yield) noexcept;
   /// Until it is there. Waits for nothing if there was no stream to be had.
-  CUresult wait(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  CUresult wait(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept;
   /// Before the context is destroyed: stream and memory go with it, but not the graph.
   void context_gone(const CudaDriver& driver) noexcept;
 
  private:
   /// The graph that does nothing: copies of four bytes of ours. (One copy, fills or copies of host memory do not
   /// count as uploads.) False if there is none to be had: then graphs are uploaded without it.
-  bool make_sentinel(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  bool make_sentinel(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept;
 
-  CUresult make_stream(const CudaDriver& driver, RightOfWay& right_of_way) noexcept;
+  CUresult make_stream(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept;
 
   CUstream stream_ = nullptr;
   CUgraph sentinel_ = nullptr;

@@ -46,7 +46,7 @@ struct StreamParts {
   EventPool<Api>& events;
   LiveBuffers<Api>& live;
   NamedMemory& memory;
-  RightOfWay& right_of_way;
+  ExclusiveCallYield& exclusive_call_yield;
 };
 
 /// Api::Node is one node with work: add(driver, graph, before, context, operation), change(driver, executable, context,
@@ -139,7 +139,7 @@ void StreamCommandBuffer<Api>::destroy() noexcept {
   }
   const typename Api::Scope scope(parts_.driver, context_);
   if (executable_ != nullptr) {
-    const RightOfWay::Claim claim(parts_.right_of_way);
+    const ExclusiveCallYield::Claim claim(parts_.exclusive_call_yield);
     static_cast<void>(Api::destroy_executable(parts_.driver, std::exchange(executable_, nullptr)));
   }
   if (graph_ != nullptr) {
@@ -179,7 +179,7 @@ auto StreamCommandBuffer<Api>::instantiate() noexcept -> DriverStatus {
   if (nodes_.empty()) {
     return Api::kSuccess;
   }
-  const RightOfWay::Claim claim(parts_.right_of_way);
+  const ExclusiveCallYield::Claim claim(parts_.exclusive_call_yield);
   const DriverStatus status = Api::instantiate(parts_.driver, &executable_, graph_);
   if (status != Api::kSuccess) {
     executable_ = nullptr;

@@ -28,8 +28,8 @@ struct NativeEvent {
 template <class Api>
 class EventPool {
  public:
-  EventPool(const typename Api::Driver& driver, RightOfWay& right_of_way) noexcept
-      : driver_(driver), right_of_way_(right_of_way) {}
+  EventPool(const typename Api::Driver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept
+      : driver_(driver), exclusive_call_yield_(exclusive_call_yield) {}
   ~EventPool();
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
@@ -43,7 +43,7 @@ class EventPool {
 
  private:
   const typename Api::Driver& driver_;
-  RightOfWay& right_of_way_;
+  ExclusiveCallYield& exclusive_call_yield_;
   env::Mutex mutex_;
   std::vector<NativeEvent<Api>*> free_ REFRAIN_GUARDED_BY(mutex_);
   /// Number of contexts that went: events of theirs may still be out.
@@ -78,7 +78,7 @@ NativeEvent<Api>* EventPool<Api>::take(typename Api::ContextHandle context, type
     return nullptr;
   }
   {
-    const RightOfWay::Claim claim(right_of_way_);
+    const ExclusiveCallYield::Claim claim(exclusive_call_yield_);
     *error = Api::create_event(driver_, &event->handle);
   }
   if (*error != Api::kSuccess) {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "backends/right_of_way.h"
+#include "backends/exclusive_call_yield.h"
 
 namespace refrain::backends {
 
@@ -12,12 +12,12 @@ template <class Api>
 class StreamGraphUploader {
  public:
   /// Before the graph is made that is to be uploaded; and what of it is to be done at an IdleMoment.
-  void prepare(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/) noexcept {}
-  void instantiate(const typename Api::Driver& /*driver*/, RightOfWay& /*right_of_way*/) noexcept {}
+  void prepare(const typename Api::Driver& /*driver*/, ExclusiveCallYield& /*exclusive_call_yield*/) noexcept {}
+  void instantiate(const typename Api::Driver& /*driver*/, ExclusiveCallYield& /*exclusive_call_yield*/) noexcept {}
   /// Begins to upload; the context must be current. To be followed by wait(), whatever the result.
   typename Api::Status upload(const typename Api::Driver& driver, std::span<const typename Api::ExecHandle> executables,
-                              RightOfWay& right_of_way) noexcept {
-    const RightOfWay::Claim claim(right_of_way);
+                              ExclusiveCallYield& exclusive_call_yield) noexcept {
+    const ExclusiveCallYield::Claim claim(exclusive_call_yield);
     if (stream_ == nullptr) {
       const typename Api::Status status = Api::create_stream(driver, &stream_);
       if (status != Api::kSuccess) {
@@ -33,7 +33,7 @@ class StreamGraphUploader {
     return status;
   }
   /// Until it is there. Waits for nothing if there was no stream to be had: that would be the program's default stream.
-  typename Api::Status wait(const typename Api::Driver& driver, RightOfWay& /*right_of_way*/) noexcept {
+  typename Api::Status wait(const typename Api::Driver& driver, ExclusiveCallYield& /*exclusive_call_yield*/) noexcept {
     return stream_ == nullptr ? Api::kSuccess : Api::synchronize(driver, stream_);
   }
 

@@ -26,7 +26,7 @@ class StreamBackend : public Backend {
  public:
   /// `driver` must outlive the backend. `too_old`: why the driver cannot replay, with static lifetime; null: it can.
   StreamBackend(const typename Api::Driver& driver, const char* too_old)
-      : driver_(driver), too_old_(too_old), events_(driver, right_of_way()) {}
+      : driver_(driver), too_old_(too_old), events_(driver, exclusive_call_yield()) {}
 
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
@@ -188,7 +188,7 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
         }
       }
       auto made = std::make_unique<StreamCommandBuffer<Api>>(
-          StreamParts<Api>{driver_, events_, live_, memory_, right_of_way()});
+          StreamParts<Api>{driver_, events_, live_, memory_, exclusive_call_yield()});
       by_context[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back({made.get(), parts[i]});
       results[i] = std::move(made);
     }
@@ -217,14 +217,14 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
 template <class Api>
 Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader) {
   typename Api::Status status = Api::kSuccess;
-  uploader.prepare(driver_, right_of_way());
+  uploader.prepare(driver_, exclusive_call_yield());
   bool gone = false;
   const auto instantiate = [&] {
     gone = memory_.gone_meanwhile();
     if (gone) {
       return;
     }
-    uploader.instantiate(driver_, right_of_way());
+    uploader.instantiate(driver_, exclusive_call_yield());
     for (const Part& part : parts) {
       status = status == Api::kSuccess ? part.buffer->instantiate() : status;
     }
@@ -245,11 +245,11 @@ Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typenam
       executables.push_back(part.buffer->executable());
     }
   }
-  status = uploader.upload(driver_, executables, right_of_way());
+  status = uploader.upload(driver_, executables, exclusive_call_yield());
   for (const Part& part : parts) {
     part.buffer->end_recording();
   }
-  const typename Api::Status waited = uploader.wait(driver_, right_of_way());
+  const typename Api::Status waited = uploader.wait(driver_, exclusive_call_yield());
   return {status != Api::kSuccess ? status : waited};
 }
 

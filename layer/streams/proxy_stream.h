@@ -119,7 +119,7 @@ template <class L>
     if (++proxy->asked < kOftenEnough) {
       return "its stream is the thread's default stream, and was hardly used yet";
     }
-    const backends::RightOfWay::Claim claim(L::runtime().backend->right_of_way());
+    const backends::ExclusiveCallYield::Claim claim(L::runtime().backend->exclusive_call_yield());
     if (Api::create_blocking_stream(L::runtime().driver, &proxy->handle) != Api::kSuccess) {
       proxy->handle = {};
       stream.proxy = nullptr;  // it is not tried again

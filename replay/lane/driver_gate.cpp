@@ -13,13 +13,13 @@ DriverGate::~DriverGate() {
   context_.backend.submission_pause().remove(place_);
 }
 
-void DriverGate::give_way() noexcept {
+void DriverGate::yield() noexcept {
   // Few threads are often enough all out of the driver (docs/decisions/0005). One more waits for them, in most
   // programs.
   if (context_.open_lanes.load(std::memory_order_relaxed) < tuning::kCrowd) {
     return;
   }
-  const std::uint64_t waited_ns = context_.backend.right_of_way().give();
+  const std::uint64_t waited_ns = context_.backend.exclusive_call_yield().yield_to();
   if (waited_ns != 0) {
     context_.budget.spend(waited_ns);
     intervals_.disturbed();

@@ -8,7 +8,7 @@
 namespace refrain::replay {
 
 /// Around every call of a lane that submits something: gives way to calls that need the driver for themselves
-/// (RightOfWay), waits while nobody may submit (SubmissionPause, Standstill). The lane's own thread, or with its lock
+/// (ExclusiveCallYield), waits while nobody may submit (SubmissionPause, Standstill). The lane's own thread, or with its lock
 /// held any. Nothing throws but the constructor.
 class DriverGate {
  public:
@@ -19,8 +19,8 @@ class DriverGate {
   DriverGate& operator=(const DriverGate&) = delete;
 
   void enter() noexcept {
-    if (context_.backend.right_of_way().claimed()) [[unlikely]] {
-      give_way();
+    if (context_.backend.exclusive_call_yield().claimed()) [[unlikely]] {
+      yield();
     }
     if (holds_) {
       context_.backend.submission_pause().enter(place_);
@@ -57,7 +57,7 @@ class DriverGate {
   };
 
  private:
-  void give_way() noexcept;
+  void yield() noexcept;
 
   LaneContext& context_;
   IntervalTrial& intervals_;

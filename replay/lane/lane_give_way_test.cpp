@@ -1,4 +1,4 @@
-// Whoever submits anything lets a build in that the driver keeps out: see backends/right_of_way.h.
+// Whoever submits anything lets a build in that the driver keeps out: see backends/exclusive_call_yield.h.
 #include <catch2/catch.hpp>
 #include <deque>
 #include <semaphore>
@@ -10,7 +10,7 @@
 namespace refrain::replay {
 namespace {
 
-using backends::RightOfWay;
+using backends::ExclusiveCallYield;
 using test::Program;
 using test::Rig;
 
@@ -57,9 +57,9 @@ class Others {
 /// While a build has been kept out for longer than anybody is patient; nanoseconds for which `submit` waited.
 template <class Submit>
 std::uint64_t given_by(Rig& rig, const Submit& submit) {
-  RightOfWay& right = rig.backend.right_of_way();
-  const RightOfWay::Claim claim(right);
-  std::this_thread::sleep_for(2 * RightOfWay::kPatience);
+  ExclusiveCallYield& right = rig.backend.exclusive_call_yield();
+  const ExclusiveCallYield::Claim claim(right);
+  std::this_thread::sleep_for(2 * ExclusiveCallYield::kPatience);
   const std::uint64_t before = right.given_ns();
   submit();
   return right.given_ns() - before;

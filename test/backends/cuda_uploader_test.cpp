@@ -128,10 +128,10 @@ CudaDriver driver_of_device() {
   return driver;
 }
 
-CUresult upload(GraphUploader& uploader, const CudaDriver& driver, CUgraphExec executable, RightOfWay& right_of_way) {
-  uploader.prepare(driver, right_of_way);
-  uploader.instantiate(driver, right_of_way);
-  return uploader.upload(driver, {&executable, 1}, right_of_way);
+CUresult upload(GraphUploader& uploader, const CudaDriver& driver, CUgraphExec executable, ExclusiveCallYield& exclusive_call_yield) {
+  uploader.prepare(driver, exclusive_call_yield);
+  uploader.instantiate(driver, exclusive_call_yield);
+  return uploader.upload(driver, {&executable, 1}, exclusive_call_yield);
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ TEST_CASE("graphs that are never launched slow nothing, whether they stay or go"
   const CudaDriver driver = driver_of_device();
   device.others_launch = GENERATE(false, true);
   GraphUploader uploader;
-  RightOfWay right;
+  ExclusiveCallYield right;
   CUgraphExec first = device.make_executable(64);
   CUgraphExec second = device.make_executable(100);
   CHECK(upload(uploader, driver, first, right) == CUDA_SUCCESS);
@@ -169,7 +169,7 @@ TEST_CASE("graphs that are never launched slow nothing, whether they stay or go"
 TEST_CASE("what is launched and destroyed is done with only after the wait") {
   const CudaDriver driver = driver_of_device();
   GraphUploader uploader;
-  RightOfWay right;
+  ExclusiveCallYield right;
   CUgraphExec graph = device.make_executable(64);
   upload(uploader, driver, graph, right);
   CHECK(device.executables.size() == 2);
@@ -184,7 +184,7 @@ TEST_CASE("where there is nothing to stand in, graphs are uploaded all the same"
   CudaDriver driver = driver_of_device();
   device.fails = GENERATE("allocate", "fill", "create", "add copy", "instantiate");
   GraphUploader uploader;
-  RightOfWay right;
+  ExclusiveCallYield right;
   for (int i = 0; i < 2; ++i) {
     CUgraphExec graph = device.make_executable(64);
     CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
@@ -200,7 +200,7 @@ TEST_CASE("a driver that does not allocate uploads all the same") {
   CudaDriver driver = driver_of_device();
   driver.cuMemAlloc_v2 = nullptr;
   GraphUploader uploader;
-  RightOfWay right;
+  ExclusiveCallYield right;
   CUgraphExec graph = device.make_executable(64);
   CHECK(upload(uploader, driver, graph, right) == CUDA_SUCCESS);
   CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
@@ -210,7 +210,7 @@ TEST_CASE("a driver that does not allocate uploads all the same") {
 TEST_CASE("errors of the upload and of the wait are told, and nothing is left that slows") {
   CudaDriver driver = driver_of_device();
   GraphUploader uploader;
-  RightOfWay right;
+  ExclusiveCallYield right;
   CUgraphExec graph = device.make_executable(64);
   SECTION("the graph's own upload") {
     static int uploads;

@@ -244,7 +244,7 @@ TEST_CASE("a fill in a graph fills as many bytes as it is to, with all bytes of 
 TEST_CASE("where the runtime has no stream for uploads, the program's default stream is not waited for") {
   const HipDriver driver = driver_of_runtime();
   HipApi::Uploader uploader;
-  RightOfWay right;
+  ExclusiveCallYield right;
   const std::array executables{reinterpret_cast<hipGraphExec_t>(5)};
   runtime.answer = hipErrorOutOfMemory;
   CHECK(uploader.upload(driver, executables, right) == hipErrorOutOfMemory);

@@ -1,4 +1,4 @@
-// How long single calls of the driver take while other threads launch without a pause: what backends/right_of_way.h
+// How long single calls of the driver take while other threads launch without a pause: what backends/exclusive_call_yield.h
 // works around. Prints a line of JSON for each call. Nothing of Refrain takes part.
 #include <atomic>
 #include <barrier>

@@ -106,7 +106,7 @@ FAULTS = [
           old="return known == end;", new="return true;", statement=True, promise=4,
           seen="A launch with fewer attributes than before is replayed with all of the earlier launch's."),
     Fault("stand-in-graph-leaks", "backends/cuda/graph_uploader.cpp",
-          old="static_cast<void>(let_in(right_of_way, [&] { return driver.cuGraphExecDestroy(sentinel); }));", new="",
+          old="static_cast<void>(let_in(exclusive_call_yield, [&] { return driver.cuGraphExecDestroy(sentinel); }));", new="",
           statement=True, promise=0, seen="Each recording leaves an executable graph in the driver."),
     Fault("pageable-memory-found", "backends/cuda/allocation.cpp",
           old="answer.type != CU_MEMORYTYPE_DEVICE && answer.type != CU_MEMORYTYPE_HOST", new="false", promise=4,
@@ -299,7 +299,7 @@ FAULTS = [
           seen="A blocking operation behind a failed event reports success."),
 
     # --- directly in backends -----------------------------------------------------------------------------------
-    Fault("first-end-ends-all-claims", "backends/right_of_way.cpp",
+    Fault("first-end-ends-all-claims", "backends/exclusive_call_yield.cpp",
           old="--claims_ == 0", new="(static_cast<void>(--claims_), true)", promise=6,
           seen="While two threads make graphs, the end of one lets launches keep the other out for tenths of a "
                "second."),

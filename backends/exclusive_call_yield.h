@@ -18,7 +18,7 @@ namespace refrain::backends {
 ///
 /// Nobody waits longer than kLongest at a time. Where that was in vain, it is tried again after twice as long, and
 /// so on: a call that something else holds up costs each thread less and less. Thread-safe.
-class RightOfWay {
+class ExclusiveCallYield {
  public:
   using Clock = std::chrono::steady_clock;
   /// After this a call is taken for one that is not let in. One that is in takes less than that for 128 kernels.
@@ -28,19 +28,19 @@ class RightOfWay {
   /// For the time of a call. Claims may overlap.
   class Claim {
    public:
-    explicit Claim(RightOfWay& right) noexcept : right_(right) { right_.claim(); }
+    explicit Claim(ExclusiveCallYield& right) noexcept : right_(right) { right_.claim(); }
     ~Claim() { right_.end(); }
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
 
    private:
-    RightOfWay& right_;
+    ExclusiveCallYield& right_;
   };
 
   /// To be asked before anything is submitted: true if give() might wait.
   [[nodiscard]] bool claimed() const noexcept { return wanted_from_.load(std::memory_order_relaxed) != kNever; }
   /// To be called before anything is submitted. Returns for how many nanoseconds it waited, mostly 0.
-  std::uint64_t give() noexcept { return claimed() ? give_to_claim() : 0; }
+  std::uint64_t yield_to() noexcept { return claimed() ? yield_to_claim() : 0; }
   /// In nanoseconds, all calls of give() together.
   [[nodiscard]] std::uint64_t given_ns() const noexcept { return given_ns_.load(std::memory_order_relaxed); }
 
@@ -50,7 +50,7 @@ class RightOfWay {
   friend class Claim;
   void claim() noexcept;
   void end() noexcept;
-  std::uint64_t give_to_claim() noexcept;
+  std::uint64_t yield_to_claim() noexcept;
 
   /// From when on submissions wait, in the clock's ticks; changed under the lock, read without it, never twice the
   /// same.

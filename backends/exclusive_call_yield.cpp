@@ -1,8 +1,8 @@
-#include "backends/right_of_way.h"
+#include "backends/exclusive_call_yield.h"
 
 namespace refrain::backends {
 
-void RightOfWay::claim() noexcept {
+void ExclusiveCallYield::claim() noexcept {
   const env::MutexLock guard(mutex_);
   if (++claims_ == 1) {
     patience_ = kPatience;
@@ -10,7 +10,7 @@ void RightOfWay::claim() noexcept {
   }
 }
 
-void RightOfWay::end() noexcept {
+void ExclusiveCallYield::end() noexcept {
   const env::MutexLock guard(mutex_);
   if (--claims_ == 0) {
     wanted_from_.store(kNever, std::memory_order_relaxed);
@@ -18,7 +18,7 @@ void RightOfWay::end() noexcept {
   }
 }
 
-std::uint64_t RightOfWay::give_to_claim() noexcept {
+std::uint64_t ExclusiveCallYield::yield_to_claim() noexcept {
   const Clock::time_point start = Clock::now();
   const Ticks wanted = wanted_from_.load(std::memory_order_relaxed);
   if (start.time_since_epoch().count() < wanted) {
