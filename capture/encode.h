@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/graph_store.h"
+#include "capture/graph_deduplicator.h"
 #include "capture/history.h"
 #include "capture/recorder.h"
 

@@ -16,7 +16,7 @@
 
 #include "capture/encode.h"
 #include "capture/file_writer.h"
-#include "capture/graph_store.h"
+#include "capture/graph_deduplicator.h"
 #include "capture/lane_writer.h"
 #include "env/log.h"
 #include "env/mutex.h"
@@ -124,7 +124,7 @@ class FileRecorder final : public Recorder {
   /// Also of what is in `lanes_`, but for the streams.
   env::Mutex work_mutex_ REFRAIN_ACQUIRED_BEFORE(definitions_mutex_, lanes_mutex_);
   FileWriter writer_ REFRAIN_GUARDED_BY(work_mutex_);
-  GraphStore graphs_ REFRAIN_GUARDED_BY(work_mutex_);
+  GraphDeduplicator graphs_ REFRAIN_GUARDED_BY(work_mutex_);
   HostCalls calls_ REFRAIN_GUARDED_BY(work_mutex_);
   std::atomic<bool> failed_{false};
   const Clock::time_point started_ = Clock::now();

@@ -10,7 +10,7 @@
 
 #include "capture/encode.h"
 #include "capture/format.h"
-#include "capture/graph_store.h"
+#include "capture/graph_deduplicator.h"
 #include "capture/history.h"
 #include "capture/lane_stream.h"
 #include "capture/splitter.h"
@@ -40,7 +40,7 @@ class HostCalls {
 /// One lane as the writer sees it.
 class LaneWriter final : public StretchSink {
  public:
-  LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphStore& graphs, HostCalls& calls)
+  LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphDeduplicator& graphs, HostCalls& calls)
       : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), splitter_(*this) {}
 
   LaneStream& stream() noexcept { return stream_; }
@@ -68,7 +68,7 @@ class LaneWriter final : public StretchSink {
 
  private:
   LaneStream stream_;
-  GraphStore& graphs_;
+  GraphDeduplicator& graphs_;
   HostCalls& calls_;
   Splitter splitter_;
   HistoryFolder history_;

@@ -1,4 +1,4 @@
-#include "capture/graph_store.h"
+#include "capture/graph_deduplicator.h"
 
 #include <catch2/catch.hpp>
 
@@ -31,7 +31,7 @@ TEST_CASE("the same work in streams of other order is another graph") {
 }
 
 TEST_CASE("graphs that were forgotten take no room: what comes after them is known when it repeats") {
-  GraphStore store(std::size_t{64} << 10U);
+  GraphDeduplicator store(std::size_t{64} << 10U);
   TestRecord record;
   const auto add = [&](Token token) {
     const OperationView operation = record.other(token);

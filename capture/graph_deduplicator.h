@@ -51,14 +51,14 @@ struct GraphFigures {
 
 /// Not thread-safe. Memory is bounded: graphs not seen for long are forgotten (and told anew, under a new
 /// number, should they come back).
-class GraphStore {
+class GraphDeduplicator {
  public:
   struct Place {
     std::uint32_t graph = 0;
     std::uint32_t set = 0;
   };
 
-  explicit GraphStore(std::size_t max_bytes = std::size_t{64} << 20U) : max_bytes_(max_bytes) {}
+  explicit GraphDeduplicator(std::size_t max_bytes = std::size_t{64} << 20U) : max_bytes_(max_bytes) {}
 
   void declare_queue(const QueueInfo& queue) { queues_.try_emplace(queue.id, queue); }
   /// One occurrence. With `provisional` nothing is counted: the stretch may still grow.

@@ -1,4 +1,4 @@
-#include "capture/graph_store.h"
+#include "capture/graph_deduplicator.h"
 
 #include <xxhash.h>
 
@@ -32,7 +32,7 @@ std::int64_t difference(std::uint64_t now, std::uint64_t before, std::uint32_t w
 
 }  // namespace
 
-void GraphStore::describe(std::span<const OperationView> operations) {
+void GraphDeduplicator::describe(std::span<const OperationView> operations) {
   nodes_.clear();
   waits_.clear();
   stretch_queues_.clear();
@@ -96,12 +96,12 @@ void GraphStore::describe(std::span<const OperationView> operations) {
   }
 }
 
-void GraphStore::charge(State& state, std::size_t bytes) {
+void GraphDeduplicator::charge(State& state, std::size_t bytes) {
   state.bytes += bytes;
   bytes_ += bytes;
 }
 
-GraphStore::State& GraphStore::find(std::span<const OperationView> operations) {
+GraphDeduplicator::State& GraphDeduplicator::find(std::span<const OperationView> operations) {
   const std::uint64_t key = XXH3_64bits_withSeed(nodes_.data(), nodes_.size() * sizeof(NodeShape),
                                                  XXH3_64bits(waits_.data(), waits_.size() * sizeof(waits_[0])));
   const auto [from, to] = states_.equal_range(key);
@@ -147,7 +147,7 @@ GraphStore::State& GraphStore::find(std::span<const OperationView> operations) {
   return state;
 }
 
-GraphStore::Place GraphStore::add(std::span<const OperationView> operations, bool provisional) {
+GraphDeduplicator::Place GraphDeduplicator::add(std::span<const OperationView> operations, bool provisional) {
   describe(operations);
   State& state = find(operations);
   const XXH128_hash_t digest = XXH3_128bits(arguments_.data(), arguments_.size() * 8);
@@ -177,7 +177,7 @@ GraphStore::Place GraphStore::add(std::span<const OperationView> operations, boo
   return place;
 }
 
-std::uint32_t GraphStore::store_set(State& state, const Hash128& hash) {
+std::uint32_t GraphDeduplicator::store_set(State& state, const Hash128& hash) {
   if (state.set_count >= format::kMaxArgumentSets ||
       (state.set_count >= kAlwaysStored && state.set_words >= kMaxSetWords)) {
     return format::kSetNotStored;
@@ -204,7 +204,7 @@ std::uint32_t GraphStore::store_set(State& state, const Hash128& hash) {
   return set;
 }
 
-void GraphStore::make_slots(State& state) const {
+void GraphDeduplicator::make_slots(State& state) const {
   state.slot_of.assign(state.first.size(), kNoSlot);
   const auto claim = [&](std::size_t place, std::size_t slot) {
     state.slot_of[place] = static_cast<std::uint32_t>(slot);
@@ -268,7 +268,7 @@ void GraphStore::make_slots(State& state) const {
   }
 }
 
-void GraphStore::count_changes(State& state) {
+void GraphDeduplicator::count_changes(State& state) {
   if (state.slots.empty()) {
     make_slots(state);
     charge(state, state.slots.size() * sizeof(Slot) + state.slot_of.size() * 4);
@@ -319,7 +319,7 @@ void GraphStore::count_changes(State& state) {
   }
 }
 
-GraphFigures GraphStore::figures_of(const State& state) {
+GraphFigures GraphDeduplicator::figures_of(const State& state) {
   GraphFigures figures;
   figures.graph = state.id;
   figures.occurrences = state.occurrences;
@@ -337,7 +337,7 @@ GraphFigures GraphStore::figures_of(const State& state) {
   return figures;
 }
 
-std::vector<GraphFigures> GraphStore::take_figures(bool all) {
+std::vector<GraphFigures> GraphDeduplicator::take_figures(bool all) {
   std::vector<GraphFigures> result = std::exchange(orphaned_, {});
   for (const auto& [key, state] : states_) {
     if (state->occurrences >= 2 * state->figures_at + (state->figures_at == 0 ? 2 : 0) ||
@@ -349,7 +349,7 @@ std::vector<GraphFigures> GraphStore::take_figures(bool all) {
   return result;
 }
 
-void GraphStore::forget_old(const State& keep) {
+void GraphDeduplicator::forget_old(const State& keep) {
   while (bytes_ > max_bytes_ / 4 * 3 && used_.back() != &keep) {
     State& state = *used_.back();
     used_.pop_back();
