@@ -117,10 +117,10 @@ void ChunkGraphs::forget_gone() {
   }
 }
 
-void ChunkGraphs::let_rest(bool rest) {
+void ChunkGraphs::suspend(bool suspended) {
   for (ChunkId chunk = 0; chunk < entries_.size(); ++chunk) {
     if (entries_[chunk] != nullptr && entries_[chunk]->state() == GraphEntry::State::kReady) {
-      matcher_.set_mode(chunk, rest ? ChunkMode::kBypass : ChunkMode::kHold);
+      matcher_.set_mode(chunk, suspended ? ChunkMode::kBypass : ChunkMode::kHold);
     }
   }
 }

@@ -46,7 +46,7 @@ class ChunkGraphs {
                        std::span<QueueSlot* const> queues) REFRAIN_REQUIRES(held_right);
 
   /// Graphs that are ready are not used while `rest`.
-  void let_rest(bool rest) REFRAIN_REQUIRES(held_right);
+  void suspend(bool suspended) REFRAIN_REQUIRES(held_right);
   /// Forgets the entries of chunks that the matcher has forgotten, whose ids may be others' from now on; and those that
   /// have gone from the cache, now and then.
   void forget_gone() REFRAIN_REQUIRES(held_right);

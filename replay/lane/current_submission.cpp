@@ -58,7 +58,7 @@ void CurrentSubmission::enter_driver() noexcept {
   first_of_stretch_ = dormancy_.stretch_begins(front_.sequence, counters_.hopeless());
   const char* unholdable = submission.unholdable;
   if (replaying_) {
-    intervals_.program_returns();
+    intervals_.pause_app_clock();
     intervals_.submitted(submission.token, intervals_.open() ? 0 : now_ns());
     const Lane* holder = queue_->holder.load(std::memory_order_acquire);
     if (unholdable == nullptr && holder != nullptr && holder != lane_) {
@@ -206,7 +206,7 @@ void CurrentSubmission::issue_all_held() {
   const int error = held_.take_error();
   prediction_.predict_rest();
   give_lock();
-  intervals_.program_goes_on();
+  intervals_.resume_app_clock();
   return error;
 }
 
@@ -262,7 +262,7 @@ void CurrentSubmission::abandon() noexcept {
   if (started_ns_ != 0) {
     tuner_.end_issued();
   }
-  intervals_.program_goes_on();
+  intervals_.resume_app_clock();
   return status != 0 ? status : held_error;
 }
 

@@ -128,7 +128,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     return false;
   }
   tuner_.stop_app_clock();
-  intervals_.program_returns();
+  intervals_.pause_app_clock();
   counters_.cuts.add();
   graphs_.stretch_broken();
   return true;
@@ -226,7 +226,7 @@ void Lane::interval_ended() {
     times_ready_ = GraphEntry::times_ready();  // others may become ready while these rest
     prediction_.clear();
     const IsLaneOwner owner;
-    graphs_.let_rest(eager);
+    graphs_.suspend(eager);
   }
   if (intervals_.plan() != plan_) {
     prediction_.clear();

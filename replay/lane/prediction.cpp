@@ -114,7 +114,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
 /// The first one of a chunk, and one that is timed in some way, or the one behind it. Returns when it began; 0 if that
 /// does not matter.
 [[gnu::hot, gnu::noinline]] std::uint64_t Prediction::attend() noexcept {
-  intervals_.program_returns();
+  intervals_.pause_app_clock();
   if (tuner_.app_clock_runs()) {
     tuner_.app_time(front_.sequence, held_.queues().size());
   }
@@ -130,7 +130,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   if (started_ns != 0) {
     tuner_.end_held(started_ns, held_.count() != 0);
   }
-  intervals_.program_goes_on();
+  intervals_.resume_app_clock();
   front_.attention = next_attention();
 }
 

@@ -117,9 +117,9 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     // one.
     const bool may_try = interval.settled || turn_.eager || may_lose;
     const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(interval);
-    turn_.resting = !may_try && refuge == kChunkPlans;
+    turn_.suspended = !may_try && refuge == kChunkPlans;
     turn_.plan = refuge == kChunkPlans ? interval.plan : refuge;
-    turn_.eager = turn_.eager || turn_.resting;
+    turn_.eager = turn_.eager || turn_.suspended;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(interval));
     if (interval.settled && next->first == hash_) {
       steady_ = {hash_,
@@ -130,7 +130,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
                  0};
     }
   } else {
-    turn_.eager = turn_.resting = !may_lose;  // who knows what graphs would do there
+    turn_.eager = turn_.suspended = !may_lose;  // who knows what graphs would do there
   }
   return lost;
 }
@@ -214,7 +214,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     }
   }
   if (!interval.settled) {
-    interval.tries += turn.resting || turn.plan != interval.plan ? 0 : 1;
+    interval.tries += turn.suspended || turn.plan != interval.plan ? 0 : 1;
     for (const auto& entry : launched_) {
       if (std::find(interval.graphs.begin(), interval.graphs.end(), entry) == interval.graphs.end()) {
         interval.graphs.push_back(entry);

@@ -89,12 +89,12 @@ class IntervalTrial {
   /// Between these two, from a submission to the next one or to the host call behind it, the program does something
   /// else. (Behind a host call it may be waiting in a way of its own, and what that takes depends on how the work was
   /// submitted.)
-  void program_goes_on() noexcept {
+  void resume_app_clock() noexcept {
     if (wants_outside()) [[unlikely]] {
       away_since_ns_ = now_ns();
     }
   }
-  void program_returns() noexcept {
+  void pause_app_clock() noexcept {
     if (away_since_ns_ != 0) [[unlikely]] {
       outside(now_ns() - std::exchange(away_since_ns_, 0));
     }
@@ -141,7 +141,7 @@ class IntervalTrial {
   [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
   /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
   /// graph.
-  [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.resting; }
+  [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.suspended; }
   /// True if the current span is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
   /// The way in which the current span is to be divided.
@@ -150,7 +150,7 @@ class IntervalTrial {
  private:
   struct Turn {
     bool eager = false;
-    bool resting = false;  ///< eager because no more may be lost now
+    bool suspended = false;  ///< eager because no more may be lost now
     bool trial = false;    ///< what it is worth is being found out
     bool outside = false;  ///< … and what the program does by itself
     bool settled = false;  ///< nobody wants to know which graphs are launched

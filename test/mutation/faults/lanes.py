@@ -36,7 +36,7 @@ FAULTS = [
           old="action.count > 1", new="action.count > 2", promise=1,
           seen="Where a sequence goes on differently behind its first held operation, the newest one is submitted before it."),
     Fault("error-of-a-launch-lost-at-the-held-call", CURRENT,
-          old="intervals_.program_goes_on();\n  return error;", new="intervals_.program_goes_on();\n  return 0;", promise=5, statement=True,
+          old="intervals_.resume_app_clock();\n  return error;", new="intervals_.resume_app_clock();\n  return 0;", promise=5, statement=True,
           seen="A call that is held and completes a chunk says success where the driver refused the chunk."),
     Fault("refused-call-is-part-of-what-repeats", CURRENT,
           old="static_cast<void>(matcher_.cut());", new="", promise=6, statement=True,
