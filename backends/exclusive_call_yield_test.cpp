@@ -23,7 +23,8 @@ TEST_CASE("nobody waits while nothing is claimed, nor for a claim that is young"
     const ExclusiveCallYield::Claim claim(right);
     const auto start = ExclusiveCallYield::Clock::now();
     const std::uint64_t waited = right.yield_to();
-    if (ExclusiveCallYield::Clock::now() - start < ExclusiveCallYield::kPatience) {  // else this thread was away for too long
+    if (ExclusiveCallYield::Clock::now() - start <
+        ExclusiveCallYield::kPatience) {  // else this thread was away for too long
       CHECK(waited == 0);
     }
   }
@@ -39,7 +40,8 @@ TEST_CASE("a claim that takes too long is waited for, less and less often") {
   const std::chrono::nanoseconds waited(right.yield_to());
   CHECK(waited >= ExclusiveCallYield::kLongest);
   int times = 1;
-  for (auto passed = 0ns; passed < 20ms || (times < 2 && passed < 20s); passed = ExclusiveCallYield::Clock::now() - start) {
+  for (auto passed = 0ns; passed < 20ms || (times < 2 && passed < 20s);
+       passed = ExclusiveCallYield::Clock::now() - start) {
     times += right.yield_to() != 0 ? 1 : 0;
   }
   // The second time not before twice as long has passed since, and so on.

@@ -19,8 +19,8 @@ const char* blocking_name_of(OperationKind kind) {
   return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
 }
 
-HistoryItem occurrence(GraphDeduplicator::Place place, std::span<const OperationView> operations, std::uint32_t ended_by,
-                       std::uint64_t end_ns) {
+HistoryItem occurrence(GraphDeduplicator::Place place, std::span<const OperationView> operations,
+                       std::uint32_t ended_by, std::uint64_t end_ns) {
   HistoryItem item;
   item.graph = place.graph;
   item.set = place.set;

@@ -40,7 +40,8 @@ class HostCalls {
 /// One lane as the writer sees it.
 class LaneWriter final : public StretchSink {
  public:
-  LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphDeduplicator& graphs, HostCalls& calls)
+  LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphDeduplicator& graphs,
+             HostCalls& calls)
       : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), splitter_(*this) {}
 
   LaneStream& stream() noexcept { return stream_; }

@@ -39,7 +39,8 @@ bool GraphUploader::make_sentinel(const CudaDriver& driver, ExclusiveCallYield& 
   CUgraph graph = nullptr;
   CUgraphNode last = nullptr;
   // Filled, so that no tool finds a copy of something that was never written.
-  CUresult status = let_in(exclusive_call_yield, [&] { return driver.cuMemsetD8Async(memory, 0, 2 * kBytes, stream_); });
+  CUresult status =
+      let_in(exclusive_call_yield, [&] { return driver.cuMemsetD8Async(memory, 0, 2 * kBytes, stream_); });
   if (status == CUDA_SUCCESS) {
     status = driver.cuGraphCreate(&graph, 0);
   }
@@ -59,8 +60,8 @@ CUresult GraphUploader::make_stream(const CudaDriver& driver, ExclusiveCallYield
   if (stream_ != nullptr) {
     return CUDA_SUCCESS;
   }
-  const CUresult status =
-      let_in(exclusive_call_yield, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
+  const CUresult status = let_in(
+      exclusive_call_yield, [&] { return driver.cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0); });
   if (status != CUDA_SUCCESS) {
     stream_ = nullptr;
   }
@@ -91,8 +92,9 @@ CUresult GraphUploader::upload(const CudaDriver& driver, std::span<const CUgraph
     return status;
   }
   CUgraphExec const sentinel = sentinel_executable_;
-  const bool uploaded = sentinel != nullptr &&
-                        let_in(exclusive_call_yield, [&] { return driver.cuGraphUpload(sentinel, stream_); }) == CUDA_SUCCESS;
+  const bool uploaded = sentinel != nullptr && let_in(exclusive_call_yield, [&] {
+                                                 return driver.cuGraphUpload(sentinel, stream_);
+                                               }) == CUDA_SUCCESS;
   CUresult status = CUDA_SUCCESS;
   for (CUgraphExec const executable : executables) {
     const CUresult each = let_in(exclusive_call_yield, [&] { return driver.cuGraphUpload(executable, stream_); });

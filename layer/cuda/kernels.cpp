@@ -177,10 +177,10 @@ CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_of_any_kind");
 CUresult launch_as_predicted(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
+                             unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_as_predicted");
 CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                          unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
+                         unsigned shared, CUstream stream, void** parameters, void** extra) noexcept
     asm("refrain_cuda_launch_deferred");
 
 [[gnu::used, gnu::noinline]] CUresult launch_of_any_kind(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
@@ -193,9 +193,9 @@ CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
 
 /// While something is expected.
 [[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_as_predicted(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-                                                                   unsigned bx, unsigned by, unsigned bz,
-                                                                   unsigned shared, CUstream stream, void** parameters,
-                                                                   void** extra) noexcept {
+                                                                    unsigned bx, unsigned by, unsigned bz,
+                                                                    unsigned shared, CUstream stream, void** parameters,
+                                                                    void** extra) noexcept {
   if (CUresult status = CUDA_SUCCESS;
       parameters != nullptr && extra == nullptr &&
       streams::hold_same<CudaLayer>(
@@ -209,9 +209,9 @@ CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
 
 /// In observe mode.
 [[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
-                                                                 unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                                                                 CUstream stream, void** parameters,
-                                                                 void** extra) noexcept {
+                                                                unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                                                CUstream stream, void** parameters,
+                                                                void** extra) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   // Which default stream that is, is asked now.
   if (extra != nullptr || !lane.can_defer() || handle_of(stream) <= streams::kDefaultHandles ||
@@ -219,7 +219,7 @@ CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
     return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
   }
   lane.defer<DeferredLaunch>(look_at_deferred_launch, f, stream, Grid{gx, gy, gz}, Grid{bx, by, bz}, shared,
-                        parameters != nullptr);
+                             parameters != nullptr);
   const CUresult status = driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
   return status == CUDA_SUCCESS ? status : static_cast<CUresult>(lane.issued(status));
 }
@@ -270,7 +270,7 @@ namespace {
 
 /// While something is expected.
 [[gnu::hot, gnu::noinline]] CUresult launch_ex_as_predicted(const CUlaunchConfig* config, CUfunction f,
-                                                           void** parameters, void** extra) noexcept {
+                                                            void** parameters, void** extra) noexcept {
   if (!is_invalid(config) && (parameters != nullptr) != (extra != nullptr)) {
     const std::span<const std::byte> buffer =
         parameters != nullptr ? std::span<const std::byte>() : streams::buffer_of(extra, CU_LAUNCH_PARAM_END);
@@ -300,7 +300,7 @@ namespace {
 [[gnu::hot]] CUresult wrap::cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** parameters,
                                              void** extra) noexcept {
   return streams::predicts() ? launch_ex_as_predicted(config, f, parameters, extra)
-                            : launch_ex_of_any_kind(config, f, parameters, extra);
+                             : launch_ex_of_any_kind(config, f, parameters, extra);
 }
 
 CUresult wrap::cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f, void** parameters,

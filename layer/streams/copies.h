@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "layer/streams/predicted.h"
 #include "layer/streams/memory.h"
+#include "layer/streams/predicted.h"
 #include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {

@@ -1,9 +1,9 @@
 // Whether a fill is exactly what a record says.
-#include "layer/streams/predicted.h"
-
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <span>
+
+#include "layer/streams/predicted.h"
 
 namespace refrain::layer::streams {
 namespace {

@@ -228,7 +228,7 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
 /// lie in between.
 template <class L>
 [[nodiscard, gnu::hot, gnu::noinline]] bool hold_predicted(const Launch& launch, typename L::Api::StreamHandle stream,
-                                                          DefaultStream by_default, StatusOf<L>* status) noexcept {
+                                                           DefaultStream by_default, StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_predicted();
   if (!known) {

@@ -70,7 +70,7 @@ struct alignas(64) StreamState {
   backends::Stream<Api> stream;
   ContextState<Api>* context = nullptr;
   Token role_seed = 0;
-  SetState set;                      ///< of its attributes; guarded by Setters
+  SetState set;                       ///< of its attributes; guarded by Setters
   ProxyStream<Api>* proxy = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   /// Everything that adopting the next one does not write. The handle stays one that nobody looks for.

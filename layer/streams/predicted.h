@@ -13,7 +13,7 @@ namespace refrain::layer::streams {
 /// before anything else. (The lane does not sleep then, and knows whether anything may be held.)
 [[nodiscard, gnu::always_inline]] inline bool predicts() noexcept {
   const replay::Lane* const lane = replay::Lane::current;
-  return lane != nullptr && lane->expected();
+  return lane != nullptr && lane->predicted();
 }
 
 /// A fill of memory that was found (filled_place()); `bytes` in all.
@@ -39,7 +39,8 @@ struct Fill {
 /// found out about it.
 template <class L>
 [[nodiscard, gnu::hot, gnu::noinline]] bool hold_predicted_fill(const Fill& fill, typename L::Api::StreamHandle stream,
-                                                               DefaultStream by_default, StatusOf<L>* status) noexcept {
+                                                                DefaultStream by_default,
+                                                                StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_predicted();
   int error = 0;

@@ -1,11 +1,11 @@
 // A thread's own default stream, and what stands in for it.
 //
 // Only the thread itself can name that stream, but others must be able to submit what it holds: the one that watches
-// the hold limit, or one that waits for the device. So what is held goes to a proxy stream, a stream of Refrain's own that
-// is in order with the legacy default stream, too. The work of both is one sequence: only one of them is in use, and
-// the other one waits for it before it is used. The thread alone changes that: to the proxy stream when it holds something,
-// and back before a call of its own may submit to its stream or look at it. A program that waits for its stream waits
-// for the one in use; in a loop that is replayed nothing ever changes.
+// the hold limit, or one that waits for the device. So what is held goes to a proxy stream, a stream of Refrain's own
+// that is in order with the legacy default stream, too. The work of both is one sequence: only one of them is in use,
+// and the other one waits for it before it is used. The thread alone changes that: to the proxy stream when it holds
+// something, and back before a call of its own may submit to its stream or look at it. A program that waits for its
+// stream waits for the one in use; in a loop that is replayed nothing ever changes.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ struct ProxyStream {
   std::uint64_t owner = 0;                  ///< thread_number() of the thread
   std::uint64_t asked = 0;                  ///< submissions so far, until it is made
   bool in_use = false;                      ///< the newest work is in the proxy stream
-  ProxyStream* next_in_use = nullptr;           ///< another one of the same thread's
+  ProxyStream* next_in_use = nullptr;       ///< another one of the same thread's
   backends::Stream<Api>* stream = nullptr;  ///< what it stands in for; of the last time that it was in use
   /// The switch back from the proxy stream to the thread's own stream, until it is known to be complete.
   typename backends::StreamBackend<Api>::Handover left = {};
@@ -71,7 +71,7 @@ inline std::uint64_t thread_number() noexcept {
 
 template <class L>
 [[nodiscard]] bool is_current(const ProxyStream<typename L::Api>& proxy) noexcept {
-  return L::current_context() == stand_in.context && L::context_number(stand_in.context) == stand_in.context_number;
+  return L::current_context() == proxy.context && L::context_number(proxy.context) == proxy.context_number;
 }
 
 /// For the calling thread's default stream in its current context; null if it may have none. Never freed: if another
@@ -84,7 +84,7 @@ template <class L>
 
 /// The proxy stream that is in use for the default stream that the calling thread has in its current context, or null.
 template <class L>
-[[nodiscard]] ProxyStream<typename L::Api>* stand_in_in_use() noexcept {
+[[nodiscard]] ProxyStream<typename L::Api>* proxy_in_use() noexcept {
   ProxyStream<typename L::Api>* found = ProxyStreams<typename L::Api>::in_use;
   while (found != nullptr && !is_current<L>(*found)) {
     found = found->next_in_use;
@@ -135,21 +135,21 @@ template <class L>
 void use_proxy(StreamState<typename L::Api>& stream) noexcept {
   using Api = typename L::Api;
   ProxyStream<Api>& proxy = *stream.proxy;
-  stand_in.stream = &stream.stream;
-  if (stand_in.in_use) {
+  proxy.stream = &stream.stream;
+  if (proxy.in_use) {
     return;
   }
-  auto before = L::runtime().backend->follow(stand_in.context, Api::per_thread_stream(), stand_in.handle);
+  auto before = L::runtime().backend->follow(proxy.context, Api::per_thread_stream(), proxy.handle);
   L::runtime().backend->give_back(&before);
-  stand_in.in_use = true;
-  stand_in.next_in_use = ProxyStreams<Api>::in_use;
+  proxy.in_use = true;
+  proxy.next_in_use = ProxyStreams<Api>::in_use;
   ProxyStreams<Api>::in_use = &proxy;
 }
 
 template <class L>
 [[gnu::noinline]] void leave_current_proxy() noexcept {
   using Api = typename L::Api;
-  ProxyStream<Api>* const proxy = stand_in_in_use<L>();
+  ProxyStream<Api>* const proxy = proxy_in_use<L>();
   if (proxy == nullptr) {
     return;  // those that are in use belong to other contexts
   }
@@ -180,7 +180,7 @@ template <class L>
   using Api = typename L::Api;
   ProxyStream<Api>& proxy = *ProxyStreams<Api>::left;
   ProxyStreams<Api>::waited = false;
-  if (is_current<L>(proxy) && L::runtime().backend->close(&stand_in.left)) {
+  if (is_current<L>(proxy) && L::runtime().backend->close(&proxy.left)) {
     ProxyStreams<Api>::left = nullptr;
   }
 }
@@ -199,7 +199,7 @@ template <class L>
   if (ProxyStreams<typename L::Api>::in_use == nullptr || !is_per_thread(handle_of(handle), by_default)) {
     return handle;
   }
-  const ProxyStream<typename L::Api>* const proxy = stand_in_in_use<L>();
+  const ProxyStream<typename L::Api>* const proxy = proxy_in_use<L>();
   return proxy != nullptr ? proxy->handle : handle;
 }
 

@@ -246,8 +246,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
 }
 
 /// Under NoRecording, after everything held was flushed. `destroyed`: the program may not use the stream any more,
-/// so that its record may be another one's (but not if it has a proxy stream, which a thread may have in use still). Else
-/// another thread may be using both right now.
+/// so that its record may be another one's (but not if it has a proxy stream, which a thread may have in use still).
+/// Else another thread may be using both right now.
 template <class L>
 void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
   L::objects().streams.erase(stream);
@@ -324,7 +324,7 @@ template <class L>
   if (known.kind != backends::StreamKind::kPerThread) {
     return false;
   }
-  const auto* proxy = stand_in_in_use<L>();
+  const auto* proxy = proxy_in_use<L>();
   return proxy != nullptr && proxy->stream == &known;
 }
 

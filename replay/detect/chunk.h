@@ -15,8 +15,8 @@ inline constexpr ChunkId kNoChunk = ~ChunkId{0};  // format
 /// A chunk is a stretch of a repeating sequence that is submitted at once. It contains no cuts.
 enum class ChunkMode : std::uint8_t {
   kRecord = 0,  ///< not built yet: its operations are issued, and reported so that it can be built
-  kBypass = 1,   ///< being built, declined or retired: its operations are issued, only counted
-  kHold = 2,   ///< ready: its operations are held and launched together
+  kBypass = 1,  ///< being built, declined or retired: its operations are issued, only counted
+  kHold = 2,    ///< ready: its operations are held and launched together
 };
 
 struct Action {
@@ -31,9 +31,9 @@ struct Action {
 
 /// Where the newest operation stands in a chunk that is not held (kRecord or kBypass).
 struct Following {
-  ChunkId chunk = kNoChunk;           ///< kNoChunk: in none
-  std::uint32_t position = 0;         ///< of the newest operation in the chunk, from 0
-  bool complete = false;              ///< it was the last one of the chunk
+  ChunkId chunk = kNoChunk;             ///< kNoChunk: in none
+  std::uint32_t position = 0;           ///< of the newest operation in the chunk, from 0
+  bool complete = false;                ///< it was the last one of the chunk
   ChunkMode mode = ChunkMode::kBypass;  ///< the mode this occurrence was entered with
 };
 

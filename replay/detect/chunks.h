@@ -49,7 +49,7 @@ class Pool {
 };
 
 /// A place in a pattern where a chunk stands, and how it fares there.
-struct alignas(64) ChunkSite {         // one cache line
+struct alignas(64) ChunkSite {    // one cache line
   const Token* tokens = nullptr;  ///< in the pattern
   std::uint32_t start = 0;        ///< offset in the pattern
   std::uint32_t length = 0;

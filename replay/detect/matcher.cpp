@@ -300,7 +300,8 @@ void Matcher::guess_was_right() {
     return;
   }
   // The detector has not made its step for the newest value yet.
-  Pattern* gap = learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.pattern);
+  Pattern* gap =
+      learn_gap(history_.size() - 1 - detector_.length(), detector_.length(), guess_.position, cursor_.pattern);
   if (gap != nullptr) {
     store_.learn_edge(*gap, gap->length, history_.at(guess_.position), {cursor_.pattern, guess_.after});
   }

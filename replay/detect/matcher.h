@@ -18,10 +18,10 @@
 #include "replay/detect/chunk_plans.h"
 #include "replay/detect/chunks.h"
 #include "replay/detect/detector.h"
-#include "replay/detect/hold_planner.h"
 #include "replay/detect/history.h"
-#include "replay/detect/seen_filter.h"
+#include "replay/detect/hold_planner.h"
 #include "replay/detect/patterns.h"
+#include "replay/detect/seen_filter.h"
 
 namespace refrain::replay {
 
@@ -53,7 +53,9 @@ class Matcher {
   /// Predicts the chunk that will be held after the current one (or next, if none is held) if the stream goes on as
   /// known; its `count` is 0. Each further call predicts one more. A caller may launch predicted chunks before it feeds
   /// their tokens, and must feed these before anything else. Predictions are valid until then.
-  [[nodiscard]] Holding next_chunk() noexcept { return cursor_.pattern == nullptr ? Holding{} : planner_.next(cursor_); }
+  [[nodiscard]] Holding next_chunk() noexcept {
+    return cursor_.pattern == nullptr ? Holding{} : planner_.next(cursor_);
+  }
   /// What is held was launched already: for a caller that launched a predicted chunk and finds, after feeding its
   /// tokens, that another chunk is held, because something was learnt in between.
   void forget_held() noexcept { planner_.forget_held(); }

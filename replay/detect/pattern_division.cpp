@@ -1,5 +1,5 @@
-// How patterns are divided into main chunks: growing behind a cut, shrinking towards a wait, and of equal rounds where a
-// loop goes round in between.
+// How patterns are divided into main chunks: growing behind a cut, shrinking towards a wait, and of equal rounds where
+// a loop goes round in between.
 #include <algorithm>
 #include <cstdint>
 
@@ -143,11 +143,13 @@ void PatternStore::divide_anew(Pattern& pattern, std::uint32_t offset) noexcept 
     return;
   }
   run->lengths = lengths_;
-  if (std::all_of(pattern.runs.begin(), pattern.runs.end(), [this](const Run& any) { return any.lengths == lengths_; })) {
+  if (std::all_of(pattern.runs.begin(), pattern.runs.end(),
+                  [this](const Run& any) { return any.lengths == lengths_; })) {
     pattern.lengths = pattern.complete() ? lengths_ : kNoIndex;
   }
   // As if the run came for the first time; what is being built behind it goes on undisturbed.
-  const std::uint32_t saved[] = {pattern.run_begin, pattern.run_start, pattern.planned, pattern.run_target, pattern.run_grown};
+  const std::uint32_t saved[] = {pattern.run_begin, pattern.run_start, pattern.planned, pattern.run_target,
+                                 pattern.run_grown};
   start_run(pattern, run->start, run->after_cut);
   emit_growing(pattern, run->end);
   emit_rest(pattern, run->start, run->end, run->before_wait);

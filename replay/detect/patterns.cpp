@@ -8,8 +8,8 @@
 namespace refrain::replay {
 namespace {
 
-constexpr std::uint32_t kPatternBits = 12;                               // format
-constexpr std::uint32_t kPatternMask = (1U << kPatternBits) - 1;           // format
+constexpr std::uint32_t kPatternBits = 12;                             // format
+constexpr std::uint32_t kPatternMask = (1U << kPatternBits) - 1;       // format
 constexpr std::uint64_t kGramPower = hash_base_power(History::kGram);  // format
 constexpr std::uint64_t kSpread = 0xC2B2AE3D27D4EB4FULL;               // format
 
@@ -111,7 +111,7 @@ bool PatternStore::make_room(std::uint32_t nodes, const Pattern* keep) {
 }
 
 Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
-                       const Pattern* keep, std::uint32_t inner) {
+                           const Pattern* keep, std::uint32_t inner) {
   const bool unroll = period != 0 && !wraps_cuts && period <= options_.chunk_cap / 2;
   if (unroll) {
     length = options_.chunk_cap / period * period;

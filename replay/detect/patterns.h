@@ -116,7 +116,7 @@ class PatternStore {
   /// Only the beginning is there at once; work() adds the rest.
   /// `inner`: see Pattern.
   Pattern* add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts, const Pattern* keep,
-             std::uint32_t inner = 0);
+               std::uint32_t inner = 0);
   /// Bounded work for each operation; only needed while busy().
   void work(const Pattern* keep);
   [[nodiscard]] bool busy() const noexcept { return !building_.empty() || !dead_.empty(); }
@@ -171,9 +171,9 @@ class PatternStore {
     std::uint32_t uses;
   };
   static constexpr std::uint32_t kMaxPatterns = 4096;  // limit
-  static constexpr std::uint32_t kBurst = 256;       // limit: tokens added at once
-  static constexpr std::uint32_t kPerOperation = 8;  // limit: the same, for each operation
-  static constexpr std::uint32_t kWays = 4;          // format
+  static constexpr std::uint32_t kBurst = 256;         // limit: tokens added at once
+  static constexpr std::uint32_t kPerOperation = 8;    // limit: the same, for each operation
+  static constexpr std::uint32_t kWays = 4;            // format
 
   [[nodiscard]] std::uint32_t* slot_link(Pattern& pattern, Range range) noexcept;
   [[nodiscard]] bool is_forgotten(const Pattern& pattern) const noexcept;

@@ -49,8 +49,8 @@ void GraphEntry::change_state(State state) {
   }
   state_ = state;
   const ChunkMode mode = state == State::kRecording ? ChunkMode::kRecord
-                         : state == State::kReady  ? ChunkMode::kHold
-                                                   : ChunkMode::kBypass;
+                         : state == State::kReady   ? ChunkMode::kHold
+                                                    : ChunkMode::kBypass;
   for (const auto& [matcher, chunk] : subscribers_) {
     matcher->set_mode(chunk, mode);
   }
@@ -272,8 +272,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
 }
 
 [[gnu::hot]] GraphLaunch GraphEntry::launch_predicted(const SubmitContext& context, const Occurrence& expected,
-                                                     std::span<const OperationView> operations, std::uint64_t hold_ns,
-                                                     bool proven, std::uint64_t since_ns) {
+                                                      std::span<const OperationView> operations, std::uint64_t hold_ns,
+                                                      bool proven, std::uint64_t since_ns) {
   const env::MutexLock guard(mutex_);
   GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.likeliest() : GraphVariants::kNone;

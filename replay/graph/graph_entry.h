@@ -90,8 +90,8 @@ class GraphEntry final : public Declinable {
   /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
   /// measured, is timed now and then only.
   GraphLaunch launch_predicted(const SubmitContext& context, const Occurrence& expected,
-                              std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
-                              std::uint64_t since_ns);
+                               std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
+                               std::uint64_t since_ns);
   /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
   /// before a setter was called: who expects them compares no tokens.
   [[nodiscard]] std::shared_ptr<const Occurrence> predicted(const StateChanges& changes, LayerHooks& hooks) noexcept {

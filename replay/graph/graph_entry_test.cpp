@@ -128,7 +128,8 @@ TEST_CASE("a graph that is never to be replayed again does not come back") {
   CHECK(stretch.launch(kSame) == Launched::kIssue);
 }
 
-TEST_CASE("a stretch whose arguments never fit four times in a row is given up, and none that was launched in between") {
+TEST_CASE(
+    "a stretch whose arguments never fit four times in a row is given up, and none that was launched in between") {
   const bool launched_between = GENERATE(false, true);
   Stretch stretch({.gate = false});
   const Occurrence other = occurrence({1, 2, 33});

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "env/mutex.h"
+#include "replay/lane/deferred_submission.h"
 #include "replay/lane/engine_state.h"
 #include "replay/lane/lane_front.h"
-#include "replay/lane/deferred_submission.h"
 
 namespace refrain::replay {
 

@@ -8,8 +8,8 @@
 namespace refrain::replay {
 
 /// Around every call of a lane that submits something: gives way to calls that need the driver for themselves
-/// (ExclusiveCallYield), waits while nobody may submit (SubmissionPause, Standstill). The lane's own thread, or with its lock
-/// held any. Nothing throws but the constructor.
+/// (ExclusiveCallYield), waits while nobody may submit (SubmissionPause, Standstill). The lane's own thread, or with
+/// its lock held any. Nothing throws but the constructor.
 class DriverGate {
  public:
   /// `holds`: the lane may hold work.

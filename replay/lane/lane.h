@@ -219,7 +219,7 @@ class alignas(64) Lane {
   capture::Stream* const stream_;  ///< of the capture; null: there is none
   CurrentSubmission current_submission_;
   bool waited_ = false;            ///< at the end of a span, ever
-  std::uint32_t plan_ = 0;          ///< in which spans are divided now
+  std::uint32_t plan_ = 0;         ///< in which spans are divided now
   std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last put to rest
 };
 

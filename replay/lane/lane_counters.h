@@ -57,7 +57,7 @@ struct LaneCounters {
   Counter submissions;  ///< every submission seen
   Counter replayed;     ///< of these, submitted as part of a native command buffer
   Counter between;      ///< issued between the parts of a graph
-  Counter predicted;     ///< held without being looked at, see Prediction
+  Counter predicted;    ///< held without being looked at, see Prediction
   Counter launches;
   Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
   Counter tracked;      ///< issued while a stretch was being looked at

@@ -29,7 +29,7 @@ struct Rig {
     if (!lane.can_defer()) {
       return submit(token, unholdable, status);
     }
-    lane.defer<Deferred>(look_at, token, unholdable);
+    lane.defer<Kept>(look_at, token, unholdable);
     return status == 0 ? status : lane.issued(status);
   }
   struct Kept {

@@ -159,11 +159,11 @@ class Prediction {
   LaneCounters& counters_;
   const bool possible_;
 
-  bool met_ REFRAIN_GUARDED_BY(held_right) = false;          ///< something of what was predicted last came
-  CrossThreadHold cross_thread_hold_ = CrossThreadHold::kNo;                                 ///< that which is predicted
-  ChunkId chunk_ REFRAIN_GUARDED_BY(held_right) = kNoChunk;  ///< all of it
-  std::uint32_t misses_ REFRAIN_GUARDED_BY(held_right) = 0;  ///< in a row
-  std::uint32_t pause_ = 0;                                  ///< submissions before anything is predicted again
+  bool met_ REFRAIN_GUARDED_BY(held_right) = false;           ///< something of what was predicted last came
+  CrossThreadHold cross_thread_hold_ = CrossThreadHold::kNo;  ///< that which is predicted
+  ChunkId chunk_ REFRAIN_GUARDED_BY(held_right) = kNoChunk;   ///< all of it
+  std::uint32_t misses_ REFRAIN_GUARDED_BY(held_right) = 0;   ///< in a row
+  std::uint32_t pause_ = 0;                                   ///< submissions before anything is predicted again
   std::shared_ptr<const Occurrence> occurrence_ REFRAIN_GUARDED_BY(held_right);  ///< what next() points into
   std::vector<LaunchedChunk> launched_ REFRAIN_GUARDED_BY(held_right);           ///< only while something is predicted
   std::size_t behind_ REFRAIN_GUARDED_BY(held_right) = 0;                        ///< how many operations that are

@@ -96,7 +96,7 @@ void Submitter::issue_rest() noexcept {
   const DriverGate::Passage passage(gate_);
   GraphLaunch result =
       entry.launch_predicted(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
-                            intervals_.proven(), held_.time_ns());
+                             intervals_.proven(), held_.time_ns());
   if (reserve.used()) [[unlikely]] {
     context_.state.fail("out of memory while held work was submitted");
   }

@@ -11,8 +11,8 @@
 #include "env/settings.h"
 #include "replay/detect/matcher.h"
 #include "replay/policy/call_times.h"
-#include "replay/policy/plan_lengths.h"
 #include "replay/policy/interval_trial.h"
+#include "replay/policy/plan_lengths.h"
 #include "replay/runtime/clock.h"
 
 namespace refrain::replay {

@@ -17,7 +17,8 @@ constexpr std::size_t kMostDeclined = 64;  // limit: that are told of
 
 /// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
 /// launches are what can be saved. Decided in the first way.
-bool host_bound(const RecentCosts& waits, const RecentCosts& intervals, std::uint64_t times = tuning::kLittle) noexcept {
+bool host_bound(const RecentCosts& waits, const RecentCosts& intervals,
+                std::uint64_t times = tuning::kLittle) noexcept {
   return intervals.count() != 0 && waits.median() * times < intervals.median();
 }
 /// Whether the program spends most of a span with something else than submitting and waiting.
@@ -95,7 +96,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
         const Known& interval = found->second;
         const bool known = interval.eager.count() != 0 && interval.replay[interval.plan].count() != 0;
         entry->declined_by_interval((known ? interval.eager : interval.whole_eager).low(),
-                                (known ? interval.replay : interval.whole)[interval.plan].low());
+                                    (known ? interval.replay : interval.whole)[interval.plan].low());
       }
       if (declined_.size() < kMostDeclined) {
         declined_.push_back(summary_of(found->second));
@@ -111,7 +112,8 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     turn_.settled = interval.settled;
     turn_.trial = !interval.settled;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !interval.settled && interval.plan == 0 && !interval.eager_unfair && interval.eager.count() < tuning::kSpansWanted &&
+    turn_.eager = !interval.settled && interval.plan == 0 && !interval.eager_unfair &&
+                  interval.eager.count() < tuning::kSpansWanted &&
                   interval.whole[interval.plan].count() > interval.whole_eager.count();
     // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
     // one.
@@ -163,7 +165,8 @@ void IntervalTrial::count_passed() noexcept {
 }
 
 std::int64_t IntervalTrial::Known::Unpaid::loss(std::uint64_t each) noexcept {
-  return static_cast<std::int64_t>(std::exchange(ns, 0)) - static_cast<std::int64_t>(std::exchange(intervals, 0) * each);
+  return static_cast<std::int64_t>(std::exchange(ns, 0)) -
+         static_cast<std::int64_t>(std::exchange(intervals, 0) * each);
 }
 
 /// After sample(): what the span lost if it had graphs, and what earlier ones did if it tells.
@@ -280,8 +283,8 @@ std::uint32_t IntervalTrial::paying_plan(const Known& interval) noexcept {
   for (std::uint32_t plan = 0; plan < kChunkPlans; ++plan) {
     const RecentCosts& with = interval.replay[plan];
     const bool several = with.count() >= tuning::kClearWanted && interval.eager.count() >= tuning::kClearWanted;
-    const bool pays =
-        several ? clearly_less(with, interval.eager) : with.count() != 0 && beyond_doubt(with.greatest(), interval.eager);
+    const bool pays = several ? clearly_less(with, interval.eager)
+                              : with.count() != 0 && beyond_doubt(with.greatest(), interval.eager);
     if (pays && (best == kChunkPlans || with.low() < interval.replay[best].low())) {
       best = plan;
     }
@@ -298,7 +301,8 @@ bool IntervalTrial::plan_known(const Known& interval) const noexcept {
     return true;
   }
   // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
-  const std::uint64_t needed = decisive(interval) < tuning::kLongIntervalNs ? tuning::kSpansWanted : tuning::kClearWanted;
+  const std::uint64_t needed =
+      decisive(interval) < tuning::kLongIntervalNs ? tuning::kSpansWanted : tuning::kClearWanted;
   if (mine.count() < tuning::kClearWanted ||
       (interval.plan == 0 && (mine.count() < needed || interval.eager.count() < needed))) {
     return false;
@@ -347,9 +351,10 @@ bool IntervalTrial::settle(Known& interval) {
   };
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
-  const std::uint64_t whole_needed = mostly_by_itself(interval.eager, interval.whole_eager) ? tuning::kSpansWanted : needed;
+  const std::uint64_t whole_needed =
+      mostly_by_itself(interval.eager, interval.whole_eager) ? tuning::kSpansWanted : needed;
   if (interval.plan == 0 && (half_as_long_again(first, interval.eager, needed) ||
-                        half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
+                             half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
     return true;
   }
   if (!plan_known(interval)) {
@@ -364,7 +369,8 @@ bool IntervalTrial::settle(Known& interval) {
   // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
   // many long spans.
   const bool by_itself = mostly_by_itself(first, interval.whole[0]);
-  const bool enough = interval.plan >= kFewLaunches && by_itself && host_bound(interval.waits, interval.whole[0], tuning::kNothing);
+  const bool enough =
+      interval.plan >= kFewLaunches && by_itself && host_bound(interval.waits, interval.whole[0], tuning::kNothing);
   const std::uint32_t next = !device_bound && !enough ? interval.plan + 1 : plans_;
   if (interval.plan < next && next < plans_) {
     interval.plan = next;
@@ -389,7 +395,8 @@ bool IntervalTrial::settle(Known& interval) {
   interval.settled = true;
   interval.graphs = {};
   interval.replays = 0;
-  const std::uint64_t worth = interval.whole_eager.low() / std::max<std::uint64_t>(interval.whole[interval.plan].low(), 1);
+  const std::uint64_t worth =
+      interval.whole_eager.low() / std::max<std::uint64_t>(interval.whole[interval.plan].low(), 1);
   interval.next_check = next_check(worth, interval.checks);
   return false;
 }

@@ -151,9 +151,9 @@ class IntervalTrial {
   struct Turn {
     bool eager = false;
     bool suspended = false;  ///< eager because no more may be lost now
-    bool trial = false;    ///< what it is worth is being found out
-    bool outside = false;  ///< … and what the program does by itself
-    bool settled = false;  ///< nobody wants to know which graphs are launched
+    bool trial = false;      ///< what it is worth is being found out
+    bool outside = false;    ///< … and what the program does by itself
+    bool settled = false;    ///< nobody wants to know which graphs are launched
     std::uint32_t plan = 0;
   };
   struct Known {
@@ -162,7 +162,7 @@ class IntervalTrial {
     RecentCosts whole_eager;  ///< with it
     std::array<RecentCosts, kChunkPlans> whole;
     std::array<std::uint64_t, kChunkPlans> in_graphs{};  ///< submissions that were launched in graphs in these samples
-    RecentCosts waits;                                  ///< how long the program waited at the end, in the first way
+    RecentCosts waits;                                   ///< how long the program waited at the end, in the first way
     std::uint32_t plan = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
     bool settled = false;
@@ -193,7 +193,9 @@ class IntervalTrial {
     std::uint64_t newest_ns = 0;  ///< what it took last
   };
 
-  [[nodiscard]] Successor& successor_of(std::uint64_t interval) noexcept { return successors_[interval % successors_.size()]; }
+  [[nodiscard]] Successor& successor_of(std::uint64_t interval) noexcept {
+    return successors_[interval % successors_.size()];
+  }
   /// What was measured of one span.
   struct Costs {
     std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself

@@ -1,4 +1,4 @@
-// Spans that are settled, and what a trial saves and measures.
+// Intervals that are settled, and what a trial saves and measures.
 #include <catch2/catch.hpp>
 
 #include "replay/policy/interval_trial_test_support.h"
@@ -7,7 +7,7 @@ namespace refrain::replay {
 namespace {
 
 TEST_CASE("a settled span that comes again and again is looked at now and then, and whenever something is different") {
-  Spans spans(1);
+  Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000 : 600; };
   intervals.run_fairly(cost, 20);
   REQUIRE(intervals.gate.proven());
@@ -52,7 +52,7 @@ TEST_CASE("a settled span that comes again and again is looked at now and then, 
 }
 
 TEST_CASE("a settled span that would be faster without graphs by now is found out after a while") {
-  Spans spans(1);
+  Intervals intervals(1);
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 20);
   REQUIRE(intervals.gate.proven());
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 500 : 600; }, 400);
@@ -61,7 +61,7 @@ TEST_CASE("a settled span that would be faster without graphs by now is found ou
 
 TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that it still lacks") {
   const auto saved = [](std::uint64_t took, int eager_spans) {
-    Spans spans(1);
+    Intervals intervals(1);
     intervals.run([&](bool, std::uint32_t) { return took; }, true);
     int eager = 0;
     while (eager < eager_spans || intervals.gate.eager_turn()) {
@@ -81,7 +81,7 @@ TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that
 
 TEST_CASE("a span that may lose nothing rests with its graphs if one sample of each leaves no doubt, else without") {
   for (const std::uint64_t took : {300, 700}) {
-    Spans spans(1);
+    Intervals intervals(1);
     const auto cost = [&](bool eager, std::uint32_t) { return eager ? 1000U : took; };
     intervals.run(cost, true);
     REQUIRE(intervals.gate.eager_turn());
@@ -98,7 +98,7 @@ TEST_CASE("a span that may lose nothing rests with its graphs if one sample of e
 
 TEST_CASE("what the program does by itself is measured no longer once it is known to be next to nothing") {
   for (const std::uint64_t outside : {10, 200}) {
-    Spans spans(1);
+    Intervals intervals(1);
     int asked = 0;
     int with_graphs = 0;
     for (int i = 0; i < 12 && (i == 0 || intervals.gate.on_trial()); ++i) {

@@ -9,7 +9,7 @@ namespace {
 
 TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]") {
   for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
-    Spans spans(1);
+    Intervals intervals(1);
     intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
     CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
     CHECK(intervals.replayed <= 6);
@@ -18,14 +18,14 @@ TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]
 }
 
 TEST_CASE("graphs of a span that is faster with them stay, and eager turns become rare") {
-  Spans spans(1);
+  Intervals intervals(1);
   intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
   CHECK(intervals.replayed >= 1990);
 }
 
 TEST_CASE("spans that do not come any more make room for others") {
-  Spans spans(1);
+  Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 20'000 : 10'000; };
   for (capture::Token other = 11; other < 3011; ++other) {
     intervals.submissions = other;
@@ -39,7 +39,7 @@ TEST_CASE("spans that do not come any more make room for others") {
 
 TEST_CASE("the fastest way of dividing a span stays") {
   for (std::uint32_t best = 0; best < kChunkPlans; ++best) {
-    Spans spans(kChunkPlans);
+    Intervals intervals(kChunkPlans);
     std::uint64_t in_best = 0;
     const auto cost = [&](bool eager, std::uint32_t plan) {
       in_best += !eager && plan == best ? 1 : 0;
@@ -54,7 +54,7 @@ TEST_CASE("the fastest way of dividing a span stays") {
 TEST_CASE("a way whose graphs never become ready is given up after so many submissions") {
   for (const capture::Token submissions : {100, 4100}) {
     CAPTURE(submissions);
-    Spans spans(2);
+    Intervals intervals(2);
     intervals.submissions = submissions;
     int tried = 0;
     for (int i = 0; i < 200 && !intervals.gate.proven(); ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
 }
 
 TEST_CASE("without leave to lose anything, a span rests in a way that pays, and goes on with the others later") {
-  Spans spans(2);
+  Intervals intervals(2);
   intervals.submissions = 100;
   intervals.launches = 50;
   const auto cost = [](bool eager, std::uint32_t plan) { return eager ? 1000U : plan == 0 ? 600U : 500U; };
@@ -91,7 +91,7 @@ TEST_CASE("without leave to lose anything, a span rests in a way that pays, and 
 }
 
 TEST_CASE("no span rests in a way whose graphs are gone") {
-  Spans spans(2);
+  Intervals intervals(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   for (int i = 0; i < 8; ++i) {
     intervals.run(cost, !intervals.gate.eager_turn());
@@ -109,7 +109,7 @@ TEST_CASE("no span rests in a way whose graphs are gone") {
 }
 
 TEST_CASE("what spans on trial gain is told as well") {
-  Spans spans(1);
+  Intervals intervals(1);
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 1300U; }, 3);
   CHECK(intervals.lost == 600);
   intervals.run_fairly([](bool, std::uint32_t) { return 800U; }, 2);  // an eager one, and one with graphs
@@ -117,7 +117,7 @@ TEST_CASE("what spans on trial gain is told as well") {
 }
 
 TEST_CASE("other ways of dividing are tried from the first one on") {
-  Spans spans(2);
+  Intervals intervals(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   while (intervals.gate.eager_turn() || intervals.gate.plan() == 0) {
     intervals.run(cost, !intervals.gate.eager_turn());
@@ -134,7 +134,7 @@ TEST_CASE("other ways of dividing are tried from the first one on") {
 }
 
 TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
-  Spans spans(kChunkPlans);
+  Intervals intervals(kChunkPlans);
   intervals.submissions = 100;
   intervals.waits = 500;
   bool others = false;
@@ -150,7 +150,7 @@ TEST_CASE("where the program waits for longer than it submits, other ways of div
 
 TEST_CASE("samples that were disturbed decide nothing") {
   for (const bool eager_disturbed : {false, true}) {
-    Spans spans(1);
+    Intervals intervals(1);
     int number = 0;
     intervals.run_fairly(
         [&](bool eager, std::uint32_t) {
@@ -165,7 +165,7 @@ TEST_CASE("samples that were disturbed decide nothing") {
 
 TEST_CASE("eager spans in which graphs were looked for decide nothing, but one submission in eight does no harm") {
   for (const int looked_at : {1, 2}) {
-    Spans spans(1);
+    Intervals intervals(1);
     int number = 0;
     const auto cost = [&](bool eager, std::uint32_t) {
       if (!eager) {
@@ -188,7 +188,7 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
     int declined = 0;
     constexpr std::uint64_t kPrograms = 13;
     for (std::uint64_t first = 0; first < kPrograms; ++first) {
-      Spans spans(1);
+      Intervals intervals(1);
       std::uint64_t number = first;
       const auto cost = [&](bool eager, std::uint32_t) {
         const std::uint64_t noise = ++number * 7919 % kPrograms * 10;  // up to 120
@@ -203,7 +203,7 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
 }
 
 TEST_CASE("a span that became slower than it was eagerly is measured again long before its time") {
-  Spans spans(1);
+  Intervals intervals(1);
   intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
   REQUIRE(intervals.entry->state() != GraphEntry::State::kBypassing);
   intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1500; }, 40);
@@ -211,14 +211,14 @@ TEST_CASE("a span that became slower than it was eagerly is measured again long 
 }
 
 TEST_CASE("a span that loses in every way but one is not declined") {
-  Spans spans(2);
+  Intervals intervals(2);
   intervals.run_fairly([&](bool eager, std::uint32_t plan) { return eager ? 1000 : plan == 1 ? 900 : 1500; }, 100);
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
   CHECK(intervals.gate.plan() == 1);
 }
 
 TEST_CASE("what spans on trial lose is told, and without leave for more they rest", "[promise-6]") {
-  Spans spans(1);
+  Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
   intervals.run_fairly(cost, 3);  // two with graphs, one without
   CHECK(intervals.lost == 100);
@@ -234,11 +234,13 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
   CHECK(intervals.lost == std::int64_t{50} * intervals.replayed);
 }
 
-/// Spans whose program does a lot by itself, with noise, between the submissions.
+/// Intervals whose program does a lot by itself, with noise, between the submissions.
 struct NoisySpans {
   NoisySpans() { gate.configure(true, kChunkPlans); }
 
-  [[nodiscard]] bool has_graphs() const { return entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn(); }
+  [[nodiscard]] bool has_graphs() const {
+    return entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn();
+  }
   /// `with`: what submitting costs with graphs; 400 without. The program's own time is 10000, or 15000 if it is slow.
   void run(std::uint64_t with, bool slow) {
     const bool graphs = has_graphs();
@@ -308,7 +310,7 @@ TEST_CASE("graphs that make the program itself slower are declined, though they 
 }
 
 TEST_CASE("more graphs in a span than when it was settled are a new trial") {
-  Spans spans(1);
+  Intervals intervals(1);
   const auto half = [&](int spans_count, std::uint64_t with) {
     for (int i = 0; i < spans_count; ++i) {
       const bool ready = intervals.entry->state() != GraphEntry::State::kBypassing && !intervals.gate.eager_turn();
@@ -323,7 +325,7 @@ TEST_CASE("more graphs in a span than when it was settled are a new trial") {
 }
 
 TEST_CASE("a graph that is launched in an eager turn makes it no sample, and there are others") {
-  Spans spans(1);
+  Intervals intervals(1);
   int eager_turns = 0;
   for (int i = 0; i < 40; ++i) {  // whatever the turn, graphs run
     eager_turns += intervals.gate.eager_turn() ? 1 : 0;

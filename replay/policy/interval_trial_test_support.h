@@ -10,9 +10,9 @@
 
 namespace refrain::replay {
 
-/// Spans of ten submissions, if nothing else is said, the same each time.
-struct Spans {
-  explicit Spans(std::uint32_t plans) { gate.configure(true, plans); }
+/// Intervals of ten submissions, if nothing else is said, the same each time.
+struct Intervals {
+  explicit Intervals(std::uint32_t plans) { gate.configure(true, plans); }
 
   /// One span; `cost` says how long it takes in the turn that it has. `has_graphs`: whether graphs run in it.
   template <class Cost>

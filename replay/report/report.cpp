@@ -57,7 +57,9 @@ const char* state_name(IntervalSummary::State state) {
 
 /// Nothing if not everything was measured.
 void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
-  std::erase_if(intervals, [](const IntervalSummary& interval) { return interval.eager_ns == 0 || interval.plans[interval.plan].ns == 0; });
+  std::erase_if(intervals, [](const IntervalSummary& interval) {
+    return interval.eager_ns == 0 || interval.plans[interval.plan].ns == 0;
+  });
   if (intervals.empty()) {
     return;
   }

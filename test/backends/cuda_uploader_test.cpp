@@ -128,7 +128,8 @@ CudaDriver driver_of_device() {
   return driver;
 }
 
-CUresult upload(GraphUploader& uploader, const CudaDriver& driver, CUgraphExec executable, ExclusiveCallYield& exclusive_call_yield) {
+CUresult upload(GraphUploader& uploader, const CudaDriver& driver, CUgraphExec executable,
+                ExclusiveCallYield& exclusive_call_yield) {
   uploader.prepare(driver, exclusive_call_yield);
   uploader.instantiate(driver, exclusive_call_yield);
   return uploader.upload(driver, {&executable, 1}, exclusive_call_yield);
