@@ -86,7 +86,7 @@ cl_int release_later(std::uint64_t holder, Handle handle) noexcept {
   if (lane == nullptr) {
     return Release(handle);
   }
-  lane->defer([](Handle later) { static_cast<void>(Release(later)); }, handle);
+  lane->release_later([](Handle later) { static_cast<void>(Release(later)); }, handle);
   return CL_SUCCESS;
 }
 

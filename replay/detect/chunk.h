@@ -52,9 +52,9 @@ struct ChunkLengths {
   std::uint32_t last = 0;  ///< operations in the last chunk before a wait, those before it longer; 0: what is left over
   friend bool operator==(const ChunkLengths&, const ChunkLengths&) = default;
 };
-/// Of a way that is not there.
+/// Of a plan that is not there.
 inline constexpr ChunkLengths kNoLengths{0, 0, 0, 0};
-/// Ways that can be known at once.
+/// Plans that can be known at once.
 inline constexpr std::uint32_t kChunkPlans = 4;  // format
 
 struct MatcherOptions {

@@ -32,7 +32,7 @@ class DeferredSubmissions {
     slots_[count_++].note(noted);
     return count_ == kMost;
   }
-  /// Whether keep() may be called instead.
+  /// Whether defer() may be called instead.
   [[nodiscard]] bool can_defer() const noexcept { return front_.deferred != nullptr && count_ + 1 < kMost; }
   template <class Deferred, class... What>
   void defer(LookAtDeferred how, const What&... what) noexcept {

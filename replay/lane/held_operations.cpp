@@ -139,7 +139,7 @@ void HeldOperations::make_room(const Room& room) {
   context_.watchdog.arm();
 }
 
-bool HeldOperations::defer(void (*release)(capture::Handle), capture::Handle handle) {
+bool HeldOperations::release_later(void (*release)(capture::Handle), capture::Handle handle) {
   if (count() == 0) {
     return false;
   }

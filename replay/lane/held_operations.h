@@ -89,7 +89,8 @@ class HeldOperations {
   void set_time(std::uint64_t ns) noexcept REFRAIN_REQUIRES(held_right) { time_ns_ = ns; }
 
   /// Runs `release(handle)` when nothing is held any more. False: that is now. Throws std::bad_alloc.
-  [[nodiscard]] bool defer(void (*release)(capture::Handle), capture::Handle handle) REFRAIN_EXCLUDES(held_right);
+  [[nodiscard]] bool release_later(void (*release)(capture::Handle), capture::Handle handle)
+      REFRAIN_EXCLUDES(held_right);
 
   /// The first error of held work is told by the next call that can tell one.
   void note_error(int error) noexcept REFRAIN_REQUIRES(held_right) { error_ = error_ == 0 ? error : error_; }

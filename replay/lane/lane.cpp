@@ -266,9 +266,9 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   }
 }
 
-void Lane::defer(void (*release)(capture::Handle), capture::Handle handle) noexcept {
+void Lane::release_later(void (*release)(capture::Handle), capture::Handle handle) noexcept {
   try {
-    if (!inside_lane && held_.defer(release, handle)) {
+    if (!inside_lane && held_.release_later(release, handle)) {
       return;
     }
   } catch (const std::exception& failure) {

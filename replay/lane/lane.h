@@ -66,7 +66,7 @@ class alignas(64) Lane {
   [[nodiscard]] bool is_held(std::uint64_t sequence) const noexcept { return held_.contains(sequence); }
 
   /// True while nothing is looked at, because nothing has paid for long. Nothing is held then; instead of
-  /// describing the submission, tick_dormant() is told of it (it returns the submission's sequence number).
+  /// describing the submission, tick_dormant() is called (it returns the submission's sequence number).
   [[nodiscard]] bool asleep() const noexcept { return dormancy_.asleep(); }
   std::uint64_t tick_dormant() noexcept;
 
@@ -80,7 +80,7 @@ class alignas(64) Lane {
     }
     return Verdict::kIssue;
   }
-  /// True if nothing is looked at with the next submission: keep() does instead of submit(), which would say kIssue.
+  /// True if nothing is looked at with the next submission: defer() does instead of submit(), which would say kIssue.
   [[nodiscard]] bool can_defer() const noexcept { return deferred_.can_defer(); }
   /// The next submission, for `how` to say later what it is; see DeferredSubmission::defer().
   template <class Deferred, class... What>
@@ -93,7 +93,7 @@ class alignas(64) Lane {
   [[nodiscard]] capture::OperationWriter writer() noexcept { return current_submission_.writer(); }
   /// After kHold and the description. Returns the driver's error if launching or flushing failed.
   int hold() noexcept { return current_submission_.hold(); }
-  // Where the next submission is known beforehand, and is the one that was expected, a lane needs nothing but that: a
+  // Where the next submission is known beforehand, and is the one that was predicted, a lane needs nothing but that: a
   // program that runs much code of its own finds hardly anything of the long way in the processor's caches.
   //
   //   if (lane.predicted()) {
@@ -101,7 +101,7 @@ class alignas(64) Lane {
   //     lane.mispredicted();                            // only if it is another one
   //   }
   //
-  /// The record of the submission that is expected next, in a queue for which this lane holds work already or has
+  /// The record of the submission that is predicted next, in a queue for which this lane holds work already or has
   /// launched some last. Null if none is. What it names may have been destroyed, unless hold_predicted() says yes; only
   /// the record of the queue must still be there.
   [[nodiscard]] capture::OperationView predicted() const noexcept { return prediction_.next(); }
@@ -115,7 +115,7 @@ class alignas(64) Lane {
   /// of the record.
   bool hold_predicted(int* error) noexcept { return prediction_.accept(error, nullptr); }
   bool hold_predicted(int* error, const Change& change) noexcept { return prediction_.accept(error, &change); }
-  /// What comes is not what was expected.
+  /// What comes is not what was predicted.
   void mispredicted() noexcept { prediction_.mispredicted(); }
 
   /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
@@ -147,7 +147,7 @@ class alignas(64) Lane {
 
   /// Runs `release(handle)` when nothing is held any more (now, if nothing is). For objects that
   /// the application releases while held work names them.
-  void defer(void (*release)(capture::Handle), capture::Handle handle) noexcept REFRAIN_EXCLUDES(held_right);
+  void release_later(void (*release)(capture::Handle), capture::Handle handle) noexcept REFRAIN_EXCLUDES(held_right);
 
   /// An error of held work that this call of the lane's thread cannot return: its next one does.
   void tell_later(int error) noexcept {

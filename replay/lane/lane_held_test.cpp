@@ -40,17 +40,17 @@ TEST_CASE("what was released while it was held is released once, when nothing is
   const auto release = [](capture::Handle handle) { released += static_cast<int>(handle); };
   begin(program, 3);
   REQUIRE(rig.engine->anything_held());
-  rig.engine->lane().defer(release, 1);
+  rig.engine->lane().release_later(release, 1);
   CHECK(released == 0);
   program.wait();
   CHECK(released == 1);
   loop(rig, program, 5, kLength, constant);
   begin(program, 3);
   REQUIRE(rig.engine->anything_held());
-  rig.engine->lane().defer(release, 10);
+  rig.engine->lane().release_later(release, 10);
   program.wait();
   CHECK(released == 11);
-  rig.engine->lane().defer(release, 100);  // nothing is held
+  rig.engine->lane().release_later(release, 100);  // nothing is held
   CHECK(released == 111);
 }
 

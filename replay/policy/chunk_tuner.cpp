@@ -123,7 +123,7 @@ std::uint32_t ChunkTuner::longest_chunk() const noexcept {
 }
 
 void ChunkTuner::choose_lengths(std::uint64_t each, const char* because) noexcept {
-  const std::array<ChunkLengths, kChunkPlans> plans = chunk_ways(pace(each));
+  const std::array<ChunkLengths, kChunkPlans> plans = chunk_plans(pace(each));
   const std::uint32_t count = queues_ > 1 ? kChunkPlans : kPlansOfOne;
   if (std::equal(plans.begin(), plans.begin() + count, plans_.begin())) {
     return;

@@ -21,7 +21,7 @@ namespace refrain::replay {
 // mostly runs code of its own, behind which a launch costs three times as much; and the device is early. Nothing has to
 // start small then, way 0 shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several
 // queues.
-std::array<ChunkLengths, kChunkPlans> chunk_ways(const ProgramPace& pace) noexcept {
+std::array<ChunkLengths, kChunkPlans> chunk_plans(const ProgramPace& pace) noexcept {
   const std::uint64_t each = pace.each_ns;
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(time / each, least, std::max(least, most)));

@@ -1,4 +1,4 @@
-// The ways in which stretches may be divided into chunks, for a program that takes a given time from one submission to
+// The plans by which stretches may be divided into chunks, for a program that takes a given time from one submission to
 // the next. Which of them suits it is found out by trying (interval_trial.h).
 #pragma once
 
@@ -22,6 +22,6 @@ struct ProgramPace {
 };
 
 /// Pure; any thread. The last one is for several queues.
-[[nodiscard]] std::array<ChunkLengths, kChunkPlans> chunk_ways(const ProgramPace& pace) noexcept;
+[[nodiscard]] std::array<ChunkLengths, kChunkPlans> chunk_plans(const ProgramPace& pace) noexcept;
 
 }  // namespace refrain::replay

@@ -9,7 +9,7 @@ namespace {
 constexpr ChunkLengths kCuda{.first = 8, .growth = 2, .most = 128, .last = 8};
 
 std::array<ChunkLengths, kChunkPlans> plans(std::uint64_t each_ns, std::uint32_t queues = 1) {
-  return chunk_ways({.each_ns = each_ns, .queues = queues, .suits = kCuda, .longest = 128});
+  return chunk_plans({.each_ns = each_ns, .queues = queues, .suits = kCuda, .longest = 128});
 }
 
 }  // namespace

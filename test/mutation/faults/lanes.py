@@ -87,7 +87,7 @@ FAULTS = [
           old="held_.drop_incomplete();\n      issue_all_held();", new="", promise=1, statement=True,
           seen="When memory runs out while an operation is described, it is submitted before those held for it."),
     Fault("release-before-held-work-is-submitted", LANE,
-          old="!inside_lane && held_.defer(release, handle)", new="false", promise=4,
+          old="!inside_lane && held_.release_later(release, handle)", new="false", promise=4,
           seen="A kernel or buffer that the program releases is gone when the held work that names it is submitted."),
     Fault("deferred-release-done-again", HELD,
           old="deferred_.clear();", new="", promise=7, statement=True,
