@@ -84,6 +84,9 @@ ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& op
   std::memcpy(&settings, value, sizeof(settings));
   const auto& shape = operation.as<words::Kernel>();
   const auto [x, y, z] = narrow(shape.local);
+  if (x == 0 || y == 0 || z == 0) {  // a layer does not hold such, a capture file may name one
+    return ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION;
+  }
   ze_result_t status = driver.zeKernelSetGroupSize(kernel, x, y, z);
   if (status == ZE_RESULT_SUCCESS && driver.zeKernelSetGlobalOffsetExp != nullptr) {
     const auto offset = narrow(shape.offset);

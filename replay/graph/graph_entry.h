@@ -215,7 +215,7 @@ class GraphEntry final : public Declinable {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_ REFRAIN_GUARDED_BY(mutex_);
 
   bool doubted_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< it did not seem to pay, and everything is measured once more
-  Backoff backoff_ REFRAIN_GUARDED_BY(mutex_){tuning::kFirstPasses, tuning::kRarer, tuning::kLastCheck};
+  Backoff backoff_ REFRAIN_GUARDED_BY(mutex_){tuning::kRarer * tuning::kRarer, tuning::kRarer, tuning::kLastCheck};
   std::uint64_t passed_in_round_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::uint64_t checks_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< how often eager execution was measured again
   std::uint64_t vain_rounds_ REFRAIN_GUARDED_BY(mutex_) =

@@ -33,6 +33,10 @@ std::array<ChunkLengths, kChunkPlans> chunk_plans(const ProgramPace& pace) noexc
   std::array<ChunkLengths, kChunkPlans> plans;
   ChunkLengths lengths = pace.suits;
   lengths.first *= pace.queues;
+  if (pace.queues == 1) {  // over several more of the device's time goes by at once
+    // So many times as long a chunk is filled while the device is at work with the one in front of it.
+    lengths.growth = std::max(lengths.growth, static_cast<std::uint32_t>(tuning::kGrowthNs / each));
+  }
   const std::uint32_t worth_it = filled(fits, tuning::kShortestMost, std::min(tuning::kWorthIt, longest));
   lengths.most = filled(tuning::kLongestFilledNs, worth_it, longest);
   // Of much that repeats within a stretch, bodies of loops and their arguments, round lengths are whole multiples.

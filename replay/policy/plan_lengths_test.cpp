@@ -27,10 +27,17 @@ TEST_CASE("a chunk is filled before anything has been held for long") {
   }
 }
 
-TEST_CASE("chunks of fast programs are as settings and backend want, over several queues from a longer one on") {
-  CHECK(plans(1000)[0].growth == kCuda.growth);
-  CHECK(plans(40)[0] == ChunkLengths{8, 2, 128, 0});
+TEST_CASE("chunks grow as settings and backend want, over several queues from a longer one on") {
+  CHECK(plans(1000)[0] == ChunkLengths{8, 2, 64, 0});
   CHECK(plans(40, 4)[0] == ChunkLengths{32, 2, 128, 0});
+}
+
+TEST_CASE("chunks grow as fast as they are filled while the device is at work with the one before") {
+  CHECK(plans(500)[0].growth == 2);
+  CHECK(plans(390)[0].growth == 3);
+  CHECK(plans(200)[0].growth == 6);
+  CHECK(plans(100, 2)[0].growth == 2);
+  CHECK(plans(7000)[0].growth == 2);
 }
 
 TEST_CASE("a slow program's chunks are long at once, and shrink towards the wait") {

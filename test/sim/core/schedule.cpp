@@ -492,8 +492,11 @@ void reseed() {
 
 void poll(Lock& lock) {
   spend(settings().costs.query);
-  if (settings().lazy) {
-    want(everything());
+  const Schedule& all = everything();
+  if (settings().lazy && (!all.ready.empty() || all.busy != 0)) {
+    // Not for ever: what is done next may wait for what the program does after the question.
+    constexpr double kPatienceNs = 1e7;
+    wait_until(lock, kPatienceNs, [&all, seen = all.changes] { return all.changes != seen; });
   }
   while (settings().virtual_time && step(lock, host_ns())) {
   }
