@@ -28,11 +28,11 @@
 
 namespace refrain::layer::common {
 
-/// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than tick_dormant().
+/// The calling thread's lane if it is dormant and nothing is held anywhere: the call needs no more than tick_dormant().
 template <class P>
-[[nodiscard, gnu::always_inline]] inline replay::Lane* sleeping_lane() noexcept {
+[[nodiscard, gnu::always_inline]] inline replay::Lane* dormant_lane() noexcept {
   replay::Lane* lane = replay::Lane::current;
-  if (lane == nullptr || !lane->asleep()) [[likely]] {
+  if (lane == nullptr || !lane->is_dormant()) [[likely]] {
     return nullptr;
   }
   const replay::Engine* running = P::engine();

@@ -102,15 +102,15 @@ cl_int pass_through(const Call& call, cl_uint count, const cl_event* waits, cl_e
   return event == nullptr ? result : withdraw_event(status, result, event);
 }
 
-/// The calling thread's lane if it sleeps and nothing is held anywhere: then a call without a wait list needs
-/// no more than enqueue_asleep(). Null: go the long way.
-inline replay::Lane* sleeping_lane(cl_uint count, const cl_event* waits) noexcept {
-  replay::Lane* lane = common::sleeping_lane<Protocol>();
+/// The calling thread's lane if it is dormant and nothing is held anywhere: then a call without a wait list needs
+/// no more than enqueue_dormant(). Null: go the long way.
+inline replay::Lane* dormant_lane(cl_uint count, const cl_event* waits) noexcept {
+  replay::Lane* lane = common::dormant_lane<Protocol>();
   return lane == nullptr || count != 0 || waits != nullptr ? nullptr : lane;
 }
 
 template <class Issue>
-cl_int enqueue_asleep(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
+cl_int enqueue_dormant(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
   const NotCancelled during(blocks);
   const std::uint64_t sequence = lane.tick_dormant();
   const cl_int status = issue(nullptr, event);
@@ -234,8 +234,8 @@ class Operation : public common::PlainOperation {
 template <class Describe, class Issue, class Doubt>
 cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event,
                Describe&& describe, Issue&& issue, Doubt&& doubt) noexcept {
-  if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
-    return enqueue_asleep(*lane, call.blocks(), event, issue);
+  if (replay::Lane* lane = dormant_lane(count, waits); lane != nullptr) {
+    return enqueue_dormant(*lane, call.blocks(), event, issue);
   }
   replay::Engine* running = engine();
   QueueState* queue = objects.queues.find(handle_of(handle));

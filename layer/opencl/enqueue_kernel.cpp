@@ -36,8 +36,8 @@ template <class Issue>
 cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
               const LaunchShape& arguments, cl_uint count, const cl_event* waits, cl_event* event,
               Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
-    return enqueue_asleep(*lane, false, event, issue);
+  if (replay::Lane* lane = dormant_lane(count, waits); lane != nullptr) {
+    return enqueue_dormant(*lane, false, event, issue);
   }
   KernelState* kernel = find_kernel(handle);
   const words::Kernel shape = shape_of(arguments);

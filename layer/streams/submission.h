@@ -32,7 +32,7 @@ struct Call {
 
 /// Calls the driver without looking at the submission.
 template <class L, class Issue>
-[[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
+[[gnu::always_inline]] inline StatusOf<L> issue_dormant(replay::Lane& lane, Issue&& issue) noexcept {
   lane.tick_dormant();
   leave_proxy<L>();
   return issue();
@@ -54,8 +54,8 @@ template <class L, class Issue>
 template <class L, class Issue>
 [[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status,
                                              Issue&& issue) noexcept {
-  if (replay::Lane* lane = common::sleeping_lane<Protocol<L>>(); lane != nullptr) {
-    *status = issue_asleep<L>(*lane, issue);
+  if (replay::Lane* lane = common::dormant_lane<Protocol<L>>(); lane != nullptr) {
+    *status = issue_dormant<L>(*lane, issue);
     return true;
   }
   if (passing<L>()) [[unlikely]] {

@@ -67,7 +67,7 @@ class alignas(64) Lane {
 
   /// True while nothing is looked at, because nothing has paid for long. Nothing is held then; instead of
   /// describing the submission, tick_dormant() is called (it returns the submission's sequence number).
-  [[nodiscard]] bool asleep() const noexcept { return dormancy_.asleep(); }
+  [[nodiscard]] bool is_dormant() const noexcept { return dormancy_.is_dormant(); }
   std::uint64_t tick_dormant() noexcept;
 
   Verdict submit(const Submission& submission) noexcept {
@@ -197,7 +197,7 @@ class alignas(64) Lane {
   }
   [[nodiscard]] Dormancy::Seen seen() const noexcept;
   void consider_dormancy() noexcept;
-  void wake() noexcept;
+  void end_dormancy() noexcept;
 
   // The first cache line is what a submission needs that is held because it was predicted (LaneFront). What the launch
   // of a chunk needs lies behind it.

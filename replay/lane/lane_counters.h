@@ -64,7 +64,7 @@ struct LaneCounters {
   Counter held_issued;  ///< held, but issued eagerly in the end
   Counter expired;      ///< flushes by the watchdog
   Counter unholdable;   ///< of all names in unholdable_by
-  Counter asleep;       ///< not looked at, because nothing had paid for a long time
+  Counter dormant;      ///< not looked at, because nothing had paid for a long time
   Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
   NamedCounts unholdable_by;

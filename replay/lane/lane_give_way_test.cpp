@@ -126,10 +126,10 @@ TEST_CASE("a thread that does not look at what it submits gives way as well") {
   Rig rig(gated);
   Program program(*rig.engine, rig.backend, rig.queue);
   rig.backend.enqueue_cost_ns = 300'000;  // nothing pays
-  for (int round = 0; round < 20'000 && !rig.engine->lane().asleep(); ++round) {
+  for (int round = 0; round < 20'000 && !rig.engine->lane().is_dormant(); ++round) {
     test::loop(rig, program, 1, kLength, test::constant);
   }
-  REQUIRE(rig.engine->lane().asleep());
+  REQUIRE(rig.engine->lane().is_dormant());
   const Others others(rig, 3);
   const std::uint64_t spent = rig.engine->context().budget.spent_ns();
   const std::uint64_t given = given_by(rig, [&] { rig.engine->lane().tick_dormant(); });

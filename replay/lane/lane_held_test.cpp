@@ -127,21 +127,21 @@ TEST_CASE("of a stretch whose memory is freed before its graph is built, only wh
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("a lane sleeps when so many submissions came to nothing as the user says") {
-  env::Settings awake = quiet(false);
-  awake.awake = GENERATE(64, 0);
-  Rig rig(awake);
+TEST_CASE("a lane is dormant when so many submissions came to nothing as the user says") {
+  env::Settings settings = quiet(false);
+  settings.dormant_after = GENERATE(64, 0);
+  Rig rig(settings);
   Program program(*rig.engine, rig.backend, rig.queue);
   for (int k = 0; k < 60; ++k) {
     program.kernel(100, 7, 1, 0, "the test says so");
   }
   program.wait();
-  CHECK_FALSE(rig.engine->lane().asleep());
+  CHECK_FALSE(rig.engine->lane().is_dormant());
   for (int k = 0; k < 60; ++k) {
     program.kernel(100, 7, 1, 0, "the test says so");
   }
   program.wait();
-  CHECK(rig.engine->lane().asleep() == (awake.awake != 0));  // without a gate only if it is asked for
+  CHECK(rig.engine->lane().is_dormant() == (settings.dormant_after != 0));  // without a gate only if it is asked for
 }
 
 TEST_CASE("what the layer may not hold without looking at it is not held because it was expected") {

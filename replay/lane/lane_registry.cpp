@@ -41,7 +41,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.tracked += counters.tracked.get();
   totals.held_issued += counters.held_issued.get();
   totals.expired += counters.expired.get();
-  totals.asleep += counters.asleep.get();
+  totals.dormant += counters.dormant.get();
   totals.cuts += counters.cuts.get();
   totals.verified += counters.verified.get();
   totals.unverified += counters.unverified.get();

@@ -185,7 +185,7 @@ void Prediction::mispredicted() noexcept {
 /// Before the program waits, when there is time.
 [[gnu::hot]] void Prediction::predict_first() noexcept {
   const IsLaneOwner owner;
-  if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.asleep() || held_.count() != 0) {
+  if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.is_dormant() || held_.count() != 0) {
     return;
   }
   const Holding first = matcher_.next_chunk();

@@ -378,8 +378,8 @@ bool IntervalTrial::settle(Known& interval) {
   }
   choose(interval);
   // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
-  // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
-  // unless they surely lose: each of them is known to be cheaper to submit.
+  // are declined, the lane is dormant. Only where the program is busy with itself so little cannot be told, and graphs
+  // stay unless they surely lose: each of them is known to be cheaper to submit.
   const RecentCosts& chosen = interval.replay[interval.plan];
   const bool declined = by_itself ? surely_less(interval.eager, chosen) : !better(chosen.low(), interval.eager.low());
   if (chosen.count() >= tuning::kClearWanted && interval.eager.count() >= tuning::kClearWanted && declined) {

@@ -141,7 +141,7 @@ std::string report_text(const ReportData& data) {
     return sum;
   }();
   const std::uint64_t accounted =
-      data.replayed + data.between + data.followed + data.tracked + data.asleep + unholdable;
+      data.replayed + data.between + data.followed + data.tracked + data.dormant + unholdable;
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
                  share(data.followed, data.submissions));
@@ -151,9 +151,9 @@ std::string report_text(const ReportData& data) {
     fmt::format_to(out, "    {:10} {:5.1f} %  between the parts of graphs: events, and what is too short for a part\n",
                    data.between, share(data.between, data.submissions));
   }
-  if (data.asleep != 0) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  not looked at: nothing had paid for a long time before\n", data.asleep,
-                   share(data.asleep, data.submissions));
+  if (data.dormant != 0) {
+    fmt::format_to(out, "    {:10} {:5.1f} %  not looked at: nothing had paid for a long time before\n", data.dormant,
+                   share(data.dormant, data.submissions));
   }
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
@@ -199,7 +199,7 @@ std::string report_json(const ReportData& data) {
   root["between_parts"] = data.between;
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
-  root["asleep"] = data.asleep;
+  root["dormant"] = data.dormant;
   root["cuts"] = data.cuts;
   root["verified"] = data.verified;
   root["unverified"] = data.unverified;

@@ -81,8 +81,8 @@ class Run {
   void submit(const Call& call) {
     replay::Lane& lane = engine_.lane();
     EventState& event = events_[call.event];
-    if (lane.asleep()) {
-      time_.busy(costs_.asleep);
+    if (lane.is_dormant()) {
+      time_.busy(costs_.dormant);
       lane.tick_dormant();
       issue(call);
       return;
@@ -163,7 +163,7 @@ class Run {
   void wait() {
     static const replay::EntryPoint entry{"wait"};
     replay::Lane& lane = engine_.lane();
-    time_.busy(lane.asleep() ? costs_.asleep : costs_.host_call);
+    time_.busy(lane.is_dormant() ? costs_.dormant : costs_.host_call);
     static_cast<void>(lane.host_call(entry));
     const Ns done = std::max(time_.now(), backend_.device().idle_at()) + costs_.sync;
     time_.pass(done - time_.now());

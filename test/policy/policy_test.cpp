@@ -152,7 +152,7 @@ TEST_CASE("the bounds can be missed: without the gate, graphs that lose are repl
   CHECK(ungated.steady > 1.5 * static_cast<double>(eager_span(program, pocl())));
 }
 
-TEST_CASE("a lane does not sleep while it finds out what long spans are worth") {
+TEST_CASE("a lane is not dormant while it finds out what long spans are worth") {
   env::Settings settings;
   settings.report = false;
   const Program program = make_program(Kind::kConstant, 1000, 660, 6000);

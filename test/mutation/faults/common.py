@@ -18,7 +18,7 @@ FAULTS = [
               " running->lane().tell_later(error); }",
           promise=2, statement=True,
           seen="A function that nobody classified runs before the work that another thread holds."),
-    Fault("sleeping-thread-overtakes-what-others-hold", "layer/common/submission.h",
+    Fault("dormant-lane-overtakes-what-others-hold", "layer/common/submission.h",
           old="running != nullptr && !running->anything_held()", new="running != nullptr", promise=1,
           seen="A thread whose work is not looked at submits to a queue past what another thread holds for it."),
     Fault("calls-that-block-are-no-waits", "layer/common/submission.h",

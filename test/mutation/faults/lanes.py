@@ -153,11 +153,11 @@ FAULTS = [
           old="known(evicted) != nullptr", new="false", promise=6,
           seen="A chunk that gets an evicted one's number is held for that one's graph, and always issued in the end."),
 
-    # --- Sleep, threads that come and go, lengths ---
-    Fault("setting-awake-ignored", "replay/policy/dormancy.cpp",
-          old="settings.awake != 0 ? settings.awake : settings.gate ? tuning::kAwake : 0", new="settings.gate ? tuning::kAwake : 0",
+    # --- Dormant lanes, threads that come and go, lengths ---
+    Fault("setting-dormant-after-ignored", "replay/policy/dormancy.cpp",
+          old="settings.dormant_after != 0 ? settings.dormant_after : settings.gate ? tuning::kDormantAfter : 0", new="settings.gate ? tuning::kDormantAfter : 0",
           promise=0,
-          seen="The setting awake does nothing."),
+          seen="The setting dormant_after does nothing."),
     Fault("error-of-work-flushed-at-a-handover-lost", LANE,
           old="kHandoff, false);", new="kHandoff, false);\n    static_cast<void>(held_.take_error());", promise=5, statement=True,
           seen="The error of work that is flushed because another thread used the queue is never told."),

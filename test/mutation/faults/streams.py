@@ -127,7 +127,7 @@ FAULTS = [
     Fault("attributes-of-unseen-streams-are-forgotten", "layer/streams/stream_table.h",
           old="some_attributes_ = true;", new="", promise=4, statement=True,
           seen="A stream gets an attribute while the program captures, before it is used: replays on HIP are without it."),
-    Fault("sleeping-thread-leaves-its-stand-in-in-use", "layer/streams/submission.h",
+    Fault("dormant-lane-leaves-its-proxy-in-use", "layer/streams/submission.h",
           old="lane.tick_dormant();\n  leave_proxy<L>();\n  return issue();", new="lane.tick_dormant();\n  return issue();",
           promise=1, statement=True,
           seen="Work in the thread's default stream that is not looked at overtakes what was replayed before."),
