@@ -73,7 +73,7 @@ class LaneWriter final : public StretchSink {
   HostCalls& calls_;
   Splitter splitter_;
   HistoryFolder history_;
-  std::uint64_t settled_ = 0;
+  std::uint64_t closed_ = 0;
   bool idle_ = false;
   bool changed_ = false;
   bool open_written_ = false;

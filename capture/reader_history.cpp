@@ -69,15 +69,15 @@ LaneHistory& CaptureReader::lane_of(std::uint64_t lane) {
 void CaptureReader::take_history(RecordView& record) {
   const auto& told = record.root<wire::History>();
   LaneHistory& lane = lane_of(told.lane());
-  record.expect(told.settled_before() == lane.outermost_, "a part of the lane's history is missing");
-  const auto settled = told_items(record, told.settled());
-  check_items(record, settled);
+  record.expect(told.closed_before() == lane.outermost_, "a part of the lane's history is missing");
+  const auto closed = told_items(record, told.closed());
+  check_items(record, closed);
   check_items(record, told_items(record, told.open()));
-  if (!settled.empty()) {
+  if (!closed.empty()) {
     store_->charge(2 * sizeof(RecordPlace));
-    lane.settled_.push_back(place());
+    lane.closed_.push_back(place());
   }
-  for (std::size_t i = 0; i < settled.size(); i += settled[i].body + std::size_t{1}) {
+  for (std::size_t i = 0; i < closed.size(); i += closed[i].body + std::size_t{1}) {
     ++lane.outermost_;
   }
   lane.open_ = place();
@@ -88,14 +88,14 @@ void LaneHistory::for_each_part(const std::function<void(std::span<const History
     std::vector<HistoryItem> items;
     {
       AgainRead<wire::History> history(*store_, place, RecordType::kHistory);
-      items = told_items(history.view(), open ? history.root().open() : history.root().settled());
+      items = told_items(history.view(), open ? history.root().open() : history.root().closed());
     }
     const CaptureStore::Loan loan(*store_, items.size() * sizeof(HistoryItem));
     if (!items.empty()) {
       visit(items);
     }
   };
-  for (const RecordPlace& place : settled_) {
+  for (const RecordPlace& place : closed_) {
     part(place, false);
   }
   if (open_) {

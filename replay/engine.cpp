@@ -63,13 +63,13 @@ void Engine::flush_holder(const Lane* holder, const QueueSlot& queue) noexcept {
   inside_->lanes.flush_holder(holder, queue);
 }
 
-void Engine::settle_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
+void Engine::flush_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
   if (anything_held()) {
     inside_->lanes.flush_lane(number, sequence);
   }
 }
 
-void Engine::settle_others() noexcept {
+void Engine::flush_others() noexcept {
   if (anything_held()) {
     inside_->lanes.flush_all(true);
   }
@@ -108,7 +108,7 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 }
 
 void Engine::queue_gone(QueueSlot& slot) noexcept {
-  settle(slot);
+  flush_holder(slot);
   state_.gone.fetch_add(1, std::memory_order_relaxed);
   if (inside_->context.standstill != nullptr) {
     // Later verifications cannot wait for its work any more.
@@ -142,7 +142,7 @@ void Engine::state_changed(bool changed) noexcept {
   state_.changes.end();
   if (changed) {
     state_.gone.fetch_add(1, std::memory_order_seq_cst);
-    settle_others();  // held while the driver was at it, by what was true before
+    flush_others();  // held while the driver was at it, by what was true before
   }
 }
 

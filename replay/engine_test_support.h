@@ -335,7 +335,7 @@ class Program {
         lane.mispredicted();
       }
     }
-    engine_.settle(queue_);
+    engine_.flush_holder(queue_);
     const capture::Token token = capture::mix(function + 1, queue_.info.role + 17) | 1U;
     const auto describe = [&](capture::OperationWriter writer) {
       auto& header = writer.begin(OperationKind::kKernel, token);
@@ -374,7 +374,7 @@ class Program {
     if (lane.predicted()) {
       lane.mispredicted();
     }
-    engine_.settle(queue_);
+    engine_.flush_holder(queue_);
     const capture::Token token = capture::mix(0, queue_.info.role + 17) | 1U;
     const auto describe = [&](capture::OperationWriter writer) {
       writer.begin(OperationKind::kFlush, token);

@@ -61,7 +61,7 @@ TEST_CASE("the error of work that another thread's call flushed is told to the t
   held.rig.backend.fail_issues = 1;
   int told_other = 1;
   std::thread([&] {
-    held.rig.engine->settle(held.rig.queue);
+    held.rig.engine->flush_holder(held.rig.queue);
     told_other = held.rig.engine->flush_all(kHostCall);
   }).join();
   CHECK(told_other == 0);

@@ -77,7 +77,7 @@ class Operation : public common::PlainOperation {
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
   replay::Submission look(replay::Engine& running) noexcept {
-    running.settle(list_.slot);
+    running.flush_holder(list_.slot);
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : list_.unholdable;
     changes_ = running.state_changes().begun();
     around_ = set_around();

@@ -148,7 +148,7 @@ class Operation : public common::PlainOperation {
   replay::Submission look(replay::Engine& running) noexcept {
     running_ = &running;
     changes_ = running.state_changes().begun();
-    running.settle(queue_.slot);
+    running.flush_holder(queue_.slot);
     token_ = mix(call_.token, queue_.token_seed);
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : queue_.unholdable;
     if (unholdable == nullptr) {

@@ -216,7 +216,9 @@ void give_role_back(const QueueState& queue) noexcept {
 
 /// For calls that look at one queue, of what other threads hold. Null: it is not known.
 auto observed(QueueState* queue) noexcept {
-  return [queue](replay::Engine& running) { queue != nullptr ? running.settle(queue->slot) : running.settle_others(); };
+  return [queue](replay::Engine& running) {
+    queue != nullptr ? running.flush_holder(queue->slot) : running.flush_others();
+  };
 }
 
 }  // namespace
@@ -284,7 +286,7 @@ cl_int wrap::clReleaseCommandQueue(cl_command_queue queue) noexcept {
   if (known == nullptr || known->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return target.clReleaseCommandQueue(queue);
   }
-  HostCall host_call(entry::clReleaseCommandQueue, &common::settle_nothing);
+  HostCall host_call(entry::clReleaseCommandQueue, &common::flush_no_other);
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->queue_gone(known->slot);
     signal_promises();

@@ -82,7 +82,7 @@ class Operation : public common::PlainOperation {
   replay::Submission look(replay::Engine& running) noexcept {
     changes_ = call_.kind == OperationKind::kKernel ? call_.changes : running.state_changes().begun();
     if (L::runtime().replays) {  // if not, nothing is ever held, or linked
-      settle(running, stream_);
+      flush_holders(running, stream_);
     }
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : stream_.unholdable;
     threads_own_ = stream_.unholdable == kThreadsOwn;

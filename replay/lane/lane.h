@@ -3,7 +3,7 @@
 // What an entry point of class `submit` does (S = state of the queue, kernel … kept by the layer):
 //
 //   Lane& lane = engine.lane();
-//   engine.settle(S.queue);                          // and every event in the wait list
+//   engine.flush_holder(S.queue);                    // and every event in the wait list
 //   switch (lane.submit({token, kind, &S.queue, unholdable})) {
 //     case Verdict::kIssue:                          // most common: nothing to be remembered
 //       status = driver(...);

@@ -227,13 +227,13 @@ TEST_CASE("where it is being found out what graphs are worth, nothing is expecte
   Program program(*rig.engine, rig.backend, rig.queue);
   rig.backend.enqueue_cost_ns = 2'000;
   program.issue_cost_ns = 50'000;  // so that an instrumented engine, too, costs little beside it
-  const auto settled = [&] {
+  const auto concluded = [&] {
     const auto spans = rig.report()["spans"];
     return std::any_of(spans.begin(), spans.end(), [](const auto& span) { return span["state"] == "replaying"; });
   };
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   int mixed = 0;
-  while (!settled() && std::chrono::steady_clock::now() < until) {
+  while (!concluded() && std::chrono::steady_clock::now() < until) {
     const std::size_t first = rig.backend.log().size();
     loop(rig, program, 1, constant);
     const auto log = rig.backend.log();
@@ -243,7 +243,7 @@ TEST_CASE("where it is being found out what graphs are worth, nothing is expecte
   }
   CHECK(mixed <= 2);  // of 16; many more if the first chunk after a wait is expected all the same
   // A turn in which a graph was launched says nothing about eager execution: there would never be enough of them.
-  REQUIRE(settled());
+  REQUIRE(concluded());
   const int before = program.expected;
   loop(rig, program, 20, constant);
   CHECK(program.expected - before >= 10 * kLength);
@@ -302,7 +302,7 @@ TEST_CASE("another thread that flushes gets what was expected and not looked at 
   disturb(
       rig, program, changing, [] {},
       [&] {
-        std::thread([&] { rig.engine->settle(rig.queue); }).join();
+        std::thread([&] { rig.engine->flush_holder(rig.queue); }).join();
         REQUIRE(rig.backend.log() == program.submitted);
         CHECK((!rig.engine->lane().predicted() || !rig.engine->anything_held()));  // behind a graph, the next one
       });
@@ -340,7 +340,7 @@ TEST_CASE("threads that flush while submissions are expected lose nothing and ch
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop) {
-      rig.engine->settle(rig.queue);
+      rig.engine->flush_holder(rig.queue);
       std::this_thread::sleep_for(std::chrono::microseconds(30));
     }
   });

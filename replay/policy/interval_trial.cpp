@@ -47,7 +47,7 @@ bool better(std::uint64_t a, std::uint64_t b) noexcept {
 
 [[gnu::hot]] void IntervalTrial::launched(const std::shared_ptr<Declinable>& entry) {
   in_graphs_ += entry->size();
-  if (enabled_ && !turn_.settled && std::find(launched_.begin(), launched_.end(), entry) == launched_.end()) {
+  if (enabled_ && !turn_.concluded && std::find(launched_.begin(), launched_.end(), entry) == launched_.end()) {
     launched_.push_back(entry);
   }
 }
@@ -86,11 +86,11 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     found->second.submissions = submissions_;
     ++found->second.seen;
     sample(found->second, costs, turn);
-    lost = found->second.settled ? 0 : loss(found->second, costs, turn);
-    if (turn.trial && !found->second.settled) {
+    lost = found->second.concluded ? 0 : loss(found->second, costs, turn);
+    if (turn.trial && !found->second.concluded) {
       saved_ns_ = sure_saving(found->second, costs, turn);
     }
-    if (!found->second.settled && settle(found->second)) {
+    if (!found->second.concluded && conclude(found->second)) {
       log_outcome(found->second, "graphs are declined");
       for (const auto& entry : found->second.graphs) {
         const Known& interval = found->second;
@@ -109,21 +109,21 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
   const auto next = known_.find(successor.interval == hash_ ? successor.next : hash_);
   if (next != known_.end()) {
     const Known& interval = next->second;
-    turn_.settled = interval.settled;
-    turn_.trial = !interval.settled;
+    turn_.concluded = interval.concluded;
+    turn_.trial = !interval.concluded;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !interval.settled && interval.plan == 0 && !interval.eager_unfair &&
+    turn_.eager = !interval.concluded && interval.plan == 0 && !interval.eager_unfair &&
                   interval.eager.count() < tuning::kSpansWanted &&
                   interval.whole[interval.plan].count() > interval.whole_eager.count();
     // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
     // one.
-    const bool may_try = interval.settled || turn_.eager || may_lose;
+    const bool may_try = interval.concluded || turn_.eager || may_lose;
     const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(interval);
     turn_.suspended = !may_try && refuge == kChunkPlans;
     turn_.plan = refuge == kChunkPlans ? interval.plan : refuge;
     turn_.eager = turn_.eager || turn_.suspended;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(interval));
-    if (interval.settled && next->first == hash_) {
+    if (interval.concluded && next->first == hash_) {
       steady_ = {hash_,
                  tuning::kLookedAtOf - 1,
                  0,
@@ -199,7 +199,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     if (turn.plan == 0) {
       interval.waits.clear();
     }
-    interval.settled = false;
+    interval.concluded = false;
     interval.plan = turn.plan;
     interval.tries = 0;
   }
@@ -216,7 +216,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
       interval.waits.add(costs.wait);
     }
   }
-  if (!interval.settled) {
+  if (!interval.concluded) {
     interval.tries += turn.suspended || turn.plan != interval.plan ? 0 : 1;
     for (const auto& entry : launched_) {
       if (std::find(interval.graphs.begin(), interval.graphs.end(), entry) == interval.graphs.end()) {
@@ -235,7 +235,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
 }
 
 void IntervalTrial::start_over(Known& interval) {
-  interval.settled = false;
+  interval.concluded = false;
   interval.plan = interval.tries = 0;
   interval.eager.clear();
   interval.whole_eager.clear();
@@ -342,7 +342,7 @@ void IntervalTrial::choose(Known& interval) const noexcept {
 
 /// Goes on to the next way when enough is known of this one, and chooses when all were tried. True if none of them is
 /// better than eager execution.
-bool IntervalTrial::settle(Known& interval) {
+bool IntervalTrial::conclude(Known& interval) {
   const RecentCosts& first = interval.replay[0];
   // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
   const std::uint64_t needed = decisive(interval) >= tuning::kLongIntervalNs ? 1 : tuning::kClearWanted;
@@ -392,7 +392,7 @@ bool IntervalTrial::settle(Known& interval) {
     return true;
   }
   log_outcome(interval, "graphs stay");
-  interval.settled = true;
+  interval.concluded = true;
   interval.graphs = {};
   interval.replays = 0;
   const std::uint64_t worth =
@@ -420,7 +420,7 @@ void IntervalTrial::log_outcome(const Known& interval, const char* outcome) cons
 
 IntervalSummary IntervalTrial::summary_of(const Known& interval) const {
   IntervalSummary summary;
-  summary.state = interval.settled ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
+  summary.state = interval.concluded ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
   summary.submissions = interval.submissions;
   summary.seen = interval.seen;
   summary.eager_ns = interval.whole_eager.low();

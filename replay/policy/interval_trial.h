@@ -58,7 +58,7 @@ class IntervalTrial {
     known_.clear();
     // The first one is the first to be tried again.
     turn_.plan = 0;
-    turn_.settled = false;
+    turn_.concluded = false;
   }
   /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<IntervalSummary> summaries() const;
@@ -117,12 +117,12 @@ class IntervalTrial {
   /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
   /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
   std::int64_t waited(std::uint64_t now, bool may_lose);
-  /// Instead of waited(), where there is nothing to find out: the span is one that was settled, came last time as well,
-  /// and took less than without graphs. Then all stays as it is, and this returns true. (The program is about to
+  /// Instead of waited(), where there is nothing to find out: the span is one that was concluded, came last time as
+  /// well, and took less than without graphs. Then all stays as it is, and this returns true. (The program is about to
   /// submit, and the device has nothing to do.)
   [[nodiscard]] bool waited_as_before(std::uint64_t now) noexcept {
-    if (steady_.left == 0 || !open_ || !turn_.settled || hash_ != steady_.hash || in_graphs_ > steady_.most_in_graphs ||
-        now - start_ns_ > steady_.most_ns) {
+    if (steady_.left == 0 || !open_ || !turn_.concluded || hash_ != steady_.hash ||
+        in_graphs_ > steady_.most_in_graphs || now - start_ns_ > steady_.most_ns) {
       return false;
     }
     open_ = false;
@@ -143,7 +143,7 @@ class IntervalTrial {
   /// graph.
   [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.suspended; }
   /// True if the current span is known to be faster with graphs.
-  [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
+  [[nodiscard]] bool proven() const noexcept { return turn_.concluded; }
   /// The way in which the current span is to be divided.
   [[nodiscard]] std::uint32_t plan() const noexcept { return turn_.plan; }
 
@@ -153,7 +153,7 @@ class IntervalTrial {
     bool suspended = false;  ///< eager because no more may be lost now
     bool trial = false;      ///< what it is worth is being found out
     bool outside = false;    ///< … and what the program does by itself
-    bool settled = false;    ///< nobody wants to know which graphs are launched
+    bool concluded = false;  ///< nobody wants to know which graphs are launched
     std::uint32_t plan = 0;
   };
   struct Known {
@@ -165,7 +165,7 @@ class IntervalTrial {
     RecentCosts waits;                                   ///< how long the program waited at the end, in the first way
     std::uint32_t plan = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
-    bool settled = false;
+    bool concluded = false;
     /// Spans with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, intervals = 0;
@@ -174,12 +174,12 @@ class IntervalTrial {
     };
     Unpaid unpaid, unpaid_whole;  ///< the latter: of which only the whole was measured
     bool eager_unfair = false;    ///< the last eager turn was no fair sample
-    std::uint64_t replays = 0;    ///< since it was settled
+    std::uint64_t replays = 0;    ///< since it was concluded
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
     std::uint64_t submissions = 0, seen = 0;
     std::uint64_t last_seen = 0;                      ///< intervals_ then
-    std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not settled
+    std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not concluded
   };
   struct Successor {
     std::uint64_t interval = 0, next = 0;
@@ -203,7 +203,7 @@ class IntervalTrial {
   };
   void sample(Known& interval, const Costs& costs, Turn turn);
   [[nodiscard]] std::int64_t loss(Known& interval, const Costs& costs, Turn turn) const noexcept;
-  bool settle(Known& interval);
+  bool conclude(Known& interval);
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& interval) noexcept;

@@ -1,4 +1,4 @@
-// Intervals that are settled, and what a trial saves and measures.
+// Intervals that are concluded, and what a trial saves and measures.
 #include <catch2/catch.hpp>
 
 #include "replay/policy/interval_trial_test_support.h"
@@ -6,7 +6,8 @@
 namespace refrain::replay {
 namespace {
 
-TEST_CASE("a settled span that comes again and again is looked at now and then, and whenever something is different") {
+TEST_CASE(
+    "a concluded span that comes again and again is looked at now and then, and whenever something is different") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000 : 600; };
   intervals.run_fairly(cost, 20);
@@ -51,7 +52,7 @@ TEST_CASE("a settled span that comes again and again is looked at now and then, 
   }
 }
 
-TEST_CASE("a settled span that would be faster without graphs by now is found out after a while") {
+TEST_CASE("a concluded span that would be faster without graphs by now is found out after a while") {
   Intervals intervals(1);
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 20);
   REQUIRE(intervals.gate.proven());

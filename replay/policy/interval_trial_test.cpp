@@ -309,7 +309,7 @@ TEST_CASE("graphs that make the program itself slower are declined, though they 
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("more graphs in a span than when it was settled are a new trial") {
+TEST_CASE("more graphs in a span than when it was concluded are a new trial") {
   Intervals intervals(1);
   const auto half = [&](int spans_count, std::uint64_t with) {
     for (int i = 0; i < spans_count; ++i) {

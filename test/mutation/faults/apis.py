@@ -94,7 +94,7 @@ OPENCL = [
           old="known->roles[queue.slot.info.role] = false;", new="", promise=0, statement=True,
           seen="Nothing is replayed in a program that makes and releases a queue in each round."),
     Fault("finish-without-what-another-thread-holds", CL + "queues.cpp",
-          old="queue != nullptr ? running.settle(queue->slot) : running.settle_others();", new="", promise=1,
+          old="queue != nullptr ? running.flush_holder(queue->slot) : running.flush_others();", new="", promise=1,
           statement=True,
           seen="clFinish returns while work of another thread for the queue is still held."),
     # The layer as a whole

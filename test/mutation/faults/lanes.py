@@ -24,7 +24,7 @@ FAULTS = [
           old="queue->newest.load(std::memory_order_relaxed) != lane_", new="false", promise=1,
           seen="After another thread's work in the queue, what was expected before is held without a look."),
     Fault("survivor-held-work-lost-with-its-queue", ENGINE,
-          old="settle(slot);", new="", promise=1, statement=True,
+          old="flush_holder(slot);", new="", promise=1, statement=True,
           seen="What another thread holds for a queue that is destroyed is submitted too late, or to a queue that is gone."),
 
     # --- lane.cpp ---

@@ -106,7 +106,7 @@ FAULTS = [
           old="copy.index < bound", new="copy.index <= bound", promise=0,
           seen="dump reads outside of a kernel's arguments where a forged file names one too many."),
     Fault("items-of-loops-counted-as-outermost", "capture/reader_history.cpp",
-          old="i += settled[i].body + std::size_t{1}", new="i += 1", promise=0,
+          old="i += closed[i].body + std::size_t{1}", new="i += 1", promise=0,
           seen="A long capture with loops is refused: a part of the lane's history is missing."),
     Fault("parts-used-again-and-again", "capture/record_view.h",
           old="claimed_ <= raw_.size()", new="true", promise=0,

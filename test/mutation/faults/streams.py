@@ -18,7 +18,7 @@ FAULTS = [
           seen="An event that is recorded again and again is said to be done by another thread while its newest record"
                " is still held."),
     Fault("record-overtakes-a-wait-that-another-thread-holds", "layer/streams/events.h",
-          old="running.settle_lane(lane, event.waiting_sequence.load(std::memory_order_relaxed));",
+          old="running.flush_lane(lane, event.waiting_sequence.load(std::memory_order_relaxed));",
           new="", promise=1, statement=True,
           seen="One thread holds a wait for an event, another one records the event again: the wait waits for the wrong"
                " record."),
@@ -118,7 +118,7 @@ FAULTS = [
           new="known.kind == backends::StreamKind::kLegacy", promise=1,
           seen="A fill in the default stream of a second context is held for that of the first one."),
     Fault("blocking-streams-overtake-the-held-default-stream", "layer/streams/stream_table.h",
-          old="running.settle(legacy->slot);", new="", promise=1, statement=True,
+          old="running.flush_holder(legacy->slot);", new="", promise=1, statement=True,
           seen="One thread's held work in the default stream comes after another thread's later work in a blocking"
                " stream."),
     Fault("destroyed-stream-is-found-by-who-used-it-last", "layer/streams/stream_table.h",
@@ -143,8 +143,8 @@ FAULTS = [
           new="status != L::Api::kCaptureWrongThread", promise=7,
           seen="After an end of a capture that the driver refused as unmatched, work for the capture is held."),
     Fault("record-that-another-thread-holds-not-submitted-for-a-question", "layer/streams/waits.h",
-          old="event != nullptr ? settle_record(running, *event) : running.settle_others()",
-          new="event != nullptr ? void() : running.settle_others()", promise=1,
+          old="event != nullptr ? flush_record(running, *event) : running.flush_others()",
+          new="event != nullptr ? void() : running.flush_others()", promise=1,
           seen="cuEventSynchronize() returns at once though another thread's record of the event is only held."),
 
     # layer/interpose
