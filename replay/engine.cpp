@@ -99,8 +99,8 @@ void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
   slot.capabilities = inside_->context.backend.capabilities(slot.info);
-  if (inside_->context.standstill != nullptr) {
-    inside_->context.standstill->add(slot);
+  if (inside_->context.verification_pause != nullptr) {
+    inside_->context.verification_pause->add(slot);
   }
   if (inside_->context.recorder != nullptr) {
     inside_->context.recorder->queue(slot.info);
@@ -110,12 +110,12 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 void Engine::queue_gone(QueueSlot& slot) noexcept {
   flush_holder(slot);
   state_.gone.fetch_add(1, std::memory_order_relaxed);
-  if (inside_->context.standstill != nullptr) {
+  if (inside_->context.verification_pause != nullptr) {
     // Later verifications cannot wait for its work any more.
     if (inside_->context.hooks.may_wait()) {
       static_cast<void>(inside_->context.backend.finish(slot.info));
     }
-    inside_->context.standstill->forget(slot);
+    inside_->context.verification_pause->forget(slot);
   }
   drop_graphs_of(slot.info.id);
 }

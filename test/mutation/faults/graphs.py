@@ -174,7 +174,7 @@ FAULTS = [
           old="newest != kNone && is_end(newest)", new="newest != kNone", promise=1,
           seen="Behind a fork, one branch is taken to depend on the other one's host functions, and waits for them."),
 
-    # --- replay/verify/verify.cpp, standstill.cpp ---
+    # --- replay/verify/verify.cpp, verification_pause.cpp ---
     Fault("trial-run-keeps-promises", "replay/verify/verify.cpp",
           old="reinterpret_cast<capture::OperationHeader*>(copy.storage.data() + offset)->promise = 0;", new="",
           promise=1, statement=True,
@@ -192,10 +192,10 @@ FAULTS = [
           old="argument.kind != ArgumentKind::kBuffer && argument.kind != ArgumentKind::kImage",
           new="argument.kind != ArgumentKind::kBuffer", promise=4,
           seen="In verify mode a kernel that updates an image does so twice, and differences in images are not seen."),
-    Fault("work-of-others-not-waited-for", "replay/verify/standstill.cpp",
+    Fault("work-of-others-not-waited-for", "replay/verify/verification_pause.cpp",
           old="++entered_;\n  mark(queues);", new="++entered_;", promise=4, statement=True,
           seen="In verify mode a buffer is read and put back while another queue's kernel still writes it."),
-    Fault("verification-that-gave-up-stops-all", "replay/verify/standstill.cpp",
+    Fault("verification-that-gave-up-stops-all", "replay/verify/verification_pause.cpp",
           old="stopped_ = false;\n    resumed_.notify_all();\n    return false;", new="return false;", promise=7,
           statement=True,
           seen="After one verification took too long to begin, each submission of any thread takes two seconds."),

@@ -60,7 +60,7 @@ FAULTS = [
     Fault("driver-asked-about-destroyed-handles", "replay/lane/deferred_submissions.h",
           old="front_.engine->gone.load(std::memory_order_seq_cst) == gone_", new="true", promise=7,
           seen="In observe mode the driver is asked about a stream that the program has destroyed since: a crash."),
-    Fault("standstill-entered-and-never-left", "replay/lane/driver_gate.h",
+    Fault("verification-pause-entered-and-never-left", "replay/lane/driver_gate.h",
           old="entered_ = true;", new="", promise=7, statement=True,
           seen="In verify mode nothing can be checked, and every try stops the program for two seconds."),
     Fault("expected-graphs-are-not-verified", LANE,
