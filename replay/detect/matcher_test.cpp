@@ -295,18 +295,18 @@ TEST_CASE("a loop that goes round between two cuts is launched in the same few c
   options.chunk_first = 32;
   options.chunk_growth = 2;
   TestLane lane(options, ChunkMode::kRecord);
-  const auto spans = [&lane](int count) {
-    for (int span = 0; span < count; ++span) {
+  const auto intervals = [&lane](int count) {
+    for (int interval = 0; interval < count; ++interval) {
       for (Token token = 0; token < 4100; ++token) {
         lane.feed(token % 410 + 1);
       }
       lane.cut();
     }
   };
-  spans(8);
+  intervals(8);
   const std::uint64_t chunks = lane.matcher.stats().chunks;
   const std::uint64_t before = lane.launched.size();
-  spans(1);
+  intervals(1);
   CHECK(lane.launched.size() - before == 4100);
   // Of the loop alone, behind the first cut and of the whole stretch together; with pieces of 128 alone it is 44.
   CHECK(chunks <= 24);

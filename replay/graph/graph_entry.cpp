@@ -410,8 +410,8 @@ void GraphEntry::declined_by_interval(std::uint64_t eager_ns, std::uint64_t repl
   if (retired_ || state_ == State::kBypassing) {
     return;
   }
-  totals_.span_eager_ns = eager_ns;
-  totals_.span_replay_ns = replay_ns;
+  totals_.interval_eager_ns = eager_ns;
+  totals_.interval_replay_ns = replay_ns;
   backoff_.grow();
   pass(Decline::kInterval,
        fmt::format("measured in submissions and the wait behind them: {:.1f} us eagerly, {:.1f} us with "

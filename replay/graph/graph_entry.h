@@ -82,8 +82,8 @@ class GraphEntry final : public Declinable {
   /// The build that launch() wished for is not made.
   void build_cancelled();
 
-  /// `hold_ns`: what holding the operations cost. `proven`: whole spans, waits included, are known to be faster with
-  /// graphs, whatever the launch of one costs.
+  /// `hold_ns`: what holding the operations cost. `proven`: whole intervals, waits included, are known to be faster
+  /// with graphs, whatever the launch of one costs.
   GraphLaunch launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                      std::uint64_t hold_ns, bool proven);
   /// The same, if the arguments are those that predicted() has lent, and if that still holds; else kIssue. `operations`
@@ -141,7 +141,7 @@ class GraphEntry final : public Declinable {
     std::uint64_t as_predicted = 0, found = 0, changed = 0;
     std::uint64_t changed_operations = 0;       ///< of the latter, how many arguments were given to in all
     std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured
-    std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
+    std::uint64_t interval_eager_ns = 0, interval_replay_ns = 0;
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
     std::string reason;  ///< why it is not replayed; empty if it is

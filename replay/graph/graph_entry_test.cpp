@@ -107,7 +107,7 @@ TEST_CASE("a graph that is a little slower is measured once more, and then decli
   CHECK(launches < 20);
 }
 
-TEST_CASE("where whole spans are known to be faster with graphs, launches that take longer end none") {
+TEST_CASE("where whole intervals are known to be faster with graphs, launches that take longer end none") {
   Stretch stretch({});
   stretch.make_ready(kSame);
   for (int i = 0; i < 100; ++i) {

@@ -214,7 +214,7 @@ int Lane::leave() noexcept {
   }
 }
 
-/// Whether the next span is to run with graphs, and how it is to be divided.
+/// Whether the next interval is to run with graphs, and how it is to be divided.
 void Lane::interval_ended() {
   const bool was_eager = intervals_.eager_turn();
   if (const std::int64_t lost = intervals_.waited(now_ns(), context_.budget.may_lose()); lost != 0) {
@@ -256,8 +256,8 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   }
   try {
     cut("another thread's work in the same queue", kHandoff, false);
-    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
-    // will show which way is the fastest.
+    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no interval of its
+    // own will show which way is the fastest.
     if (!waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
       use_plan(kFewLaunches);
     }

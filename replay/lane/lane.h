@@ -142,7 +142,7 @@ class alignas(64) Lane {
 
   /// Flushes what this lane holds. Returns the first error of the held work.
   int host_call(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
-  /// The host call returned; `waited`: it waited for the device (this ends a measured span).
+  /// The host call returned; `waited`: it waited for the device (this ends a measured interval).
   void host_call_done(const EntryPoint& entry_point, bool waited) noexcept;
 
   /// Runs `release(handle)` when nothing is held any more (now, if nothing is). For objects that
@@ -218,8 +218,8 @@ class alignas(64) Lane {
   const bool replaying_;           ///< work may be held
   capture::Stream* const stream_;  ///< of the capture; null: there is none
   CurrentSubmission current_submission_;
-  bool waited_ = false;            ///< at the end of a span, ever
-  std::uint32_t plan_ = 0;         ///< in which spans are divided now
+  bool waited_ = false;            ///< at the end of an interval, ever
+  std::uint32_t plan_ = 0;         ///< in which intervals are divided now
   std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last put to rest
 };
 

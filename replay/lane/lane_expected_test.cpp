@@ -228,8 +228,9 @@ TEST_CASE("where it is being found out what graphs are worth, nothing is expecte
   rig.backend.enqueue_cost_ns = 2'000;
   program.issue_cost_ns = 50'000;  // so that an instrumented engine, too, costs little beside it
   const auto concluded = [&] {
-    const auto spans = rig.report()["spans"];
-    return std::any_of(spans.begin(), spans.end(), [](const auto& span) { return span["state"] == "replaying"; });
+    const auto intervals = rig.report()["sync_intervals"];
+    return std::any_of(intervals.begin(), intervals.end(),
+                       [](const auto& interval) { return interval["state"] == "replaying"; });
   };
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   int mixed = 0;

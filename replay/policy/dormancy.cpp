@@ -38,7 +38,7 @@ std::uint64_t Dormancy::consider(const Seen& seen, std::uint64_t on_trial) noexc
 std::uint64_t Dormancy::dormant_for(const Seen& seen, std::uint64_t on_trial) noexcept {
   const std::uint64_t submissions = seen.submissions - since_.submissions;
   if (on_trial * 2 >= dormant_after_) {
-    return 0;  // one long span without graphs would be enough, before it was measured
+    return 0;  // one long interval without graphs would be enough, before it was measured
   }
   const std::uint64_t replayed = seen.replayed - since_.replayed;
   if (replayed * 10 >= submissions) {

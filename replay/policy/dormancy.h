@@ -48,7 +48,7 @@ class Dormancy {
     return dormant_after_ != 0 && submissions - since_.submissions >= dormant_after_;
   }
   /// For how many submissions nothing is looked at from now on; 0: the lane goes on. `on_trial`: submissions of the
-  /// span with which graphs are being compared, 0 if none are.
+  /// interval with which graphs are being compared, 0 if none are.
   std::uint64_t consider(const Seen& seen, std::uint64_t on_trial) noexcept;
   [[nodiscard]] bool is_dormant() const noexcept { return left_ != 0; }
   /// One of them has come. True: it was the last one.

@@ -44,7 +44,7 @@ TEST_CASE("a lane in which nothing pays is dormant for longer and longer", "[pro
 
 TEST_CASE("a lane goes on looking while something may still pay") {
   Dormancy dormancy(with_gate());
-  CHECK(dormancy.consider(hopeless(100), 50) == 0);  // a long span that is just being compared
+  CHECK(dormancy.consider(hopeless(100), 50) == 0);  // a long interval that is just being compared
   Dormancy::Seen unknown = hopeless(100);
   unknown.hopeless = 89;
   CHECK(dormancy.consider(unknown, 0) == 0);  // it may repeat later …

@@ -1,9 +1,9 @@
-// Second half of the cost gate: compares whole spans, from the first submission after a wait to the
+// Second half of the cost gate: compares whole sync intervals, from the first submission after a wait to the
 // end of the next wait. A graph can be cheaper to submit and still make the program slower, because
-// it starts later on the device; only the span shows it.
+// it starts later on the device; only the interval shows it.
 // What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
-// where it is most of the time its noise would hide the rest. It shows as well which way of dividing a span into chunks
-// is the fastest, which nobody can know beforehand: that depends on how long the device takes.
+// where it is most of the time its noise would hide the rest. It shows as well which way of dividing an interval into
+// chunks is the fastest, which nobody can know beforehand: that depends on how long the device takes.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace refrain::replay {
 /// The way of dividing with the longest chunks, and so the fewest launches.
 inline constexpr std::uint32_t kFewLaunches = 1;  // format
 
-/// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
+/// What was measured of one interval, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
 struct IntervalSummary {
   enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
   struct Plan {
@@ -40,13 +40,13 @@ struct IntervalSummary {
   std::uint32_t plan = 0;  ///< of dividing it, chosen or on trial
 };
 
-/// One per lane; not thread-safe, except summaries(). A span is known by the sequence of its tokens. When graphs of a
-/// span have passed the first half of the gate, spans are run with and without them in turn, and then with the other
-/// ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without graphs, they
-/// are declined.
+/// One per lane; not thread-safe, except summaries(). An interval is known by the sequence of its tokens. When graphs
+/// of a interval have passed the first half of the gate, intervals are run with and without them in turn, and then with
+/// the other ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without
+/// graphs, they are declined.
 class IntervalTrial {
  public:
-  /// `plans`: of dividing spans into chunks, see Matcher::use_lengths().
+  /// `plans`: of dividing intervals into chunks, see Matcher::use_lengths().
   void configure(bool enabled, std::uint32_t plans) noexcept {
     enabled_ = enabled;
     plans_ = plans;
@@ -60,10 +60,11 @@ class IntervalTrial {
     turn_.plan = 0;
     turn_.concluded = false;
   }
-  /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
+  /// Of the intervals in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<IntervalSummary> summaries() const;
 
-  /// The first submission of a span has come; if submitted() is told of it only later, at least this has to be in time.
+  /// The first submission of an interval has come; if submitted() is told of it only later, at least this has to be in
+  /// time.
   void begin(std::uint64_t now) noexcept {
     open_ = true;
     start_ns_ = now;
@@ -82,7 +83,7 @@ class IntervalTrial {
     hash_ = capture::mix(hash_, token);
   }
   [[nodiscard]] bool open() const noexcept { return open_; }
-  /// Of the newest span, so far.
+  /// Of the newest interval, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
   /// True while the time that the program takes for itself is measured.
   [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
@@ -104,20 +105,20 @@ class IntervalTrial {
   /// The program is about to wait, perhaps: everything before is submitted.
   void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
   void launched(const std::shared_ptr<Declinable>& entry);
-  /// Something made this span no fair sample (an expired hold).
+  /// Something made this interval no fair sample (an expired hold).
   void disturbed() noexcept { disturbed_ = true; }
   /// A submission was looked at for a graph to come. A few of them do no harm: some program has one in nearly
-  /// every span.
+  /// every interval.
   void looked_at() noexcept { ++looked_at_; }
-  /// The rest of this span will not be seen.
+  /// The rest of this interval will not be seen.
   void abandon() noexcept {
     open_ = false;
     away_since_ns_ = 0;
   }
-  /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
-  /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
+  /// The wait that ends the interval is over. `may_lose`: another trial may be paid for. Returns what intervals on
+  /// trial have cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
   std::int64_t waited(std::uint64_t now, bool may_lose);
-  /// Instead of waited(), where there is nothing to find out: the span is one that was concluded, came last time as
+  /// Instead of waited(), where there is nothing to find out: the interval is one that was concluded, came last time as
   /// well, and took less than without graphs. Then all stays as it is, and this returns true. (The program is about to
   /// submit, and the device has nothing to do.)
   [[nodiscard]] bool waited_as_before(std::uint64_t now) noexcept {
@@ -132,19 +133,19 @@ class IntervalTrial {
     steady_.newest_ns = now - start_ns_;
     return true;
   }
-  /// What that span surely took less than without graphs, if it was on trial, in nanoseconds.
+  /// What that interval surely took less than without graphs, if it was on trial, in nanoseconds.
   [[nodiscard]] std::uint64_t saved() const noexcept { return saved_ns_; }
 
-  /// True while the current span is to run without graphs, to be compared.
+  /// True while the current interval is to run without graphs, to be compared.
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
-  /// True while it is being found out whether graphs pay in the current span.
+  /// True while it is being found out whether graphs pay in the current interval.
   [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
-  /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
+  /// True while intervals with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
   /// graph.
   [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.suspended; }
-  /// True if the current span is known to be faster with graphs.
+  /// True if the current interval is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.concluded; }
-  /// The way in which the current span is to be divided.
+  /// The way in which the current interval is to be divided.
   [[nodiscard]] std::uint32_t plan() const noexcept { return turn_.plan; }
 
  private:
@@ -166,7 +167,7 @@ class IntervalTrial {
     std::uint32_t plan = 0;                              ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
     bool concluded = false;
-    /// Spans with graphs of which it is not known yet what they would have cost without.
+    /// Intervals with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, intervals = 0;
       /// What they cost more than so much each; negative: less. Forgets them.
@@ -184,7 +185,7 @@ class IntervalTrial {
   struct Successor {
     std::uint64_t interval = 0, next = 0;
   };
-  /// The span that comes again and again.
+  /// The interval that comes again and again.
   struct Steady {
     std::uint64_t hash = 0;
     std::uint32_t left = 0;    ///< times that it may come before it is looked at
@@ -196,7 +197,7 @@ class IntervalTrial {
   [[nodiscard]] Successor& successor_of(std::uint64_t interval) noexcept {
     return successors_[interval % successors_.size()];
   }
-  /// What was measured of one span.
+  /// What was measured of one interval.
   struct Costs {
     std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself
     std::uint64_t wait = 0;
@@ -221,7 +222,7 @@ class IntervalTrial {
   std::uint32_t plans_ = 1;
   bool open_ = false;
   bool disturbed_ = false;
-  std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
+  std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open interval
   Turn turn_;
   std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
   std::uint64_t away_since_ns_ = 0;  ///< 0: the program is not measured now

@@ -7,7 +7,7 @@ namespace refrain::replay {
 namespace {
 
 TEST_CASE(
-    "a concluded span that comes again and again is looked at now and then, and whenever something is different") {
+    "a concluded interval that comes again and again is looked at now and then, and whenever something is different") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000 : 600; };
   intervals.run_fairly(cost, 20);
@@ -38,7 +38,7 @@ TEST_CASE(
     CHECK(intervals.unlooked == 0);
     CHECK_FALSE(intervals.gate.proven());
   }
-  SECTION("another span comes in between") {
+  SECTION("another interval comes in between") {
     intervals.submissions = 11;
     intervals.run(cost, true);
     intervals.submissions = 10;
@@ -52,7 +52,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a concluded span that would be faster without graphs by now is found out after a while") {
+TEST_CASE("a concluded interval that would be faster without graphs by now is found out after a while") {
   Intervals intervals(1);
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 20);
   REQUIRE(intervals.gate.proven());
@@ -60,12 +60,12 @@ TEST_CASE("a concluded span that would be faster without graphs by now is found 
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that it still lacks") {
-  const auto saved = [](std::uint64_t took, int eager_spans) {
+TEST_CASE("what an interval on trial surely saves is told, to pay for the graphs that it still lacks") {
+  const auto saved = [](std::uint64_t took, int eager_intervals) {
     Intervals intervals(1);
     intervals.run([&](bool, std::uint32_t) { return took; }, true);
     int eager = 0;
-    while (eager < eager_spans || intervals.gate.eager_turn()) {
+    while (eager < eager_intervals || intervals.gate.eager_turn()) {
       const bool mine = intervals.gate.eager_turn();
       eager += mine ? 1 : 0;
       intervals.run([&](bool, std::uint32_t) { return mine ? 1000 : took; }, !mine);
@@ -80,7 +80,8 @@ TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that
   CHECK(saved(1200, 2) == 0);
 }
 
-TEST_CASE("a span that may lose nothing rests with its graphs if one sample of each leaves no doubt, else without") {
+TEST_CASE(
+    "an interval that may lose nothing rests with its graphs if one sample of each leaves no doubt, else without") {
   for (const std::uint64_t took : {300, 700}) {
     Intervals intervals(1);
     const auto cost = [&](bool eager, std::uint32_t) { return eager ? 1000U : took; };

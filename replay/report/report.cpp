@@ -213,7 +213,7 @@ std::string report_json(const ReportData& data) {
   for (const LaneTimes& lane : data.times) {
     times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
   }
-  auto& intervals = root["spans"] = nlohmann::json::array();
+  auto& intervals = root["sync_intervals"] = nlohmann::json::array();
   for (const IntervalSummary& interval : data.intervals) {
     nlohmann::json entry;
     entry["submissions"] = interval.submissions;
@@ -251,8 +251,8 @@ std::string report_json(const ReportData& data) {
     entry["native_nodes"] = graph.native_nodes;
     entry["eager_us"] = us(graph.eager_ns);
     entry["replay_us"] = us(graph.replay_ns);
-    entry["span_eager_us"] = us(graph.span_eager_ns);
-    entry["span_replay_us"] = us(graph.span_replay_ns);
+    entry["interval_eager_us"] = us(graph.interval_eager_ns);
+    entry["interval_replay_us"] = us(graph.interval_replay_ns);
     entry["saved_us"] = us(graph.saved_ns);
     graphs.push_back(std::move(entry));
   }

@@ -161,7 +161,7 @@ FAULTS = [
     Fault("error-of-work-flushed-at-a-handover-lost", LANE,
           old="kHandoff, false);", new="kHandoff, false);\n    static_cast<void>(held_.take_error());", promise=5, statement=True,
           seen="The error of work that is flushed because another thread used the queue is never told."),
-    Fault("span-goes-on-in-the-next-thread", LANE,
+    Fault("interval-goes-on-in-the-next-thread", LANE,
           old="prediction_.clear();\n  intervals_.abandon();", new="prediction_.clear();", promise=6, statement=True,
           seen="The pause between two threads counts as waiting for the device, so that the gate judges by the wrong time."),
     Fault("setting-chunk-max-ignored", "replay/policy/chunk_tuner.cpp",
