@@ -162,7 +162,7 @@ ReportData Engine::report_data() const {
   data.graphs = context.graphs.summaries();
   data.graphs_gone = context.graphs.gone();
   data.trial_ms = static_cast<double>(context.budget.spent_ns()) / 1e6;
-  data.gave_way_ms = static_cast<double>(context.backend.exclusive_call_yield().given_ns()) / 1e6;
+  data.yielded_ms = static_cast<double>(context.backend.exclusive_call_yield().given_ns()) / 1e6;
   return data;
 }
 

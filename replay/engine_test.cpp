@@ -240,11 +240,11 @@ TEST_CASE("a lane in which nothing pays is dormant, and looks again after a whil
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("no lane is dormant because the graphs of another way do not become ready, where the first ones pay") {
+TEST_CASE("no lane is dormant because the graphs of another chunk plan do not become ready, where the first ones pay") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;
   settings.dormant_after = 500;
-  settings.chunk_max = 0;  // several ways
+  settings.chunk_max = 0;  // several plans
   int dormant = 1;
   int replayed = 0;
   // On a busy machine the program's pace may seem to change, which asks for other lengths: once more then.
@@ -254,7 +254,7 @@ TEST_CASE("no lane is dormant because the graphs of another way do not become re
     Program program(*rig.engine, rig.backend, rig.queue);
     program.issue_cost_ns = 20'000;
     for (int i = 0; i < 1000 && rig.report()["replayed"] < 70 * 3; ++i) {
-      loop(rig, program, 1, 70, constant);  // until all graphs of the first way are there
+      loop(rig, program, 1, 70, constant);  // until all graphs of the first plan are there
     }
     rig.backend.fail_records = 1'000'000;
     loop(rig, program, 500, 70, constant);

@@ -74,10 +74,10 @@ class Matcher {
   /// How many that would be.
   [[nodiscard]] std::size_t evicted() const noexcept { return chunks_.evicted(); }
 
-  /// Says what way `plan` of dividing stretches is; chunk_cap as it was given stays the bound. If it is the way that is
+  /// Says how chunk plan `plan` divides stretches; chunk_cap as it was given stays the bound. If it is the plan that is
   /// used, or may be used again, what is known is divided anew where it comes again. Only on the lane's thread.
   void set_lengths(std::uint32_t plan, const ChunkLengths& lengths) noexcept;
-  /// What comes after a cut is divided in this way from now on. At first it is way 0, with the options' lengths.
+  /// What comes after a cut is divided by this plan from now on. At first it is plan 0, with the options' lengths.
   void use_lengths(std::uint32_t plan) noexcept;
 
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.

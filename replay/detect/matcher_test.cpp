@@ -377,7 +377,7 @@ void note(std::vector<std::uint32_t>& launched, std::span<const Action> actions)
 
 }  // namespace
 
-TEST_CASE("chunks become shorter again before a wait, and what is known is divided anew in another way") {
+TEST_CASE("chunks become shorter again before a wait, and what is known is divided anew by another plan") {
   Matcher matcher(waves());
   matcher.set_initial_mode(ChunkMode::kHold);
   const auto round = [&](Token length) {
@@ -427,7 +427,7 @@ TEST_CASE("chunks do not become shorter before a cut at which nobody waits") {
   CHECK(launched == std::vector<std::uint32_t>{8, 16, 32, 44, 8, 16, 32, 16, 16, 8, 4});
 }
 
-TEST_CASE("every length of a stretch is divided into chunks without a gap, in every way") {
+TEST_CASE("every length of a stretch is divided into chunks without a gap, by every plan") {
   for (const ChunkLengths lengths : {ChunkLengths{8, 2, 64, 4}, ChunkLengths{8, 4, 128, 1}, ChunkLengths{2, 1, 2, 0},
                                      ChunkLengths{3, 2, 16, 3}, ChunkLengths{64, 1, 64, 0}}) {
     for (std::uint32_t length = 1; length <= 150; length += length < 40 ? 1 : 7) {

@@ -197,7 +197,7 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   if (!known) {
     return;
   }
-  // Divided in another way, and in this one again.
+  // Divided by another plan, and by this one again.
   const MatcherOptions before = std::exchange(rig.options, MatcherOptions{});
   rig.store.use_lengths(1);
   rig.store.run_begins(*pattern, 0);

@@ -223,7 +223,7 @@ void Lane::interval_ended() {
   context_.budget.earn(intervals_.saved());
   const bool eager = intervals_.eager_turn();
   if (was_eager != eager || (eager && times_ready_ != GraphEntry::times_ready())) {
-    times_ready_ = GraphEntry::times_ready();  // others may become ready while these rest
+    times_ready_ = GraphEntry::times_ready();  // others may become ready while these are suspended
     prediction_.clear();
     const IsLaneOwner owner;
     graphs_.suspend(eager);
@@ -257,7 +257,7 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   try {
     cut("another thread's work in the same queue", kHandoff, false);
     // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no interval of its
-    // own will show which way is the fastest.
+    // own will show which plan is the fastest.
     if (!waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
       use_plan(kFewLaunches);
     }

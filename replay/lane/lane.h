@@ -220,7 +220,7 @@ class alignas(64) Lane {
   CurrentSubmission current_submission_;
   bool waited_ = false;            ///< at the end of an interval, ever
   std::uint32_t plan_ = 0;         ///< in which intervals are divided now
-  std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last put to rest
+  std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last suspended
 };
 
 }  // namespace refrain::replay

@@ -78,7 +78,7 @@ TEST_CASE("a submission that is passed on gives way to a build") {
   const Others others(rig, 3);
   const std::uint64_t given = given_by(rig, [&] { program.kernel(2, 7, 1); });
   CHECK(given > 0);
-  CHECK(rig.report()["gave_way_ms"] == static_cast<double>(given) / 1e6);
+  CHECK(rig.report()["yielded_ms"] == static_cast<double>(given) / 1e6);
   CHECK(rig.engine->report().find("threads waited") != std::string::npos);
 }
 

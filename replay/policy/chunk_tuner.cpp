@@ -13,7 +13,7 @@
 namespace refrain::replay {
 namespace {
 
-/// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
+/// Chunk plans that are tried where all is submitted to one queue; over several there is one more.
 constexpr std::uint32_t kPlansOfOne = 3;  // format
 bool lengths_are_free(const env::Settings& settings) noexcept {
   return settings.chunk_first == 0 && settings.chunk_growth == 0;

@@ -16,7 +16,7 @@ constexpr std::size_t kMostIntervals = 1024;  // limit
 constexpr std::size_t kMostDeclined = 64;     // limit: that are told of
 
 /// Whether the program takes far longer to submit an interval than it waits at its end: what is held delays nobody, and
-/// launches are what can be saved. Decided in the first way.
+/// launches are what can be saved. Decided with the first plan.
 bool host_bound(const RecentCosts& waits, const RecentCosts& intervals,
                 std::uint64_t times = tuning::kLittle) noexcept {
   return intervals.count() != 0 && waits.median() * times < intervals.median();
@@ -115,7 +115,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     turn_.eager = !interval.concluded && interval.plan == 0 && !interval.eager_unfair &&
                   interval.eager.count() < tuning::kIntervalsWanted &&
                   interval.whole[interval.plan].count() > interval.whole_eager.count();
-    // Where no more may be lost, an interval rests in the way of which it is known that nothing is lost with it, if
+    // Where no more may be lost, an interval stays with the plan of which it is known that nothing is lost with it, if
     // there is one.
     const bool may_try = interval.concluded || turn_.eager || may_lose;
     const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(interval);
@@ -183,7 +183,7 @@ std::int64_t IntervalTrial::loss(Known& interval, const Costs& costs, Turn turn)
 }
 
 void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
-  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a way
+  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a plan
   // is not known before its graphs are there.
   // (The same of a short interval may leave an odd one out.)
   const std::uint64_t most = std::max(interval.in_graphs[0], in_graphs_);
@@ -264,7 +264,7 @@ std::uint64_t IntervalTrial::usual_outside(const Known& interval) noexcept {
 
 /// Whether what the program does by itself is to be measured while the interval runs with graphs. That takes a look at
 /// the clock for each submission. One of a program that takes no longer than that comes twice as late then, and the
-/// device runs dry where it would not otherwise: another way would seem to be the best.
+/// device runs dry where it would not otherwise: another plan would seem to be the best.
 bool IntervalTrial::outside_matters(const Known& interval) const noexcept {
   return interval.eager.count() < tuning::kClearWanted ||
          usual_outside(interval) * tuning::kNothing > interval.whole_eager.median();
@@ -277,7 +277,7 @@ std::uint64_t IntervalTrial::sure_saving(const Known& interval, const Costs& cos
   return in_graphs_ != 0 && !turn.eager && sure ? std::max(interval.eager.least(), costs.busy) - costs.busy : 0;
 }
 
-/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkPlans: there is none
+/// The fastest of the plans that are faster than none beyond doubt, as far as is known now. kChunkPlans: there is none
 /// yet.
 std::uint32_t IntervalTrial::paying_plan(const Known& interval) noexcept {
   std::uint32_t best = kChunkPlans;
@@ -293,7 +293,7 @@ std::uint32_t IntervalTrial::paying_plan(const Known& interval) noexcept {
   return best;
 }
 
-/// Whether enough is known of the way that is being tried.
+/// Whether enough is known of the plan that is being tried.
 bool IntervalTrial::plan_known(const Known& interval) const noexcept {
   const RecentCosts& mine = interval.replay[interval.plan];
   const std::uint64_t few =
@@ -313,7 +313,7 @@ bool IntervalTrial::plan_known(const Known& interval) const noexcept {
     return (mine.count() >= tuning::kIntervalsWanted && interval.eager.count() >= tuning::kIntervalsWanted) ||
            clearly_less(mine, interval.eager) || clearly_less(interval.eager, mine);
   }
-  // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
+  // A further plan is given up as soon as it does not look better, and is taken only if it surely is. But where there
   // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
   if (interval.plan == kFewLaunches && host_bound(interval.waits, interval.whole[0])) {
     return mine.count() >= tuning::kIntervalsWanted;
@@ -321,8 +321,8 @@ bool IntervalTrial::plan_known(const Known& interval) const noexcept {
   return mine.count() >= tuning::kIntervalsWanted || !better(mine.least(), interval.replay[0].low());
 }
 
-/// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
-/// by more than a phase of the machine's might make it.
+/// The fastest plan. A later one must be better by more than its samples may be wrong; where the host is the slower
+/// one, by more than a phase of the machine's might make it.
 void IntervalTrial::choose(Known& interval) const noexcept {
   interval.plan = 0;
   const RecentCosts& few = interval.replay[kFewLaunches];
@@ -342,11 +342,11 @@ void IntervalTrial::choose(Known& interval) const noexcept {
   }
 }
 
-/// Goes on to the next way when enough is known of this one, and chooses when all were tried. True if none of them is
+/// Goes on to the next plan when enough is known of this one, and chooses when all were tried. True if none of them is
 /// better than eager execution.
 bool IntervalTrial::conclude(Known& interval) {
   const RecentCosts& first = interval.replay[0];
-  // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
+  // No plan makes up for half as long again; and one sample is enough where each is dear.
   const std::uint64_t needed = decisive(interval) >= tuning::kLongIntervalNs ? 1 : tuning::kClearWanted;
   const auto half_as_long_again = [](const RecentCosts& with, const RecentCosts& without, std::uint64_t samples) {
     return with.count() >= samples && without.count() >= samples && with.least() * 2 > without.greatest() * 3;

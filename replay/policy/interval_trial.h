@@ -2,8 +2,8 @@
 // end of the next wait. A graph can be cheaper to submit and still make the program slower, because
 // it starts later on the device; only the interval shows it.
 // What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
-// where it is most of the time its noise would hide the rest. It shows as well which way of dividing an interval into
-// chunks is the fastest, which nobody can know beforehand: that depends on how long the device takes.
+// where it is most of the time its noise would hide the rest. It shows as well which chunk plan is the fastest, which
+// nobody can know beforehand: that depends on how long the device takes.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace refrain::replay {
 
-/// The way of dividing with the longest chunks, and so the fewest launches.
+/// The plan with the longest chunks, and so the fewest launches.
 inline constexpr std::uint32_t kFewLaunches = 1;  // format
 
 /// What was measured of one interval, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
@@ -41,8 +41,8 @@ struct IntervalSummary {
 };
 
 /// One per lane; not thread-safe, except summaries(). An interval is known by the sequence of its tokens. When graphs
-/// of a interval have passed the first half of the gate, intervals are run with and without them in turn, and then with
-/// the other ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without
+/// of an interval have passed the first half of the gate, intervals are run with and without them in turn, and then
+/// with the other chunk plans, until there are enough samples of all. The fastest plan stays; if that is without
 /// graphs, they are declined.
 class IntervalTrial {
  public:
@@ -51,7 +51,7 @@ class IntervalTrial {
     enabled_ = enabled;
     plans_ = plans;
   }
-  /// The ways are others from now on, and so many: what was measured says nothing any more.
+  /// The plans are others from now on, and so many: what was measured says nothing any more.
   void plans_changed(std::uint32_t plans) noexcept {
     const env::MutexLock guard(mutex_);
     plans_ = plans;
@@ -145,7 +145,7 @@ class IntervalTrial {
   [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.suspended; }
   /// True if the current interval is known to be faster with graphs.
   [[nodiscard]] bool proven() const noexcept { return turn_.concluded; }
-  /// The way in which the current interval is to be divided.
+  /// The chunk plan of the current interval.
   [[nodiscard]] std::uint32_t plan() const noexcept { return turn_.plan; }
 
  private:
@@ -163,8 +163,8 @@ class IntervalTrial {
     RecentCosts whole_eager;  ///< with it
     std::array<RecentCosts, kChunkPlans> whole;
     std::array<std::uint64_t, kChunkPlans> in_graphs{};  ///< submissions that were launched in graphs in these samples
-    RecentCosts waits;                                   ///< how long the program waited at the end, in the first way
-    std::uint32_t plan = 0;                              ///< the one that is being tried, or that was chosen
+    RecentCosts waits;       ///< how long the program waited at the end, with the first plan
+    std::uint32_t plan = 0;  ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
     bool concluded = false;
     /// Intervals with graphs of which it is not known yet what they would have cost without.

@@ -45,7 +45,7 @@ TEST_CASE(
     intervals.run(cost, true);
     CHECK(intervals.unlooked == 0);
   }
-  SECTION("the ways are others") {
+  SECTION("the plans are others") {
     intervals.gate.plans_changed(2);
     intervals.run(cost, true);
     CHECK(intervals.unlooked == 0);
@@ -81,7 +81,7 @@ TEST_CASE("what an interval on trial surely saves is told, to pay for the graphs
 }
 
 TEST_CASE(
-    "an interval that may lose nothing rests with its graphs if one sample of each leaves no doubt, else without") {
+    "an interval that may lose nothing stays with its graphs if one sample of each leaves no doubt, else without") {
   for (const std::uint64_t took : {300, 700}) {
     Intervals intervals(1);
     const auto cost = [&](bool eager, std::uint32_t) { return eager ? 1000U : took; };

@@ -37,7 +37,7 @@ TEST_CASE("intervals that do not come any more make room for others") {
   CHECK(intervals.gate.summaries().size() <= 1024);
 }
 
-TEST_CASE("the fastest way of dividing an interval stays") {
+TEST_CASE("the fastest chunk plan of an interval stays") {
   for (std::uint32_t best = 0; best < kChunkPlans; ++best) {
     Intervals intervals(kChunkPlans);
     std::uint64_t in_best = 0;
@@ -51,7 +51,7 @@ TEST_CASE("the fastest way of dividing an interval stays") {
   }
 }
 
-TEST_CASE("a way whose graphs never become ready is given up after so many submissions") {
+TEST_CASE("a chunk plan whose graphs never become ready is given up after so many submissions") {
   for (const capture::Token submissions : {100, 4100}) {
     CAPTURE(submissions);
     Intervals intervals(2);
@@ -69,7 +69,8 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
   }
 }
 
-TEST_CASE("without leave to lose anything, an interval rests in a way that pays, and goes on with the others later") {
+TEST_CASE(
+    "without leave to lose anything, an interval stays with a plan that pays, and goes on with the others later") {
   Intervals intervals(2);
   intervals.submissions = 100;
   intervals.launches = 50;
@@ -90,7 +91,7 @@ TEST_CASE("without leave to lose anything, an interval rests in a way that pays,
   CHECK(intervals.gate.proven());
 }
 
-TEST_CASE("no interval rests in a way whose graphs are gone") {
+TEST_CASE("no interval stays with a plan whose graphs are gone") {
   Intervals intervals(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   for (int i = 0; i < 8; ++i) {
@@ -116,7 +117,7 @@ TEST_CASE("what intervals on trial gain is told as well") {
   CHECK(intervals.lost < 600);
 }
 
-TEST_CASE("other ways of dividing are tried from the first one on") {
+TEST_CASE("other chunk plans are tried from the first one on") {
   Intervals intervals(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   while (intervals.gate.eager_turn() || intervals.gate.plan() == 0) {
@@ -133,7 +134,7 @@ TEST_CASE("other ways of dividing are tried from the first one on") {
   CHECK(eager >= 5);
 }
 
-TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
+TEST_CASE("where the program waits for longer than it submits, other chunk plans are not tried") {
   Intervals intervals(kChunkPlans);
   intervals.submissions = 100;
   intervals.waits = 500;
@@ -210,14 +211,14 @@ TEST_CASE("an interval that became slower than it was eagerly is measured again 
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("an interval that loses in every way but one is not declined") {
+TEST_CASE("an interval that loses with every chunk plan but one is not declined") {
   Intervals intervals(2);
   intervals.run_fairly([&](bool eager, std::uint32_t plan) { return eager ? 1000 : plan == 1 ? 900 : 1500; }, 100);
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
   CHECK(intervals.gate.plan() == 1);
 }
 
-TEST_CASE("what intervals on trial lose is told, and without leave for more they rest", "[promise-6]") {
+TEST_CASE("what intervals on trial lose is told, and without leave for more they are suspended", "[promise-6]") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
   intervals.run_fairly(cost, 3);  // two with graphs, one without

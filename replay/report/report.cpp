@@ -176,8 +176,8 @@ std::string report_text(const ReportData& data) {
     fmt::format_to(out, "{} {} {}", lines == 1 ? " —" : ",", name, count);
   }
   fmt::format_to(out, "\n  building and trying graphs cost {:.2f} ms", data.trial_ms);
-  if (data.gave_way_ms > 0) {
-    fmt::format_to(out, ", of which threads waited {:.2f} ms until the driver had let a build in", data.gave_way_ms);
+  if (data.yielded_ms > 0) {
+    fmt::format_to(out, ", of which threads waited {:.2f} ms until the driver had let a build in", data.yielded_ms);
   }
   fmt::format_to(out, "\n");
   return text;
@@ -205,7 +205,7 @@ std::string report_json(const ReportData& data) {
   root["unverified"] = data.unverified;
   root["differences"] = data.differences;
   root["trial_ms"] = data.trial_ms;
-  root["gave_way_ms"] = data.gave_way_ms;
+  root["yielded_ms"] = data.yielded_ms;
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
   root["unchecked"] = data.unchecked;
@@ -221,9 +221,9 @@ std::string report_json(const ReportData& data) {
     entry["state"] = state_name(interval.state);
     entry["eager_us"] = us(interval.eager_ns);
     entry["eager_samples"] = interval.eager_samples;
-    entry["way"] = interval.plan;
+    entry["plan"] = interval.plan;
     for (const IntervalSummary::Plan& plan : interval.plans) {
-      entry["ways"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});
+      entry["plans"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});
     }
     intervals.push_back(std::move(entry));
   }

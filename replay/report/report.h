@@ -33,7 +33,7 @@ struct ReportData {
   std::vector<IntervalSummary> intervals;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs
-  double gave_way_ms = 0;        ///< of that: threads waited, so that the driver let a build in
+  double yielded_ms = 0;         ///< of that: threads waited, so that the driver let a build in
 };
 
 [[nodiscard]] std::string report_text(const ReportData& data);

@@ -92,7 +92,7 @@ TEST_CASE("below a framework, nearly all of what the best plan gains is gained",
   }
 }
 
-TEST_CASE("chunks that are not filled before work has to be submitted become shorter, in every way") {
+TEST_CASE("chunks that are not filled before work has to be submitted become shorter, with every chunk plan") {
   Program program = make_program(Kind::kConstant, 60'000, 1000, 64);
   program.pause = 600'000;  // two of them in 16 calls, beside 960 us
   env::Settings settings;
