@@ -262,7 +262,7 @@ TEST_CASE("a part of a graph that the driver refuses is submitted eagerly, and t
 TEST_CASE("a call that is held, and has the chunk submitted that it completes, tells the error", "[promise-5]") {
   auto settings = quiet(false);
   settings.chunk_first = settings.chunk_max = 4;
-  const bool promises = GENERATE(false, true);  // what makes a promise is never what was expected
+  const bool promises = GENERATE(false, true);  // what makes a promise is never what was predicted
   Rig rig(settings);
   Program program(*rig.engine, rig.backend, rig.queue);
   const auto kernel = [&](int k) {

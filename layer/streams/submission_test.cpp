@@ -101,7 +101,7 @@ TEST_CASE("what another thread holds comes before the work of a thread that is n
   CHECK(rig.device.lines() == expected);
 }
 
-TEST_CASE("the program captures: nothing is held, not even what was expected", "[promise-7]") {
+TEST_CASE("the program captures: nothing is held, not even what was predicted", "[promise-7]") {
   Rig rig;
   const Stretch stretch(rig);
   rig.loop([&] { stretch.submit(0, 8); });

@@ -93,9 +93,9 @@ class Matcher {
     Token token = 0;
     std::uint64_t position = 0;
   };
-  /// After leaving a pattern without knowing why, the stream is expected back near there.
+  /// After leaving a pattern without knowing why, the sequence is predicted to come back near there.
   struct Guess {
-    Exit exit;                   ///< pattern kNoIndex: nothing is expected
+    Exit exit;                   ///< pattern kNoIndex: nothing is predicted
     std::uint32_t budget = 0;    ///< wrong guesses that are allowed until one is right
     std::uint32_t pending = 0;   ///< operations until the one that was made counts as right; 0: none was
     std::uint64_t position = 0;  ///< of the value with which it was made

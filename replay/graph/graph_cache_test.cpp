@@ -123,7 +123,7 @@ TEST_CASE("no graph is made of operations from before a setter, or while one is 
   const auto entry = graphs.build(1000);
   CHECK(entry->state() == GraphEntry::State::kReady);
   CHECK(entry->summary().builds == 1);
-  // Nor is it expected, whose records nobody compares by their tokens.
+  // Nor is it predicted, whose records nobody compares by their tokens.
   CHECK(entry->predicted(graphs.changes(), graphs.hooks()) != nullptr);
   graphs.changes().begin();
   CHECK(entry->predicted(graphs.changes(), graphs.hooks()) == nullptr);

@@ -271,13 +271,13 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   return result;
 }
 
-[[gnu::hot]] GraphLaunch GraphEntry::launch_predicted(const SubmitContext& context, const Occurrence& expected,
+[[gnu::hot]] GraphLaunch GraphEntry::launch_predicted(const SubmitContext& context, const Occurrence& occurrence,
                                                       std::span<const OperationView> operations, std::uint64_t hold_ns,
                                                       bool proven, std::uint64_t since_ns) {
   const env::MutexLock guard(mutex_);
   GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.likeliest() : GraphVariants::kNone;
-  if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
+  if (fitting != GraphVariants::kNone && variants_[fitting].holds(occurrence) && variants_[fitting].available() &&
       context.backend.may_replay()) {
     variants_.hit(fitting);
     ++totals_.as_predicted;

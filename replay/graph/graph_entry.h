@@ -89,7 +89,7 @@ class GraphEntry final : public Declinable {
   /// The same, if the arguments are those that predicted() has lent, and if that still holds; else kIssue. `operations`
   /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
   /// measured, is timed now and then only.
-  GraphLaunch launch_predicted(const SubmitContext& context, const Occurrence& expected,
+  GraphLaunch launch_predicted(const SubmitContext& context, const Occurrence& occurrence,
                                std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
                                std::uint64_t since_ns);
   /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
@@ -137,7 +137,7 @@ class GraphEntry final : public Declinable {
     State state = State::kRecording;
     Decline decline = Decline::kNone;
     std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
-    /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
+    /// Of those launched: the instance that was predicted had these arguments; another one had; one was given them.
     std::uint64_t as_predicted = 0, found = 0, changed = 0;
     std::uint64_t changed_operations = 0;       ///< of the latter, how many arguments were given to in all
     std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured

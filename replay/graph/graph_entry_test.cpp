@@ -70,9 +70,9 @@ struct Stretch {
     WindowEvents window;
     return entry.launch({backend, hooks, window}, views(work), hold_ns, proven).launch;
   }
-  Launched launch_predicted(const Occurrence& expected) {
+  Launched launch_predicted(const Occurrence& occurrence) {
     WindowEvents window;
-    return entry.launch_predicted({backend, hooks, window}, expected, {}, 0, false, 0).launch;
+    return entry.launch_predicted({backend, hooks, window}, occurrence, {}, 0, false, 0).launch;
   }
   void make_ready(const Occurrence& work) {
     for (int i = 0; i < 10 && entry.state() == State::kRecording; ++i) {
@@ -148,16 +148,16 @@ TEST_CASE(
         (launched_between ? GraphEntry::Decline::kNone : GraphEntry::Decline::kArguments));
 }
 
-TEST_CASE("what came as expected is not launched with the arguments that a graph was given meanwhile") {
+TEST_CASE("what came as predicted is not launched with the arguments that a graph was given meanwhile") {
   Stretch stretch({.gate = false, .can_update = true});
   stretch.make_ready(kSame);
-  const auto expected = stretch.entry.predicted(stretch.changes, stretch.hooks);
-  REQUIRE(expected != nullptr);
-  CHECK(stretch.launch_predicted(*expected) == Launched::kDone);
+  const auto predicted = stretch.entry.predicted(stretch.changes, stretch.hooks);
+  REQUIRE(predicted != nullptr);
+  CHECK(stretch.launch_predicted(*predicted) == Launched::kDone);
   const Occurrence other = occurrence({1, 2, 33});
   CHECK(stretch.launch(other) == Launched::kDone);  // another thread's
   const std::size_t arrived = stretch.backend.log().size();
-  CHECK(stretch.launch_predicted(*expected) == Launched::kIssue);
+  CHECK(stretch.launch_predicted(*predicted) == Launched::kIssue);
   CHECK(stretch.backend.log().size() == arrived);
   const auto now = stretch.entry.predicted(stretch.changes, stretch.hooks);
   REQUIRE(now != nullptr);

@@ -193,7 +193,7 @@ std::string report_json(const ReportData& data) {
   root["replayed"] = data.replayed;
   root["share_replayed"] = share(data.replayed, data.submissions) / 100.0;
   root["launches"] = data.launches;
-  root["expected"] = data.predicted;
+  root["predicted"] = data.predicted;
   root["followed"] = data.followed;
   root["tracked"] = data.tracked;
   root["between_parts"] = data.between;

@@ -19,7 +19,7 @@ FAULTS = [
                "the buffer that it had before instead."),
     Fault("refused-plain-graph-stays-in-use", "replay/graph/executable.cpp",
           old="*failed = true;", new="", promise=5, statement=True,
-          seen="A graph that the driver refused when it was expected is not retired, and is refused at each launch."),
+          seen="A graph that the driver refused when it was predicted is not retired, and is refused at each launch."),
     Fault("error-of-a-plain-graph-overwritten", "replay/graph/executable.cpp",
           old="first_error != 0 ? first_error : error", new="error", promise=5,
           seen="An operation of a refused graph is refused as well, and its error is lost, as the next one succeeds."),
@@ -33,7 +33,7 @@ FAULTS = [
                "its order."),
     Fault("lent-arguments-changed-in-place", "replay/graph/executable.cpp",
           old="std::exchange(lent_, false)", new="false", promise=4,
-          seen="While a thread holds what a graph is expected to have, another thread has the graph changed: the first "
+          seen="While a thread holds what a graph is predicted to have, another thread has the graph changed: the first "
                "one's work runs with the other's arguments."),
     Fault("nodes-lost-where-the-order-is-another", "replay/graph/executable.cpp",
           old="inside[before] ? 1 : 0", new="1", promise=1,
@@ -54,9 +54,9 @@ FAULTS = [
           old="retired_ = true;\n  variants_.clear();\n  pass(why, text);", new="variants_.clear();\n  pass(why, text);",
           promise=4, statement=True,
           seen="A graph that computes something else is built again some time after verify found that."),
-    Fault("expected-arguments-not-those-of-the-graph", "replay/graph/graph_entry.cpp",
-          old="variants_[fitting].holds(expected)", new="true", promise=4,
-          seen="Another thread changed the graph meanwhile: work that came as expected runs with the other's arguments."),
+    Fault("predicted-arguments-not-those-of-the-graph", "replay/graph/graph_entry.cpp",
+          old="variants_[fitting].holds(occurrence)", new="true", promise=4,
+          seen="Another thread changed the graph meanwhile: work that came as predicted runs with the other's arguments."),
     Fault("refused-updates-not-counted", "replay/graph/graph_entry.cpp",
           old="++failed_updates_ == tuning::kGivenUpAfter", new="failed_updates_ == tuning::kGivenUpAfter", promise=6,
           seen="Where what takes turns cannot be changed, no instances of its own are built, and nothing is replayed."),
@@ -108,7 +108,7 @@ FAULTS = [
           seen="The same kernels go to two streams in turns: the second stream's get no graph, and are held in vain."),
     Fault("setter-under-way-not-noticed", "replay/runtime/state_changes.h",
           old="begun() == ended ? ended : kUnderWay", new="ended", promise=4,
-          seen="While a thread is inside a setter, graphs with what was set before are built and expected."),
+          seen="While a thread is inside a setter, graphs with what was set before are built and predicted."),
 
     # --- replay/policy/plan_lengths.cpp, cost_gate.h, interval_trial.* ---
     Fault("chunks-longer-than-the-hold-limit-leaves-time-for", "replay/policy/plan_lengths.cpp",
