@@ -9,7 +9,7 @@ namespace refrain::replay {
 // How stretches are divided into chunks follows from how long the program takes to fill one: while a chunk is held the
 // device waits for it, and at the end the program waits for the last one. A launch costs something and a graph
 // starts late, so that chunks should take a few times as long as that
-// (docs/decisions/0018-costs-of-the-policys-grid.md).
+// (docs/decisions/0020-costs-of-the-policys-grid.md).
 //
 // Plan 0: growing.
 // Plan 1: growing, and shrinking again towards the wait: for a program that is slower than the device, and would wait

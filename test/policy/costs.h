@@ -1,5 +1,5 @@
 // What driver, device and layer cost, in nanoseconds: the only table of numbers of the policy evaluation.
-// Where each is from, and which are assumptions: docs/decisions/0018-costs-of-the-policys-grid.md.
+// Where each is from, and which are assumptions: docs/decisions/0020-costs-of-the-policys-grid.md.
 #pragma once
 
 #include <array>
