@@ -385,7 +385,7 @@ void FileRecorder::write(Extent extent) {
   // Histories name graphs and host calls: those are told first.
   std::vector<encode::LaneNews> news;
   for (LaneWriter* lane : lanes) {
-    const bool with_open = extent == Extent::kEverything ? lane->untold() : lane->is_idle();
+    const bool with_open = extent == Extent::kEverything ? lane->has_unwritten() : lane->is_idle();
     if (lane->changed() || with_open) {
       lane->take_news(with_open, news);
     }

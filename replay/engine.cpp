@@ -93,7 +93,7 @@ int Engine::flush_all(const EntryPoint& entry_point) noexcept {
 
 void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
   if (const int error = flush_all(entry_point); error != 0) {
-    Lane::current->tell_later(error);
+    Lane::current->report_later(error);
   }
 }
 
@@ -200,17 +200,17 @@ void Engine::shut_down() noexcept {
   inside_->context.watchdog.stop();
   inside_->context.builder.stop();
   has_threads_.store(false, std::memory_order_release);
-  tell_once();
+  write_out_once();
 }
 
-void Engine::tell_end() noexcept {
+void Engine::write_out() noexcept {
   if (!state_.forked.load(std::memory_order_relaxed)) {
-    tell_once();
+    write_out_once();
   }
 }
 
-void Engine::tell_once() noexcept {
-  if (told_.exchange(true)) {
+void Engine::write_out_once() noexcept {
+  if (written_out_.exchange(true)) {
     return;
   }
   if (inside_->context.recorder != nullptr) {

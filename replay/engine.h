@@ -100,7 +100,7 @@ class Engine {
   void shut_down() noexcept;
   /// Writes capture and report where the process ends without shut_down(), on a thread that cannot be blocked inside a
   /// driver. Does not include submissions that other threads only kept, or still hold.
-  void tell_end() noexcept;
+  void write_out() noexcept;
   /// Ends the calling thread's lane (called when a thread ends).
   void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
@@ -125,14 +125,14 @@ class Engine {
   void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;
-  void tell_once() noexcept;
+  void write_out_once() noexcept;
 
   struct Inside;
 
   EngineState state_;
   std::atomic<bool> shut_{false};
   std::atomic<bool> has_threads_{true};
-  std::atomic<bool> told_{false};
+  std::atomic<bool> written_out_{false};
   env::Settings settings_;
   std::uint64_t started_ns_ = 0;
   std::unique_ptr<Inside> inside_;

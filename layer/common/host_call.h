@@ -10,8 +10,9 @@
 //   flushed(submits)    what the call may observe was submitted, and the driver is called next; `submits`: by a call
 //                       that may itself submit work, or look at the thread's default queue
 //   waited()            a call waited for the device
-//   answer(own, told)   the driver said `own`, and the program is told `told`: not the same if work that was held
-//   failed
+//   answer(own, reported)
+//                       the driver said `own`, and the program is told `reported`: not the same if work that was held
+//                       failed
 #pragma once
 
 #include <cerrno>
@@ -43,7 +44,7 @@ struct PlainProtocol {
   static void flushed(bool /*submits*/) noexcept {}
   static void waited() noexcept {}
   template <class Status>
-  static void answer(Status /*own*/, Status /*told*/) noexcept {}
+  static void answer(Status /*own*/, Status /*reported*/) noexcept {}
 };
 
 /// For calls that can only observe what their own thread holds.
@@ -89,9 +90,9 @@ class HostCall {
     if (waited) {
       P::waited();
     }
-    const Status told = held_error_ != 0 ? static_cast<Status>(held_error_) : status;
-    P::answer(status, told);
-    return told;
+    const Status reported = held_error_ != 0 ? static_cast<Status>(held_error_) : status;
+    P::answer(status, reported);
+    return reported;
   }
 
  private:

@@ -74,7 +74,7 @@ void finish_record(capture::OperationWriter& writer, const Call& call, const rep
                    const cl_event* waits, bool held, bool wants_event, EventState* promise);
 
 /// Tells the recorder about the objects a record names, before their first recorded use is issued.
-void tell_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept;
+void notify_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept;
 
 /// Marks the objects of a held record, so that their release by another thread flushes this lane.
 void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_uint count,
@@ -190,7 +190,7 @@ class Operation : public common::PlainOperation {
       drop_use(*promise_);
     }
   }
-  void record(const capture::OperationView& view) const noexcept { tell_recorder(queue_, view); }
+  void record(const capture::OperationView& view) const noexcept { notify_recorder(queue_, view); }
   void begin_hold(const capture::OperationView& view) const noexcept {
     mark_held(view, lane_->number(), events_.count, events_.waits);
   }
@@ -203,10 +203,10 @@ class Operation : public common::PlainOperation {
     waits_ = driver_waits_->translate(events_.count, events_.waits);
   }
   cl_int issue() const noexcept { return issue_(waits_, events_.event); }
-  void answered(cl_int own, cl_int told) const noexcept {
+  void answered(cl_int own, cl_int reported) const noexcept {
     if (events_.event != nullptr && own == CL_SUCCESS && *events_.event != nullptr) {
-      withdraw_event(own, told, events_.event);
-      if (told == CL_SUCCESS) {
+      withdraw_event(own, reported, events_.event);
+      if (reported == CL_SUCCESS) {
         register_event(*events_.event, lane_->number(), number_, queue_.slot.info.context);
       }
     }

@@ -7,8 +7,8 @@ namespace refrain::layer::opencl {
 namespace {
 
 /// Missing arrays mean what the API says they mean.
-words::Kernel shape_of(const LaunchShape& told) noexcept {
-  const auto [dimensions, offset, global, local] = told;
+words::Kernel shape_of(const LaunchShape& launch) noexcept {
+  const auto [dimensions, offset, global, local] = launch;
   words::Kernel shape{.dimensions = dimensions, .offset = {}, .global = {}, .local = {}};
   for (cl_uint i = 0; i < 3; ++i) {
     const bool used = i < dimensions;

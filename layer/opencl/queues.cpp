@@ -16,7 +16,7 @@ namespace {
 struct DeviceEntry {
   cl_device_id device = nullptr;
   ObjectId id = 0;
-  bool told = false;
+  bool recorded = false;
 };
 
 struct QueueTables {
@@ -74,7 +74,7 @@ std::string text_of(cl_device_id device, cl_device_info name) {
   return text.data();
 }
 
-void tell_device(cl_device_id device, ObjectId id, const backends::Capabilities& capabilities) {
+void record_device(cl_device_id device, ObjectId id, const backends::Capabilities& capabilities) {
   capture::DeviceInfo info;
   info.id = id;
   info.api = "opencl";
@@ -178,14 +178,14 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     const ContextState* owner = objects.contexts.find(handle_of(context));
     info.context = owner != nullptr ? owner->id : 0;
     record->device_bit = owner != nullptr ? owner->bit_of(device) : 0;
-    bool tell = false;
+    bool is_new = false;
     {
       const env::MutexLock guard(tables().mutex);
       info.role = take_role(context);
       DeviceEntry& entry = device_entry(device);
       info.device = entry.id;
-      tell = state.recorder != nullptr && !entry.told;
-      entry.told = entry.told || tell;
+      is_new = state.recorder != nullptr && !entry.recorded;
+      entry.recorded = entry.recorded || is_new;
     }
     record->token_seed = mix(mix(info.role, info.device), (info.in_order ? 1U : 0U) | (info.profiling ? 2U : 0U));
     if (record->on_device) {
@@ -193,8 +193,8 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     }
     running->adopt_queue(record->slot);
     fill_capabilities(*record);
-    if (tell) {
-      tell_device(device, info.device, record->slot.capabilities);
+    if (is_new) {
+      record_device(device, info.device, record->slot.capabilities);
     }
     if (objects.queues.insert(record, handle_of(queue))) {
       return queue;

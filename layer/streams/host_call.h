@@ -24,9 +24,9 @@ struct Protocol : common::PlainProtocol {
     }
   }
   static void waited() noexcept { ProxyStreams<Api>::waited = true; }
-  static void answer(Status own, Status told) noexcept {
-    if (told != own) [[unlikely]] {
-      L::on_held_error(told);
+  static void answer(Status own, Status reported) noexcept {
+    if (reported != own) [[unlikely]] {
+      L::on_held_error(reported);
     } else if (own == kSuccess) {
       L::on_success();
     }

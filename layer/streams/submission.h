@@ -101,7 +101,9 @@ class Operation : public common::PlainOperation {
     describe_(writer, token_, held);
     writer.header().state = seed_ ^ call_.state;
   }
-  void record(const capture::OperationView& view) const noexcept { L::tell_recorder(stream_, call_.entry_point, view); }
+  void record(const capture::OperationView& view) const noexcept {
+    L::notify_recorder(stream_, call_.entry_point, view);
+  }
   void begin_hold(const capture::OperationView& /*view*/) const noexcept {
     if (threads_own_) [[unlikely]] {
       use_proxy<L>(stream_);

@@ -62,7 +62,7 @@ struct Stretch {
   }
   /// An occurrence was issued eagerly; what is asked for is built.
   void come(const Occurrence& work) {
-    if (entry.tracked(views(work), kEager, true) == GraphEntry::Wish::kBuild) {
+    if (entry.recorded(views(work), kEager, true) == GraphEntry::Wish::kBuild) {
       CHECK(entry.built(executable_of(backend, work), "") == nullptr);
     }
   }
@@ -121,7 +121,7 @@ TEST_CASE("a graph that is never to be replayed again does not come back") {
   stretch.make_ready(kSame);
   stretch.entry.retire(GraphEntry::Decline::kDiffers, "it computes something else");
   for (int i = 0; i < 5000; ++i) {
-    stretch.entry.passed();
+    stretch.entry.bypassed();
   }
   CHECK(stretch.entry.state() == State::kBypassing);
   CHECK(stretch.entry.summary().reason == "it computes something else");
@@ -210,8 +210,8 @@ TEST_CASE("a stretch weighs as many submissions as it stood for, whichever way t
   GraphEntry::Summary summary;
   summary.operations = 10;
   CHECK(summary.weight() == 0);
-  summary.tracked = 1;
-  summary.passed = 20;
+  summary.recorded = 1;
+  summary.bypassed = 20;
   summary.launched = 300;
   CHECK(summary.weight() == 3210);
 }

@@ -7,7 +7,7 @@
 
 namespace refrain::replay {
 
-/// Around every call of a lane that submits something: gives way to calls that need the driver for themselves
+/// Around every call of a lane that submits something: yields to calls that need the driver for themselves
 /// (ExclusiveCallYield), waits while nobody may submit (SubmissionPause, VerificationPause). The lane's own thread, or
 /// with its lock held any. Nothing throws but the constructor.
 class DriverGate {

@@ -150,7 +150,7 @@ class alignas(64) Lane {
   void release_later(void (*release)(capture::Handle), capture::Handle handle) noexcept REFRAIN_EXCLUDES(held_right);
 
   /// An error of held work that this call of the lane's thread cannot return: its next one does.
-  void tell_later(int error) noexcept {
+  void report_later(int error) noexcept {
     const IsLaneOwner owner;
     held_.note_error(error);
   }

@@ -38,7 +38,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.predicted += counters.predicted.get();
   totals.launches += counters.launches.get();
   totals.followed += counters.followed.get();
-  totals.tracked += counters.tracked.get();
+  totals.recorded += counters.recorded.get();
   totals.held_issued += counters.held_issued.get();
   totals.expired += counters.expired.get();
   totals.dormant += counters.dormant.get();

@@ -27,7 +27,7 @@ void Dormancy::resume(const Seen& seen) noexcept {
   left_ = 0;
   since_ = seen;
   hopeless_since_ = hopeless(seen);
-  taken_over_ = 0;
+  handed_off_ = 0;
 }
 
 std::uint64_t Dormancy::consider(const Seen& seen, std::uint64_t on_trial) noexcept {
@@ -52,7 +52,7 @@ std::uint64_t Dormancy::dormant_for(const Seen& seen, std::uint64_t on_trial) no
   }
   // It takes turns with other lanes, and graphs are launched by others (any: with which it takes turns is not kept).
   // They divide their work where this one's begins, so that it has to go on looking.
-  if (taken_over_ != 0 && seen.replayed_by_all - since_.replayed_by_all > replayed) {
+  if (handed_off_ != 0 && seen.replayed_by_all - since_.replayed_by_all > replayed) {
     return 0;
   }
   const std::uint64_t length = length_.length();

@@ -41,7 +41,7 @@ class Dormancy {
     return true;
   }
   /// Another lane's work was the newest in a queue that this one submits to.
-  void queue_handed_off() noexcept { ++taken_over_; }
+  void queue_handed_off() noexcept { ++handed_off_; }
 
   /// Whether enough was seen to consider().
   [[nodiscard]] bool is_due(std::uint64_t submissions) const noexcept {
@@ -68,7 +68,7 @@ class Dormancy {
   bool stretch_open_ = false;
   Seen since_;  ///< when it began to look again
   std::uint64_t hopeless_since_ = 0;
-  std::uint64_t taken_over_ = 0;  ///< queues, since then
+  std::uint64_t handed_off_ = 0;  ///< queues, since then
   std::uint64_t alone_ = 0;       ///< that had no other one beside them between two cuts
   std::uint64_t stretch_first_ = 0;
   std::uint64_t hopeless_then_ = 0;

@@ -118,9 +118,9 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     // Where no more may be lost, an interval stays with the plan of which it is known that nothing is lost with it, if
     // there is one.
     const bool may_try = interval.concluded || turn_.eager || may_lose;
-    const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(interval);
-    turn_.suspended = !may_try && refuge == kChunkPlans;
-    turn_.plan = refuge == kChunkPlans ? interval.plan : refuge;
+    const std::uint32_t fallback_plan = may_try ? kChunkPlans : paying_plan(interval);
+    turn_.suspended = !may_try && fallback_plan == kChunkPlans;
+    turn_.plan = fallback_plan == kChunkPlans ? interval.plan : fallback_plan;
     turn_.eager = turn_.eager || turn_.suspended;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(interval));
     if (interval.concluded && next->first == hash_) {

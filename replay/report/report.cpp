@@ -123,7 +123,7 @@ std::string report_text(const ReportData& data) {
       break;
     }
     fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
-                   graph.tracked + graph.passed + graph.launched, state_name(graph.state));
+                   graph.recorded + graph.bypassed + graph.launched, state_name(graph.state));
     if (graph.eager_ns != 0 && graph.replay_ns != 0) {
       fmt::format_to(
           out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
@@ -141,12 +141,12 @@ std::string report_text(const ReportData& data) {
     return sum;
   }();
   const std::uint64_t accounted =
-      data.replayed + data.between + data.followed + data.tracked + data.dormant + unholdable;
+      data.replayed + data.between + data.followed + data.recorded + data.dormant + unholdable;
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
                  share(data.followed, data.submissions));
-  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.tracked,
-                 share(data.tracked, data.submissions));
+  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.recorded,
+                 share(data.recorded, data.submissions));
   if (data.between != 0) {
     fmt::format_to(out, "    {:10} {:5.1f} %  between the parts of graphs: events, and what is too short for a part\n",
                    data.between, share(data.between, data.submissions));
@@ -195,7 +195,7 @@ std::string report_json(const ReportData& data) {
   root["launches"] = data.launches;
   root["predicted"] = data.predicted;
   root["followed"] = data.followed;
-  root["tracked"] = data.tracked;
+  root["recorded"] = data.recorded;
   root["between_parts"] = data.between;
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
@@ -237,8 +237,8 @@ std::string report_json(const ReportData& data) {
     entry["operations"] = graph.operations;
     entry["state"] = state_name(graph.state);
     entry["reason"] = reason_of(graph);
-    entry["tracked"] = graph.tracked;
-    entry["passed"] = graph.passed;
+    entry["recorded"] = graph.recorded;
+    entry["bypassed"] = graph.bypassed;
     entry["launched"] = graph.launched;
     entry["as_predicted"] = graph.as_predicted;
     entry["found"] = graph.found;

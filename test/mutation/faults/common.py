@@ -6,7 +6,7 @@ FAULTS = [
           old="held_error_ != 0", new="held_error_ != 0 && status == Status{}", promise=5,
           seen="Held work fails, and so does the call that submits it: the error of the held work is never told."),
     Fault("error-of-held-work-is-not-told", "layer/common/host_call.h",
-          old="return told;", new="return status;", promise=5, statement=True,
+          old="return reported;", new="return status;", promise=5, statement=True,
           seen="clFinish returns CL_SUCCESS although the driver refused a launch that was held."),
     Fault("what-was-held-at-a-failure-stays-held", "layer/common/host_call.h",
           old="engine_ != nullptr ? flush(*running) : running->flush_all(entry_point)",
@@ -15,7 +15,7 @@ FAULTS = [
     Fault("survivor-unclassified-function-flushes-only-its-own-thread", "layer/common/host_call.h",
           old="running->flush_all_silently(entry_point);",
           new="if (const int error = running->flush_own(entry_point); error != 0) {"
-              " running->lane().tell_later(error); }",
+              " running->lane().report_later(error); }",
           promise=2, statement=True,
           seen="A function that nobody classified runs before the work that another thread holds."),
     Fault("dormant-lane-overtakes-what-others-hold", "layer/common/submission.h",

@@ -180,7 +180,7 @@ FAULTS = [
           old="mine != nullptr && mine->is_of(state_) ? mine->host_call(entry_point) : 0", new="0", promise=5,
           seen="After an internal failure no host call tells the error of the work that was held then."),
     Fault("error-of-a-silent-flush-lost", ENGINE,
-          old="Lane::current->tell_later(error);", new="", promise=5, statement=True,
+          old="Lane::current->report_later(error);", new="", promise=5, statement=True,
           seen="The error of work flushed by a call that returns none is never told."),
     Fault("capture-gives-a-lane-to-the-next-thread", "replay/lane/lane_registry.cpp",
           old="context_.state.active && context_.recorder == nullptr && idle_.size() < kMostIdle",

@@ -40,7 +40,7 @@ FAULTS = [
           seen="A capture with a loop of more than 8192 items is refused by dump."),
     # capture: the writer
     Fault("open-stretch-not-written-at-the-end", "capture/file_recorder.cpp",
-          old="extent == Extent::kEverything ? lane->untold() : lane->is_idle()", new="lane->is_idle()", promise=0,
+          old="extent == Extent::kEverything ? lane->has_unwritten() : lane->is_idle()", new="lane->is_idle()", promise=0,
           seen="What was submitted after the last host call is not in the capture."),
     Fault("contents-end-after-the-first-piece", "capture/file_recorder.cpp",
           old="offset == 0 && !seen_.contents.insert(buffer).second", new="!seen_.contents.insert(buffer).second",

@@ -67,7 +67,7 @@ std::uint64_t given_by(Rig& rig, const Submit& submit) {
 
 }  // namespace
 
-TEST_CASE("a submission that is passed on gives way to a build") {
+TEST_CASE("a submission that is passed on yields to a build") {
   Rig rig(settings(false));
   Program program(*rig.engine, rig.backend, rig.queue);
   program.kernel(1, 7, 1);
@@ -82,7 +82,7 @@ TEST_CASE("a submission that is passed on gives way to a build") {
   CHECK(rig.engine->report().find("threads waited") != std::string::npos);
 }
 
-TEST_CASE("held work gives way when it is launched, and when it is issued") {
+TEST_CASE("held work yields when it is launched, and when it is issued") {
   Rig rig(settings(false));
   Program program(*rig.engine, rig.backend, rig.queue);
   test::loop(rig, program, 32, kLength, test::constant);
@@ -120,7 +120,7 @@ TEST_CASE("held work gives way when it is launched, and when it is issued") {
   CHECK(arrived == program.submitted);
 }
 
-TEST_CASE("a thread that does not look at what it submits gives way as well") {
+TEST_CASE("a thread that does not look at what it submits yields as well") {
   env::Settings gated = settings(true);
   gated.trial_budget_permille = 1000;
   Rig rig(gated);
