@@ -144,7 +144,7 @@ void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noex
   try {
     std::string text =
         fmt::format("thread {}, after {} submissions: {} ({} ns each", lane_, submission_, because, each);
-    text += "), so that graphs are divided anew (first, growth, longest, last):";
+    text += "), so that the chunk plans are others (first, growth, longest, last):";
     for (const ChunkLengths& plan : plans_) {
       if (plan != kNoLengths) {
         text += fmt::format(" {}, {}, {}, {};", plan.first, plan.growth, plan.most, plan.last);

@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std
 
 const char* state_name(GraphEntry::State state) {
   switch (state) {
-    case GraphEntry::State::kRecording: return "looking";
+    case GraphEntry::State::kRecording: return "recording";
     case GraphEntry::State::kReady: return "replaying";
     case GraphEntry::State::kBypassing: return "declined";
   }
@@ -66,7 +66,7 @@ void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const auto& a, const auto& b) { return a.submissions * a.seen > b.submissions * b.seen; });
   auto out = std::back_inserter(*text);
-  *text += "  from the first submission to the end of the wait:\n";
+  *text += "  sync intervals, from the first submission to the end of the wait:\n";
   std::size_t lines = 0;
   for (const IntervalSummary& interval : intervals) {
     if (lines++ == kMostLines) {
@@ -145,15 +145,15 @@ std::string report_text(const ReportData& data) {
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
                  share(data.followed, data.submissions));
-  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.recorded,
+  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being recorded\n", data.recorded,
                  share(data.recorded, data.submissions));
   if (data.between != 0) {
     fmt::format_to(out, "    {:10} {:5.1f} %  between the parts of graphs: events, and what is too short for a part\n",
                    data.between, share(data.between, data.submissions));
   }
   if (data.dormant != 0) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  not looked at: nothing had paid for a long time before\n", data.dormant,
-                   share(data.dormant, data.submissions));
+    fmt::format_to(out, "    {:10} {:5.1f} %  while the thread was dormant: nothing had paid for a long time before\n",
+                   data.dormant, share(data.dormant, data.submissions));
   }
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
