@@ -37,7 +37,7 @@ std::string graph_text(const Capture& capture, const Graph& graph, std::uint32_t
                      label_of(capture, graph), ended_by_text(capture, use.ended_by));
 }
 
-void tell_changes(const Capture& capture, const StoredGraph& stored, const Graph& graph, FindingText& text) {
+void describe_changes(const Capture& capture, const StoredGraph& stored, const Graph& graph, FindingText& text) {
   // The same argument of the same kernel is one line, however many nodes it is in.
   struct Line {
     SlotStatistic slot;
@@ -138,7 +138,7 @@ FindingText text_of(const Capture& capture, const Analysis& analysis, const Find
         fmt::format("in parts: {} of its {} operations cannot be part of a command buffer", splitting, graph.size()));
   }
   if (use.arguments == Arguments::kChanging) {
-    tell_changes(capture, stored, graph, text);
+    describe_changes(capture, stored, graph, text);
   } else if (use.arguments == Arguments::kInTurn) {
     text.details.push_back(
         fmt::format("{} argument sets that come again (REFRAIN_VARIANTS says how many are kept)", use.sets_used));

@@ -17,7 +17,7 @@
 namespace refrain::capture {
 
 /// A graph as the file tells it, checked. Points into the record.
-struct GraphTold {
+struct CheckedGraph {
   std::vector<OperationHeader> headers;      ///< per node, queue number in `queue`
   std::vector<std::vector<WaitRef>> waits;   ///< per node
   const std::uint64_t* arguments = nullptr;  ///< queue ids, then comparable parts
@@ -26,10 +26,10 @@ struct GraphTold {
 };
 
 /// Checks everything that later code relies on.
-GraphTold told_graph(RecordView& record, const wire::Graph& graph);
+CheckedGraph checked_graph(RecordView& record, const wire::Graph& graph);
 
 /// The items of a history, checked but for what they name.
-std::vector<HistoryItem> told_items(RecordView& record, const flatbuffers::Vector<const wire::HistoryItem*>* items);
+std::vector<HistoryItem> checked_items(RecordView& record, const flatbuffers::Vector<const wire::HistoryItem*>* items);
 
 /// A record of the file again, and a view of it that tells its offset.
 template <typename Table>

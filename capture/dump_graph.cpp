@@ -210,12 +210,12 @@ void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t 
     out.line("  {:4} -> {:<4} {}", edge.from, edge.to, name_of(edge.reason));
   }
   // Long names were cut above.
-  std::set<FunctionId> told;
+  std::set<FunctionId> listed;
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     const FunctionId function = graph.operation(node).header().function;
     const auto name = capture.function_name(function);
-    if (name.size() > kMaxLabel && told.insert(function).second) {
-      if (told.size() == 1) {
+    if (name.size() > kMaxLabel && listed.insert(function).second) {
+      if (listed.size() == 1) {
         out.blank();
         out.line("names in full");
       }

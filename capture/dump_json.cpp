@@ -14,7 +14,7 @@ const char* name_of_kind(ArgumentKind kind) {
   return index < std::size(names) ? names[index] : "unknown";
 }
 
-void tell_argument(JsonWriter& json, const ArgumentDescriptor& argument, std::span<const std::byte> value) {
+void write_argument(JsonWriter& json, const ArgumentDescriptor& argument, std::span<const std::byte> value) {
   json.begin_object();
   json.member("kind", name_of_kind(argument.kind));
   json.member("size", argument.size);
@@ -34,7 +34,7 @@ void tell_argument(JsonWriter& json, const ArgumentDescriptor& argument, std::sp
 }
 
 // The kernel's name is where "function" is told.
-void tell_node(JsonWriter& json, const Graph& graph, NodeIndex node) {
+void write_node(JsonWriter& json, const Graph& graph, NodeIndex node) {
   const OperationView operation = graph.operation(node);
   json.begin_object();
   json.member("kind", name_of(operation.kind()));
@@ -48,7 +48,7 @@ void tell_node(JsonWriter& json, const Graph& graph, NodeIndex node) {
   const auto values = operation.values();
   std::size_t offset = 0;
   json.list("arguments", operation.arguments(), [&](const ArgumentDescriptor& argument) {
-    tell_argument(json, argument, values.subspan(offset, argument.stored_bytes() == 0 ? 0 : argument.size));
+    write_argument(json, argument, values.subspan(offset, argument.stored_bytes() == 0 ? 0 : argument.size));
     offset += argument.stored_bytes();
   });
   json.end_object();
@@ -63,7 +63,7 @@ const char* name_of_slot(format::SlotKind kind) {
   return "unknown";
 }
 
-void tell_graph(JsonWriter& json, const Capture& capture, const Analysis& analysis, const StoredGraph& stored) {
+void write_graph(JsonWriter& json, const Capture& capture, const Analysis& analysis, const StoredGraph& stored) {
   const Graph graph = stored.graph();
   const GraphUse& use = analysis.graphs[stored.id()];
   json.begin_object();
@@ -84,7 +84,7 @@ void tell_graph(JsonWriter& json, const Capture& capture, const Analysis& analys
   json.key("nodes");
   json.begin_array();
   for (NodeIndex node = 0; node < graph.size(); ++node) {
-    tell_node(json, graph, node);
+    write_node(json, graph, node);
   }
   json.end_array();
   json.list("edges", graph.edges(), [&](const Edge& edge) {
@@ -110,7 +110,7 @@ void tell_graph(JsonWriter& json, const Capture& capture, const Analysis& analys
   json.end_object();
 }
 
-void tell_finding(JsonWriter& json, const Capture& capture, const Analysis& analysis, const Finding& finding) {
+void write_finding(JsonWriter& json, const Capture& capture, const Analysis& analysis, const Finding& finding) {
   static constexpr const char* kinds[] = {"graphable", "arguments change", "not recordable", "too short",
                                           "not repeated"};
   const FindingText text = text_of(capture, analysis, finding);
@@ -124,7 +124,7 @@ void tell_finding(JsonWriter& json, const Capture& capture, const Analysis& anal
   json.end_object();
 }
 
-void tell_item(JsonWriter& json, const Capture& capture, const HistoryItem& item) {
+void write_item(JsonWriter& json, const Capture& capture, const HistoryItem& item) {
   json.begin_object();
   json.member("repeat", item.repeat);
   json.member("total", item.total);
@@ -158,7 +158,7 @@ auto sorted_keys(const Map& map) {
   return keys;
 }
 
-void tell_objects(JsonWriter& json, const Capture& capture) {
+void write_objects(JsonWriter& json, const Capture& capture) {
   json.list("devices", capture.devices, [&](const DeviceInfo& device) {
     json.begin_object();
     json.member("id", device.id);
@@ -230,8 +230,8 @@ void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out
   json.member("submissions", analysis.submissions);
   json.member("stretches", analysis.stretches);
   json.member("graphable_share", analysis.graphable_share);
-  tell_objects(json, capture);
-  json.list("graphs", capture.graphs, [&](const StoredGraph& graph) { tell_graph(json, capture, analysis, graph); });
+  write_objects(json, capture);
+  json.list("graphs", capture.graphs, [&](const StoredGraph& graph) { write_graph(json, capture, analysis, graph); });
   json.list("lanes", capture.lanes, [&](const LaneHistory& lane) {
     json.begin_object();
     json.member("lane", lane.lane);
@@ -239,7 +239,7 @@ void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out
     json.begin_array();
     lane.for_each_part([&](std::span<const HistoryItem> items) {
       for (const HistoryItem& item : items) {
-        tell_item(json, capture, item);
+        write_item(json, capture, item);
       }
     });
     json.end_array();
@@ -256,7 +256,7 @@ void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out
   json.begin_array();
   for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {
     for (const Finding& finding : *findings) {
-      tell_finding(json, capture, analysis, finding);
+      write_finding(json, capture, analysis, finding);
     }
   }
   json.end_array();

@@ -36,14 +36,14 @@ void findings(DumpOutput& out, const Capture& capture, const Analysis& analysis,
       rest_share += finding.share;
       continue;
     }
-    const FindingText told = text_of(capture, analysis, finding);
+    const FindingText wording = text_of(capture, analysis, finding);
     std::string time;
     if (analysis.host_ns != 0) {
       time = fmt::format(", {} in driver calls", duration(static_cast<double>(finding.host_ns)));
     }
     out.line("{:3}. {:>7}  {} submissions{}", number, percent(finding.share), grouped(finding.submissions), time);
-    out.line("              {}", told.what);
-    for (const std::string& detail : told.details) {
+    out.line("              {}", wording.what);
+    for (const std::string& detail : wording.details) {
       out.line("                {}", detail);
     }
   }

@@ -155,9 +155,9 @@ Payload statistics(std::span<const GraphFigures> figures) {
 
 Payload history(const LaneNews& news) {
   FlatBufferBuilder builder;
-  const auto settled = items_of(news.settled);
+  const auto closed = items_of(news.closed);
   const auto open = items_of(news.open);
-  return release(builder, wire::CreateHistoryDirect(builder, news.lane, news.settled_before, &settled, &open));
+  return release(builder, wire::CreateHistoryDirect(builder, news.lane, news.closed_before, &closed, &open));
 }
 
 Payload host_calls(std::span<const HostCallCount> counts) {

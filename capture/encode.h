@@ -23,8 +23,8 @@ struct NamedEntryPoint {
 
 struct LaneNews {
   std::uint64_t lane = 0;
-  std::uint64_t settled_before = 0;
-  std::vector<Folded> settled;
+  std::uint64_t closed_before = 0;
+  std::vector<Folded> closed;
   std::vector<Folded> open;
 };
 

@@ -368,7 +368,7 @@ void FileRecorder::write(Extent extent) {
   {
     const env::MutexLock lock(lanes_mutex_);
     for (const auto& lane : lanes_) {
-      due = due || lane->open_items() > 2 * HistoryFolder::kMaxBody || lane->rests();
+      due = due || lane->open_items() > 2 * HistoryFolder::kMaxBody || lane->is_idle();
       lanes.push_back(lane.get());
     }
   }
@@ -385,7 +385,7 @@ void FileRecorder::write(Extent extent) {
   // Histories name graphs and host calls: those are told first.
   std::vector<encode::LaneNews> news;
   for (LaneWriter* lane : lanes) {
-    const bool with_open = extent == Extent::kEverything ? lane->untold() : lane->rests();
+    const bool with_open = extent == Extent::kEverything ? lane->has_unwritten() : lane->is_idle();
     if (lane->changed() || with_open) {
       lane->take_news(with_open, news);
     }

@@ -134,13 +134,13 @@ GraphDeduplicator::State& GraphDeduplicator::find(std::span<const OperationView>
   for (const OperationView& operation : operations) {
     builder.add(operation);
   }
-  NewGraph& told = new_graphs_.emplace_back();
-  told.id = state.id;
-  told.fingerprint = builder.finish().fingerprint();
-  told.queue_count = state.queue_count;
-  told.nodes = nodes_;
-  told.waits = waits_;
-  told.arguments = arguments_;
+  NewGraph& added = new_graphs_.emplace_back();
+  added.id = state.id;
+  added.fingerprint = builder.finish().fingerprint();
+  added.queue_count = state.queue_count;
+  added.nodes = nodes_;
+  added.waits = waits_;
+  added.arguments = arguments_;
   const std::size_t bytes = nodes_.size() * sizeof(NodeShape) + waits_.size() * 4 + arguments_.size() * 8;
   news_bytes_ += bytes;
   charge(state, sizeof(State) + bytes + arguments_.size() * 8);
@@ -183,22 +183,22 @@ std::uint32_t GraphDeduplicator::store_set(State& state, const Hash128& hash) {
     return format::kSetNotStored;
   }
   const std::uint32_t set = state.set_count++;
-  NewArgumentSet& told = new_sets_.emplace_back();
-  told.graph = state.id;
-  told.set = set;
+  NewArgumentSet& added = new_sets_.emplace_back();
+  added.graph = state.id;
+  added.set = set;
   std::size_t before = 0;
   std::uint64_t neighbour = 0;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     if (arguments_[i] != state.first[i]) {
       const std::uint64_t change = arguments_[i] - state.first[i];
-      told.places.push_back(static_cast<std::uint32_t>(i - before));
-      told.differences.push_back(change);
+      added.places.push_back(static_cast<std::uint32_t>(i - before));
+      added.differences.push_back(change);
       state.set_words += change != neighbour ? 1 : 0;
       neighbour = change;
       before = i;
     }
   }
-  news_bytes_ += told.places.size() * 12 + sizeof(told);
+  news_bytes_ += added.places.size() * 12 + sizeof(added);
   state.sets.emplace(hash, set);
   charge(state, 64);
   return set;

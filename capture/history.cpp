@@ -145,8 +145,8 @@ bool HistoryFolder::turn_first(std::size_t length) {
   return true;
 }
 
-std::vector<Folded> HistoryFolder::take_settled() {
-  std::vector<Folded> settled;
+std::vector<Folded> HistoryFolder::take_closed() {
+  std::vector<Folded> closed;
   // Two turns of the longest loop must stay, and the one that grows.
   constexpr std::size_t kKeep = 2 * kMaxBody + 1;
   std::size_t keep = 0;
@@ -158,12 +158,12 @@ std::vector<Folded> HistoryFolder::take_settled() {
   }
   if (items_.size() > keep) {
     const auto count = static_cast<std::ptrdiff_t>(items_.size() - keep);
-    settled.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.begin() + count));
+    closed.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(items_.begin() + count));
     items_.erase(items_.begin(), items_.begin() + count);
     hashes_.erase(hashes_.begin(), hashes_.begin() + count);
     inner_hashes_.erase(inner_hashes_.begin(), inner_hashes_.begin() + count);
   }
-  return settled;
+  return closed;
 }
 
 void flatten(const std::vector<Folded>& items, std::vector<HistoryItem>& into) {

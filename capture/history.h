@@ -25,7 +25,7 @@ class HistoryFolder {
   /// `occurrence` is a leaf with repeat = total = 1.
   void add(const HistoryItem& occurrence);
   /// Outermost items that will not change any more; they are handed out once.
-  std::vector<Folded> take_settled();
+  std::vector<Folded> take_closed();
   /// The others, as they are now. Valid until the next call.
   [[nodiscard]] const std::vector<Folded>& open() const noexcept { return items_; }
 

@@ -35,20 +35,20 @@ void expand(const std::vector<HistoryItem>& items, std::size_t begin, std::size_
 
 struct Run {
   HistoryFolder folder;
-  std::vector<Folded> settled;
+  std::vector<Folded> closed;
   std::vector<std::uint32_t> told;
   void add(std::uint32_t graph) {
     folder.add(leaf(graph, 10 * told.size()));
     told.push_back(graph);
     if (told.size() % 97 == 0) {
-      for (Folded& item : folder.take_settled()) {
-        settled.push_back(std::move(item));
+      for (Folded& item : folder.take_closed()) {
+        closed.push_back(std::move(item));
       }
     }
   }
   std::vector<HistoryItem> items() const {
     std::vector<HistoryItem> flat;
-    flatten(settled, flat);
+    flatten(closed, flat);
     flatten(folder.open(), flat);
     return flat;
   }
@@ -124,7 +124,7 @@ TEST_CASE("a loop of more items than a file may have stays unfolded") {
   }
   run.check();
   CHECK(run.items().size() < 3 * 180 * 52);  // the small ones are loops
-  for (const std::vector<Folded>* part : {&std::as_const(run.settled), &run.folder.open()}) {
+  for (const std::vector<Folded>* part : {&std::as_const(run.closed), &run.folder.open()}) {
     for (const Folded& item : *part) {
       CHECK(item.items <= format::kMaxLoopItems);
     }

@@ -39,13 +39,13 @@ class JsonWriter {
     key(name);
     value(its_value);
   }
-  /// A key and an array; `tell` writes each element.
-  template <typename Range, typename Tell>
-  void list(std::string_view name, const Range& elements, Tell&& tell) {
+  /// A key and an array; `write_element` writes each element.
+  template <typename Range, typename WriteElement>
+  void list(std::string_view name, const Range& elements, WriteElement&& write_element) {
     key(name);
     begin_array();
     for (const auto& element : elements) {
-      tell(element);
+      write_element(element);
     }
     end_array();
   }

@@ -83,18 +83,18 @@ void LaneWriter::take_news(bool with_open_stretch, std::vector<encode::LaneNews>
   const auto begin = [&] {
     encode::LaneNews& part = news.emplace_back();
     part.lane = stream_.lane();
-    part.settled_before = settled_;
+    part.closed_before = closed_;
   };
   begin();
   std::size_t items = 0;
-  for (Folded& folded : history_.take_settled()) {
+  for (Folded& folded : history_.take_closed()) {
     if (items >= format::kMaxOpenItems) {
       begin();
       items = 0;
     }
     items += folded.items;
-    ++settled_;
-    news.back().settled.push_back(std::move(folded));
+    ++closed_;
+    news.back().closed.push_back(std::move(folded));
   }
   news.back().open = history_.open();
   if (with_open_stretch && splitter_.open_count() != 0) {

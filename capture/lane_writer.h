@@ -60,9 +60,9 @@ class LaneWriter final : public StretchSink {
   [[nodiscard]] bool changed() const noexcept { return changed_; }
   [[nodiscard]] std::size_t open_items() const noexcept { return history_.open().size(); }
   /// There is an open stretch that the file does not tell about yet.
-  [[nodiscard]] bool untold() const noexcept { return splitter_.open_count() != 0 && !open_written_; }
+  [[nodiscard]] bool has_unwritten() const noexcept { return splitter_.open_count() != 0 && !open_written_; }
   /// … and nothing came since the last look.
-  [[nodiscard]] bool rests() const noexcept { return idle_ && untold(); }
+  [[nodiscard]] bool is_idle() const noexcept { return idle_ && has_unwritten(); }
 
   /// Appends what is new, in as many parts as records are needed for it.
   void take_news(bool with_open_stretch, std::vector<encode::LaneNews>& news);
@@ -73,7 +73,7 @@ class LaneWriter final : public StretchSink {
   HostCalls& calls_;
   Splitter splitter_;
   HistoryFolder history_;
-  std::uint64_t settled_ = 0;
+  std::uint64_t closed_ = 0;
   bool idle_ = false;
   bool changed_ = false;
   bool open_written_ = false;

@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxStatistics = 65536;  ///< values of one graph o
 
 inline constexpr std::uint32_t kMaxHistoryDepth = 64;  ///< loops within loops
 inline constexpr std::size_t kMaxLoopItems = 8192;     ///< items of an outermost loop, itself included
-/// Items of a lane that are told again; also where the writer ends a record's settled ones.
+/// Items of a lane that are told again; also where the writer ends a record's closed ones.
 inline constexpr std::size_t kMaxOpenItems = 24576;
 
 /// Bytes of the records of a stretch: `words` are arguments in all, without the queues.

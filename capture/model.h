@@ -96,9 +96,9 @@ class LaneHistory {
  private:
   friend class CaptureReader;
   std::shared_ptr<CaptureStore> store_;
-  std::vector<RecordPlace> settled_;
+  std::vector<RecordPlace> closed_;
   std::optional<RecordPlace> open_;
-  std::uint64_t outermost_ = 0;  // of the settled items
+  std::uint64_t outermost_ = 0;  // of the closed items
 };
 
 struct HostCallCount {

@@ -101,9 +101,9 @@ void CaptureReader::take_meta(RecordView& record) {
 }
 
 void CaptureReader::take_devices(RecordView& record) {
-  const auto& told = record.root<wire::Devices>();
-  for (std::size_t i = 0, count = record.count(told.devices()); i < count; ++i) {
-    const auto& device = *told.devices()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::Devices>();
+  for (std::size_t i = 0, count = record.count(content.devices()); i < count; ++i) {
+    const auto& device = *content.devices()->Get(static_cast<flatbuffers::uoffset_t>(i));
     store_->charge(2 * sizeof(DeviceInfo));
     DeviceInfo& info = capture_.devices.emplace_back();
     info.id = device.id();
@@ -117,9 +117,9 @@ void CaptureReader::take_devices(RecordView& record) {
 }
 
 void CaptureReader::take_queues(RecordView& record) {
-  const auto& told = record.root<wire::Queues>();
-  for (std::size_t i = 0, count = record.count(told.queues()); i < count; ++i) {
-    const auto& queue = *told.queues()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::Queues>();
+  for (std::size_t i = 0, count = record.count(content.queues()); i < count; ++i) {
+    const auto& queue = *content.queues()->Get(static_cast<flatbuffers::uoffset_t>(i));
     QueueInfo info;
     info.id = queue.id();
     info.handle = queue.handle();
@@ -149,9 +149,9 @@ void CaptureReader::take_code(RecordView& record) {
 }
 
 void CaptureReader::take_functions(RecordView& record) {
-  const auto& told = record.root<wire::Functions>();
-  for (std::size_t i = 0, count = record.count(told.functions()); i < count; ++i) {
-    const auto& function = *told.functions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::Functions>();
+  for (std::size_t i = 0, count = record.count(content.functions()); i < count; ++i) {
+    const auto& function = *content.functions()->Get(static_cast<flatbuffers::uoffset_t>(i));
     FunctionInfo info;
     info.id = function.id();
     info.code = function.code();
@@ -163,9 +163,9 @@ void CaptureReader::take_functions(RecordView& record) {
 }
 
 void CaptureReader::take_buffers(RecordView& record) {
-  const auto& told = record.root<wire::Buffers>();
-  for (std::size_t i = 0, count = record.count(told.buffers()); i < count; ++i) {
-    const auto& buffer = *told.buffers()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::Buffers>();
+  for (std::size_t i = 0, count = record.count(content.buffers()); i < count; ++i) {
+    const auto& buffer = *content.buffers()->Get(static_cast<flatbuffers::uoffset_t>(i));
     BufferInfo info;
     info.id = buffer.id();
     info.context = buffer.context();
@@ -202,9 +202,9 @@ void CaptureReader::take_contents(RecordView& record) {
 }
 
 void CaptureReader::take_entry_points(RecordView& record) {
-  const auto& told = record.root<wire::EntryPoints>();
-  for (std::size_t i = 0, count = record.count(told.entry_points()); i < count; ++i) {
-    const auto& entry = *told.entry_points()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::EntryPoints>();
+  for (std::size_t i = 0, count = record.count(content.entry_points()); i < count; ++i) {
+    const auto& entry = *content.entry_points()->Get(static_cast<flatbuffers::uoffset_t>(i));
     record.expect(entry.id() >= format::kFirstEntryPoint, "a host call with a reserved number");
     std::string name = record.text(entry.name());
     record.expect(name.size() <= format::kMaxCallName, "a host call with too long a name");
@@ -214,14 +214,14 @@ void CaptureReader::take_entry_points(RecordView& record) {
 }
 
 void CaptureReader::take_host_calls(RecordView& record) {
-  const auto& told = record.root<wire::HostCalls>();
-  const std::size_t count = record.count(told.calls());
+  const auto& content = record.root<wire::HostCalls>();
+  const std::size_t count = record.count(content.calls());
   const std::uint64_t before = capture_.host_calls.capacity();
   capture_.host_calls.clear();
   store_->charge(count > before ? (count - before) * sizeof(HostCallCount) : 0);
   capture_.host_calls.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& call = *told.calls()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const auto& call = *content.calls()->Get(static_cast<flatbuffers::uoffset_t>(i));
     capture_.host_calls.push_back({call.entry_point(), call.cuts(), call.idle()});
   }
 }

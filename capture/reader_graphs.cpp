@@ -24,7 +24,7 @@ std::size_t assemble(const OperationHeader& header, std::span<const WaitRef> wai
 }
 
 // The descriptors among the arguments must fit the sizes of their nodes.
-void check_arguments(const RecordView& view, const GraphTold& graph, const std::uint64_t* arguments) {
+void check_arguments(const RecordView& view, const CheckedGraph& graph, const std::uint64_t* arguments) {
   std::vector<std::uint64_t> record;
   const std::uint64_t* place = arguments + graph.queue_count;
   for (std::size_t node = 0; node < graph.headers.size(); ++node) {
@@ -33,60 +33,60 @@ void check_arguments(const RecordView& view, const GraphTold& graph, const std::
   }
 }
 
-Graph build(const GraphTold& told, const std::uint64_t* arguments,
+Graph build(const CheckedGraph& checked, const std::uint64_t* arguments,
             const std::unordered_map<ObjectId, QueueInfo>& queues) {
   GraphBuilder builder;
-  for (const std::uint64_t queue : std::span(arguments, told.queue_count)) {
+  for (const std::uint64_t queue : std::span(arguments, checked.queue_count)) {
     if (const auto known = queues.find(queue); known != queues.end()) {
       builder.declare_queue(known->second);
     }
   }
   std::vector<std::uint64_t> record;
-  const std::uint64_t* place = arguments + told.queue_count;
-  for (std::size_t node = 0; node < told.headers.size(); ++node) {
-    OperationHeader header = told.headers[node];
+  const std::uint64_t* place = arguments + checked.queue_count;
+  for (std::size_t node = 0; node < checked.headers.size(); ++node) {
+    OperationHeader header = checked.headers[node];
     header.queue = arguments[header.queue];
     if (const auto known = queues.find(header.queue); known != queues.end()) {
       header.queue_handle = known->second.handle;
     }
-    place += assemble(header, told.waits[node], place, record);
+    place += assemble(header, checked.waits[node], place, record);
     builder.add(OperationView(reinterpret_cast<const std::byte*>(record.data())));
   }
   return builder.finish();
 }
 
 /// Applies the differences of a set.
-void apply(RecordView& record, const wire::ArgumentSet& told, std::vector<std::uint64_t>& arguments) {
-  const std::size_t count = record.count(told.places());
-  record.expect(count == record.count(told.differences()) && count <= arguments.size(),
+void apply(RecordView& record, const wire::ArgumentSet& content, std::vector<std::uint64_t>& arguments) {
+  const std::size_t count = record.count(content.places());
+  record.expect(count == record.count(content.differences()) && count <= arguments.size(),
                 "an argument set with differences that belong nowhere");
   std::uint64_t place = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto index = static_cast<flatbuffers::uoffset_t>(i);
-    place += told.places()->Get(index);
+    place += content.places()->Get(index);
     record.expect(place < arguments.size(), "a difference outside its graph's arguments");
-    arguments[place] += told.differences()->Get(index);
+    arguments[place] += content.differences()->Get(index);
   }
 }
 
 }  // namespace
 
-GraphTold told_graph(RecordView& record, const wire::Graph& told) {
-  const std::size_t nodes = record.count(told.nodes());
+CheckedGraph checked_graph(RecordView& record, const wire::Graph& content) {
+  const std::size_t nodes = record.count(content.nodes());
   record.expect(nodes > 0 && nodes <= format::kMaxStretch, "a graph without nodes or with too many");
-  record.expect(told.queue_count() > 0 && told.queue_count() <= nodes, "a graph with a wrong number of queues");
-  GraphTold graph;
-  graph.words = record.count(told.arguments());
-  graph.queue_count = told.queue_count();
-  const std::size_t waits = record.count(told.waits());
+  record.expect(content.queue_count() > 0 && content.queue_count() <= nodes, "a graph with a wrong number of queues");
+  CheckedGraph graph;
+  graph.words = record.count(content.arguments());
+  graph.queue_count = content.queue_count();
+  const std::size_t waits = record.count(content.waits());
   record.expect(graph.words >= graph.queue_count &&
                     format::stretch_bytes(nodes, graph.words - graph.queue_count, waits) <= format::kMaxStretchBytes,
                 "a graph that is larger than graphs may be");
   std::size_t waits_used = 0;
-  std::uint64_t words_used = told.queue_count();
+  std::uint64_t words_used = content.queue_count();
   for (std::size_t i = 0; i < nodes; ++i) {
-    const wire::Node& node = *told.nodes()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    record.expect(node.kind() < kOperationKindCount && node.queue() < told.queue_count(),
+    const wire::Node& node = *content.nodes()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    record.expect(node.kind() < kOperationKindCount && node.queue() < content.queue_count(),
                   "a node of unknown kind or queue");
     record.expect(node.waits() <= 0xFFFF && node.waits() <= waits - waits_used,
                   "a node with more waits than are stored");
@@ -109,7 +109,7 @@ GraphTold told_graph(RecordView& record, const wire::Graph& told) {
     header.value_bytes = node.value_bytes();
     auto& its_waits = graph.waits.emplace_back();
     for (std::uint32_t w = 0; w < node.waits(); ++w) {
-      const std::int32_t wait = told.waits()->Get(static_cast<flatbuffers::uoffset_t>(waits_used++));
+      const std::int32_t wait = content.waits()->Get(static_cast<flatbuffers::uoffset_t>(waits_used++));
       record.expect(wait >= format::kWaitsForForeign && wait < static_cast<std::int32_t>(i),
                     "a node that waits for a later one");
       its_waits.push_back(wait == format::kWaitsForForeign   ? kWaitForeign
@@ -118,18 +118,18 @@ GraphTold told_graph(RecordView& record, const wire::Graph& told) {
     }
   }
   record.expect(waits_used == waits && words_used == graph.words, "a graph with parts that no node owns");
-  graph.arguments = reinterpret_cast<const std::uint64_t*>(told.arguments()->Data());
+  graph.arguments = reinterpret_cast<const std::uint64_t*>(content.arguments()->Data());
   check_arguments(record, graph, graph.arguments);
   return graph;
 }
 
 void CaptureReader::take_graphs(RecordView& record) {
-  const auto& told = record.root<wire::Graphs>();
-  for (std::size_t i = 0, count = record.count(told.graphs()); i < count; ++i) {
-    const wire::Graph& graph = *told.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::Graphs>();
+  for (std::size_t i = 0, count = record.count(content.graphs()); i < count; ++i) {
+    const wire::Graph& graph = *content.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
     record.expect(graph.id() == capture_.graphs.size(), "graphs are not numbered one after the other");
     store_->charge(kBytesPerGraph);
-    const GraphTold checked = told_graph(record, graph);
+    const CheckedGraph checked = checked_graph(record, graph);
     StoredGraph& stored = capture_.graphs.emplace_back();
     stored.store_ = store_;
     stored.place_ = place(i);
@@ -141,9 +141,9 @@ void CaptureReader::take_graphs(RecordView& record) {
 
 // What a set changes is only looked at together with its graph.
 void CaptureReader::take_sets(RecordView& record) {
-  const auto& told = record.root<wire::ArgumentSets>();
-  for (std::size_t i = 0, count = record.count(told.sets()); i < count; ++i) {
-    const wire::ArgumentSet& set = *told.sets()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::ArgumentSets>();
+  for (std::size_t i = 0, count = record.count(content.sets()); i < count; ++i) {
+    const wire::ArgumentSet& set = *content.sets()->Get(static_cast<flatbuffers::uoffset_t>(i));
     record.expect(set.graph() < capture_.graphs.size(), "arguments of an unknown graph");
     StoredGraph& graph = capture_.graphs[set.graph()];
     record.expect(set.set() == graph.argument_sets() && set.set() < format::kMaxArgumentSets,
@@ -154,9 +154,9 @@ void CaptureReader::take_sets(RecordView& record) {
 }
 
 void CaptureReader::take_statistics(RecordView& record) {
-  const auto& told = record.root<wire::Statistics>();
-  for (std::size_t i = 0, count = record.count(told.graphs()); i < count; ++i) {
-    const auto& figures = *told.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+  const auto& content = record.root<wire::Statistics>();
+  for (std::size_t i = 0, count = record.count(content.graphs()); i < count; ++i) {
+    const auto& figures = *content.graphs()->Get(static_cast<flatbuffers::uoffset_t>(i));
     record.expect(figures.graph() < capture_.graphs.size(), "statistics of an unknown graph");
     StoredGraph& graph = capture_.graphs[figures.graph()];
     const std::size_t slots = record.count(figures.slots());
@@ -170,16 +170,16 @@ void CaptureReader::take_statistics(RecordView& record) {
 
 Graph StoredGraph::materialise(std::uint32_t set) const {
   AgainRead<wire::Graphs> graphs(*store_, place_, RecordType::kGraphs);
-  const GraphTold told = told_graph(graphs.view(), graphs.at(graphs.root().graphs(), place_.index));
-  const CaptureStore::Loan loan(*store_, 3 * (std::uint64_t{nodes_} * sizeof(OperationHeader) + told.words * 8));
+  const CheckedGraph checked = checked_graph(graphs.view(), graphs.at(graphs.root().graphs(), place_.index));
+  const CaptureStore::Loan loan(*store_, 3 * (std::uint64_t{nodes_} * sizeof(OperationHeader) + checked.words * 8));
   if (set == 0) {
-    return build(told, told.arguments, store_->queues);
+    return build(checked, checked.arguments, store_->queues);
   }
-  std::vector<std::uint64_t> arguments(told.arguments, told.arguments + told.words);
+  std::vector<std::uint64_t> arguments(checked.arguments, checked.arguments + checked.words);
   AgainRead<wire::ArgumentSets> sets(*store_, sets_.at(set - 1), RecordType::kArguments);
   apply(sets.view(), sets.at(sets.root().sets(), sets_[set - 1].index), arguments);
-  check_arguments(sets.view(), told, arguments.data());
-  return build(told, arguments.data(), store_->queues);
+  check_arguments(sets.view(), checked, arguments.data());
+  return build(checked, arguments.data(), store_->queues);
 }
 
 std::vector<SlotStatistic> StoredGraph::statistics() const {
@@ -191,9 +191,9 @@ std::vector<SlotStatistic> StoredGraph::statistics() const {
   std::uint32_t queue_count = 0;
   {
     AgainRead<wire::Graphs> graphs(*store_, place_, RecordType::kGraphs);
-    GraphTold told = told_graph(graphs.view(), graphs.at(graphs.root().graphs(), place_.index));
-    headers = std::move(told.headers);
-    queue_count = told.queue_count;
+    CheckedGraph checked = checked_graph(graphs.view(), graphs.at(graphs.root().graphs(), place_.index));
+    headers = std::move(checked.headers);
+    queue_count = checked.queue_count;
   }
   AgainRead<wire::Statistics> statistics(*store_, *statistics_, RecordType::kStatistics);
   RecordView& record = statistics.view();

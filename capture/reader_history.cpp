@@ -7,14 +7,15 @@ namespace refrain::capture {
 
 using format::RecordType;
 
-std::vector<HistoryItem> told_items(RecordView& record, const flatbuffers::Vector<const wire::HistoryItem*>* told) {
-  const std::size_t count = record.count(told);
+std::vector<HistoryItem> checked_items(RecordView& record,
+                                       const flatbuffers::Vector<const wire::HistoryItem*>* content) {
+  const std::size_t count = record.count(content);
   std::vector<HistoryItem> items;
   items.reserve(count);
   std::vector<std::size_t> ends;  // of the loops around the item
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& item = *told->Get(static_cast<flatbuffers::uoffset_t>(i));
+    const auto& item = *content->Get(static_cast<flatbuffers::uoffset_t>(i));
     while (!ends.empty() && ends.back() == i) {
       ends.pop_back();
     }
@@ -67,17 +68,17 @@ LaneHistory& CaptureReader::lane_of(std::uint64_t lane) {
 }
 
 void CaptureReader::take_history(RecordView& record) {
-  const auto& told = record.root<wire::History>();
-  LaneHistory& lane = lane_of(told.lane());
-  record.expect(told.settled_before() == lane.outermost_, "a part of the lane's history is missing");
-  const auto settled = told_items(record, told.settled());
-  check_items(record, settled);
-  check_items(record, told_items(record, told.open()));
-  if (!settled.empty()) {
+  const auto& content = record.root<wire::History>();
+  LaneHistory& lane = lane_of(content.lane());
+  record.expect(content.closed_before() == lane.outermost_, "a part of the lane's history is missing");
+  const auto closed = checked_items(record, content.closed());
+  check_items(record, closed);
+  check_items(record, checked_items(record, content.open()));
+  if (!closed.empty()) {
     store_->charge(2 * sizeof(RecordPlace));
-    lane.settled_.push_back(place());
+    lane.closed_.push_back(place());
   }
-  for (std::size_t i = 0; i < settled.size(); i += settled[i].body + std::size_t{1}) {
+  for (std::size_t i = 0; i < closed.size(); i += closed[i].body + std::size_t{1}) {
     ++lane.outermost_;
   }
   lane.open_ = place();
@@ -88,14 +89,14 @@ void LaneHistory::for_each_part(const std::function<void(std::span<const History
     std::vector<HistoryItem> items;
     {
       AgainRead<wire::History> history(*store_, place, RecordType::kHistory);
-      items = told_items(history.view(), open ? history.root().open() : history.root().settled());
+      items = checked_items(history.view(), open ? history.root().open() : history.root().closed());
     }
     const CaptureStore::Loan loan(*store_, items.size() * sizeof(HistoryItem));
     if (!items.empty()) {
       visit(items);
     }
   };
-  for (const RecordPlace& place : settled_) {
+  for (const RecordPlace& place : closed_) {
     part(place, false);
   }
   if (open_) {

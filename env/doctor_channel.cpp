@@ -20,7 +20,7 @@ std::optional<DoctorChannel> parse_doctor_channel(std::string_view text) noexcep
   return channel.file ? std::optional(channel) : std::nullopt;
 }
 
-void tell_doctor(const std::string& line) noexcept {
+void notify_doctor(const std::string& line) noexcept {
   const char* const text = in_secure_process() ? nullptr : std::getenv("REFRAIN_DOCTOR_FD");
   const std::optional<DoctorChannel> channel = text == nullptr ? std::nullopt : parse_doctor_channel(text);
   if (!channel) {

@@ -13,7 +13,7 @@ namespace refrain::env {
 /// Writes `line`, which ends in a newline, to the descriptor that REFRAIN_DOCTOR_FD names; nothing if it is not
 /// set, or if that number is another file in this process. "refrain layer active 0.1.0 …", or "refrain layer off 0.1.0
 /// …" if settings switch the layer off.
-void tell_doctor(const std::string& line) noexcept;
+void notify_doctor(const std::string& line) noexcept;
 
 /// What REFRAIN_DOCTOR_FD says: "number:device:inode", or a number alone from somebody who knows that it is open.
 struct DoctorChannel {

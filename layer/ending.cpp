@@ -21,16 +21,16 @@ sem_t wake;
 Immortal<env::OwnThread> thread;
 std::atomic<bool> watching{false};
 std::atomic<bool> ending{false};
-std::atomic<bool> told{false};
-void (*tell_end)() = nullptr;
+std::atomic<bool> notified{false};
+void (*notify_end)() = nullptr;
 
 void work(void* /*unused*/) noexcept {
   while (sem_wait(&wake) != 0 && errno == EINTR) {
   }
   if (ending.load(std::memory_order_acquire)) {
-    tell_end();
+    notify_end();
   }
-  told.store(true, std::memory_order_release);
+  notified.store(true, std::memory_order_release);
 }
 
 /// Async-signal-safe.
@@ -40,7 +40,7 @@ void on_end() {
   }
   sem_post(&wake);
   const timespec pause{0, 200'000};
-  for (int waited = 0; waited < kMostWaitMs * 5 && !told.load(std::memory_order_acquire); ++waited) {
+  for (int waited = 0; waited < kMostWaitMs * 5 && !notified.load(std::memory_order_acquire); ++waited) {
     nanosleep(&pause, nullptr);
   }
 }
@@ -52,12 +52,12 @@ Function* hook(const char* name) noexcept {
 
 }  // namespace
 
-bool watch_for_end(void (*tell)()) noexcept {
+bool watch_for_end(void (*notify)()) noexcept {
   auto* at_end = hook<decltype(refrain_at_end)>("refrain_at_end");
   if (at_end == nullptr || watching.load()) {
     return true;
   }
-  tell_end = tell;
+  notify_end = notify;
   if (sem_init(&wake, 0, 0) != 0 || !thread->start("refrain-end", &work, nullptr)) {
     return false;
   }

@@ -6,7 +6,7 @@ namespace refrain::layer {
 
 /// `tell` will run on a thread of its own, once, and the end waits for it, for a while. Nothing happens without the
 /// preloaded library of exit_hooks.cpp. False if there can be no such thread.
-[[nodiscard]] bool watch_for_end(void (*tell)()) noexcept;
+[[nodiscard]] bool watch_for_end(void (*notify)()) noexcept;
 /// Everything was said. Waits for the thread.
 void stop_watching_for_end() noexcept;
 /// After fork() in the child: there is no such thread.

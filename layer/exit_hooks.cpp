@@ -101,7 +101,7 @@ long this_process() noexcept {
   return ::syscall(SYS_getpid);
 }
 
-void tell_end() noexcept {
+void notify_end() noexcept {
   // A child may even share this memory (vfork), so that it must not change it.
   if (process.load() != this_process() || ended.exchange(true)) {
     return;
@@ -115,7 +115,7 @@ void tell_end() noexcept {
 
 void on_signal(int number) noexcept {
   const int saved = errno;
-  tell_end();
+  notify_end();
   // It comes again when this handler returns, where the program was, and then with its default action.
   set_default(number);
   ::syscall(SYS_tgkill, this_process(), ::syscall(SYS_gettid), number);
@@ -177,7 +177,7 @@ class Aside {
 };
 
 [[noreturn]] void end(void (*with)(int), int status) noexcept {
-  tell_end();
+  notify_end();
   if (with != nullptr) {
     with(status);
   }
@@ -241,7 +241,7 @@ REFRAIN_HOOK void _Exit(int status) noexcept {
 
 // As a signal it is not seen where a compiler's library below a driver has a handler, which ends the process by itself.
 REFRAIN_HOOK void abort() noexcept {
-  tell_end();
+  notify_end();
   if (next.abort != nullptr) {
     next.abort();
   }

@@ -17,7 +17,7 @@ int handled = 0;
 void write_number(int number) {
   static_cast<void>(!::write(pipe_end, &number, sizeof(number)));
 }
-void tell_end() {
+void notify_end() {
   write_number(::getpid());
 }
 void handle(int /*number*/) {
@@ -40,7 +40,7 @@ Told run(Body body) {
   told.process = ::fork();
   if (told.process == 0) {
     pipe_end = ends[1];
-    refrain_at_end(&tell_end);
+    refrain_at_end(&notify_end);
     body();
     ::_exit(0);
   }

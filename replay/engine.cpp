@@ -63,13 +63,13 @@ void Engine::flush_holder(const Lane* holder, const QueueSlot& queue) noexcept {
   inside_->lanes.flush_holder(holder, queue);
 }
 
-void Engine::settle_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
+void Engine::flush_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
   if (anything_held()) {
     inside_->lanes.flush_lane(number, sequence);
   }
 }
 
-void Engine::settle_others() noexcept {
+void Engine::flush_others() noexcept {
   if (anything_held()) {
     inside_->lanes.flush_all(true);
   }
@@ -93,14 +93,14 @@ int Engine::flush_all(const EntryPoint& entry_point) noexcept {
 
 void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
   if (const int error = flush_all(entry_point); error != 0) {
-    Lane::current->tell_later(error);
+    Lane::current->report_later(error);
   }
 }
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
   slot.capabilities = inside_->context.backend.capabilities(slot.info);
-  if (inside_->context.standstill != nullptr) {
-    inside_->context.standstill->add(slot);
+  if (inside_->context.verification_pause != nullptr) {
+    inside_->context.verification_pause->add(slot);
   }
   if (inside_->context.recorder != nullptr) {
     inside_->context.recorder->queue(slot.info);
@@ -108,14 +108,14 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
 }
 
 void Engine::queue_gone(QueueSlot& slot) noexcept {
-  settle(slot);
+  flush_holder(slot);
   state_.gone.fetch_add(1, std::memory_order_relaxed);
-  if (inside_->context.standstill != nullptr) {
+  if (inside_->context.verification_pause != nullptr) {
     // Later verifications cannot wait for its work any more.
     if (inside_->context.hooks.may_wait()) {
       static_cast<void>(inside_->context.backend.finish(slot.info));
     }
-    inside_->context.standstill->forget(slot);
+    inside_->context.verification_pause->forget(slot);
   }
   drop_graphs_of(slot.info.id);
 }
@@ -142,7 +142,7 @@ void Engine::state_changed(bool changed) noexcept {
   state_.changes.end();
   if (changed) {
     state_.gone.fetch_add(1, std::memory_order_seq_cst);
-    settle_others();  // held while the driver was at it, by what was true before
+    flush_others();  // held while the driver was at it, by what was true before
   }
 }
 
@@ -162,7 +162,7 @@ ReportData Engine::report_data() const {
   data.graphs = context.graphs.summaries();
   data.graphs_gone = context.graphs.gone();
   data.trial_ms = static_cast<double>(context.budget.spent_ns()) / 1e6;
-  data.gave_way_ms = static_cast<double>(context.backend.exclusive_call_yield().given_ns()) / 1e6;
+  data.yielded_ms = static_cast<double>(context.backend.exclusive_call_yield().given_ns()) / 1e6;
   return data;
 }
 
@@ -200,17 +200,17 @@ void Engine::shut_down() noexcept {
   inside_->context.watchdog.stop();
   inside_->context.builder.stop();
   has_threads_.store(false, std::memory_order_release);
-  tell_once();
+  write_out_once();
 }
 
-void Engine::tell_end() noexcept {
+void Engine::write_out() noexcept {
   if (!state_.forked.load(std::memory_order_relaxed)) {
-    tell_once();
+    write_out_once();
   }
 }
 
-void Engine::tell_once() noexcept {
-  if (told_.exchange(true)) {
+void Engine::write_out_once() noexcept {
+  if (written_out_.exchange(true)) {
     return;
   }
   if (inside_->context.recorder != nullptr) {

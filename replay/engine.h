@@ -41,20 +41,20 @@ class Engine {
 
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
   /// *another* lane is flushed. Cheap if there is none.
-  void settle(QueueSlot& queue) noexcept REFRAIN_EXCLUDES(held_right) {
+  void flush_holder(QueueSlot& queue) noexcept REFRAIN_EXCLUDES(held_right) {
     Lane* holder = queue.holder.load(std::memory_order_acquire);
     if (holder != nullptr && holder != Lane::current) {
       flush_holder(holder, queue);
     }
   }
   /// Flushes every lane but the calling thread's.
-  void settle_others() noexcept REFRAIN_EXCLUDES(held_right);
+  void flush_others() noexcept REFRAIN_EXCLUDES(held_right);
   /// Flushes the lane that made the promise, if it still holds it (see OperationHeader::promise): its submission
   /// `sequence`, or, where that is not known, anything.
-  void settle_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept REFRAIN_EXCLUDES(held_right);
-  /// Flushes what the calling thread holds, and ends its stretch: for calls that observe only what the caller settles
-  /// besides. To be called after a failure, too. Returns the first error that belongs to the calling thread's own held
-  /// work.
+  void flush_lane(std::uint64_t lane, std::uint64_t sequence = Lane::kNewest) noexcept REFRAIN_EXCLUDES(held_right);
+  /// Flushes what the calling thread holds, and ends its stretch: for calls that observe nothing else but what the
+  /// caller flushes besides. To be called after a failure, too. Returns the first error that belongs to the calling
+  /// thread's own held work.
   int flush_own(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
   /// Flushes every lane: for calls nobody classified, and those that observe more than a queue or an event. Returns the
   /// first error that belongs to the calling thread's own held work.
@@ -100,7 +100,7 @@ class Engine {
   void shut_down() noexcept;
   /// Writes capture and report where the process ends without shut_down(), on a thread that cannot be blocked inside a
   /// driver. Does not include submissions that other threads only kept, or still hold.
-  void tell_end() noexcept;
+  void write_out() noexcept;
   /// Ends the calling thread's lane (called when a thread ends).
   void close_lane() noexcept;
   /// After fork() in the child: passes everything through, touches no thread or lock of the parent.
@@ -125,14 +125,14 @@ class Engine {
   void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;
-  void tell_once() noexcept;
+  void write_out_once() noexcept;
 
   struct Inside;
 
   EngineState state_;
   std::atomic<bool> shut_{false};
   std::atomic<bool> has_threads_{true};
-  std::atomic<bool> told_{false};
+  std::atomic<bool> written_out_{false};
   env::Settings settings_;
   std::uint64_t started_ns_ = 0;
   std::unique_ptr<Inside> inside_;

@@ -206,30 +206,30 @@ TEST_CASE("the gate declines a graph that is slower, and says what was measured"
   CHECK(report["replayed"].get<int>() < 200 * 20 / 4);
 }
 
-TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
+TEST_CASE("a lane in which nothing pays is dormant, and looks again after a while") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;
   Rig rig(settings);
   rig.backend.enqueue_cost_ns = 300'000;  // never pays
   Program program(*rig.engine, rig.backend, rig.queue);
-  // Until the background thread has built and the gate declined, nobody sleeps: on a busy machine that takes long.
+  // Until the background thread has built and the gate declined, nothing is dormant: on a busy machine that takes long.
   int rounds = 0;
-  int asleep = 0;
-  for (; rounds < 1'000'000 && (rounds < 6000 || asleep <= 16'000); ++rounds) {
+  int dormant = 0;
+  for (; rounds < 1'000'000 && (rounds < 6000 || dormant <= 16'000); ++rounds) {
     for (int k = 0; k < 20; ++k) {
       program.kernel(100 + static_cast<std::uint64_t>(k), 7, 3);
     }
     program.wait();
     if (rounds % 1000 == 999) {
       rig.engine->wait_idle();
-      asleep = rig.report()["asleep"].get<int>();
+      dormant = rig.report()["dormant"].get<int>();
     }
   }
-  CHECK(asleep > 16'000);
+  CHECK(dormant > 16'000);
   CHECK(rig.report()["submissions"] == rounds * 20);
-  CHECK(asleep < rounds * 20 - 2000);  // it was awake at least twice
-  rig.backend.enqueue_cost_ns = 0;     // now it would pay
-  program.issue_cost_ns = 20'000;      // by far, also under sanitizers
+  CHECK(dormant < rounds * 20 - 2000);  // it looked at least twice
+  rig.backend.enqueue_cost_ns = 0;      // now it would pay
+  program.issue_cost_ns = 20'000;       // by far, also under sanitizers
   for (int i = 0; i < 20'000 && rig.report()["launches"].get<int>() < 100; ++i) {
     for (int k = 0; k < 20; ++k) {
       program.kernel(500 + static_cast<std::uint64_t>(k), 7, 3);
@@ -240,29 +240,29 @@ TEST_CASE("a lane in which nothing pays sleeps, and wakes up to look again") {
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("no lane sleeps because the graphs of another way do not become ready, where the first ones pay") {
+TEST_CASE("no lane is dormant because the graphs of another chunk plan do not become ready, where the first ones pay") {
   auto settings = quiet(true);
   settings.trial_budget_permille = 1000;
-  settings.awake = 500;
-  settings.chunk_max = 0;  // several ways
-  int asleep = 1;
+  settings.dormant_after = 500;
+  settings.chunk_max = 0;  // several plans
+  int dormant = 1;
   int replayed = 0;
   // On a busy machine the program's pace may seem to change, which asks for other lengths: once more then.
-  for (int attempt = 0; attempt < 20 && asleep != 0; ++attempt) {
+  for (int attempt = 0; attempt < 20 && dormant != 0; ++attempt) {
     Rig rig(settings);
     rig.backend.enqueue_cost_ns = 2'000;
     Program program(*rig.engine, rig.backend, rig.queue);
     program.issue_cost_ns = 20'000;
     for (int i = 0; i < 1000 && rig.report()["replayed"] < 70 * 3; ++i) {
-      loop(rig, program, 1, 70, constant);  // until all graphs of the first way are there
+      loop(rig, program, 1, 70, constant);  // until all graphs of the first plan are there
     }
     rig.backend.fail_records = 1'000'000;
     loop(rig, program, 500, 70, constant);
     CHECK(rig.backend.log() == program.submitted);
-    asleep = rig.report()["asleep"].get<int>();
+    dormant = rig.report()["dormant"].get<int>();
     replayed = rig.report()["replayed"].get<int>();
   }
-  CHECK(asleep == 0);
+  CHECK(dormant == 0);
   CHECK(replayed > 500 * 70 / 2);
 }
 

@@ -328,14 +328,14 @@ class Program {
       int error = 0;
       if (same &&
           (known.handle_of(1) == scalar ? lane.hold_predicted(&error) : lane.hold_predicted(&error, Change(write)))) {
-        ++expected;
+        ++predicted;
         return error;
       }
       if (!same) {
         lane.mispredicted();
       }
     }
-    engine_.settle(queue_);
+    engine_.flush_holder(queue_);
     const capture::Token token = capture::mix(function + 1, queue_.info.role + 17) | 1U;
     const auto describe = [&](capture::OperationWriter writer) {
       auto& header = writer.begin(OperationKind::kKernel, token);
@@ -374,7 +374,7 @@ class Program {
     if (lane.predicted()) {
       lane.mispredicted();
     }
-    engine_.settle(queue_);
+    engine_.flush_holder(queue_);
     const capture::Token token = capture::mix(0, queue_.info.role + 17) | 1U;
     const auto describe = [&](capture::OperationWriter writer) {
       writer.begin(OperationKind::kFlush, token);
@@ -396,9 +396,9 @@ class Program {
 
   std::vector<Arrived> submitted;
   std::uint64_t issue_cost_ns = 0;
-  int refusal = 0;   ///< what the driver says to what it is given at once, instead of doing it; 0: it does it
-  int asked = 0;     ///< submissions that had to be compared with what was expected
-  int expected = 0;  ///< that were held because they were what was expected
+  int refusal = 0;    ///< what the driver says to what it is given at once, instead of doing it; 0: it does it
+  int asked = 0;      ///< submissions that had to be compared with what was predicted
+  int predicted = 0;  ///< that were held because they were what was predicted
 
  private:
   Engine& engine_;

@@ -61,7 +61,7 @@ TEST_CASE("the error of work that another thread's call flushed is told to the t
   held.rig.backend.fail_issues = 1;
   int told_other = 1;
   std::thread([&] {
-    held.rig.engine->settle(held.rig.queue);
+    held.rig.engine->flush_holder(held.rig.queue);
     told_other = held.rig.engine->flush_all(kHostCall);
   }).join();
   CHECK(told_other == 0);
@@ -262,7 +262,7 @@ TEST_CASE("a part of a graph that the driver refuses is submitted eagerly, and t
 TEST_CASE("a call that is held, and has the chunk submitted that it completes, tells the error", "[promise-5]") {
   auto settings = quiet(false);
   settings.chunk_first = settings.chunk_max = 4;
-  const bool promises = GENERATE(false, true);  // what makes a promise is never what was expected
+  const bool promises = GENERATE(false, true);  // what makes a promise is never what was predicted
   Rig rig(settings);
   Program program(*rig.engine, rig.backend, rig.queue);
   const auto kernel = [&](int k) {

@@ -11,7 +11,7 @@ namespace refrain::backends {
 /// Of one context. From the upload of a graph until that very graph is launched, every kernel on the device takes a
 /// little longer, in graphs and out of them, the program's own as well. Of several such graphs
 /// it is the one uploaded first that counts; when it is destroyed without a launch, the slowness stays for good
-/// (docs/decisions/0004-uploads-have-a-stand-in.md). Whether our graphs are ever launched is
+/// (docs/decisions/0004-uploads-have-a-sentinel.md). Whether our graphs are ever launched is
 /// not known when they are uploaded. So a graph that does nothing is uploaded in front of them, and launched behind.
 ///
 /// What it has is the context's, and goes with it. Not thread-safe.

@@ -88,7 +88,7 @@ std::span<std::byte> HostBackend::bytes(capture::Handle handle) {
 void HostBackend::set_asynchronous(bool on) {
   const env::MutexLock lock(state_->mutex);
   state_->asynchronous = on;
-  state_->settle();
+  state_->run_ready();
 }
 
 void HostBackend::set_needs_flush(bool on) {
@@ -128,7 +128,7 @@ void HostBackend::complete_event(Event event, bool failed) {
     found->second.progress->failed = failed;
     found->second.progress->done = true;
     state_->changed.notify_all();
-    state_->settle();
+    state_->run_ready();
   }
 }
 

@@ -106,10 +106,10 @@ void HostBackend::State::submit(Work work, bool waits_for_queue, bool blocks_que
     events[*done] = {1, work.progress};
   }
   pending.push_back(std::move(work));
-  settle();
+  run_ready();
 }
 
-void HostBackend::State::settle() {
+void HostBackend::State::run_ready() {
   while (!asynchronous && advance()) {
   }
 }

@@ -107,7 +107,7 @@ struct HostBackend::State {
   void submit(Work work, bool waits_for_queue, bool blocks_queue, Event* done) REFRAIN_REQUIRES(mutex);
   bool advance() REFRAIN_REQUIRES(mutex);
   void run(Work& work) REFRAIN_REQUIRES(mutex);
-  void settle() REFRAIN_REQUIRES(mutex);
+  void run_ready() REFRAIN_REQUIRES(mutex);
   void flush(capture::ObjectId queue) REFRAIN_REQUIRES(mutex);
   void wait_for(env::UniqueLock& lock, const Progress& progress) REFRAIN_REQUIRES(mutex);
   void track(const std::shared_ptr<Memory>& fresh) REFRAIN_REQUIRES(mutex);

@@ -59,12 +59,12 @@ class IdleMoment {
 
   /// True for a while after no such moment came, each time for longer, and while the application captures: then none is
   /// waited for.
-  [[nodiscard]] bool resting() noexcept {
+  [[nodiscard]] bool paused() noexcept {
     const env::MutexLock guard(mutex_);
-    return captures_ != 0 || Clock::now() < rests_until_;
+    return captures_ != 0 || Clock::now() < paused_until_;
   }
-  /// Calls `make()` in such a moment; false if none came, if it rests, or `hurry()`. Like resting(), for one thread at
-  /// a time.
+  /// Calls `make()` in such a moment; false if none came, if it is paused, or `hurry()`. Like paused(), for one thread
+  /// at a time.
   template <class Make, class Hurry>
   [[nodiscard]] bool use(Make&& make, Hurry&& hurry);
 
@@ -84,7 +84,7 @@ class IdleMoment {
 
   static constexpr std::chrono::milliseconds kFirstRest{1000}, kLongestRest{60'000};
 
-  Clock::time_point rests_until_{};
+  Clock::time_point paused_until_{};
   std::chrono::milliseconds rest_ = kFirstRest;
   const typename Api::Driver& driver_;
   SubmissionPause& submissions_;
@@ -98,7 +98,7 @@ class IdleMoment {
 template <class Api>
 template <class Make, class Hurry>
 bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
-  if (resting()) {
+  if (paused()) {
     return false;
   }
   constexpr std::chrono::milliseconds kPatience{100};
@@ -138,7 +138,7 @@ bool IdleMoment<Api>::use(Make&& make, Hurry&& hurry) {
   over();
   // Graphs are not launched while a moment is waited for, and submissions were kept waiting: that must not go on.
   if (!hurried) {
-    rests_until_ = Clock::now() + rest_;
+    paused_until_ = Clock::now() + rest_;
     rest_ = std::min(2 * rest_, kLongestRest);
   }
   return false;

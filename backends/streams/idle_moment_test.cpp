@@ -73,7 +73,7 @@ TEST_CASE_METHOD(Moment, "a device that is never idle is left alone for a while"
   CHECK(made == 0);
   CHECK(moment.waited_ns() > 0);
   CHECK_FALSE(moment.wanted());
-  CHECK(moment.resting());
+  CHECK(moment.paused());
   driver.asked = 0;
   CHECK_FALSE(use());
   CHECK(driver.asked == 0);
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(Moment, "nothing is made while somebody submits") {
 TEST_CASE_METHOD(Moment, "who is in a hurry is not waited for, and that says nothing of the device") {
   driver.idle_after = -1;
   CHECK_FALSE(use(true));
-  CHECK_FALSE(moment.resting());
+  CHECK_FALSE(moment.paused());
 }
 
 TEST_CASE_METHOD(Moment, "a stream that was destroyed is not asked") {
@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Moment, "a stream that was destroyed is not asked") {
 
 TEST_CASE_METHOD(Moment, "while the application captures no stream is asked, and nothing is made") {
   moment.begin_capture();
-  CHECK(moment.resting());
+  CHECK(moment.paused());
   CHECK_FALSE(use());
   CHECK(made == 0);
   CHECK(driver.asked == 0);

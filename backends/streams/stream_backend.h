@@ -175,7 +175,7 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
                                       std::span<std::unique_ptr<CommandBuffer>> results) noexcept {
   try {
     const env::MutexLock guard(recording_);
-    if (idle_moment_.resting()) {
+    if (idle_moment_.paused()) {
       return {Api::kNotReady, kNeverIdle, true};
     }
     std::map<typename Api::ContextHandle, std::vector<Part>> by_context;

@@ -24,7 +24,7 @@ bool is_capture(const std::string& file) {
 bool is_report(const std::string& file) {
   std::ifstream in(file);
   const nlohmann::json content = nlohmann::json::parse(in, nullptr, false);
-  return content.is_object() && content.contains("share_replayed") && content.contains("gave_way_ms");
+  return content.is_object() && content.contains("share_replayed") && content.contains("yielded_ms");
 }
 
 bool is_log(const std::string& /*file*/) {

@@ -63,19 +63,19 @@ void print_page() {
 }
 
 void print_json(const Settings& settings, const std::vector<SettingProblem>& problems) {
-  nlohmann::ordered_json told{{"settings", nlohmann::json::array()}, {"problems", nlohmann::json::array()}};
+  nlohmann::ordered_json listing{{"settings", nlohmann::json::array()}, {"problems", nlohmann::json::array()}};
   for (const SettingInfo& info : setting_table()) {
-    told["settings"].push_back({{"name", info.name},
-                                {"audience", info.audience == SettingAudience::kUser ? "user" : "debug"},
-                                {"value", get(settings, info.name)},
-                                {"default", info.default_value},
-                                {"type", info.type},
-                                {"values", info.range},
-                                {"example", example_option(info)},
-                                {"help", info.help}});
+    listing["settings"].push_back({{"name", info.name},
+                                   {"audience", info.audience == SettingAudience::kUser ? "user" : "debug"},
+                                   {"value", get(settings, info.name)},
+                                   {"default", info.default_value},
+                                   {"type", info.type},
+                                   {"values", info.range},
+                                   {"example", example_option(info)},
+                                   {"help", info.help}});
   }
-  for (const SettingProblem& problem : problems) told["problems"].push_back(problem.source + ": " + problem.message);
-  std::cout << told.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
+  for (const SettingProblem& problem : problems) listing["problems"].push_back(problem.source + ": " + problem.message);
+  std::cout << listing.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
 void print_section(const Settings& settings, SettingAudience audience, const char* title) {

@@ -6,12 +6,13 @@
 //   Scope               lives as long as a call that may flush
 //   engine()            the engine if it is at work; null: pass everything through
 //   any_engine()        the engine, also one that gave up
-//   unsettled()         flushed() may call the driver although nothing is held
+//   flushed_may_call()  flushed() may call the driver although nothing is held
 //   flushed(submits)    what the call may observe was submitted, and the driver is called next; `submits`: by a call
 //                       that may itself submit work, or look at the thread's default queue
 //   waited()            a call waited for the device
-//   answer(own, told)   the driver said `own`, and the program is told `told`: not the same if work that was held
-//   failed
+//   answer(own, reported)
+//                       the driver said `own`, and the program is told `reported`: not the same if work that was held
+//                       failed
 #pragma once
 
 #include <cerrno>
@@ -39,15 +40,15 @@ template <class P>
 /// For a policy with nothing to say about some of this.
 struct PlainProtocol {
   struct Scope {};
-  static bool unsettled() noexcept { return false; }
+  static bool flushed_may_call() noexcept { return false; }
   static void flushed(bool /*submits*/) noexcept {}
   static void waited() noexcept {}
   template <class Status>
-  static void answer(Status /*own*/, Status /*told*/) noexcept {}
+  static void answer(Status /*own*/, Status /*reported*/) noexcept {}
 };
 
 /// For calls that can only observe what their own thread holds.
-inline void settle_nothing(replay::Engine& /*running*/) noexcept {}
+inline void flush_no_other(replay::Engine& /*running*/) noexcept {}
 
 /// Flushes what the call may observe, and reports it to the calling thread's lane.
 template <class P>
@@ -59,14 +60,14 @@ class HostCall {
   explicit HostCall(const replay::EntryPoint& entry_point, bool submits = true) noexcept
       : HostCall(entry_point, submits, [&](replay::Engine& running) { return running.flush_all(entry_point); }) {}
 
-  /// A call that observes, of what other threads hold, only what `settle` flushes (not called if nothing is held), and
-  /// submits nothing.
-  template <std::invocable<replay::Engine&> Settle>
-  HostCall(const replay::EntryPoint& entry_point, Settle&& settle) noexcept
+  /// A call that observes, of what other threads hold, only what `flush_others` flushes (not called if nothing is
+  /// held), and submits nothing.
+  template <std::invocable<replay::Engine&> FlushOthers>
+  HostCall(const replay::EntryPoint& entry_point, FlushOthers&& flush_others) noexcept
       : HostCall(entry_point, false, [&](replay::Engine& running) {
           const int error = running.flush_own(entry_point);
           if (running.anything_held()) {
-            settle(running);
+            flush_others(running);
           }
           return error;
         }) {}
@@ -89,9 +90,9 @@ class HostCall {
     if (waited) {
       P::waited();
     }
-    const Status told = held_error_ != 0 ? static_cast<Status>(held_error_) : status;
-    P::answer(status, told);
-    return told;
+    const Status reported = held_error_ != 0 ? static_cast<Status>(held_error_) : status;
+    P::answer(status, reported);
+    return reported;
   }
 
  private:
@@ -102,7 +103,7 @@ class HostCall {
     if (running == nullptr) {
       return;
     }
-    const NotCancelled during(running->anything_held() || P::unsettled());
+    const NotCancelled during(running->anything_held() || P::flushed_may_call());
     // One that gave up may still hold something, of which nobody knows what may observe it.
     held_error_ = engine_ != nullptr ? flush(*running) : running->flush_all(entry_point);
     P::flushed(submits);
@@ -121,7 +122,7 @@ void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
   const int saved_errno = errno;
   // One that gave up may still hold something.
   if (replay::Engine* running = P::any_engine(); running != nullptr) {
-    const NotCancelled during(running->anything_held() || P::unsettled());
+    const NotCancelled during(running->anything_held() || P::flushed_may_call());
     [[maybe_unused]] const typename P::Scope scope{};
     running->flush_all_silently(entry_point);
     P::flushed(true);

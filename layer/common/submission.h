@@ -28,11 +28,11 @@
 
 namespace refrain::layer::common {
 
-/// The calling thread's lane if it sleeps and nothing is held anywhere: the call needs no more than tick_dormant().
+/// The calling thread's lane if it is dormant and nothing is held anywhere: the call needs no more than tick_dormant().
 template <class P>
-[[nodiscard, gnu::always_inline]] inline replay::Lane* sleeping_lane() noexcept {
+[[nodiscard, gnu::always_inline]] inline replay::Lane* dormant_lane() noexcept {
   replay::Lane* lane = replay::Lane::current;
-  if (lane == nullptr || !lane->asleep()) [[likely]] {
+  if (lane == nullptr || !lane->is_dormant()) [[likely]] {
     return nullptr;
   }
   const replay::Engine* running = P::engine();
@@ -60,7 +60,7 @@ struct PlainOperation {
   template <class Status>
   static void issued(Status /*status*/) noexcept {}
   template <class Status>
-  static void answered(Status /*own*/, Status /*told*/) noexcept {}
+  static void answered(Status /*own*/, Status /*reported*/) noexcept {}
 };
 
 /// Calls the driver for an operation that is not held. `timed`: see Lane::wants_time().
@@ -73,15 +73,15 @@ template <class P, class Operation>
   const Status status = operation.issue();
   const std::uint64_t spent = timed ? replay::now_ns() - before : 0;
   operation.issued(status);
-  const auto told = static_cast<Status>(
+  const auto reported = static_cast<Status>(
       lane.issued(static_cast<int>(status), static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, ~0U))));
-  P::answer(status, told);
-  operation.answered(status, told);
+  P::answer(status, reported);
+  operation.answered(status, reported);
   if (operation.blocks()) {
     lane.host_call_done(operation.entry_point(), true);
     P::waited();
   }
-  return told;
+  return reported;
 }
 
 /// Gives the operation to the calling thread's lane, which has it held or issued.

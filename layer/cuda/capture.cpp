@@ -47,7 +47,7 @@ struct Tables {
   std::map<std::uint64_t, std::uint64_t> known REFRAIN_GUARDED_BY(mutex);
   /// Values that are no addresses of memory.
   std::unordered_set<std::uint64_t> others REFRAIN_GUARDED_BY(mutex);
-  std::unordered_set<ObjectId> told REFRAIN_GUARDED_BY(mutex);
+  std::unordered_set<ObjectId> recorded REFRAIN_GUARDED_BY(mutex);
   std::map<CUdevice, ObjectId> devices REFRAIN_GUARDED_BY(mutex);
   /// That anything was submitted to; records of streams stay.
   std::unordered_set<const StreamState*> streams REFRAIN_GUARDED_BY(mutex);
@@ -128,8 +128,8 @@ bool read(const Allocation& memory, std::vector<std::byte>* into) {
 }
 
 /// Any stream may be writing it, and copies that have returned may still be on their way.
-void tell_contents(const std::vector<Allocation>& fresh, const std::vector<const StreamState*>& streams,
-                   CUcontext context) {
+void record_contents(const std::vector<Allocation>& fresh, const std::vector<const StreamState*>& streams,
+                     CUcontext context) {
   const backends::ContextScope scope(runtime.driver, context);
   const backends::RelaxedCapture relaxed(runtime.driver);
   const auto end = std::chrono::steady_clock::now() + kLongestWait;
@@ -154,7 +154,7 @@ void tell_contents(const std::vector<Allocation>& fresh, const std::vector<const
 }
 
 /// `fresh` gets what was told for the first time.
-void tell_memory(const StreamState& stream, std::uint64_t address, std::vector<Allocation>* fresh)
+void record_memory(const StreamState& stream, std::uint64_t address, std::vector<Allocation>* fresh)
     REFRAIN_REQUIRES(tables().mutex) {
   const auto after = tables().known.upper_bound(address);
   if (after != tables().known.begin()) {
@@ -175,7 +175,7 @@ void tell_memory(const StreamState& stream, std::uint64_t address, std::vector<A
     return;
   }
   tables().known[memory.address] = memory.size;
-  if (!tables().told.insert(memory.id).second) {
+  if (!tables().recorded.insert(memory.id).second) {
     return;
   }
   capture::BufferInfo info;
@@ -201,8 +201,8 @@ bool begins_with_any(std::string_view name, std::initializer_list<std::string_vi
 
 }  // namespace
 
-void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
-                   const capture::OperationView& operation) noexcept {
+void notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+                     const capture::OperationView& operation) noexcept {
   try {
     if (operation.kind() == OperationKind::kOther || operation.kind() == OperationKind::kHostFunction) {
       watch_memory(entry_point);
@@ -220,7 +220,7 @@ void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_po
             std::uint64_t word = 0;
             std::memcpy(&word, value + at, sizeof(word));
             if (word >= kLowestAddress && word < kHighestAddress) {
-              tell_memory(stream, word, &fresh);
+              record_memory(stream, word, &fresh);
             }
           }
         }
@@ -231,7 +231,7 @@ void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_po
       }
     }
     if (!streams.empty()) {  // without the lock: what is waited for may need other threads
-      tell_contents(fresh, streams, stream.stream.context);
+      record_contents(fresh, streams, stream.stream.context);
     }
   } catch (...) {
     static std::atomic<bool> said{false};
@@ -249,7 +249,7 @@ void watch_memory(const replay::EntryPoint& entry_point) noexcept {
   }
 }
 
-ObjectId tell_device(CUcontext context) {
+ObjectId record_device(CUcontext context) {
   CUdevice device = 0;
   {
     const backends::ContextScope scope(runtime.driver, context);

@@ -7,13 +7,13 @@
 namespace refrain::layer::cuda {
 
 /// Before the operation reaches the driver, so that contents are those of before its first use. Never throws.
-void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
-                   const capture::OperationView& operation) noexcept;
+void notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+                     const capture::OperationView& operation) noexcept;
 
 /// A host call that may free or map memory: what is known of addresses is asked for again.
 void watch_memory(const replay::EntryPoint& entry_point) noexcept;
 
 /// The number that the device of a context has in the capture; told on first sight.
-[[nodiscard]] ObjectId tell_device(CUcontext context);
+[[nodiscard]] ObjectId record_device(CUcontext context);
 
 }  // namespace refrain::layer::cuda

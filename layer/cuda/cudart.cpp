@@ -25,13 +25,13 @@ namespace {
 constinit std::atomic<const backends::CudaDriver*> answering{nullptr};
 
 /// What the runtime told the calling thread, and what it is true for.
-struct Told {
+struct ReportedDevice {
   bool only_device = false;     ///< device 0 is the thread's, and there is no other
   int device = 0;               ///< of `context`
   CUcontext context = nullptr;  ///< current then; null: nothing is known
   std::uint64_t ended = 0;      ///< ended_contexts then
 };
-thread_local constinit Told told __attribute__((tls_model("initial-exec")));
+thread_local constinit ReportedDevice reported __attribute__((tls_model("initial-exec")));
 
 constinit std::atomic<std::uint64_t> ended_contexts{0};
 
@@ -102,22 +102,22 @@ int visible_devices(const backends::CudaDriver& driver) noexcept {
 /// The runtime said `device` when `ended` contexts had ended.
 void remember(const backends::CudaDriver& driver, int device, std::uint64_t ended) noexcept {
   const int visible = visible_devices(driver);
-  told.only_device = visible == 1 && device == 0;
+  reported.only_device = visible == 1 && device == 0;
   CUdevice its = -1;
   if (visible < 2 || driver.cuCtxGetDevice == nullptr || driver.cuCtxGetCurrent == nullptr ||
-      driver.cuCtxGetCurrent(&told.context) != CUDA_SUCCESS || told.context == nullptr ||
+      driver.cuCtxGetCurrent(&reported.context) != CUDA_SUCCESS || reported.context == nullptr ||
       driver.cuCtxGetDevice(&its) != CUDA_SUCCESS || its != device) {
-    told.context = nullptr;  // the runtime has its own reasons
+    reported.context = nullptr;  // the runtime has its own reasons
     return;
   }
-  told.device = device;
-  told.ended = ended;
+  reported.device = device;
+  reported.ended = ended;
 }
 
 [[nodiscard]] bool same_context(const backends::CudaDriver& driver) noexcept {
   CUcontext current = nullptr;
-  return told.context != nullptr && told.ended == ended_contexts.load(std::memory_order_acquire) &&
-         driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == told.context;
+  return reported.context != nullptr && reported.ended == ended_contexts.load(std::memory_order_acquire) &&
+         driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == reported.context;
 }
 
 /// Of the thread's first question, and of each one that has to be asked.
@@ -151,12 +151,12 @@ void* runtime_function(RuntimeVersion version, RuntimeFunction function) noexcep
 int runtime_get_device(RuntimeVersion version, int* device) noexcept {
   const backends::CudaDriver* const driver = answering.load(std::memory_order_relaxed);
   if (driver != nullptr && device != nullptr) [[likely]] {
-    if (told.only_device) [[likely]] {
+    if (reported.only_device) [[likely]] {
       *device = 0;
       return 0;
     }
     if (same_context(*driver)) {
-      *device = told.device;
+      *device = reported.device;
       return 0;
     }
   }
@@ -165,7 +165,7 @@ int runtime_get_device(RuntimeVersion version, int* device) noexcept {
 
 int runtime_set_device(RuntimeVersion version, int device) noexcept {
   const auto function = reinterpret_cast<SetDevice>(runtime_function(version, RuntimeFunction::kSetDevice));
-  told.context = nullptr;
+  reported.context = nullptr;
   context_changed = true;
   return function == nullptr ? kInitializationError : function(device);
 }

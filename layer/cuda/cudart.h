@@ -1,6 +1,6 @@
 // What programs ask NVIDIA's shared runtime so often that asking takes a noticeable part of their time, and what
 // Refrain can do without it: which device is the calling thread's (frameworks ask that thousands of times in an
-// iteration), and launches that are expected, where the runtime would do nothing but pass them on
+// iteration), and launches that are predicted, where the runtime would do nothing but pass them on
 // (docs/decisions/0011-the-shared-runtime-is-not-asked.md). The latter are in cudart_launch.h.
 //
 // The runtime's device is that of the thread's context: where one is visible there is one answer, and where there are

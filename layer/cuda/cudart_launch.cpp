@@ -25,8 +25,8 @@ int launch_by_runtime(RuntimeVersion version, DefaultStream by_default, const Ru
   return status;
 }
 
-/// Whether only parameters may differ. Another kernel is the runtime's: the lane is told of the surprise once.
-bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
+/// Whether only parameters may differ. Another kernel is the runtime's: the lane is told of the misprediction once.
+bool is_predicted_kernel(const RuntimeLaunch& launch) noexcept {
   if (!streams::predicts() || context_changed || launch.parameters == nullptr || launch.shared_bytes > UINT_MAX ||
       !launches_skip_runtime.load(std::memory_order_relaxed)) {
     return false;
@@ -40,7 +40,7 @@ bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
 [[gnu::hot, gnu::noinline]] int runtime_launch_other(RuntimeVersion version, DefaultStream by_default,
                                                      const RuntimeLaunch& launch) noexcept {
   if (CUresult status = CUDA_SUCCESS;
-      is_expected_kernel(launch) &&
+      is_predicted_kernel(launch) &&
       streams::hold_predicted<CudaLayer>(launch_of(launch), launch.stream, by_default, &status)) {
     return status == CUDA_SUCCESS ? 0 : report_by_runtime(version, by_default, launch, status);
   }
@@ -49,7 +49,7 @@ bool is_expected_kernel(const RuntimeLaunch& launch) noexcept {
 
 [[gnu::cold, gnu::noinline]] int report_by_runtime(RuntimeVersion version, DefaultStream by_default,
                                                    const RuntimeLaunch& launch, CUresult status) noexcept {
-  // Without a lane the launch comes to where the answer is looked at, whatever is expected.
+  // Without a lane the launch comes to where the answer is looked at, whatever is predicted.
   replay::Lane* const lane = std::exchange(replay::Lane::current, nullptr);
   launch_answer = status;
   const int reported = launch_by_runtime(version, by_default, launch);

@@ -41,7 +41,7 @@ struct RuntimeLaunch {
           {}};
 }
 
-/// A launch that is not just what is expected: held if only its parameters differ, else for the runtime.
+/// A launch that is not just what is predicted: held if only its parameters differ, else for the runtime.
 int runtime_launch_other(RuntimeVersion version, DefaultStream by_default, const RuntimeLaunch& launch) noexcept;
 
 /// The driver said `status` (not success) when the launch was held, or what was held before was submitted. Has the

@@ -82,7 +82,7 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
   return Table::all().adopt(handle_of(handle), [handle](FunctionState& made) {
     describe(made, handle);
     if (runtime.recorder != nullptr) {
-      made.id = tell_function(handle, made.name, made.id);
+      made.id = record_function(handle, made.name, made.id);
     }
   });
 }

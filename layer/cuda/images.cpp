@@ -146,7 +146,7 @@ capture::FunctionId function_identity(CodeId image, std::string_view name) noexc
   return capture::mix(image, XXH3_64bits(name.data(), name.size()));
 }
 
-capture::FunctionId tell_function(CUfunction handle, const std::string& name, capture::FunctionId otherwise) {
+capture::FunctionId record_function(CUfunction handle, const std::string& name, capture::FunctionId otherwise) {
   // Without a name all kernels of an image would look like one.
   const CodeId image = name.empty() ? 0 : image_of_kernel(handle);
   const capture::FunctionId id = image == 0 ? otherwise : function_identity(image, name);

@@ -13,8 +13,8 @@ namespace refrain::layer::cuda {
 
 /// Tells the recorder of a kernel that is launched for the first time, and of its image. Returns the id that it
 /// has in the capture: function_identity() if its image is known, else `otherwise`.
-[[nodiscard]] capture::FunctionId tell_function(CUfunction handle, const std::string& name,
-                                                capture::FunctionId otherwise);
+[[nodiscard]] capture::FunctionId record_function(CUfunction handle, const std::string& name,
+                                                  capture::FunctionId otherwise);
 
 /// A module or library is about to be unloaded: its handle may come again.
 void forget_image(const void* handle) noexcept;

@@ -191,7 +191,7 @@ CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
       {}, [&] { return driver.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra); });
 }
 
-/// While something is expected.
+/// While something is predicted.
 [[gnu::hot, gnu::used, gnu::noinline]] CUresult launch_as_predicted(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                                                     unsigned bx, unsigned by, unsigned bz,
                                                                     unsigned shared, CUstream stream, void** parameters,
@@ -268,7 +268,7 @@ namespace {
                    [&] { return driver.cuLaunchKernelEx(config, f, parameters, extra); });
 }
 
-/// While something is expected.
+/// While something is predicted.
 [[gnu::hot, gnu::noinline]] CUresult launch_ex_as_predicted(const CUlaunchConfig* config, CUfunction f,
                                                             void** parameters, void** extra) noexcept {
   if (!is_invalid(config) && (parameters != nullptr) != (extra != nullptr)) {

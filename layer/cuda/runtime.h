@@ -38,8 +38,8 @@ struct CudaLayer {
   static replay::Engine* any_engine() noexcept { return cuda::runtime.engine.load(std::memory_order_acquire); }
   static streams::Objects<Api>& objects() noexcept;
   static interpose::StubTable& stubs() noexcept;
-  static void tell_recorder(const streams::StreamState<Api>& stream, const replay::EntryPoint& entry_point,
-                            const capture::OperationView& operation) noexcept;
+  static void notify_recorder(const streams::StreamState<Api>& stream, const replay::EntryPoint& entry_point,
+                              const capture::OperationView& operation) noexcept;
   static void on_hold(CUresult /*status*/) noexcept {}
   static void on_held_error(CUresult /*status*/) noexcept {}
   static void on_success() noexcept {}

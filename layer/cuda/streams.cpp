@@ -19,13 +19,13 @@ streams::Objects<backends::CudaApi>& CudaLayer::objects() noexcept {
   return cuda::objects;
 }
 
-void CudaLayer::tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
-                              const capture::OperationView& operation) noexcept {
-  cuda::tell_recorder(stream, entry_point, operation);
+void CudaLayer::notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+                                const capture::OperationView& operation) noexcept {
+  cuda::notify_recorder(stream, entry_point, operation);
 }
 
 ObjectId CudaLayer::device_id(CUcontext context, ObjectId otherwise) {
-  return cuda::runtime.recorder != nullptr ? tell_device(context) : otherwise;
+  return cuda::runtime.recorder != nullptr ? record_device(context) : otherwise;
 }
 
 CUcontext CudaLayer::current_context() noexcept {

@@ -10,8 +10,8 @@
 namespace refrain::layer::hip {
 
 /// The contents of memory are not recorded, so that captures are for `refrain dump`, not for `refrain bench`.
-void HipLayer::tell_recorder(const StreamState& /*stream*/, const replay::EntryPoint& /*entry_point*/,
-                             const capture::OperationView& /*operation*/) noexcept {}
+void HipLayer::notify_recorder(const StreamState& /*stream*/, const replay::EntryPoint& /*entry_point*/,
+                               const capture::OperationView& /*operation*/) noexcept {}
 
 ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   if (hip::runtime.recorder == nullptr) {
@@ -20,8 +20,8 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   static Immortal<env::Mutex> mutex;
   static Immortal<std::map<int, ObjectId>> all REFRAIN_GUARDED_BY(*mutex);
   const env::MutexLock guard(*mutex);
-  auto& told = *all;
-  if (const auto known = told.find(device); known != told.end()) {
+  auto& recorded = *all;
+  if (const auto known = recorded.find(device); known != recorded.end()) {
     return known->second;
   }
   const backends::HipDriver& driver = hip::runtime.driver;
@@ -38,7 +38,7 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   info.driver = "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100);
   info.native = "HIP graphs";
   hip::runtime.recorder->device(info);
-  told[device] = info.id;
+  recorded[device] = info.id;
   return info.id;
 }
 

@@ -9,21 +9,21 @@ namespace refrain::layer::hip {
 namespace {
 
 /// An error of held work that a call reported although it succeeded itself: the runtime does not know of it.
-thread_local hipError_t told_error __attribute__((tls_model("initial-exec"))) = hipSuccess;
+thread_local hipError_t reported_error __attribute__((tls_model("initial-exec"))) = hipSuccess;
 
 hipError_t get(hipError_t from_runtime) noexcept {
-  const hipError_t told = std::exchange(told_error, hipSuccess);
-  return told != hipSuccess ? told : from_runtime;
+  const hipError_t error = std::exchange(reported_error, hipSuccess);
+  return error != hipSuccess ? error : from_runtime;
 }
 
 }  // namespace
 
 void HipLayer::on_hold(hipError_t status) noexcept {
   if (status != hipSuccess) {
-    told_error = status;
+    reported_error = status;
   } else if (!keeps_errors) {
     // The call would have succeeded, and with it an earlier error would have been forgotten.
-    told_error = hipSuccess;
+    reported_error = hipSuccess;
     if (library.hipPeekAtLastError() != hipSuccess) {
       static_cast<void>(library.hipGetLastError());
     }
@@ -31,11 +31,11 @@ void HipLayer::on_hold(hipError_t status) noexcept {
 }
 
 void HipLayer::on_held_error(hipError_t status) noexcept {
-  told_error = status;
+  reported_error = status;
 }
 
 void HipLayer::on_success() noexcept {
-  told_error = keeps_errors ? told_error : hipSuccess;  // as the runtime forgot its own
+  reported_error = keeps_errors ? reported_error : hipSuccess;  // as the runtime forgot its own
 }
 
 hipError_t wrap::hipGetLastError() noexcept {
@@ -45,7 +45,7 @@ hipError_t wrap::hipExtGetLastError() noexcept {
   return get(library.hipExtGetLastError());
 }
 hipError_t wrap::hipPeekAtLastError() noexcept {
-  return told_error != hipSuccess ? told_error : library.hipPeekAtLastError();
+  return reported_error != hipSuccess ? reported_error : library.hipPeekAtLastError();
 }
 
 }  // namespace refrain::layer::hip

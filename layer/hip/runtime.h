@@ -55,8 +55,8 @@ struct HipLayer {
   static replay::Engine* any_engine() noexcept { return hip::runtime.engine.load(std::memory_order_acquire); }
   static streams::Objects<Api>& objects() noexcept { return hip::objects; }
   static interpose::StubTable& stubs() noexcept;
-  static void tell_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
-                            const capture::OperationView& operation) noexcept;
+  static void notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+                              const capture::OperationView& operation) noexcept;
   static void on_hold(hipError_t status) noexcept;
   static void on_held_error(hipError_t status) noexcept;
   static void on_success() noexcept;

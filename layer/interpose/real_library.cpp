@@ -118,7 +118,7 @@ void RealLibrary::load() noexcept {
       return;
     }
     resolve(opened);
-    tell();
+    notify_doctor();
     opened_.store(opened, std::memory_order_release);
     if (interposing() && facts_.loaded != nullptr) {
       facts_.loaded();
@@ -213,11 +213,11 @@ void RealLibrary::note_unknown_exports(void* opened) {
   }
 }
 
-void RealLibrary::tell() const {
-  env::tell_doctor(std::string("refrain layer ") + (interposing() ? "active" : "off") + " " REFRAIN_VERSION " " +
-                   facts_.short_name + " entries=" + std::to_string(counts_.entries) +
-                   " neutral=" + std::to_string(counts_.neutral) + " host=" + std::to_string(counts_.host) +
-                   " typed=" + std::to_string(counts_.typed) + " unknown=" + std::to_string(counts_.unknown) + "\n");
+void RealLibrary::notify_doctor() const {
+  env::notify_doctor(std::string("refrain layer ") + (interposing() ? "active" : "off") + " " REFRAIN_VERSION " " +
+                     facts_.short_name + " entries=" + std::to_string(counts_.entries) +
+                     " neutral=" + std::to_string(counts_.neutral) + " host=" + std::to_string(counts_.host) +
+                     " typed=" + std::to_string(counts_.typed) + " unknown=" + std::to_string(counts_.unknown) + "\n");
 }
 
 /// Everything is ready: the stubs lead to us, or to the library.

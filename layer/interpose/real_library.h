@@ -86,7 +86,7 @@ class RealLibrary {
   void resolve(void* opened);
   void note_unknown_exports(void* opened);
   void count(EntryClass entry_class) noexcept;
-  void tell() const;
+  void notify_doctor() const;
   void set_function(std::size_t index, void* function) noexcept;
   void lead_to(void* opened) noexcept;
   void lead_nowhere() noexcept;

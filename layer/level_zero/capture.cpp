@@ -12,22 +12,22 @@
 namespace refrain::layer::level_zero {
 namespace {
 
-struct Told {
+struct Recorded {
   env::Mutex mutex;
   std::map<ze_device_handle_t, ObjectId> devices REFRAIN_GUARDED_BY(mutex);
   std::unordered_set<ObjectId> memory REFRAIN_GUARDED_BY(mutex);
 };
-Told& told() noexcept {
-  static Immortal<Told> all;
+Recorded& recorded() noexcept {
+  static Immortal<Recorded> all;
   return *all;
 }
 
 }  // namespace
 
-ObjectId tell_device(ze_device_handle_t device) noexcept {
+ObjectId record_device(ze_device_handle_t device) noexcept {
   try {
-    const env::MutexLock guard(told().mutex);
-    if (const auto known = told().devices.find(device); known != told().devices.end()) {
+    const env::MutexLock guard(recorded().mutex);
+    if (const auto known = recorded().devices.find(device); known != recorded().devices.end()) {
       return known->second;
     }
     ze_device_properties_t properties{};
@@ -42,14 +42,14 @@ ObjectId tell_device(ze_device_handle_t device) noexcept {
     info.name = properties.name;
     info.native = "command lists";
     runtime.recorder->device(info);
-    told().devices[device] = info.id;
+    recorded().devices[device] = info.id;
     return info.id;
   } catch (...) {
     return 0;
   }
 }
 
-void tell_memory(const capture::OperationView& operation, ObjectId context) noexcept {
+void record_memory(const capture::OperationView& operation, ObjectId context) noexcept {
   try {
     const std::byte* value = operation.values().data();
     for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
@@ -57,8 +57,8 @@ void tell_memory(const capture::OperationView& operation, ObjectId context) noex
       if (argument.kind == capture::ArgumentKind::kPointer) {
         std::memcpy(&address, value, sizeof(address));
         const Place place = memory_at(address);
-        const env::MutexLock guard(told().mutex);
-        if (place.id == argument.object && told().memory.insert(place.id).second) {
+        const env::MutexLock guard(recorded().mutex);
+        if (place.id == argument.object && recorded().memory.insert(place.id).second) {
           capture::BufferInfo info;
           info.id = place.id;
           info.context = context;

@@ -41,10 +41,10 @@ Books& books() noexcept {
 std::atomic<std::uint32_t> open_count{0};
 
 /// Held work of another thread that signals the event is submitted first.
-void settle(replay::Engine& running, const EventState& event) noexcept {
+void flush_event(replay::Engine& running, const EventState& event) noexcept {
   const std::uint64_t lane = event.lane.load(std::memory_order_relaxed);
   if (lane != 0 && running.anything_held() && lane != running.lane().number()) {
-    running.settle_lane(lane);
+    running.flush_lane(lane);
   }
 }
 
@@ -90,7 +90,7 @@ bool recognise(const ze_event_pool_desc_t& description, bool* counters) noexcept
 auto observed(ze_event_handle_t event) noexcept {
   return [event](replay::Engine& running) {
     const EventState* known = find_event(event);
-    known != nullptr ? settle(running, *known) : running.settle_others();
+    known != nullptr ? flush_event(running, *known) : running.flush_others();
   };
 }
 
@@ -150,7 +150,7 @@ Token event_token(const Call& call, replay::Engine& running, const char** unhold
       *unholdable = *unholdable != nullptr ? *unholdable : kUnknownEvent;
       return;
     }
-    settle(running, *event);
+    flush_event(running, *event);
     if (event->counter) {
       *unholdable = *unholdable != nullptr ? *unholdable : kCounter;
       return;

@@ -24,8 +24,8 @@ void load() noexcept {
     env::restore_level_zero(state().settings);
     env::restore_preload(state().settings);
     const bool active = state().settings.mode != env::Mode::kOff && state().settings.level_zero;
-    env::tell_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
-                     " level_zero\n");
+    env::notify_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
+                       " level_zero\n");
   });
   if (!started) {
     state().settings.mode = env::Mode::kOff;

@@ -72,7 +72,7 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     info.id = next_object_id();
     info.handle = handle_of(&made->list);
     info.context = context_id(context);
-    info.device = runtime.recorder != nullptr ? tell_device(device) : info.context;
+    info.device = runtime.recorder != nullptr ? record_device(device) : info.context;
     info.role = ++tables().roles;
     // Commands go into recorded lists in the order of the calls; the lists leave open what the application's leave
     // open.

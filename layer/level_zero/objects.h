@@ -154,7 +154,7 @@ void note_of_unknown_place(const EventUse& use) noexcept;
 [[nodiscard]] const char* reason_not_to_hold(KernelState* kernel) noexcept;
 
 // Capture mode (capture.cpp).
-[[nodiscard]] ObjectId tell_device(ze_device_handle_t device) noexcept;
-void tell_memory(const capture::OperationView& operation, ObjectId context) noexcept;
+[[nodiscard]] ObjectId record_device(ze_device_handle_t device) noexcept;
+void record_memory(const capture::OperationView& operation, ObjectId context) noexcept;
 
 }  // namespace refrain::layer::level_zero

@@ -28,7 +28,7 @@ namespace {
 
 void before_end() {
   if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
-    running->tell_end();
+    running->write_out();
   }
 }
 

@@ -77,7 +77,7 @@ class Operation : public common::PlainOperation {
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
   replay::Submission look(replay::Engine& running) noexcept {
-    running.settle(list_.slot);
+    running.flush_holder(list_.slot);
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : list_.unholdable;
     changes_ = running.state_changes().begun();
     around_ = set_around();
@@ -95,7 +95,7 @@ class Operation : public common::PlainOperation {
     writer.finish();
     writer.header().state = around_;
   }
-  void record(const capture::OperationView& view) const noexcept { tell_memory(view, list_.slot.info.context); }
+  void record(const capture::OperationView& view) const noexcept { record_memory(view, list_.slot.info.context); }
   void begin_hold(const capture::OperationView& /*view*/) const noexcept {
     note_events(call_, list_, signalling_, lane_, number_, 0);
   }

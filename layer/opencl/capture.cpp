@@ -12,7 +12,7 @@ namespace {
 /// Larger buffers are stored without contents: the capture would become unreadably large.
 constexpr std::uint64_t kLargestContents = std::uint64_t{1} << 30U;
 
-void tell_contents(const QueueState& queue, const MemoryState& memory, Handle handle) {
+void record_contents(const QueueState& queue, const MemoryState& memory, Handle handle) {
   if (!state.recorder->wants_contents() || memory.info.size > kLargestContents ||
       (memory.info.flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)) != 0 ||
       state.unset_user_events.load(std::memory_order_relaxed) != 0) {
@@ -31,22 +31,22 @@ void tell_contents(const QueueState& queue, const MemoryState& memory, Handle ha
   }
 }
 
-void tell_memory(const QueueState& queue, Handle handle, unsigned depth) {
+void record_memory(const QueueState& queue, Handle handle, unsigned depth) {
   MemoryState* memory = objects.memory.find(handle);
-  if (memory == nullptr || memory->told.load(std::memory_order_relaxed) || memory->told.exchange(true)) {
+  if (memory == nullptr || memory->recorded.load(std::memory_order_relaxed) || memory->recorded.exchange(true)) {
     return;
   }
   if (memory->parent != nullptr && depth < 4) {
-    tell_memory(queue, handle_of(memory->parent), depth + 1);
+    record_memory(queue, handle_of(memory->parent), depth + 1);
   }
   state.recorder->buffer(memory->info);
   if (memory->parent == nullptr) {  // parts share their parent's bytes
-    tell_contents(queue, *memory, handle);
+    record_contents(queue, *memory, handle);
   }
 }
 
-void tell_kernel(KernelState* kernel) {
-  if (kernel == nullptr || kernel->told.load(std::memory_order_relaxed) || kernel->told.exchange(true)) {
+void record_kernel(KernelState* kernel) {
+  if (kernel == nullptr || kernel->recorded.load(std::memory_order_relaxed) || kernel->recorded.exchange(true)) {
     return;
   }
   state.recorder->function({kernel->function, kernel->code, kernel->name, kernel->options});
@@ -54,15 +54,15 @@ void tell_kernel(KernelState* kernel) {
 
 }  // namespace
 
-void tell_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept {
+void notify_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept {
   try {
     KernelState* kernel = nullptr;
     if (operation.header().function_handle != 0) {
       kernel = find_kernel(native<cl_kernel>(operation.header().function_handle));
-      if (kernel != nullptr && kernel->arguments_told) {
+      if (kernel != nullptr && kernel->arguments_recorded) {
         return;  // most launches: nothing new
       }
-      tell_kernel(kernel);
+      record_kernel(kernel);
     }
     const std::byte* value = operation.values().data();
     for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
@@ -71,17 +71,17 @@ void tell_recorder(const QueueState& queue, const capture::OperationView& operat
         std::memcpy(&handle, value, sizeof(handle));
         if (argument.kind == capture::ArgumentKind::kSampler) {
           SamplerState* sampler = objects.samplers.find(handle);
-          if (sampler != nullptr && !sampler->told.exchange(true)) {
+          if (sampler != nullptr && !sampler->recorded.exchange(true)) {
             state.recorder->buffer(sampler->info);
           }
         } else {
-          tell_memory(queue, handle, 0);
+          record_memory(queue, handle, 0);
         }
       }
       value += argument.stored_bytes();
     }
     if (kernel != nullptr) {
-      kernel->arguments_told = true;
+      kernel->arguments_recorded = true;
     }
   } catch (...) {
     static std::atomic<bool> said{false};

@@ -68,16 +68,16 @@ const char* span_of(const Rectangle& rectangle, const size_t* region, std::size_
 
 /// How far an image goes in each direction: layers come behind its dimensions.
 std::array<std::size_t, 3> extent(const MemoryState& image) noexcept {
-  const auto& told = image.info.description;
-  const std::size_t width = told[3];
-  const std::size_t height = told[4];
-  switch (told[2]) {
+  const auto& description = image.info.description;
+  const std::size_t width = description[3];
+  const std::size_t height = description[4];
+  switch (description[2]) {
     case CL_MEM_OBJECT_IMAGE1D:
     case CL_MEM_OBJECT_IMAGE1D_BUFFER: return {width, 1, 1};
-    case CL_MEM_OBJECT_IMAGE1D_ARRAY: return {width, told[6], 1};
+    case CL_MEM_OBJECT_IMAGE1D_ARRAY: return {width, description[6], 1};
     case CL_MEM_OBJECT_IMAGE2D: return {width, height, 1};
-    case CL_MEM_OBJECT_IMAGE2D_ARRAY: return {width, height, told[6]};
-    case CL_MEM_OBJECT_IMAGE3D: return {width, height, told[5]};
+    case CL_MEM_OBJECT_IMAGE2D_ARRAY: return {width, height, description[6]};
+    case CL_MEM_OBJECT_IMAGE3D: return {width, height, description[5]};
     default: return {};
   }
 }

@@ -39,7 +39,7 @@ const char* look_at_waits(replay::Engine& running, const replay::Lane& lane, con
     if (event->lane != lane.number()) {
       mixed = mix(mixed, kOutside);
       if (event->promise && event->outcome.load(std::memory_order_acquire) == 1) {
-        running.settle_lane(event->lane);
+        running.flush_lane(event->lane);
       }
       continue;
     }
@@ -122,7 +122,7 @@ cl_int give_promise(replay::Engine& running, std::uint64_t lane, EventState* pro
                     cl_event* event) noexcept {
   *event = nullptr;
   if (promise == nullptr) {
-    running.settle_lane(lane);
+    running.flush_lane(lane);
     return CL_OUT_OF_HOST_MEMORY;
   }
   cl_int result = held_error;
@@ -133,7 +133,7 @@ cl_int give_promise(replay::Engine& running, std::uint64_t lane, EventState* pro
     }
   } else {
     // The driver has no user events left: submit now and hand out the real event.
-    running.settle_lane(lane);
+    running.flush_lane(lane);
     const Handle real = promise->native.load(std::memory_order_acquire);
     if (result == CL_SUCCESS && real != 0 && target.clRetainEvent(native<cl_event>(real)) == CL_SUCCESS) {
       *event = native<cl_event>(real);

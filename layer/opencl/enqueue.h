@@ -74,7 +74,7 @@ void finish_record(capture::OperationWriter& writer, const Call& call, const rep
                    const cl_event* waits, bool held, bool wants_event, EventState* promise);
 
 /// Tells the recorder about the objects a record names, before their first recorded use is issued.
-void tell_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept;
+void notify_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept;
 
 /// Marks the objects of a held record, so that their release by another thread flushes this lane.
 void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_uint count,
@@ -102,15 +102,15 @@ cl_int pass_through(const Call& call, cl_uint count, const cl_event* waits, cl_e
   return event == nullptr ? result : withdraw_event(status, result, event);
 }
 
-/// The calling thread's lane if it sleeps and nothing is held anywhere: then a call without a wait list needs
-/// no more than enqueue_asleep(). Null: go the long way.
-inline replay::Lane* sleeping_lane(cl_uint count, const cl_event* waits) noexcept {
-  replay::Lane* lane = common::sleeping_lane<Protocol>();
+/// The calling thread's lane if it is dormant and nothing is held anywhere: then a call without a wait list needs
+/// no more than enqueue_dormant(). Null: go the long way.
+inline replay::Lane* dormant_lane(cl_uint count, const cl_event* waits) noexcept {
+  replay::Lane* lane = common::dormant_lane<Protocol>();
   return lane == nullptr || count != 0 || waits != nullptr ? nullptr : lane;
 }
 
 template <class Issue>
-cl_int enqueue_asleep(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
+cl_int enqueue_dormant(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
   const NotCancelled during(blocks);
   const std::uint64_t sequence = lane.tick_dormant();
   const cl_int status = issue(nullptr, event);
@@ -148,7 +148,7 @@ class Operation : public common::PlainOperation {
   replay::Submission look(replay::Engine& running) noexcept {
     running_ = &running;
     changes_ = running.state_changes().begun();
-    running.settle(queue_.slot);
+    running.flush_holder(queue_.slot);
     token_ = mix(call_.token, queue_.token_seed);
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : queue_.unholdable;
     if (unholdable == nullptr) {
@@ -190,7 +190,7 @@ class Operation : public common::PlainOperation {
       drop_use(*promise_);
     }
   }
-  void record(const capture::OperationView& view) const noexcept { tell_recorder(queue_, view); }
+  void record(const capture::OperationView& view) const noexcept { notify_recorder(queue_, view); }
   void begin_hold(const capture::OperationView& view) const noexcept {
     mark_held(view, lane_->number(), events_.count, events_.waits);
   }
@@ -203,10 +203,10 @@ class Operation : public common::PlainOperation {
     waits_ = driver_waits_->translate(events_.count, events_.waits);
   }
   cl_int issue() const noexcept { return issue_(waits_, events_.event); }
-  void answered(cl_int own, cl_int told) const noexcept {
+  void answered(cl_int own, cl_int reported) const noexcept {
     if (events_.event != nullptr && own == CL_SUCCESS && *events_.event != nullptr) {
-      withdraw_event(own, told, events_.event);
-      if (told == CL_SUCCESS) {
+      withdraw_event(own, reported, events_.event);
+      if (reported == CL_SUCCESS) {
         register_event(*events_.event, lane_->number(), number_, queue_.slot.info.context);
       }
     }
@@ -234,8 +234,8 @@ class Operation : public common::PlainOperation {
 template <class Describe, class Issue, class Doubt>
 cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const cl_event* waits, cl_event* event,
                Describe&& describe, Issue&& issue, Doubt&& doubt) noexcept {
-  if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
-    return enqueue_asleep(*lane, call.blocks(), event, issue);
+  if (replay::Lane* lane = dormant_lane(count, waits); lane != nullptr) {
+    return enqueue_dormant(*lane, call.blocks(), event, issue);
   }
   replay::Engine* running = engine();
   QueueState* queue = objects.queues.find(handle_of(handle));

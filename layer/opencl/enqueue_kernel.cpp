@@ -7,8 +7,8 @@ namespace refrain::layer::opencl {
 namespace {
 
 /// Missing arrays mean what the API says they mean.
-words::Kernel shape_of(const LaunchShape& told) noexcept {
-  const auto [dimensions, offset, global, local] = told;
+words::Kernel shape_of(const LaunchShape& launch) noexcept {
+  const auto [dimensions, offset, global, local] = launch;
   words::Kernel shape{.dimensions = dimensions, .offset = {}, .global = {}, .local = {}};
   for (cl_uint i = 0; i < 3; ++i) {
     const bool used = i < dimensions;
@@ -36,8 +36,8 @@ template <class Issue>
 cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
               const LaunchShape& arguments, cl_uint count, const cl_event* waits, cl_event* event,
               Issue&& issue) noexcept {
-  if (replay::Lane* lane = sleeping_lane(count, waits); lane != nullptr) {
-    return enqueue_asleep(*lane, false, event, issue);
+  if (replay::Lane* lane = dormant_lane(count, waits); lane != nullptr) {
+    return enqueue_dormant(*lane, false, event, issue);
   }
   KernelState* kernel = find_kernel(handle);
   const words::Kernel shape = shape_of(arguments);

@@ -19,20 +19,20 @@ EventState* find_promise(cl_event event) noexcept {
 }
 
 /// Submits the work behind a promise, if it is one, and still held.
-void settle(replay::Engine& running, const EventState* promise) noexcept {
+void flush_promise(replay::Engine& running, const EventState* promise) noexcept {
   if (promise != nullptr && promise->outcome.load(std::memory_order_acquire) == 1) {
-    running.settle_lane(promise->lane);
+    running.flush_lane(promise->lane);
   }
 }
 
-/// The same. Returns the event that stands for it now.
-cl_event settled(cl_event event) noexcept {
+/// The same. Returns the event that stands for it now, which the driver knows.
+cl_event materialise(cl_event event) noexcept {
   const EventState* promise = find_promise(event);
   if (promise == nullptr) {
     return event;
   }
   if (replay::Engine* running = engine_with_work(); running != nullptr) {
-    settle(*running, promise);
+    flush_promise(*running, promise);
     signal_promises();
   }
   return driver_event(event);
@@ -88,7 +88,7 @@ cl_int release_event(Handle handle) noexcept {
 cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) {
   HostCall host_call(entry::clWaitForEvents, [&](replay::Engine& running) {
     for (cl_uint i = 0; events != nullptr && i < count; ++i) {
-      settle(running, find_promise(events[i]));
+      flush_promise(running, find_promise(events[i]));
     }
   });
   DriverWaits waits;
@@ -103,7 +103,7 @@ cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, voi
     replay::Engine* running = engine();
     if (running != nullptr && running->lane().number() == known->lane &&
         known->sequence + 1 == running->lane().next_sequence()) {
-      HostCall host_call(entry::clGetEventInfo, &common::settle_nothing);
+      HostCall host_call(entry::clGetEventInfo, &common::flush_no_other);
       return host_call.done(target.clGetEventInfo(driver_event(event), name, size, value, size_ret), false);
     }
   }
@@ -120,7 +120,7 @@ cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, voi
     default: break;
   }
   const EntryScope scope;
-  return target.clGetEventInfo(settled(event), name, size, value, size_ret);
+  return target.clGetEventInfo(materialise(event), name, size, value, size_ret);
 }
 
 cl_int wrap::clGetEventProfilingInfo(cl_event event, cl_profiling_info name, size_t size, void* value,
@@ -142,7 +142,7 @@ cl_int wrap::clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK* f
     promise->watched.store(true, std::memory_order_release);
     return target.clSetEventCallback(event, type, function, user);
   }
-  cl_event real = settled(event);
+  cl_event real = materialise(event);
   if (real == event) {  // refused: the user event carries the error
     promise->watched.store(true, std::memory_order_release);
     return target.clSetEventCallback(event, type, function, user);
@@ -212,7 +212,7 @@ cl_int wrap::clSetUserEventStatus(cl_event event, cl_int status) noexcept {
   if (known != nullptr && known->promise) {
     return CL_INVALID_EVENT;  // to the application it is the event of a command
   }
-  HostCall host_call(entry::clSetUserEventStatus, &common::settle_nothing);
+  HostCall host_call(entry::clSetUserEventStatus, &common::flush_no_other);
   const cl_int answered = target.clSetUserEventStatus(event, status);
   if (answered == CL_SUCCESS && known != nullptr && known->user && known->outcome.exchange(0) == 1) {
     state.unset_user_events.fetch_sub(1, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// One thread of the layer, asleep nearly always: it signals promises that the engine's threads kept, and
+// One thread of the layer, which waits nearly always: it signals promises that the engine's threads kept, and
 // writes the report that a signal asked for.
 #pragma once
 

@@ -33,9 +33,9 @@ cl_uint our_entries REFRAIN_GUARDED_BY(init_mutex) = 0;
 std::atomic<bool> failed{false};  // a later loader gets nothing either
 
 /// `refrain doctor` waits for this line: it is the proof that the layer is in, and whether it does anything.
-void tell_doctor(bool active, cl_uint entries, cl_uint target_entries) {
-  env::tell_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
-                   " opencl entries=" + std::to_string(entries) + " target=" + std::to_string(target_entries) + "\n");
+void notify_doctor(bool active, cl_uint entries, cl_uint target_entries) {
+  env::notify_doctor(std::string("refrain layer ") + (active ? "active" : "off") + " " REFRAIN_VERSION +
+                     " opencl entries=" + std::to_string(entries) + " target=" + std::to_string(target_entries) + "\n");
 }
 
 cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* entries_ret,
@@ -69,7 +69,7 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
     const bool active = state.settings.mode != env::Mode::kOff && state.settings.opencl;
     cl_uint built_entries = entries;
     const cl_icd_dispatch* const built = active ? build_dispatch(target_dispatch, entries, &built_entries) : nullptr;
-    tell_doctor(active, built_entries, entries);
+    notify_doctor(active, built_entries, entries);
     if (active) {
       below = target_dispatch;
       ours = built;

@@ -71,19 +71,19 @@ void note_doubt(KernelState& kernel, std::size_t index, bool doubtful) noexcept 
 
 /// What argument `index` with an 8-byte value is: a handle if we know the object, else plain bytes.
 ArgumentDescriptor recognise(KernelState& kernel, std::size_t index, std::uint64_t value) noexcept {
-  bool* const told = &kernel.arguments_told;
+  bool* const recorded = &kernel.arguments_recorded;
   ArgumentDescriptor descriptor;
   descriptor.size = sizeof(value);
   descriptor.kind = ArgumentKind::kValue;
   if (const MemoryState* memory = objects.memory.find(value); memory != nullptr) {
     descriptor.kind = memory->kind;
     descriptor.object = memory->id;
-    *told = *told && memory->told.load(std::memory_order_relaxed);
+    *recorded = *recorded && memory->recorded.load(std::memory_order_relaxed);
     note_doubt(kernel, index, doubtful_argument(*memory, kernel.context));
   } else if (const SamplerState* sampler = objects.samplers.find(value); sampler != nullptr) {
     descriptor.kind = ArgumentKind::kSampler;
     descriptor.object = sampler->id;
-    *told = *told && sampler->told.load(std::memory_order_relaxed);
+    *recorded = *recorded && sampler->recorded.load(std::memory_order_relaxed);
     note_doubt(kernel, index, sampler->info.context != kernel.context);
   }
   return descriptor;

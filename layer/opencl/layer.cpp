@@ -33,7 +33,7 @@ void Protocol::waited() noexcept {
   }
 }
 
-replay::Lane* settle_for_release(std::uint64_t holder) noexcept {
+replay::Lane* flush_for_release(std::uint64_t holder) noexcept {
   replay::Engine* running = engine_with_work();
   if (running == nullptr) {
     return nullptr;
@@ -43,7 +43,7 @@ replay::Lane* settle_for_release(std::uint64_t holder) noexcept {
     static constexpr replay::EntryPoint kRelease{"release of an object that several threads use"};
     running->flush_all_silently(kRelease);
   } else if (holder != 0 && holder != lane.number()) {
-    running->settle_lane(holder);
+    running->flush_lane(holder);
   }
   return &lane;
 }

@@ -76,13 +76,13 @@ using HostCall = common::HostCall<Protocol>;
 
 /// Before the last release of an object that `holder` (see Object) may hold work for: flushes other lanes.
 /// Returns the calling thread's lane if the release should be put off until that lane holds nothing.
-[[nodiscard]] replay::Lane* settle_for_release(std::uint64_t holder) noexcept;
+[[nodiscard]] replay::Lane* flush_for_release(std::uint64_t holder) noexcept;
 
 /// Last release by the application of an object that held work may name: now, or when that work is
 /// submitted. Returns the driver's answer if it was asked.
 template <cl_int (*Release)(Handle) noexcept>
 cl_int release_later(std::uint64_t holder, Handle handle) noexcept {
-  replay::Lane* lane = settle_for_release(holder);
+  replay::Lane* lane = flush_for_release(holder);
   if (lane == nullptr) {
     return Release(handle);
   }

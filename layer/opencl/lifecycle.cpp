@@ -26,7 +26,7 @@ env::Mutex start_mutex;
 
 void before_end() {
   if (replay::Engine* running = engine_pointer.load(std::memory_order_acquire); running != nullptr) {
-    running->tell_end();
+    running->write_out();
   }
 }
 

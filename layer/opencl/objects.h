@@ -98,7 +98,7 @@ struct MemoryState : Object {
   /// Whether it can be used depends on the device: a sub-buffer that is aligned for some only, an image of a context
   /// with several devices.
   bool device_dependent = false;
-  std::atomic<bool> told{false};  ///< the recorder knows it
+  std::atomic<bool> recorded{false};  ///< the recorder knows it
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     parent = nullptr;
@@ -106,18 +106,18 @@ struct MemoryState : Object {
     element_bytes = 0;
     alignment = 0;
     device_dependent = false;
-    told.store(false, std::memory_order_relaxed);
+    recorded.store(false, std::memory_order_relaxed);
   }
 };
 
 struct SamplerState : Object {
   SamplerState* next_free = nullptr;
   capture::BufferInfo info;
-  std::atomic<bool> told{false};
+  std::atomic<bool> recorded{false};
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     info = {};
-    told.store(false, std::memory_order_relaxed);
+    recorded.store(false, std::memory_order_relaxed);
   }
 };
 
@@ -147,14 +147,14 @@ struct KernelState : Object {
   ObjectId program = 0;
   std::string name;
   std::string options;
-  std::atomic<bool> told{false};
+  std::atomic<bool> recorded{false};
   const char* unholdable = nullptr;  ///< e.g. clSetKernelExecInfo was called
   /// Arguments as they go into a record: descriptors, offsets into `values`, padded values.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::vector<std::uint32_t> offsets;
   std::vector<std::byte> values;
-  std::uint32_t unset_count = 0;  ///< arguments the application has not set yet
-  bool arguments_told = false;    ///< the recorder knows every object among the arguments
+  std::uint32_t unset_count = 0;    ///< arguments the application has not set yet
+  bool arguments_recorded = false;  ///< the recorder knows every object among the arguments
   ObjectId context = 0;
   std::uint64_t built = 0;                  ///< see ProgramState
   std::uint64_t doubtful_arguments = 0;     ///< one bit each, the last one for all from the 64th on; see doubts.h
@@ -167,13 +167,13 @@ struct KernelState : Object {
     local_memory = 0;
     accepted_queue.store(0, std::memory_order_relaxed);
     handle.store(0, std::memory_order_relaxed);
-    told.store(false, std::memory_order_relaxed);
+    recorded.store(false, std::memory_order_relaxed);
     unholdable = nullptr;
     descriptors.clear();
     offsets.clear();
     values.clear();
     unset_count = 0;
-    arguments_told = false;
+    arguments_recorded = false;
   }
 };
 

@@ -16,7 +16,7 @@ namespace {
 struct DeviceEntry {
   cl_device_id device = nullptr;
   ObjectId id = 0;
-  bool told = false;
+  bool recorded = false;
 };
 
 struct QueueTables {
@@ -74,7 +74,7 @@ std::string text_of(cl_device_id device, cl_device_info name) {
   return text.data();
 }
 
-void tell_device(cl_device_id device, ObjectId id, const backends::Capabilities& capabilities) {
+void record_device(cl_device_id device, ObjectId id, const backends::Capabilities& capabilities) {
   capture::DeviceInfo info;
   info.id = id;
   info.api = "opencl";
@@ -178,14 +178,14 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     const ContextState* owner = objects.contexts.find(handle_of(context));
     info.context = owner != nullptr ? owner->id : 0;
     record->device_bit = owner != nullptr ? owner->bit_of(device) : 0;
-    bool tell = false;
+    bool is_new = false;
     {
       const env::MutexLock guard(tables().mutex);
       info.role = take_role(context);
       DeviceEntry& entry = device_entry(device);
       info.device = entry.id;
-      tell = state.recorder != nullptr && !entry.told;
-      entry.told = entry.told || tell;
+      is_new = state.recorder != nullptr && !entry.recorded;
+      entry.recorded = entry.recorded || is_new;
     }
     record->token_seed = mix(mix(info.role, info.device), (info.in_order ? 1U : 0U) | (info.profiling ? 2U : 0U));
     if (record->on_device) {
@@ -193,8 +193,8 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     }
     running->adopt_queue(record->slot);
     fill_capabilities(*record);
-    if (tell) {
-      tell_device(device, info.device, record->slot.capabilities);
+    if (is_new) {
+      record_device(device, info.device, record->slot.capabilities);
     }
     if (objects.queues.insert(record, handle_of(queue))) {
       return queue;
@@ -216,7 +216,9 @@ void give_role_back(const QueueState& queue) noexcept {
 
 /// For calls that look at one queue, of what other threads hold. Null: it is not known.
 auto observed(QueueState* queue) noexcept {
-  return [queue](replay::Engine& running) { queue != nullptr ? running.settle(queue->slot) : running.settle_others(); };
+  return [queue](replay::Engine& running) {
+    queue != nullptr ? running.flush_holder(queue->slot) : running.flush_others();
+  };
 }
 
 }  // namespace
@@ -284,7 +286,7 @@ cl_int wrap::clReleaseCommandQueue(cl_command_queue queue) noexcept {
   if (known == nullptr || known->references.fetch_sub(1, std::memory_order_acq_rel) != 1) {
     return target.clReleaseCommandQueue(queue);
   }
-  HostCall host_call(entry::clReleaseCommandQueue, &common::settle_nothing);
+  HostCall host_call(entry::clReleaseCommandQueue, &common::flush_no_other);
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->queue_gone(known->slot);
     signal_promises();

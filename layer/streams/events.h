@@ -24,20 +24,20 @@ EventState<typename L::Api>* find_event(typename L::Api::EventHandle event) noex
 
 /// The newest record of the event, if another thread still holds it, is submitted.
 template <class Api>
-void settle_record(replay::Engine& running, const EventState<Api>& event) noexcept {
+void flush_record(replay::Engine& running, const EventState<Api>& event) noexcept {
   const std::uint64_t lane = event.lane.load(std::memory_order_relaxed);
   if (running.anything_held() && lane != 0 && lane != running.lane().number()) {
-    running.settle_lane(lane, event.sequence.load(std::memory_order_relaxed));
+    running.flush_lane(lane, event.sequence.load(std::memory_order_relaxed));
   }
 }
 
 /// Held work of another thread that names the event is submitted first.
 template <class Api>
-void settle_event(replay::Engine& running, const EventState<Api>& event) noexcept {
-  settle_record(running, event);
+void flush_event(replay::Engine& running, const EventState<Api>& event) noexcept {
+  flush_record(running, event);
   const std::uint64_t lane = event.waiting_lane.load(std::memory_order_relaxed);
   if (running.anything_held() && lane != 0 && lane != running.lane().number()) {
-    running.settle_lane(lane, event.waiting_sequence.load(std::memory_order_relaxed));
+    running.flush_lane(lane, event.waiting_sequence.load(std::memory_order_relaxed));
   }
 }
 
@@ -56,7 +56,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
   if (event == nullptr) {
     unholdable = kUnknownEvent;
   } else if (running != nullptr) {
-    settle_event(*running, *event);
+    flush_event(*running, *event);
   }
   auto* known = stream();
   if (known != nullptr && event != nullptr && event->context != known->stream.context) {
@@ -109,7 +109,7 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
       const std::uint64_t distance = lane.next_sequence() - event->sequence.load(std::memory_order_relaxed);
       token = mix(token, std::min(distance, kFarBack));
     } else {
-      settle_event(*running, *event);
+      flush_event(*running, *event);
     }
   }
   const Call call{entry_point, OperationKind::kEventWait, token, unholdable};

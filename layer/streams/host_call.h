@@ -17,16 +17,16 @@ struct Protocol : common::PlainProtocol {
   static replay::Engine* engine() noexcept { return L::engine(); }
   static replay::Engine* any_engine() noexcept { return L::any_engine(); }
   static capture::Recorder* recorder() noexcept { return L::runtime().recorder; }
-  static bool unsettled() noexcept { return ProxyStreams<Api>::in_use != nullptr; }
+  static bool flushed_may_call() noexcept { return ProxyStreams<Api>::in_use != nullptr; }
   static void flushed(bool submits) noexcept {
     if (submits) {
       leave_proxy<L>();
     }
   }
   static void waited() noexcept { ProxyStreams<Api>::waited = true; }
-  static void answer(Status own, Status told) noexcept {
-    if (told != own) [[unlikely]] {
-      L::on_held_error(told);
+  static void answer(Status own, Status reported) noexcept {
+    if (reported != own) [[unlikely]] {
+      L::on_held_error(reported);
     } else if (own == kSuccess) {
       L::on_success();
     }

@@ -224,8 +224,8 @@ inline void write_parameters(const Launch& launch, const FunctionState* function
 }
 
 /// True if the launch is the one that the calling thread's lane expects, but for its parameters perhaps, and is held
-/// now: nothing else has to be found out about it. Not inlined: where nothing is expected, that is code that would only
-/// lie in between.
+/// now: nothing else has to be found out about it. Not inlined: where nothing is predicted, that is code that would
+/// only lie in between.
 template <class L>
 [[nodiscard, gnu::hot, gnu::noinline]] bool hold_predicted(const Launch& launch, typename L::Api::StreamHandle stream,
                                                            DefaultStream by_default, StatusOf<L>* status) noexcept {
@@ -255,8 +255,8 @@ template <class L>
   return true;
 }
 
-/// The same, only if the launch is exactly what is expected; launch.more is not looked at, but `same_more` told what it
-/// should be. What `launch` consists of stays in registers where this is inlined.
+/// The same, only if the launch is exactly what is predicted; launch.more is not looked at, but `same_more` told what
+/// it should be. What `launch` consists of stays in registers where this is inlined.
 template <class L, class More>
 [[nodiscard, gnu::always_inline]] inline bool hold_same(const Launch& launch, typename L::Api::StreamHandle stream,
                                                         DefaultStream by_default, More&& same_more,

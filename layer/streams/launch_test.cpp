@@ -1,4 +1,4 @@
-// Whether a launch is exactly what a record says: the only thing that is asked of one that was expected.
+// Whether a launch is exactly what a record says: the only thing that is asked of one that was predicted.
 #include "layer/streams/launch.h"
 
 #include <algorithm>

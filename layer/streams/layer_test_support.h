@@ -235,8 +235,8 @@ struct TestLayer {
     static Immortal<Objects<Api>> all;  // threads keep what they found last
     return *all;
   }
-  static void tell_recorder(const StreamState<Api>& /*stream*/, const replay::EntryPoint& /*entry_point*/,
-                            const capture::OperationView& /*operation*/) noexcept {}
+  static void notify_recorder(const StreamState<Api>& /*stream*/, const replay::EntryPoint& /*entry_point*/,
+                              const capture::OperationView& /*operation*/) noexcept {}
   static void on_hold(int /*status*/) noexcept {}
   static void on_success() noexcept {}
   static void on_held_error(int status) { held_errors.push_back(status); }

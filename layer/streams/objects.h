@@ -10,7 +10,7 @@
 //   engine()          the engine if it is at work; null: pass everything through
 //   any_engine()      the engine, also one that gave up
 //   objects()         the Objects<Api> of the process
-//   tell_recorder(stream, entry_point, operation)    in capture mode
+//   notify_recorder(stream, entry_point, operation)    in capture mode
 //   on_hold(status)   a call was held, and what the driver was called for is not what the program called
 //   is_stream(stream, handle, by_default)    whether the calling thread means that stream by that handle
 //   on_held_error(status)    a call tells an error of work that was held, and not its own

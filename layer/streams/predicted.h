@@ -10,7 +10,7 @@
 namespace refrain::layer::streams {
 
 /// True while the calling thread's lane expects something: a reason to call hold_predicted() or hold_predicted_fill(),
-/// before anything else. (The lane does not sleep then, and knows whether anything may be held.)
+/// before anything else. (The lane is not dormant then, and knows whether anything may be held.)
 [[nodiscard, gnu::always_inline]] inline bool predicts() noexcept {
   const replay::Lane* const lane = replay::Lane::current;
   return lane != nullptr && lane->predicted();

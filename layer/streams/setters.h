@@ -57,7 +57,7 @@ class Setters {
           Group& group = groups_[found == nullptr ? std::string() : found->name];
           group.state.set(setting.key, now);
           group.state.set(what, function);
-          group.tell();
+          group.notify();
         });
   }
 
@@ -121,7 +121,7 @@ class Setters {
     if (group != groups_.end() && std::erase(group->second.functions, &function) != 0) {
       if (!group->second.state.empty()) {
         group->second.state.renew();
-        group->second.tell();
+        group->second.notify();
       }
       if (group->second.functions.empty()) {
         groups_.erase(group);
@@ -141,7 +141,7 @@ class Setters {
   struct Group {
     SetState state;
     std::vector<FunctionState*> functions;
-    void tell() const noexcept {
+    void notify() const noexcept {
       for (FunctionState* function : functions) {
         function->state.store(state.number(), std::memory_order_release);
       }

@@ -52,9 +52,9 @@ void disable_in_child() noexcept {
 }
 
 template <class L>
-void tell_end() noexcept {
+void notify_end() noexcept {
   if (replay::Engine* running = L::any_engine(); running != nullptr) {
-    running->tell_end();
+    running->write_out();
   }
 }
 

@@ -62,17 +62,17 @@ template <class L>
 /// To be called before work is submitted to `stream` or waited for: what other threads hold and must come first
 /// is flushed.
 template <class Api>
-[[gnu::always_inline]] inline void settle(replay::Engine& running, StreamState<Api>& stream) noexcept {
-  running.settle(stream.slot);
+[[gnu::always_inline]] inline void flush_holders(replay::Engine& running, StreamState<Api>& stream) noexcept {
+  running.flush_holder(stream.slot);
   if (!running.anything_held() || stream.slot.info.default_order == capture::DefaultOrder::kNone) {
     return;
   }
   switch (stream.slot.info.default_order) {
     case capture::DefaultOrder::kNone: break;
-    case capture::DefaultOrder::kIsDefault: running.settle_others(); break;
+    case capture::DefaultOrder::kIsDefault: running.flush_others(); break;
     case capture::DefaultOrder::kWithDefault:
       if (StreamState<Api>* legacy = stream.context->legacy.load(std::memory_order_acquire); legacy != nullptr) {
-        running.settle(legacy->slot);
+        running.flush_holder(legacy->slot);
       }
       break;
   }

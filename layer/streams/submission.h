@@ -32,7 +32,7 @@ struct Call {
 
 /// Calls the driver without looking at the submission.
 template <class L, class Issue>
-[[gnu::always_inline]] inline StatusOf<L> issue_asleep(replay::Lane& lane, Issue&& issue) noexcept {
+[[gnu::always_inline]] inline StatusOf<L> issue_dormant(replay::Lane& lane, Issue&& issue) noexcept {
   lane.tick_dormant();
   leave_proxy<L>();
   return issue();
@@ -54,8 +54,8 @@ template <class L, class Issue>
 template <class L, class Issue>
 [[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status,
                                              Issue&& issue) noexcept {
-  if (replay::Lane* lane = common::sleeping_lane<Protocol<L>>(); lane != nullptr) {
-    *status = issue_asleep<L>(*lane, issue);
+  if (replay::Lane* lane = common::dormant_lane<Protocol<L>>(); lane != nullptr) {
+    *status = issue_dormant<L>(*lane, issue);
     return true;
   }
   if (passing<L>()) [[unlikely]] {
@@ -82,7 +82,7 @@ class Operation : public common::PlainOperation {
   replay::Submission look(replay::Engine& running) noexcept {
     changes_ = call_.kind == OperationKind::kKernel ? call_.changes : running.state_changes().begun();
     if (L::runtime().replays) {  // if not, nothing is ever held, or linked
-      settle(running, stream_);
+      flush_holders(running, stream_);
     }
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : stream_.unholdable;
     threads_own_ = stream_.unholdable == kThreadsOwn;
@@ -101,7 +101,9 @@ class Operation : public common::PlainOperation {
     describe_(writer, token_, held);
     writer.header().state = seed_ ^ call_.state;
   }
-  void record(const capture::OperationView& view) const noexcept { L::tell_recorder(stream_, call_.entry_point, view); }
+  void record(const capture::OperationView& view) const noexcept {
+    L::notify_recorder(stream_, call_.entry_point, view);
+  }
   void begin_hold(const capture::OperationView& /*view*/) const noexcept {
     if (threads_own_) [[unlikely]] {
       use_proxy<L>(stream_);

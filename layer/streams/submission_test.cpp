@@ -16,9 +16,9 @@ using test::TestApi;
 using test::TestLayer;
 
 /// Nothing of this thread's is looked at for a while.
-void fall_asleep(Rig& rig) {
+void become_dormant(Rig& rig) {
   State& stream = Rig::stream();
-  for (int i = 0; i < 1000 && !rig.engine->lane().asleep(); ++i) {
+  for (int i = 0; i < 1000 && !rig.engine->lane().is_dormant(); ++i) {
     for (int each = 0; each < 16; ++each) {
       REQUIRE(submit_unheld<TestLayer>(
                   test::kLaunch, OperationKind::kOther, "it is never held", [&] { return &stream; },
@@ -26,12 +26,12 @@ void fall_asleep(Rig& rig) {
     }
     REQUIRE(Rig::wait() == 0);
   }
-  REQUIRE(rig.engine->lane().asleep());
+  REQUIRE(rig.engine->lane().is_dormant());
 }
 
-env::Settings sleepy() {
+env::Settings soon_dormant() {
   env::Settings settings = Rig::quiet();
-  settings.awake = 16;
+  settings.dormant_after = 16;
   return settings;
 }
 
@@ -86,8 +86,8 @@ TEST_CASE("kernels of which something was set are replayed as others are") {
 }
 
 TEST_CASE("what another thread holds comes before the work of a thread that is not looked at", "[promise-1]") {
-  Rig rig(sleepy());
-  fall_asleep(rig);
+  Rig rig(soon_dormant());
+  become_dormant(rig);
   Stretch stretch(rig);
   const Standing other(rig, [&] { stretch.hold(); });
   rig.device.forget_lines();
@@ -101,7 +101,7 @@ TEST_CASE("what another thread holds comes before the work of a thread that is n
   CHECK(rig.device.lines() == expected);
 }
 
-TEST_CASE("the program captures: nothing is held, not even what was expected", "[promise-7]") {
+TEST_CASE("the program captures: nothing is held, not even what was predicted", "[promise-7]") {
   Rig rig;
   const Stretch stretch(rig);
   rig.loop([&] { stretch.submit(0, 8); });
@@ -138,8 +138,8 @@ TEST_CASE("a capture that could not begin is none, and one goes on whose end was
 }
 
 TEST_CASE("a thread that is not looked at submits behind what stands in for its default stream", "[promise-1]") {
-  Rig rig(sleepy());
-  fall_asleep(rig);
+  Rig rig(soon_dormant());
+  become_dormant(rig);
   State& own = Rig::own_default_stream();
   while (why_no_proxy<TestLayer>(own) != nullptr) {
   }

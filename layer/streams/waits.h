@@ -12,15 +12,15 @@ namespace refrain::layer::streams {
 /// Flushes what other threads hold and a call can observe that looks at one stream: other work that it waits for was
 /// submitted before that stream's. Null: it is not known which stream.
 template <class State>
-void settle_stream(replay::Engine& running, State* stream) noexcept {
-  stream != nullptr ? settle(running, *stream) : running.settle_others();
+void flush_observed_stream(replay::Engine& running, State* stream) noexcept {
+  stream != nullptr ? flush_holders(running, *stream) : running.flush_others();
 }
 
 /// The same for one event.
 template <class L>
-void settle_event_observed(replay::Engine& running, typename L::Api::EventHandle handle) noexcept {
+void flush_observed_event(replay::Engine& running, typename L::Api::EventHandle handle) noexcept {
   const auto* event = find_event<L>(handle);
-  event != nullptr ? settle_record(running, *event) : running.settle_others();
+  event != nullptr ? flush_record(running, *event) : running.flush_others();
 }
 
 /// Before a call that asks: what the thread knows to be done must not be said to be missing because Refrain put
@@ -36,8 +36,9 @@ void before_question() noexcept {
 template <class L, class Wait>
 typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
                                         DefaultStream by_default, Wait&& call) {
-  HostCall<L> host_call(
-      entry_point, [&](replay::Engine& running) { settle_stream(running, find_known_stream<L>(handle, by_default)); });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
+    flush_observed_stream(running, find_known_stream<L>(handle, by_default));
+  });
   return host_call.done(call(), true);
 }
 
@@ -45,7 +46,7 @@ typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, t
 template <class L, class Wait>
 typename L::Api::Status wait_for_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                                        Wait&& call) {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_event_observed<L>(running, handle); });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { flush_observed_event<L>(running, handle); });
   return host_call.done(call(), true);
 }
 
@@ -60,7 +61,7 @@ typename L::Api::Status observe(const replay::EntryPoint& entry_point, bool wait
 template <class L, class Query>
 StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                         Query&& call) noexcept {
-  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { settle_event_observed<L>(running, handle); });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) { flush_observed_event<L>(running, handle); });
   before_question<L>();
   return host_call.done(call(), false);
 }
@@ -69,8 +70,9 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
 template <class L, class Query>
 StatusOf<L> query_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
                          DefaultStream by_default, Query&& call) noexcept {
-  HostCall<L> host_call(
-      entry_point, [&](replay::Engine& running) { settle_stream(running, find_known_stream<L>(handle, by_default)); });
+  HostCall<L> host_call(entry_point, [&](replay::Engine& running) {
+    flush_observed_stream(running, find_known_stream<L>(handle, by_default));
+  });
   before_question<L>();
   return host_call.done(call(), false);
 }

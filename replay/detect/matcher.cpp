@@ -25,7 +25,7 @@ void Matcher::use_lengths(std::uint32_t plan) noexcept {
   plans_.use(plan);
   store_.use_lengths(plans_.number());
   if (cursor_.pattern != nullptr && history_.size() != 0 && history_.is_cut(history_.size() - 1)) {
-    store_.run_begins(*cursor_.pattern, cursor_.offset);  // the stretch that comes next is divided in this way already
+    store_.run_begins(*cursor_.pattern, cursor_.offset);  // the stretch that comes next is divided by this plan already
   }
 }
 

@@ -74,10 +74,10 @@ class Matcher {
   /// How many that would be.
   [[nodiscard]] std::size_t evicted() const noexcept { return chunks_.evicted(); }
 
-  /// Says what way `plan` of dividing stretches is; chunk_cap as it was given stays the bound. If it is the way that is
+  /// Says how chunk plan `plan` divides stretches; chunk_cap as it was given stays the bound. If it is the plan that is
   /// used, or may be used again, what is known is divided anew where it comes again. Only on the lane's thread.
   void set_lengths(std::uint32_t plan, const ChunkLengths& lengths) noexcept;
-  /// What comes after a cut is divided in this way from now on. At first it is way 0, with the options' lengths.
+  /// What comes after a cut is divided by this plan from now on. At first it is plan 0, with the options' lengths.
   void use_lengths(std::uint32_t plan) noexcept;
 
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.
@@ -93,9 +93,9 @@ class Matcher {
     Token token = 0;
     std::uint64_t position = 0;
   };
-  /// After leaving a pattern without knowing why, the stream is expected back near there.
+  /// After leaving a pattern without knowing why, the sequence is predicted to come back near there.
   struct Guess {
-    Exit exit;                   ///< pattern kNoIndex: nothing is expected
+    Exit exit;                   ///< pattern kNoIndex: nothing is predicted
     std::uint32_t budget = 0;    ///< wrong guesses that are allowed until one is right
     std::uint32_t pending = 0;   ///< operations until the one that was made counts as right; 0: none was
     std::uint64_t position = 0;  ///< of the value with which it was made

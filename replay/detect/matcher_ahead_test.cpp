@@ -89,7 +89,7 @@ TEST_CASE("what was launched before it was told is not held any more, and the re
   CHECK(launched > 80 * 40 * 6 / 10);
 }
 
-TEST_CASE("what is to rest is not told ahead") {
+TEST_CASE("what is suspended is not told ahead") {
   MatcherOptions options;
   options.chunk_first = options.chunk_cap = 32;
   Matcher matcher(options);
@@ -105,8 +105,8 @@ TEST_CASE("what is to rest is not told ahead") {
   };
   const ChunkId told = rounds(20);
   REQUIRE(told != kNoChunk);
-  for (const ChunkMode resting : {ChunkMode::kBypass, ChunkMode::kRecord}) {
-    matcher.set_mode(told, resting);
+  for (const ChunkMode paused : {ChunkMode::kBypass, ChunkMode::kRecord}) {
+    matcher.set_mode(told, paused);
     CHECK(rounds(1) == kNoChunk);
     matcher.set_mode(told, ChunkMode::kHold);
     CHECK(rounds(1) == told);

@@ -137,7 +137,7 @@ void PatternStore::divide_anew(Pattern& pattern, std::uint32_t offset) noexcept 
     return;
   }
   // Very many graphs are not worth what it takes to build them: in so long a stretch its beginning and its end, and
-  // with them the way in which it is divided, matter little (docs/decisions/0018-fewer-heuristics.md).
+  // with them the plan by which it is divided, matter little (docs/decisions/0018-fewer-heuristics.md).
   constexpr std::uint32_t kMostPieces = 128;  // limit: of the work for one stretch
   if (options_.chunk_growth == 1 && pattern.inner == 0 && (run->end - run->start) / options_.chunk_cap > kMostPieces) {
     return;

@@ -168,13 +168,13 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   const std::uint32_t most = options.chunk_cap = lengths.most;
   Rig rig(options);
   const auto round = numbers(inner, 100);
-  std::vector<Token> span = numbers(5);  // what the program does before
+  std::vector<Token> interval = numbers(5);  // what the program does before
   for (int i = 0; i < 20; ++i) {
-    span = span + round;
+    interval = interval + round;
   }
-  span.push_back(0);
-  rig.push(span + span);
-  const auto length = static_cast<std::uint32_t>(span.size());
+  interval.push_back(0);
+  rig.push(interval + interval);
+  const auto length = static_cast<std::uint32_t>(interval.size());
   const bool known = GENERATE(true, false);
   CAPTURE(inner, most, known);
   Pattern* pattern = rig.store.add(length, length, length, true, nullptr, known ? inner : 0);
@@ -197,7 +197,7 @@ TEST_CASE("where a loop goes round in a stretch, the same few chunks come again 
   if (!known) {
     return;
   }
-  // Divided in another way, and in this one again.
+  // Divided by another plan, and by this one again.
   const MatcherOptions before = std::exchange(rig.options, MatcherOptions{});
   rig.store.use_lengths(1);
   rig.store.run_begins(*pattern, 0);

@@ -128,7 +128,7 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
     if (summary.has_value()) {
       remember(std::move(*summary));
     } else {
-      ++untold_.entries;
+      ++unlisted_.entries;
     }
     entries_.erase(found);
   }
@@ -167,10 +167,10 @@ void GraphCache::identity_gone(capture::ObjectId identity) noexcept {
 
 /// For the report, which is often written when a program has given back all that it had.
 void GraphCache::remember(GraphEntry::Summary summary) noexcept {
-  constexpr std::size_t kMostTold = 256;  // limit
+  constexpr std::size_t kMostListed = 256;  // limit
   if (left_.capacity() == 0) {
     try {
-      left_.reserve(kMostTold);
+      left_.reserve(kMostListed);
     } catch (const std::exception&) {
       // Then it is only counted.
     }
@@ -183,14 +183,14 @@ void GraphCache::remember(GraphEntry::Summary summary) noexcept {
       least != left_.end() && least->weight() < summary.weight()) {
     std::swap(*least, summary);
   }
-  ++untold_.entries;
-  untold_.launched += summary.launched;
-  untold_.saved_ns += summary.saved_ns;
+  ++unlisted_.entries;
+  unlisted_.launched += summary.launched;
+  unlisted_.saved_ns += summary.saved_ns;
 }
 
 GraphCache::Gone GraphCache::gone() const noexcept {
   const env::MutexLock guard(mutex_);
-  return untold_;
+  return unlisted_;
 }
 
 std::size_t GraphCache::size() const noexcept {

@@ -95,7 +95,7 @@ class GraphCache {
   /// Entries that have gone, in by_object_ and by_identity_ still.
   std::size_t gone_but_named_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::vector<GraphEntry::Summary> left_ REFRAIN_GUARDED_BY(mutex_);  ///< of entries that have gone
-  Gone untold_ REFRAIN_GUARDED_BY(mutex_);                            ///< those of them that are not in it
+  Gone unlisted_ REFRAIN_GUARDED_BY(mutex_);                          ///< those of them that are not in it
 };
 
 }  // namespace refrain::replay

@@ -34,7 +34,7 @@ class Graphs {
     auto result = entry(first);
     const Occurrence work = occurrence(first);
     for (int i = 0; i < 10; ++i) {
-      if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
+      if (result->recorded(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
         REQUIRE(builder.start());
         REQUIRE(builder.request(result, work));
         builder.wait_idle();
@@ -51,7 +51,7 @@ class Graphs {
     const Occurrence work = occurrence(first);
     cache.name(result, work);
     for (int i = 0; i < 20 && result->state() == GraphEntry::State::kRecording; ++i) {
-      if (result->tracked(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
+      if (result->recorded(views(work), 1000, true) == GraphEntry::Wish::kBuild) {
         REQUIRE(builder.start());
         REQUIRE(builder.request(result, work));
         builder.wait_idle();
@@ -123,7 +123,7 @@ TEST_CASE("no graph is made of operations from before a setter, or while one is 
   const auto entry = graphs.build(1000);
   CHECK(entry->state() == GraphEntry::State::kReady);
   CHECK(entry->summary().builds == 1);
-  // Nor is it expected, whose records nobody compares by their tokens.
+  // Nor is it predicted, whose records nobody compares by their tokens.
   CHECK(entry->predicted(graphs.changes(), graphs.hooks()) != nullptr);
   graphs.changes().begin();
   CHECK(entry->predicted(graphs.changes(), graphs.hooks()) == nullptr);
@@ -246,7 +246,7 @@ TEST_CASE("a few more stretches than places: those that have one keep it") {
   for (int round = 0; round < 100; ++round) {
     for (std::size_t i = 1; i <= 20; ++i) {
       if (const auto entry = graphs.entry(1000 * i); entry != nullptr) {
-        entry->passed();
+        entry->bypassed();
       }
       graphs.builder.wait_idle();
       REQUIRE((graphs.entry(1000 * i) != nullptr) == (i <= 16));

@@ -59,7 +59,7 @@ void GraphEntry::change_state(State state) {
 void GraphEntry::pass(Decline why, std::string text) {
   decline_ = why;
   reason_ = std::move(text);
-  passed_in_round_ = 0;
+  bypassed_in_round_ = 0;
   previous_ = {};  // a program may have thousands of such stretches
   change_state(State::kBypassing);
 }
@@ -112,9 +112,9 @@ std::string GraphEntry::argument_text() const {
                      changes_.size() > 1 ? fmt::format(", and {} more", changes_.size() - 1) : "");
 }
 
-GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
+GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
   const env::MutexLock guard(mutex_);
-  ++totals_.tracked;
+  ++totals_.recorded;
   if (state_ != State::kRecording || retired_) {
     return Wish::kNothing;
   }
@@ -161,12 +161,12 @@ GraphEntry::Wish GraphEntry::tracked(std::span<const OperationView> operations, 
   return Wish::kNothing;
 }
 
-void GraphEntry::passed() {
+void GraphEntry::bypassed() {
   const env::MutexLock guard(mutex_);
-  ++totals_.passed;
+  ++totals_.bypassed;
   const bool short_of_budget = decline_ == Decline::kBudget;  // says nothing about this stretch
   if (state_ != State::kBypassing || retired_ ||
-      ++passed_in_round_ < (short_of_budget ? tuning::kRecordingRound : backoff_.length())) {
+      ++bypassed_in_round_ < (short_of_budget ? tuning::kRecordingRound : backoff_.length())) {
     return;
   }
   // Things may have changed (another phase, a longer chunk, a quieter machine): look again, more and more rarely.
@@ -238,7 +238,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
           deserves_own = nearly_come_back(hashes) || deserves_own;
         }
       } else if (++failed_updates_ == tuning::kGivenUpAfter) {
-        hash_count_ = 0;  // what was tracked before says nothing about which arguments come back
+        hash_count_ = 0;  // what was recorded before says nothing about which arguments come back
         change_state(State::kRecording);
       }
       update_ns = now_ns() - start;
@@ -251,7 +251,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     ++totals_.mismatched;
     if (state_ == State::kReady && ++misses_ >= tuning::kNoChance) {
       misses_ = 0;
-      // Every return to tracking that ends here again is one step towards giving up, if hardly any launch came between.
+      // Every return to recording that ends here again is one step towards giving up, if hardly any launch came
+      // between.
       vain_rounds_ = totals_.launched - launched_then_ < tuning::kNoChance ? vain_rounds_ + 1 : 1;
       launched_then_ = totals_.launched;
       if (vain_rounds_ >= tuning::kNoChance) {
@@ -271,13 +272,13 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   return result;
 }
 
-[[gnu::hot]] GraphLaunch GraphEntry::launch_predicted(const SubmitContext& context, const Occurrence& expected,
+[[gnu::hot]] GraphLaunch GraphEntry::launch_predicted(const SubmitContext& context, const Occurrence& occurrence,
                                                       std::span<const OperationView> operations, std::uint64_t hold_ns,
                                                       bool proven, std::uint64_t since_ns) {
   const env::MutexLock guard(mutex_);
   GraphLaunch result;
   const std::size_t fitting = state_ == State::kReady && !retired_ ? variants_.likeliest() : GraphVariants::kNone;
-  if (fitting != GraphVariants::kNone && variants_[fitting].holds(expected) && variants_[fitting].available() &&
+  if (fitting != GraphVariants::kNone && variants_[fitting].holds(occurrence) && variants_[fitting].available() &&
       context.backend.may_replay()) {
     variants_.hit(fitting);
     ++totals_.as_predicted;
@@ -410,8 +411,8 @@ void GraphEntry::declined_by_interval(std::uint64_t eager_ns, std::uint64_t repl
   if (retired_ || state_ == State::kBypassing) {
     return;
   }
-  totals_.span_eager_ns = eager_ns;
-  totals_.span_replay_ns = replay_ns;
+  totals_.interval_eager_ns = eager_ns;
+  totals_.interval_replay_ns = replay_ns;
   backoff_.grow();
   pass(Decline::kInterval,
        fmt::format("measured in submissions and the wait behind them: {:.1f} us eagerly, {:.1f} us with "
@@ -459,7 +460,7 @@ void GraphEntry::leave() noexcept {
 
 GraphEntry::Use GraphEntry::use() const noexcept {
   const env::MutexLock guard(mutex_);
-  return {totals_.tracked + totals_.passed + totals_.launched + totals_.mismatched, totals_.saved_ns,
+  return {totals_.recorded + totals_.bypassed + totals_.launched + totals_.mismatched, totals_.saved_ns,
           sizeof(*this) + tokens_.size() * sizeof(capture::Token) + previous_.storage.size() + variants_.memory()};
 }
 

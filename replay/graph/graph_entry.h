@@ -3,7 +3,7 @@
 //
 // Life of an entry: kRecording (its operations are issued and looked at, until the same arguments come
 // back) → kReady (held and launched) → kBypassing (not worth it at present: only followed), and back to
-// kRecording after a number of passed occurrences that grows eightfold each time.
+// kRecording after a number of bypassed occurrences that grows eightfold each time.
 #pragma once
 
 #include <array>
@@ -72,24 +72,24 @@ class GraphEntry final : public Declinable {
   enum class Wish : std::uint8_t { kNothing, kBuild };
   /// An occurrence was issued eagerly, operation by operation, in `eager_ns` of driver time.
   /// `budget`: building and trying may be paid for now.
-  Wish tracked(std::span<const capture::OperationView> operations, std::uint64_t eager_ns, bool budget);
+  Wish recorded(std::span<const capture::OperationView> operations, std::uint64_t eager_ns, bool budget);
   /// An occurrence went by in kBypassing.
-  void passed();
+  void bypassed();
 
-  /// Result of the build that tracked() or launch() wished for. Returns an executable that had to make room, if any.
+  /// Result of the build that recorded() or launch() wished for. Returns an executable that had to make room, if any.
   std::unique_ptr<Executable> built(std::unique_ptr<Executable> executable, const std::string& why);
 
   /// The build that launch() wished for is not made.
   void build_cancelled();
 
-  /// `hold_ns`: what holding the operations cost. `proven`: whole spans, waits included, are known to be faster with
-  /// graphs, whatever the launch of one costs.
+  /// `hold_ns`: what holding the operations cost. `proven`: whole intervals, waits included, are known to be faster
+  /// with graphs, whatever the launch of one costs.
   GraphLaunch launch(const SubmitContext& context, std::span<const capture::OperationView> operations,
                      std::uint64_t hold_ns, bool proven);
   /// The same, if the arguments are those that predicted() has lent, and if that still holds; else kIssue. `operations`
   /// may be empty if none promises an event, or waits for one. `since_ns`: a moment ago. What is proven, or never
   /// measured, is timed now and then only.
-  GraphLaunch launch_predicted(const SubmitContext& context, const Occurrence& expected,
+  GraphLaunch launch_predicted(const SubmitContext& context, const Occurrence& occurrence,
                                std::span<const capture::OperationView> operations, std::uint64_t hold_ns, bool proven,
                                std::uint64_t since_ns);
   /// The operations with the arguments that the next launch probably has; null if nobody knows, or if they were made
@@ -136,17 +136,17 @@ class GraphEntry final : public Declinable {
     std::size_t operations = 0;
     State state = State::kRecording;
     Decline decline = Decline::kNone;
-    std::uint64_t tracked = 0, passed = 0, launched = 0, mismatched = 0, builds = 0;
-    /// Of those launched: the instance that was expected had these arguments; another one had; one was given them.
+    std::uint64_t recorded = 0, bypassed = 0, launched = 0, mismatched = 0, builds = 0;
+    /// Of those launched: the instance that was predicted had these arguments; another one had; one was given them.
     std::uint64_t as_predicted = 0, found = 0, changed = 0;
     std::uint64_t changed_operations = 0;       ///< of the latter, how many arguments were given to in all
     std::uint64_t eager_ns = 0, replay_ns = 0;  ///< medians per occurrence; 0 = not measured
-    std::uint64_t span_eager_ns = 0, span_replay_ns = 0;
+    std::uint64_t interval_eager_ns = 0, interval_replay_ns = 0;
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
     std::string reason;  ///< why it is not replayed; empty if it is
     /// What it stands for in submissions: how much there is to gain.
-    [[nodiscard]] std::uint64_t weight() const noexcept { return operations * (tracked + passed + launched); }
+    [[nodiscard]] std::uint64_t weight() const noexcept { return operations * (recorded + bypassed + launched); }
   };
   [[nodiscard]] Summary summary() const;
   [[nodiscard]] std::size_t memory() const;
@@ -206,20 +206,20 @@ class GraphEntry final : public Declinable {
   std::uint32_t failed_variants_ REFRAIN_GUARDED_BY(mutex_) = 0;
   CostGate gate_ REFRAIN_GUARDED_BY(mutex_);
 
-  /// Argument hashes of the last occurrences tracked.
+  /// Argument hashes of the last occurrences recorded.
   std::array<std::uint64_t, 16> hashes_ REFRAIN_GUARDED_BY(mutex_) = {};
   std::uint64_t hash_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  std::uint64_t round_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< occurrences tracked since tracking began
-  Occurrence previous_ REFRAIN_GUARDED_BY(mutex_);      ///< the last one tracked, to say what changes
+  std::uint64_t round_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< occurrences recorded since recording began
+  Occurrence previous_ REFRAIN_GUARDED_BY(mutex_);      ///< the last one recorded, to say what changes
   /// (node, argument) → times
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_ REFRAIN_GUARDED_BY(mutex_);
 
   bool doubted_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< it did not seem to pay, and everything is measured once more
   Backoff backoff_ REFRAIN_GUARDED_BY(mutex_){tuning::kRarer * tuning::kRarer, tuning::kRarer, tuning::kLastCheck};
-  std::uint64_t passed_in_round_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t bypassed_in_round_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::uint64_t checks_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< how often eager execution was measured again
   std::uint64_t vain_rounds_ REFRAIN_GUARDED_BY(mutex_) =
-      0;  ///< returns to tracking, one behind the other, that found no arguments that stay
+      0;  ///< returns to recording, one behind the other, that found no arguments that stay
   std::uint64_t launched_then_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< launches when the last of them began
   /// Updates that failed since one succeeded. With several, what changes here is not what the device can change
   /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where

@@ -62,7 +62,7 @@ struct Stretch {
   }
   /// An occurrence was issued eagerly; what is asked for is built.
   void come(const Occurrence& work) {
-    if (entry.tracked(views(work), kEager, true) == GraphEntry::Wish::kBuild) {
+    if (entry.recorded(views(work), kEager, true) == GraphEntry::Wish::kBuild) {
       CHECK(entry.built(executable_of(backend, work), "") == nullptr);
     }
   }
@@ -70,9 +70,9 @@ struct Stretch {
     WindowEvents window;
     return entry.launch({backend, hooks, window}, views(work), hold_ns, proven).launch;
   }
-  Launched launch_predicted(const Occurrence& expected) {
+  Launched launch_predicted(const Occurrence& occurrence) {
     WindowEvents window;
-    return entry.launch_predicted({backend, hooks, window}, expected, {}, 0, false, 0).launch;
+    return entry.launch_predicted({backend, hooks, window}, occurrence, {}, 0, false, 0).launch;
   }
   void make_ready(const Occurrence& work) {
     for (int i = 0; i < 10 && entry.state() == State::kRecording; ++i) {
@@ -107,7 +107,7 @@ TEST_CASE("a graph that is a little slower is measured once more, and then decli
   CHECK(launches < 20);
 }
 
-TEST_CASE("where whole spans are known to be faster with graphs, launches that take longer end none") {
+TEST_CASE("where whole intervals are known to be faster with graphs, launches that take longer end none") {
   Stretch stretch({});
   stretch.make_ready(kSame);
   for (int i = 0; i < 100; ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("a graph that is never to be replayed again does not come back") {
   stretch.make_ready(kSame);
   stretch.entry.retire(GraphEntry::Decline::kDiffers, "it computes something else");
   for (int i = 0; i < 5000; ++i) {
-    stretch.entry.passed();
+    stretch.entry.bypassed();
   }
   CHECK(stretch.entry.state() == State::kBypassing);
   CHECK(stretch.entry.summary().reason == "it computes something else");
@@ -148,16 +148,16 @@ TEST_CASE(
         (launched_between ? GraphEntry::Decline::kNone : GraphEntry::Decline::kArguments));
 }
 
-TEST_CASE("what came as expected is not launched with the arguments that a graph was given meanwhile") {
+TEST_CASE("what came as predicted is not launched with the arguments that a graph was given meanwhile") {
   Stretch stretch({.gate = false, .can_update = true});
   stretch.make_ready(kSame);
-  const auto expected = stretch.entry.predicted(stretch.changes, stretch.hooks);
-  REQUIRE(expected != nullptr);
-  CHECK(stretch.launch_predicted(*expected) == Launched::kDone);
+  const auto predicted = stretch.entry.predicted(stretch.changes, stretch.hooks);
+  REQUIRE(predicted != nullptr);
+  CHECK(stretch.launch_predicted(*predicted) == Launched::kDone);
   const Occurrence other = occurrence({1, 2, 33});
   CHECK(stretch.launch(other) == Launched::kDone);  // another thread's
   const std::size_t arrived = stretch.backend.log().size();
-  CHECK(stretch.launch_predicted(*expected) == Launched::kIssue);
+  CHECK(stretch.launch_predicted(*predicted) == Launched::kIssue);
   CHECK(stretch.backend.log().size() == arrived);
   const auto now = stretch.entry.predicted(stretch.changes, stretch.hooks);
   REQUIRE(now != nullptr);
@@ -210,8 +210,8 @@ TEST_CASE("a stretch weighs as many submissions as it stood for, whichever way t
   GraphEntry::Summary summary;
   summary.operations = 10;
   CHECK(summary.weight() == 0);
-  summary.tracked = 1;
-  summary.passed = 20;
+  summary.recorded = 1;
+  summary.bypassed = 20;
   summary.launched = 300;
   CHECK(summary.weight() == 3210);
 }

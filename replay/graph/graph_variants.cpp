@@ -12,7 +12,7 @@ namespace refrain::replay {
 using capture::OperationView;
 
 /// Comparing is dear: arguments may have kilobytes, and those of two instances may differ in the last byte only. So
-/// only the one that is expected is compared without further ado: where arguments take turns, instances do.
+/// only the one that is predicted is compared without further ado: where arguments take turns, instances do.
 std::size_t GraphVariants::find(std::span<const OperationView> operations) {
   asked_.clear();
   const std::size_t likely = likeliest();
@@ -55,7 +55,7 @@ bool GraphVariants::comes_back(const Variant& variant) const noexcept {
 }
 
 std::size_t GraphVariants::changeable() const noexcept {
-  // Where most arguments take turns, and a few are new each time, that is the one that is expected.
+  // Where most arguments take turns, and a few are new each time, that is the one that is predicted.
   const std::size_t likely = likeliest();
   if (likely != kNone && !comes_back(variants_[likely])) {
     const Executable& executable = *variants_[likely].executable;

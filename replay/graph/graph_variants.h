@@ -43,7 +43,7 @@ class GraphVariants {
   const ArgumentHashes& changed(std::size_t index, std::span<const capture::OperationView> operations);
   /// Its arguments have come back.
   void hit(std::size_t index) noexcept { ++variants_[index].hits; }
-  /// It is launched now; the next time, this one is expected behind the one before.
+  /// It is launched now; the next time, this one is predicted behind the one before.
   void launched(std::size_t index, std::uint64_t now) noexcept;
 
   /// If there are `most` already, the one that was used longest ago makes room, and is returned.

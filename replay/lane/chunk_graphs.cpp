@@ -35,7 +35,7 @@ void ChunkGraphs::complete(ChunkId chunk, const QueueSlot& queue, std::uint64_t 
   for (std::size_t i = 0; i < occurrence.size(); ++i) {
     views_.push_back(occurrence.operation(i));
   }
-  if (its_entry->tracked(views_, occurrences_.took_ns(), context_.budget.may_build()) == GraphEntry::Wish::kBuild) {
+  if (its_entry->recorded(views_, occurrences_.took_ns(), context_.budget.may_build()) == GraphEntry::Wish::kBuild) {
     request(its_entry, occurrence);
   }
 }

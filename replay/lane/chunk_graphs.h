@@ -45,7 +45,7 @@ class ChunkGraphs {
   void request_variant(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::OperationView> operations,
                        std::span<QueueSlot* const> queues) REFRAIN_REQUIRES(held_right);
 
-  /// Graphs that are ready are not used while `rest`.
+  /// Graphs that are ready are not used while `suspended`.
   void suspend(bool suspended) REFRAIN_REQUIRES(held_right);
   /// Forgets the entries of chunks that the matcher has forgotten, whose ids may be others' from now on; and those that
   /// have gone from the cache, now and then.

@@ -144,7 +144,7 @@ void CurrentSubmission::look_back_at(capture::Token token, const char* unholdabl
   if (following.chunk == kNoChunk) {
     graphs_.stretch_broken();
   } else if (following.mode == ChunkMode::kRecord && replaying_) {
-    counters_.tracked.add();
+    counters_.recorded.add();
     intervals_.looked_at();
     wants_time_ = true;
     return Verdict::kDescribeAndIssue;
@@ -152,7 +152,7 @@ void CurrentSubmission::look_back_at(capture::Token token, const char* unholdabl
     counters_.followed.add();
     if (following.complete && following.mode == ChunkMode::kBypass && replaying_) {
       if (const auto& entry = graphs_.entry(following.chunk, *queue_)) {
-        entry->passed();
+        entry->bypassed();
       }
     }
   }

@@ -7,9 +7,9 @@
 
 namespace refrain::replay {
 
-/// Around every call of a lane that submits something: gives way to calls that need the driver for themselves
-/// (ExclusiveCallYield), waits while nobody may submit (SubmissionPause, Standstill). The lane's own thread, or with
-/// its lock held any. Nothing throws but the constructor.
+/// Around every call of a lane that submits something: yields to calls that need the driver for themselves
+/// (ExclusiveCallYield), waits while nobody may submit (SubmissionPause, VerificationPause). The lane's own thread, or
+/// with its lock held any. Nothing throws but the constructor.
 class DriverGate {
  public:
   /// `holds`: the lane may hold work.
@@ -31,8 +31,8 @@ class DriverGate {
   /// The same for a call of the program's, which may be one that waits: a verification does not go on meanwhile.
   void enter_for(QueueSlot* queue) noexcept {
     enter();
-    if (context_.standstill != nullptr) [[unlikely]] {
-      context_.standstill->enter({&queue, 1});
+    if (context_.verification_pause != nullptr) [[unlikely]] {
+      context_.verification_pause->enter({&queue, 1});
       entered_ = true;
     }
   }
@@ -40,7 +40,7 @@ class DriverGate {
     leave();
     if (entered_) [[unlikely]] {
       entered_ = false;
-      context_.standstill->leave();
+      context_.verification_pause->leave();
     }
   }
 
@@ -62,7 +62,7 @@ class DriverGate {
   LaneContext& context_;
   IntervalTrial& intervals_;
   const bool holds_;
-  bool entered_ = false;  ///< the standstill
+  bool entered_ = false;  ///< the verification pause
   backends::SubmissionPause::Place place_;
 };
 

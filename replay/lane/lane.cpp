@@ -86,7 +86,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     on_queue_handoff(*submission.queue);
   }
   const bool passes = inside_lane || !active();
-  if (dormancy_.asleep() && !passes) {
+  if (dormancy_.is_dormant() && !passes) {
     tick_dormant();
     return Verdict::kIssue;
   }
@@ -193,11 +193,11 @@ int Lane::leave() noexcept {
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
-  if (inside_lane || !waited || dormancy_.asleep() || !active()) {
+  if (inside_lane || !waited || dormancy_.is_dormant() || !active()) {
     return;
   }
   consider_dormancy();
-  if (dormancy_.asleep()) {
+  if (dormancy_.is_dormant()) {
     prediction_.clear();
   }
   if (!intervals_.open()) {
@@ -214,7 +214,7 @@ int Lane::leave() noexcept {
   }
 }
 
-/// Whether the next span is to run with graphs, and how it is to be divided.
+/// Whether the next interval is to run with graphs, and how it is to be divided.
 void Lane::interval_ended() {
   const bool was_eager = intervals_.eager_turn();
   if (const std::int64_t lost = intervals_.waited(now_ns(), context_.budget.may_lose()); lost != 0) {
@@ -223,7 +223,7 @@ void Lane::interval_ended() {
   context_.budget.earn(intervals_.saved());
   const bool eager = intervals_.eager_turn();
   if (was_eager != eager || (eager && times_ready_ != GraphEntry::times_ready())) {
-    times_ready_ = GraphEntry::times_ready();  // others may become ready while these rest
+    times_ready_ = GraphEntry::times_ready();  // others may become ready while these are suspended
     prediction_.clear();
     const IsLaneOwner owner;
     graphs_.suspend(eager);
@@ -247,8 +247,8 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
     return;
   }
   dormancy_.queue_handed_off();
-  if (dormancy_.asleep()) {  // the other one is not, or nothing would be held anywhere
-    wake();
+  if (dormancy_.is_dormant()) {  // the other one is not, or nothing would be held anywhere
+    end_dormancy();
     return;
   }
   if (!end_stretch()) {
@@ -256,8 +256,8 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   }
   try {
     cut("another thread's work in the same queue", kHandoff, false);
-    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no span of its own
-    // will show which way is the fastest.
+    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no interval of its
+    // own will show which plan is the fastest.
     if (!waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
       use_plan(kFewLaunches);
     }
@@ -336,17 +336,17 @@ void Lane::consider_dormancy() noexcept {
 std::uint64_t Lane::tick_dormant() noexcept {
   ++front().sequence;
   counters_.submissions.add();
-  counters_.asleep.add();
+  counters_.dormant.add();
   current_submission_.pass();
   if (dormancy_.tick()) {
-    wake();
+    end_dormancy();
   }
   DriverGate::Passage{gate_};  // waits where nobody may submit; the call itself is not known to end
   return front().sequence;
 }
 
-void Lane::wake() noexcept {
-  dormancy_.wake(seen());
+void Lane::end_dormancy() noexcept {
+  dormancy_.resume(seen());
   try {
     static_cast<void>(matcher_.cut());  // what comes next does not follow what was seen last
   } catch (const std::exception& error) {

@@ -3,7 +3,7 @@
 // What an entry point of class `submit` does (S = state of the queue, kernel … kept by the layer):
 //
 //   Lane& lane = engine.lane();
-//   engine.settle(S.queue);                          // and every event in the wait list
+//   engine.flush_holder(S.queue);                    // and every event in the wait list
 //   switch (lane.submit({token, kind, &S.queue, unholdable})) {
 //     case Verdict::kIssue:                          // most common: nothing to be remembered
 //       status = driver(...);
@@ -67,7 +67,7 @@ class alignas(64) Lane {
 
   /// True while nothing is looked at, because nothing has paid for long. Nothing is held then; instead of
   /// describing the submission, tick_dormant() is called (it returns the submission's sequence number).
-  [[nodiscard]] bool asleep() const noexcept { return dormancy_.asleep(); }
+  [[nodiscard]] bool is_dormant() const noexcept { return dormancy_.is_dormant(); }
   std::uint64_t tick_dormant() noexcept;
 
   Verdict submit(const Submission& submission) noexcept {
@@ -142,7 +142,7 @@ class alignas(64) Lane {
 
   /// Flushes what this lane holds. Returns the first error of the held work.
   int host_call(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
-  /// The host call returned; `waited`: it waited for the device (this ends a measured span).
+  /// The host call returned; `waited`: it waited for the device (this ends a measured interval).
   void host_call_done(const EntryPoint& entry_point, bool waited) noexcept;
 
   /// Runs `release(handle)` when nothing is held any more (now, if nothing is). For objects that
@@ -150,7 +150,7 @@ class alignas(64) Lane {
   void release_later(void (*release)(capture::Handle), capture::Handle handle) noexcept REFRAIN_EXCLUDES(held_right);
 
   /// An error of held work that this call of the lane's thread cannot return: its next one does.
-  void tell_later(int error) noexcept {
+  void report_later(int error) noexcept {
     const IsLaneOwner owner;
     held_.note_error(error);
   }
@@ -197,7 +197,7 @@ class alignas(64) Lane {
   }
   [[nodiscard]] Dormancy::Seen seen() const noexcept;
   void consider_dormancy() noexcept;
-  void wake() noexcept;
+  void end_dormancy() noexcept;
 
   // The first cache line is what a submission needs that is held because it was predicted (LaneFront). What the launch
   // of a chunk needs lies behind it.
@@ -218,9 +218,9 @@ class alignas(64) Lane {
   const bool replaying_;           ///< work may be held
   capture::Stream* const stream_;  ///< of the capture; null: there is none
   CurrentSubmission current_submission_;
-  bool waited_ = false;            ///< at the end of a span, ever
-  std::uint32_t plan_ = 0;         ///< in which spans are divided now
-  std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last put to rest
+  bool waited_ = false;            ///< at the end of an interval, ever
+  std::uint32_t plan_ = 0;         ///< in which intervals are divided now
+  std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last suspended
 };
 
 }  // namespace refrain::replay

@@ -17,7 +17,7 @@
 #include "replay/layer_hooks.h"
 #include "replay/policy/trial_budget.h"
 #include "replay/runtime/watchdog.h"
-#include "replay/verify/standstill.h"
+#include "replay/verify/verification_pause.h"
 
 namespace refrain::replay {
 
@@ -36,7 +36,7 @@ struct LaneContext {
         builder(settings, backend, hooks, state.changes, graphs, budget),
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
     if (settings.mode == env::Mode::kVerify) {
-      standstill = std::make_unique<Standstill>();
+      verification_pause = std::make_unique<VerificationPause>();
     }
   }
 
@@ -58,7 +58,7 @@ struct LaneContext {
   Watchdog watchdog;
   env::Mutex preparing;
   bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;
-  std::unique_ptr<Standstill> standstill;  ///< null except in verify mode
+  std::unique_ptr<VerificationPause> verification_pause;  ///< null except in verify mode
 
   std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
   std::atomic<std::size_t> open_lanes{0};  ///< lanes of threads that run

@@ -60,11 +60,11 @@ struct LaneCounters {
   Counter predicted;    ///< held without being looked at, see Prediction
   Counter launches;
   Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
-  Counter tracked;      ///< issued while a stretch was being looked at
+  Counter recorded;     ///< issued while a stretch was being recorded
   Counter held_issued;  ///< held, but issued eagerly in the end
   Counter expired;      ///< flushes by the watchdog
   Counter unholdable;   ///< of all names in unholdable_by
-  Counter asleep;       ///< not looked at, because nothing had paid for a long time
+  Counter dormant;      ///< not looked at, because nothing had paid for a long time
   Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
   NamedCounts unholdable_by;

@@ -24,7 +24,7 @@ struct alignas(64) LaneFront {
   const std::byte* predicted_end REFRAIN_GUARDED_BY(held_right) = nullptr;
   std::uint64_t sequence = 0;  ///< the lane's own thread's: number of the newest submission
   /// Prediction's: number of the next submission that needs more than being accepted.
-  std::uint64_t attention REFRAIN_GUARDED_BY(held_right) = 0;
+  std::uint64_t next_sample REFRAIN_GUARDED_BY(held_right) = 0;
   LaneLock lock;                       ///< HeldOperations': guards all that is held while anything is
   std::atomic<std::uint32_t> held{0};  ///< HeldOperations': how many operations
   /// Prediction's: of these, those that are no records yet.

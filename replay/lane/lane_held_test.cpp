@@ -127,55 +127,55 @@ TEST_CASE("of a stretch whose memory is freed before its graph is built, only wh
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("a lane sleeps when so many submissions came to nothing as the user says") {
-  env::Settings awake = quiet(false);
-  awake.awake = GENERATE(64, 0);
-  Rig rig(awake);
+TEST_CASE("a lane is dormant when so many submissions came to nothing as the user says") {
+  env::Settings settings = quiet(false);
+  settings.dormant_after = GENERATE(64, 0);
+  Rig rig(settings);
   Program program(*rig.engine, rig.backend, rig.queue);
   for (int k = 0; k < 60; ++k) {
     program.kernel(100, 7, 1, 0, "the test says so");
   }
   program.wait();
-  CHECK_FALSE(rig.engine->lane().asleep());
+  CHECK_FALSE(rig.engine->lane().is_dormant());
   for (int k = 0; k < 60; ++k) {
     program.kernel(100, 7, 1, 0, "the test says so");
   }
   program.wait();
-  CHECK(rig.engine->lane().asleep() == (awake.awake != 0));  // without a gate only if it is asked for
+  CHECK(rig.engine->lane().is_dormant() == (settings.dormant_after != 0));  // without a gate only if it is asked for
 }
 
-TEST_CASE("what the layer may not hold without looking at it is not held because it was expected") {
+TEST_CASE("what the layer may not hold without looking at it is not held because it was predicted") {
   Rig rig(settings());
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 30, kLength, constant);
   REQUIRE(rig.engine->lane().predicted());
   rig.hooks.holdable = false;
-  int before = program.expected;
+  int before = program.predicted;
   begin(program, 1);
-  CHECK(program.expected == before);
+  CHECK(program.predicted == before);
   rig.hooks.holdable = true;
   program.wait();
   loop(rig, program, 5, kLength, constant);
-  before = program.expected;
+  before = program.predicted;
   begin(program, 1);
-  CHECK(program.expected == before + 1);
+  CHECK(program.predicted == before + 1);
   program.wait();
   CHECK(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("what was held before the rest came as expected waits for its events") {
+TEST_CASE("what was held before the rest came as predicted waits for its events") {
   constexpr capture::WaitRef kEvent = 4711;
   Rig rig(settings());
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 30, kLength, constant);
   REQUIRE(rig.hooks.waits.empty());
   const auto launches = [&] { return rig.report()["launches"].get<int>(); };
-  const int before = launches(), expected = program.expected;
+  const int before = launches(), predicted = program.predicted;
   REQUIRE(program.kernel(100, 7, constant(0, 0), 0, nullptr, kEvent) == 0);
   for (int k = 1; k < kLength; ++k) {
     REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
   }
-  REQUIRE(program.expected > expected);
+  REQUIRE(program.predicted > predicted);
   REQUIRE(launches() == before + 1);
   CHECK(rig.hooks.waits == std::vector<capture::WaitRef>{kEvent});
   CHECK(rig.backend.waited().back() == 1);

@@ -31,7 +31,7 @@ constexpr EntryPoint kCall{"a call"};
 
 /// What the first thread does: goes on with its loop, does something else, or waits.
 constexpr std::string_view kFirst = "hsw";
-/// What the second thread does: submits to the first one's queue or to its own, settles that queue or that lane,
+/// What the second thread does: submits to the first one's queue or to its own, flushes that queue or that lane,
 /// flushes everything.
 constexpr std::string_view kSecond = "qoslf";
 
@@ -219,8 +219,8 @@ class World {
         to_firsts_->kernel(800, 9, *seen.scalar);
         break;
       case 'o': to_own_->kernel(801, 10, kOther); return;
-      case 's': engine.settle(rig_.queue); break;
-      case 'l': engine.settle_lane(lane_); break;
+      case 's': engine.flush_holder(rig_.queue); break;
+      case 'l': engine.flush_lane(lane_); break;
       default: engine.flush_all(kCall);
     }
     seen.begun = begun_;

@@ -38,10 +38,10 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.predicted += counters.predicted.get();
   totals.launches += counters.launches.get();
   totals.followed += counters.followed.get();
-  totals.tracked += counters.tracked.get();
+  totals.recorded += counters.recorded.get();
   totals.held_issued += counters.held_issued.get();
   totals.expired += counters.expired.get();
-  totals.asleep += counters.asleep.get();
+  totals.dormant += counters.dormant.get();
   totals.cuts += counters.cuts.get();
   totals.verified += counters.verified.get();
   totals.unverified += counters.unverified.get();
@@ -49,11 +49,11 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
 }
 
 /// Threads may come and go for ever.
-constexpr std::size_t kMostSpans = 1024;  // limit
+constexpr std::size_t kMostIntervals = 1024;  // limit
 /// Each takes memory for what it has seen. There are never more than there were threads at once.
 constexpr std::size_t kMostIdle = 256;  // limit
 
-/// `most`: spans, and times, that there are to be in all.
+/// `most`: intervals, and times, that there are to be in all.
 void add(ReportData& totals, const Lane& lane, std::size_t most) {
   const LaneCounters& counters = lane.counters();
   const ChunkTuner& tuner = lane.tuner();
@@ -65,9 +65,9 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   if (tuner.call_ns() != 0 && totals.times.size() < most) {
     totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns()});
   }
-  for (const IntervalSummary& span : lane.intervals().summaries()) {
+  for (const IntervalSummary& interval : lane.intervals().summaries()) {
     if (totals.intervals.size() < most) {
-      totals.intervals.push_back(span);
+      totals.intervals.push_back(interval);
     }
   }
 }
@@ -146,7 +146,7 @@ void LaneRegistry::close() noexcept {
     std::erase(lanes_, lane);
     count_open();
     try {
-      add(closed_, *lane, kMostSpans);
+      add(closed_, *lane, kMostIntervals);
     } catch (const std::exception& error) {
       env::log_warning({"the report lacks a thread (", error.what(), ")"});
     }

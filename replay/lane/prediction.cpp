@@ -50,8 +50,8 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
     front_.lock.unlock();
     return false;
   }
-  const bool attention = ++front_.sequence >= front_.attention;
-  const std::uint64_t started = attention ? attend() : 0;
+  const bool sampled = ++front_.sequence >= front_.next_sample;
+  const std::uint64_t started = sampled ? begin_sample() : 0;
   ++front_.accepted;
   front_.held.store(held + 1, std::memory_order_relaxed);
   record += OperationView(record).header().size;
@@ -65,8 +65,8 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   } else {
     *error = complete();
   }
-  if (attention) {
-    attended(started);
+  if (sampled) {
+    end_sample(started);
   }
   front_.lock.unlock();
   return true;
@@ -106,14 +106,14 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   if (!intervals_.open()) {
     intervals_.begin(now);
   }
-  front_.attention = 0;  // for attended()
+  front_.next_sample = 0;  // for end_sample()
   held_.begin(front_.sequence + 1, now, 1);
   return true;
 }
 
 /// The first one of a chunk, and one that is timed in some way, or the one behind it. Returns when it began; 0 if that
 /// does not matter.
-[[gnu::hot, gnu::noinline]] std::uint64_t Prediction::attend() noexcept {
+[[gnu::hot, gnu::noinline]] std::uint64_t Prediction::begin_sample() noexcept {
   intervals_.pause_app_clock();
   if (tuner_.app_clock_runs()) {
     tuner_.app_time(front_.sequence, held_.queues().size());
@@ -121,7 +121,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   return tuner_.is_sample(front_.sequence) ? tuner_.begin_sample(front_.sequence) : 0;
 }
 
-[[gnu::hot, gnu::noinline]] void Prediction::attended(std::uint64_t started_ns) noexcept {
+[[gnu::hot, gnu::noinline]] void Prediction::end_sample(std::uint64_t started_ns) noexcept {
   if (front_.engine->gone.load(std::memory_order_seq_cst) != gone_) [[unlikely]] {
     // Something was changed, while nobody could see yet that this lane holds something perhaps: what follows is looked
     // at.
@@ -131,11 +131,11 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
     tuner_.end_held(started_ns, held_.count() != 0);
   }
   intervals_.resume_app_clock();
-  front_.attention = next_attention();
+  front_.next_sample = next_sample();
 }
 
 /// The number of the next submission that is timed, or 0 if what comes next is.
-std::uint64_t Prediction::next_attention() const noexcept {
+std::uint64_t Prediction::next_sample() const noexcept {
   return tuner_.app_clock_runs() || intervals_.wants_outside() ? 0 : tuner_.next_sample();
 }
 
@@ -185,7 +185,7 @@ void Prediction::mispredicted() noexcept {
 /// Before the program waits, when there is time.
 [[gnu::hot]] void Prediction::predict_first() noexcept {
   const IsLaneOwner owner;
-  if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.asleep() || held_.count() != 0) {
+  if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.is_dormant() || held_.count() != 0) {
     return;
   }
   const Holding first = matcher_.next_chunk();
@@ -282,7 +282,7 @@ bool Prediction::may_hold_beside() const noexcept {
   front_.predicted.store(next, std::memory_order_relaxed);
   front_.predicted_end = end;
   front_.accepted = 0;
-  front_.attention = next_attention();
+  front_.next_sample = next_sample();
   return true;
 }
 
@@ -307,15 +307,15 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
       count, [&](const OperationView& operation) REFRAIN_REQUIRES(held_right) { held_.add(operation, sequence++); });
   forget_changes();
   try {
-    tell_launched();
-    tell_accepted(count);
+    feed_launched();
+    feed_accepted(count);
   } catch (const std::exception& failure) {
     context_.state.fail(failure.what());  // what is held then is submitted by the next host call
   }
 }
 
 /// What is to be done about these was done when they were launched.
-[[gnu::hot]] void Prediction::tell_launched() {
+[[gnu::hot]] void Prediction::feed_launched() {
   if (launched_.empty()) {
     return;
   }
@@ -330,7 +330,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
   matcher_.forget_held();  // it may have learnt something on the way that divides them otherwise
 }
 
-[[gnu::hot]] void Prediction::tell_accepted(std::uint32_t count) {
+[[gnu::hot]] void Prediction::feed_accepted(std::uint32_t count) {
   counters_.submissions.add(count);
   counters_.predicted.add(count);
   bool changed = false;
@@ -414,7 +414,7 @@ void Prediction::for_each_accepted(std::uint32_t count, Use&& use) const {
     launched_.push_back({std::move(entry), older});
     behind_ += accepted;
     if (!predict_next()) {
-      tell_launched();
+      feed_launched();
     }
   } catch (const std::exception& failure) {
     context_.state.fail(failure.what());

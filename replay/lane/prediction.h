@@ -128,9 +128,9 @@ class Prediction {
     changed_.clear();
     changed_bytes_.clear();
   }
-  [[nodiscard]] std::uint64_t attend() noexcept REFRAIN_REQUIRES(held_right);
-  void attended(std::uint64_t started_ns) noexcept REFRAIN_REQUIRES(held_right);
-  [[nodiscard]] std::uint64_t next_attention() const noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] std::uint64_t begin_sample() noexcept REFRAIN_REQUIRES(held_right);
+  void end_sample(std::uint64_t started_ns) noexcept REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] std::uint64_t next_sample() const noexcept REFRAIN_REQUIRES(held_right);
 
   bool predict(const Holding& holding, std::span<QueueSlot* const> queues) noexcept REFRAIN_REQUIRES(held_right);
   bool predict_next() noexcept REFRAIN_REQUIRES(held_right);
@@ -140,8 +140,8 @@ class Prediction {
   [[nodiscard]] bool launch() noexcept REFRAIN_REQUIRES(held_right);
   [[nodiscard]] bool view(std::size_t older) REFRAIN_REQUIRES(held_right);
   void drain_all() noexcept REFRAIN_REQUIRES(held_right);
-  void tell_launched() REFRAIN_REQUIRES(held_right);
-  void tell_accepted(std::uint32_t count) REFRAIN_REQUIRES(held_right);
+  void feed_launched() REFRAIN_REQUIRES(held_right);
+  void feed_accepted(std::uint32_t count) REFRAIN_REQUIRES(held_right);
   /// The records of those that were accepted, one after the other.
   template <class Use>
   void for_each_accepted(std::uint32_t count, Use&& use) const REFRAIN_REQUIRES(held_right);

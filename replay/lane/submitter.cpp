@@ -29,7 +29,7 @@ using capture::OperationView;
 }
 
 void Submitter::issue() {
-  const Entered entered(context_.standstill.get(), held_.queues());
+  const Entered entered(context_.verification_pause.get(), held_.queues());
   std::uint32_t issued = 0;
   try {
     for (const OperationView& operation : views_) {
@@ -143,12 +143,12 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   }
   // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
   // other threads change meanwhile.
-  Standstill& standstill = *context_.standstill;
+  VerificationPause& pause = *context_.verification_pause;
   const auto unchecked = [&](const char* why) {
     counters_.unverified.add();
     counters_.unchecked.add(why);
   };
-  if (!standstill.stop(held_.queues())) {
+  if (!pause.begin(held_.queues())) {
     unchecked("another thread was inside the driver for too long");
     return false;
   }
@@ -157,10 +157,10 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   std::size_t native = 0;
   const std::span<const OperationView> views = views_;
   const bool fits = entry->with_executable(views, [&](Executable& executable) {
-    result = verify(context, executable, views, queues, standstill);
+    result = verify(context, executable, views, queues, pause);
     native = executable.native_nodes();
   });
-  standstill.resume();
+  pause.end();
   if (!fits) {
     static_cast<void>(entry->launch(context, {}, 0, false));  // counts the mismatch
     return false;

@@ -13,7 +13,7 @@
 namespace refrain::replay {
 namespace {
 
-/// Ways of dividing stretches that are tried where all is submitted to one queue; over several there is one more.
+/// Chunk plans that are tried where all is submitted to one queue; over several there is one more.
 constexpr std::uint32_t kPlansOfOne = 3;  // format
 bool lengths_are_free(const env::Settings& settings) noexcept {
   return settings.chunk_first == 0 && settings.chunk_growth == 0;
@@ -144,7 +144,7 @@ void ChunkTuner::log_lengths(std::uint64_t each, const char* because) const noex
   try {
     std::string text =
         fmt::format("thread {}, after {} submissions: {} ({} ns each", lane_, submission_, because, each);
-    text += "), so that graphs are divided anew (first, growth, longest, last):";
+    text += "), so that the chunk plans are others (first, growth, longest, last):";
     for (const ChunkLengths& plan : plans_) {
       if (plan != kNoLengths) {
         text += fmt::format(" {}, {}, {}, {};", plan.first, plan.growth, plan.most, plan.last);

@@ -48,7 +48,7 @@ class ChunkTuner {
   /// `queues`: for which work is held.
   void app_time(std::uint64_t submission, std::size_t queues) noexcept;
 
-  /// Whether there is a way with few launches, for programs that do not wait.
+  /// Whether there is a plan with few launches, for programs that do not wait.
   [[nodiscard]] bool has_few_launches() const noexcept { return plans_[kFewLaunches] != kNoLengths; }
   /// What holding one operation usually takes.
   [[nodiscard]] std::uint64_t hold_cost_ns() const noexcept { return hold_cost_ns_.load(std::memory_order_relaxed); }

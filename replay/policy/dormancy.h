@@ -41,34 +41,34 @@ class Dormancy {
     return true;
   }
   /// Another lane's work was the newest in a queue that this one submits to.
-  void queue_handed_off() noexcept { ++taken_over_; }
+  void queue_handed_off() noexcept { ++handed_off_; }
 
   /// Whether enough was seen to consider().
   [[nodiscard]] bool is_due(std::uint64_t submissions) const noexcept {
-    return awake_for_ != 0 && submissions - since_.submissions >= awake_for_;
+    return dormant_after_ != 0 && submissions - since_.submissions >= dormant_after_;
   }
   /// For how many submissions nothing is looked at from now on; 0: the lane goes on. `on_trial`: submissions of the
-  /// span with which graphs are being compared, 0 if none are.
+  /// interval with which graphs are being compared, 0 if none are.
   std::uint64_t consider(const Seen& seen, std::uint64_t on_trial) noexcept;
-  [[nodiscard]] bool asleep() const noexcept { return asleep_ != 0; }
+  [[nodiscard]] bool is_dormant() const noexcept { return left_ != 0; }
   /// One of them has come. True: it was the last one.
-  [[nodiscard]] bool tick() noexcept { return --asleep_ == 0; }
+  [[nodiscard]] bool tick() noexcept { return --left_ == 0; }
   /// From now on it is looked at what comes.
-  void wake(const Seen& seen) noexcept;
+  void resume(const Seen& seen) noexcept;
 
  private:
-  [[nodiscard]] std::uint64_t sleep_for(const Seen& seen, std::uint64_t on_trial) noexcept;
+  [[nodiscard]] std::uint64_t dormant_for(const Seen& seen, std::uint64_t on_trial) noexcept;
   [[nodiscard]] std::uint64_t hopeless(const Seen& seen) const noexcept { return seen.hopeless + alone_; }
 
-  const std::uint64_t awake_for_;  ///< looked at before a sleep; 0: it never sleeps
-  const std::uint64_t history_;    ///< compared with each other
-  const bool one_is_too_few_;      ///< for a graph
-  Backoff sleep_;
-  std::uint64_t asleep_ = 0;  ///< submissions that are still not looked at
+  const std::uint64_t dormant_after_;  ///< so many are looked at before; 0: lanes are never dormant
+  const std::uint64_t history_;        ///< compared with each other
+  const bool one_is_too_few_;          ///< for a graph
+  Backoff length_;
+  std::uint64_t left_ = 0;  ///< submissions that are still not looked at
   bool stretch_open_ = false;
-  Seen since_;  ///< when it woke up
+  Seen since_;  ///< when it began to look again
   std::uint64_t hopeless_since_ = 0;
-  std::uint64_t taken_over_ = 0;  ///< queues, since then
+  std::uint64_t handed_off_ = 0;  ///< queues, since then
   std::uint64_t alone_ = 0;       ///< that had no other one beside them between two cuts
   std::uint64_t stretch_first_ = 0;
   std::uint64_t hopeless_then_ = 0;

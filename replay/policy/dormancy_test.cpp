@@ -9,7 +9,7 @@ namespace {
 env::Settings with_gate() {
   env::Settings settings;
   settings.gate = true;
-  settings.awake = 100;
+  settings.dormant_after = 100;
   settings.history = 1000;
   return settings;
 }
@@ -19,7 +19,7 @@ Dormancy::Seen hopeless(std::uint64_t submissions) {
   return {.submissions = submissions, .hopeless = submissions};
 }
 
-TEST_CASE("a lane in which nothing pays sleeps for longer and longer", "[promise-6]") {
+TEST_CASE("a lane in which nothing pays is dormant for longer and longer", "[promise-6]") {
   Dormancy dormancy(with_gate());
   CHECK_FALSE(dormancy.is_due(99));
   REQUIRE(dormancy.is_due(100));
@@ -27,7 +27,7 @@ TEST_CASE("a lane in which nothing pays sleeps for longer and longer", "[promise
   std::uint64_t expected = 400;
   for (int i = 0; i < 10; ++i) {
     CHECK(dormancy.consider(hopeless(submissions), 0) == expected);
-    dormancy.wake(hopeless(submissions));
+    dormancy.resume(hopeless(submissions));
     CHECK_FALSE(dormancy.is_due(submissions + 99));
     submissions += 100;
     expected = std::min<std::uint64_t>(2 * expected, 6400);
@@ -44,7 +44,7 @@ TEST_CASE("a lane in which nothing pays sleeps for longer and longer", "[promise
 
 TEST_CASE("a lane goes on looking while something may still pay") {
   Dormancy dormancy(with_gate());
-  CHECK(dormancy.consider(hopeless(100), 50) == 0);  // a long span that is just being compared
+  CHECK(dormancy.consider(hopeless(100), 50) == 0);  // a long interval that is just being compared
   Dormancy::Seen unknown = hopeless(100);
   unknown.hopeless = 89;
   CHECK(dormancy.consider(unknown, 0) == 0);  // it may repeat later …
@@ -58,7 +58,7 @@ TEST_CASE("a lane goes on looking while it takes turns with another one whose wo
   seen.replayed_by_all = 10;
   dormancy.queue_handed_off();
   CHECK(dormancy.consider(seen, 0) == 0);
-  dormancy.wake(seen);
+  dormancy.resume(seen);
   seen.submissions += 100;
   seen.hopeless += 100;
   seen.replayed_by_all += 10;
@@ -78,13 +78,13 @@ TEST_CASE("submissions with none beside them are hopeless where a graph needs tw
   }
 }
 
-TEST_CASE("nothing sleeps but what is replayed with the gate, or where the user says so") {
+TEST_CASE("no lane is dormant but one that replays with the gate, or where the user says so") {
   env::Settings settings;
   settings.gate = true;
   CHECK(Dormancy(settings).is_due(1'000'000));
   settings.gate = false;
   CHECK_FALSE(Dormancy(settings).is_due(1'000'000));
-  settings.awake = 10;
+  settings.dormant_after = 10;
   CHECK(Dormancy(settings).is_due(10));
   settings.mode = env::Mode::kObserve;
   CHECK_FALSE(Dormancy(settings).is_due(1'000'000));

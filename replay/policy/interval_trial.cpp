@@ -12,16 +12,16 @@
 namespace refrain::replay {
 
 namespace {
-constexpr std::size_t kMostSpans = 1024;   // limit
-constexpr std::size_t kMostDeclined = 64;  // limit: that are told of
+constexpr std::size_t kMostIntervals = 1024;  // limit
+constexpr std::size_t kMostDeclined = 64;     // limit: that are told of
 
-/// Whether the program takes far longer to submit a span than it waits at its end: what is held delays nobody, and
-/// launches are what can be saved. Decided in the first way.
+/// Whether the program takes far longer to submit an interval than it waits at its end: what is held delays nobody, and
+/// launches are what can be saved. Decided with the first plan.
 bool host_bound(const RecentCosts& waits, const RecentCosts& intervals,
                 std::uint64_t times = tuning::kLittle) noexcept {
   return intervals.count() != 0 && waits.median() * times < intervals.median();
 }
-/// Whether the program spends most of a span with something else than submitting and waiting.
+/// Whether the program spends most of an interval with something else than submitting and waiting.
 bool mostly_by_itself(const RecentCosts& busy, const RecentCosts& whole) noexcept {
   return busy.count() != 0 && busy.median() * 2 < whole.median();
 }
@@ -35,7 +35,7 @@ bool beyond_doubt(std::uint64_t less, const RecentCosts& than) noexcept {
 }
 /// By more than samples of one kind differ among each other.
 bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
-  const bool enough = a.count() >= tuning::kSpansWanted && b.count() >= tuning::kSpansWanted;
+  const bool enough = a.count() >= tuning::kIntervalsWanted && b.count() >= tuning::kIntervalsWanted;
   const std::uint64_t noise = enough ? std::min({a.median() - a.low(), b.median() - b.low(), a.low() / 32}) : 0;
   return a.low() + noise < b.low();
 }
@@ -47,7 +47,7 @@ bool better(std::uint64_t a, std::uint64_t b) noexcept {
 
 [[gnu::hot]] void IntervalTrial::launched(const std::shared_ptr<Declinable>& entry) {
   in_graphs_ += entry->size();
-  if (enabled_ && !turn_.settled && std::find(launched_.begin(), launched_.end(), entry) == launched_.end()) {
+  if (enabled_ && !turn_.concluded && std::find(launched_.begin(), launched_.end(), entry) == launched_.end()) {
     launched_.push_back(entry);
   }
 }
@@ -71,7 +71,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
   const Turn turn = std::exchange(turn_, {});
   successor_of(previous_) = {previous_, hash_};
   previous_ = hash_;
-  // Spans are only remembered once graphs ran in them.
+  // Intervals are only remembered once graphs ran in them.
   auto found = known_.find(hash_);
   ++intervals_;
   if (found == known_.end() && in_graphs_ != 0) {
@@ -86,11 +86,11 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     found->second.submissions = submissions_;
     ++found->second.seen;
     sample(found->second, costs, turn);
-    lost = found->second.settled ? 0 : loss(found->second, costs, turn);
-    if (turn.trial && !found->second.settled) {
+    lost = found->second.concluded ? 0 : loss(found->second, costs, turn);
+    if (turn.trial && !found->second.concluded) {
       saved_ns_ = sure_saving(found->second, costs, turn);
     }
-    if (!found->second.settled && settle(found->second)) {
+    if (!found->second.concluded && conclude(found->second)) {
       log_outcome(found->second, "graphs are declined");
       for (const auto& entry : found->second.graphs) {
         const Known& interval = found->second;
@@ -109,21 +109,21 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
   const auto next = known_.find(successor.interval == hash_ ? successor.next : hash_);
   if (next != known_.end()) {
     const Known& interval = next->second;
-    turn_.settled = interval.settled;
-    turn_.trial = !interval.settled;
+    turn_.concluded = interval.concluded;
+    turn_.trial = !interval.concluded;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !interval.settled && interval.plan == 0 && !interval.eager_unfair &&
-                  interval.eager.count() < tuning::kSpansWanted &&
+    turn_.eager = !interval.concluded && interval.plan == 0 && !interval.eager_unfair &&
+                  interval.eager.count() < tuning::kIntervalsWanted &&
                   interval.whole[interval.plan].count() > interval.whole_eager.count();
-    // Where no more may be lost, a span rests in the way of which it is known that nothing is lost with it, if there is
-    // one.
-    const bool may_try = interval.settled || turn_.eager || may_lose;
-    const std::uint32_t refuge = may_try ? kChunkPlans : paying_plan(interval);
-    turn_.suspended = !may_try && refuge == kChunkPlans;
-    turn_.plan = refuge == kChunkPlans ? interval.plan : refuge;
+    // Where no more may be lost, an interval stays with the plan of which it is known that nothing is lost with it, if
+    // there is one.
+    const bool may_try = interval.concluded || turn_.eager || may_lose;
+    const std::uint32_t fallback_plan = may_try ? kChunkPlans : paying_plan(interval);
+    turn_.suspended = !may_try && fallback_plan == kChunkPlans;
+    turn_.plan = fallback_plan == kChunkPlans ? interval.plan : fallback_plan;
     turn_.eager = turn_.eager || turn_.suspended;
     turn_.outside = turn_.trial && (turn_.eager || outside_matters(interval));
-    if (interval.settled && next->first == hash_) {
+    if (interval.concluded && next->first == hash_) {
       steady_ = {hash_,
                  tuning::kLookedAtOf - 1,
                  0,
@@ -139,7 +139,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
 
 /// Those that were not seen for longest go, a few at once.
 void IntervalTrial::make_room() {
-  if (known_.size() < kMostSpans) {
+  if (known_.size() < kMostIntervals) {
     return;
   }
   std::vector<std::uint64_t> seen;
@@ -152,7 +152,7 @@ void IntervalTrial::make_room() {
   std::erase_if(known_, [&](const auto& interval) { return interval.second.last_seen <= *last; });
 }
 
-/// When a span is looked at: it was there so many times before.
+/// When an interval is looked at: it was there so many times before.
 void IntervalTrial::count_passed() noexcept {
   const Steady before = std::exchange(steady_, {});
   if (const auto found = known_.find(before.hash); before.passed != 0 && found != known_.end()) {
@@ -169,7 +169,7 @@ std::int64_t IntervalTrial::Known::Unpaid::loss(std::uint64_t each) noexcept {
          static_cast<std::int64_t>(std::exchange(intervals, 0) * each);
 }
 
-/// After sample(): what the span lost if it had graphs, and what earlier ones did if it tells.
+/// After sample(): what the interval lost if it had graphs, and what earlier ones did if it tells.
 std::int64_t IntervalTrial::loss(Known& interval, const Costs& costs, Turn turn) const noexcept {
   if (in_graphs_ != 0) {
     Known::Unpaid& unpaid = turn.trial ? interval.unpaid : interval.unpaid_whole;
@@ -183,9 +183,9 @@ std::int64_t IntervalTrial::loss(Known& interval, const Costs& costs, Turn turn)
 }
 
 void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
-  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a way
+  // A graph that became ready in the middle of an eager turn was launched all the same: no sample of either. And a plan
   // is not known before its graphs are there.
-  // (The same of a short span may leave an odd one out.)
+  // (The same of a short interval may leave an odd one out.)
   const std::uint64_t most = std::max(interval.in_graphs[0], in_graphs_);
   const std::uint64_t missing = submissions_ < tuning::kManySubmissions ? most / 2 : most / 16;
   const bool complete = turn.eager ? in_graphs_ == 0 : in_graphs_ != 0 && in_graphs_ + missing >= most;
@@ -199,7 +199,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     if (turn.plan == 0) {
       interval.waits.clear();
     }
-    interval.settled = false;
+    interval.concluded = false;
     interval.plan = turn.plan;
     interval.tries = 0;
   }
@@ -216,7 +216,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
       interval.waits.add(costs.wait);
     }
   }
-  if (!interval.settled) {
+  if (!interval.concluded) {
     interval.tries += turn.suspended || turn.plan != interval.plan ? 0 : 1;
     for (const auto& entry : launched_) {
       if (std::find(interval.graphs.begin(), interval.graphs.end(), entry) == interval.graphs.end()) {
@@ -225,7 +225,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     }
     return;
   }
-  // All of the last ones were slower than eager spans usually were: something has changed.
+  // All of the last ones were slower than eager intervals usually were: something has changed.
   const RecentCosts& mine = interval.whole[interval.plan];
   const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > interval.whole_eager.median();
   if (++interval.replays >= interval.next_check || regret) {
@@ -235,7 +235,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
 }
 
 void IntervalTrial::start_over(Known& interval) {
-  interval.settled = false;
+  interval.concluded = false;
   interval.plan = interval.tries = 0;
   interval.eager.clear();
   interval.whole_eager.clear();
@@ -247,13 +247,13 @@ void IntervalTrial::start_over(Known& interval) {
   interval.waits.clear();
 }
 
-/// What an eager span takes, without what the program does by itself if that is known: a disturbance of the machine is
-/// small beside a long one.
+/// What an eager interval takes, without what the program does by itself if that is known: a disturbance of the machine
+/// is small beside a long one.
 std::uint64_t IntervalTrial::decisive(const Known& interval) noexcept {
   return (interval.eager.count() != 0 ? interval.eager : interval.whole_eager).median();
 }
 
-/// What the program does by itself in an eager span.
+/// What the program does by itself in an eager interval.
 std::uint64_t IntervalTrial::usual_outside(const Known& interval) noexcept {
   if (interval.eager.count() == 0 || interval.whole_eager.count() == 0) {
     return 0;
@@ -262,21 +262,22 @@ std::uint64_t IntervalTrial::usual_outside(const Known& interval) noexcept {
   return whole - std::min(interval.eager.median(), whole);
 }
 
-/// Whether what the program does by itself is to be measured while the span runs with graphs. That takes a look at the
-/// clock for each submission. One of a program that takes no longer than that comes twice as late then, and the device
-/// runs dry where it would not otherwise: another way would seem to be the best.
+/// Whether what the program does by itself is to be measured while the interval runs with graphs. That takes a look at
+/// the clock for each submission. One of a program that takes no longer than that comes twice as late then, and the
+/// device runs dry where it would not otherwise: another plan would seem to be the best.
 bool IntervalTrial::outside_matters(const Known& interval) const noexcept {
   return interval.eager.count() < tuning::kClearWanted ||
          usual_outside(interval) * tuning::kNothing > interval.whole_eager.median();
 }
 
-/// While a span is on trial, what its graphs save pays for building the others: without them it might stay on trial.
+/// While an interval is on trial, what its graphs save pays for building the others: without them it might stay on
+/// trial.
 std::uint64_t IntervalTrial::sure_saving(const Known& interval, const Costs& costs, Turn turn) const noexcept {
   const bool sure = interval.eager.count() >= tuning::kClearWanted || beyond_doubt(costs.busy, interval.eager);
   return in_graphs_ != 0 && !turn.eager && sure ? std::max(interval.eager.least(), costs.busy) - costs.busy : 0;
 }
 
-/// The fastest of the ways that are faster than none beyond doubt, as far as is known now. kChunkPlans: there is none
+/// The fastest of the plans that are faster than none beyond doubt, as far as is known now. kChunkPlans: there is none
 /// yet.
 std::uint32_t IntervalTrial::paying_plan(const Known& interval) noexcept {
   std::uint32_t best = kChunkPlans;
@@ -292,39 +293,40 @@ std::uint32_t IntervalTrial::paying_plan(const Known& interval) noexcept {
   return best;
 }
 
-/// Whether enough is known of the way that is being tried.
+/// Whether enough is known of the plan that is being tried.
 bool IntervalTrial::plan_known(const Known& interval) const noexcept {
   const RecentCosts& mine = interval.replay[interval.plan];
   const std::uint64_t few =
-      std::max(tuning::kSpansWanted, tuning::kTriedSubmissions / std::max<std::uint64_t>(interval.submissions, 1));
+      std::max(tuning::kIntervalsWanted, tuning::kTriedSubmissions / std::max<std::uint64_t>(interval.submissions, 1));
   if (interval.tries >= tuning::kMostTries || (interval.plan != 0 && mine.count() == 0 && interval.tries >= few)) {
     return true;
   }
-  // Of short spans the first eager samples are those of a program that has only begun; and more of them cost little.
+  // Of short intervals the first eager samples are those of a program that has only begun; and more of them cost
+  // little.
   const std::uint64_t needed =
-      decisive(interval) < tuning::kLongIntervalNs ? tuning::kSpansWanted : tuning::kClearWanted;
+      decisive(interval) < tuning::kLongIntervalNs ? tuning::kIntervalsWanted : tuning::kClearWanted;
   if (mine.count() < tuning::kClearWanted ||
       (interval.plan == 0 && (mine.count() < needed || interval.eager.count() < needed))) {
     return false;
   }
   if (interval.plan == 0) {
-    return (mine.count() >= tuning::kSpansWanted && interval.eager.count() >= tuning::kSpansWanted) ||
+    return (mine.count() >= tuning::kIntervalsWanted && interval.eager.count() >= tuning::kIntervalsWanted) ||
            clearly_less(mine, interval.eager) || clearly_less(interval.eager, mine);
   }
-  // A further way is given up as soon as it does not look better, and is taken only if it surely is. But where there
+  // A further plan is given up as soon as it does not look better, and is taken only if it surely is. But where there
   // are fewer launches for a program that hardly waits, they are fewer, whether the noise shows it or not.
   if (interval.plan == kFewLaunches && host_bound(interval.waits, interval.whole[0])) {
-    return mine.count() >= tuning::kSpansWanted;
+    return mine.count() >= tuning::kIntervalsWanted;
   }
-  return mine.count() >= tuning::kSpansWanted || !better(mine.least(), interval.replay[0].low());
+  return mine.count() >= tuning::kIntervalsWanted || !better(mine.least(), interval.replay[0].low());
 }
 
-/// The fastest way. A later one must be better by more than its samples may be wrong; where the host is the slower one,
-/// by more than a phase of the machine's might make it.
+/// The fastest plan. A later one must be better by more than its samples may be wrong; where the host is the slower
+/// one, by more than a phase of the machine's might make it.
 void IntervalTrial::choose(Known& interval) const noexcept {
   interval.plan = 0;
   const RecentCosts& few = interval.replay[kFewLaunches];
-  if (plans_ > kFewLaunches && few.count() >= tuning::kSpansWanted &&
+  if (plans_ > kFewLaunches && few.count() >= tuning::kIntervalsWanted &&
       interval.in_graphs[kFewLaunches] + interval.submissions / tuning::kLittle >= interval.in_graphs[0] &&
       host_bound(interval.waits, interval.whole[0]) && !surely_less(interval.replay[0], few)) {
     interval.plan = kFewLaunches;
@@ -334,17 +336,17 @@ void IntervalTrial::choose(Known& interval) const noexcept {
     const RecentCosts& known = interval.replay[interval.plan];
     const RecentCosts& other = interval.replay[plan];
     const bool faster = fewest ? clearly_less(other, known) : better(other.low(), known.low());
-    if (other.count() >= tuning::kSpansWanted && (known.count() == 0 || faster)) {
+    if (other.count() >= tuning::kIntervalsWanted && (known.count() == 0 || faster)) {
       interval.plan = plan;
     }
   }
 }
 
-/// Goes on to the next way when enough is known of this one, and chooses when all were tried. True if none of them is
+/// Goes on to the next plan when enough is known of this one, and chooses when all were tried. True if none of them is
 /// better than eager execution.
-bool IntervalTrial::settle(Known& interval) {
+bool IntervalTrial::conclude(Known& interval) {
   const RecentCosts& first = interval.replay[0];
-  // No way of dividing it makes up for half as long again; and one sample is enough where each is dear.
+  // No plan makes up for half as long again; and one sample is enough where each is dear.
   const std::uint64_t needed = decisive(interval) >= tuning::kLongIntervalNs ? 1 : tuning::kClearWanted;
   const auto half_as_long_again = [](const RecentCosts& with, const RecentCosts& without, std::uint64_t samples) {
     return with.count() >= samples && without.count() >= samples && with.least() * 2 > without.greatest() * 3;
@@ -352,7 +354,7 @@ bool IntervalTrial::settle(Known& interval) {
   // Of what is mostly the program's own doing a few samples say nothing: machines have phases in which all takes twice
   // as long.
   const std::uint64_t whole_needed =
-      mostly_by_itself(interval.eager, interval.whole_eager) ? tuning::kSpansWanted : needed;
+      mostly_by_itself(interval.eager, interval.whole_eager) ? tuning::kIntervalsWanted : needed;
   if (interval.plan == 0 && (half_as_long_again(first, interval.eager, needed) ||
                              half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
     return true;
@@ -362,12 +364,12 @@ bool IntervalTrial::settle(Known& interval) {
   }
   interval.tries = 0;
   // Where the program waits for longer than it submits, the device is the slower one: it has always work in front of
-  // it, and dividing it otherwise would only cost more launches. (In a short span waiting is mostly the way to the
+  // it, and dividing it otherwise would only cost more launches. (In a short interval waiting is mostly the way to the
   // device and back, which says nothing.)
   const bool device_bound = first.count() != 0 && interval.submissions >= tuning::kManySubmissions &&
                             interval.waits.median() * 2 > interval.whole[0].median();
   // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
-  // many long spans.
+  // many long intervals.
   const bool by_itself = mostly_by_itself(first, interval.whole[0]);
   const bool enough =
       interval.plan >= kFewLaunches && by_itself && host_bound(interval.waits, interval.whole[0], tuning::kNothing);
@@ -377,9 +379,9 @@ bool IntervalTrial::settle(Known& interval) {
     return false;
   }
   choose(interval);
-  // Graphs have to gain something: what eager spans cost on trial contains what looking at them costs, and if graphs
-  // are declined, the lane sleeps. Only where the program is busy with itself so little cannot be told, and graphs stay
-  // unless they surely lose: each of them is known to be cheaper to submit.
+  // Graphs have to gain something: what eager intervals cost on trial contains what looking at them costs, and if
+  // graphs are declined, the lane is dormant. Only where the program is busy with itself so little cannot be told, and
+  // graphs stay unless they surely lose: each of them is known to be cheaper to submit.
   const RecentCosts& chosen = interval.replay[interval.plan];
   const bool declined = by_itself ? surely_less(interval.eager, chosen) : !better(chosen.low(), interval.eager.low());
   if (chosen.count() >= tuning::kClearWanted && interval.eager.count() >= tuning::kClearWanted && declined) {
@@ -387,12 +389,12 @@ bool IntervalTrial::settle(Known& interval) {
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
   const RecentCosts& whole = interval.whole[interval.plan];
-  if (whole.count() >= tuning::kSpansWanted && interval.whole_eager.count() >= tuning::kSpansWanted &&
+  if (whole.count() >= tuning::kIntervalsWanted && interval.whole_eager.count() >= tuning::kIntervalsWanted &&
       clearly_less(interval.whole_eager, whole)) {
     return true;
   }
   log_outcome(interval, "graphs stay");
-  interval.settled = true;
+  interval.concluded = true;
   interval.graphs = {};
   interval.replays = 0;
   const std::uint64_t worth =
@@ -407,7 +409,7 @@ void IntervalTrial::log_outcome(const Known& interval, const char* outcome) cons
   }
   const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; };
   std::string text = fmt::format(
-      "a span of {} submissions, seen {} times, in us, with (and without) what the program does by itself: "
+      "a sync interval of {} submissions, seen {} times, in us, with (and without) what the program does by itself: "
       "eagerly {:.1f} ({:.1f}), ",
       interval.submissions, interval.seen, us(interval.whole_eager.low()), us(interval.eager.low()));
   for (std::uint32_t plan = 0; plan < plans_; ++plan) {
@@ -420,7 +422,7 @@ void IntervalTrial::log_outcome(const Known& interval, const char* outcome) cons
 
 IntervalSummary IntervalTrial::summary_of(const Known& interval) const {
   IntervalSummary summary;
-  summary.state = interval.settled ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
+  summary.state = interval.concluded ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
   summary.submissions = interval.submissions;
   summary.seen = interval.seen;
   summary.eager_ns = interval.whole_eager.low();

@@ -1,9 +1,9 @@
-// Second half of the cost gate: compares whole spans, from the first submission after a wait to the
+// Second half of the cost gate: compares whole sync intervals, from the first submission after a wait to the
 // end of the next wait. A graph can be cheaper to submit and still make the program slower, because
-// it starts later on the device; only the span shows it.
+// it starts later on the device; only the interval shows it.
 // What the program does by itself between two submissions is no part of it: it is the same with and without graphs, and
-// where it is most of the time its noise would hide the rest. It shows as well which way of dividing a span into chunks
-// is the fastest, which nobody can know beforehand: that depends on how long the device takes.
+// where it is most of the time its noise would hide the rest. It shows as well which chunk plan is the fastest, which
+// nobody can know beforehand: that depends on how long the device takes.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@
 
 namespace refrain::replay {
 
-/// The way of dividing with the longest chunks, and so the fewest launches.
+/// The plan with the longest chunks, and so the fewest launches.
 inline constexpr std::uint32_t kFewLaunches = 1;  // format
 
-/// What was measured of one span, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
+/// What was measured of one interval, in nanoseconds; 0: not measured (any more: samples are taken anew now and then).
 struct IntervalSummary {
   enum class State : std::uint8_t { kTrial, kReplaying, kDeclined };
   struct Plan {
@@ -40,30 +40,31 @@ struct IntervalSummary {
   std::uint32_t plan = 0;  ///< of dividing it, chosen or on trial
 };
 
-/// One per lane; not thread-safe, except summaries(). A span is known by the sequence of its tokens. When graphs of a
-/// span have passed the first half of the gate, spans are run with and without them in turn, and then with the other
-/// ways of dividing them, until there are enough samples of all. The fastest way stays; if that is without graphs, they
-/// are declined.
+/// One per lane; not thread-safe, except summaries(). An interval is known by the sequence of its tokens. When graphs
+/// of an interval have passed the first half of the gate, intervals are run with and without them in turn, and then
+/// with the other chunk plans, until there are enough samples of all. The fastest plan stays; if that is without
+/// graphs, they are declined.
 class IntervalTrial {
  public:
-  /// `plans`: of dividing spans into chunks, see Matcher::use_lengths().
+  /// `plans`: of dividing intervals into chunks, see Matcher::use_lengths().
   void configure(bool enabled, std::uint32_t plans) noexcept {
     enabled_ = enabled;
     plans_ = plans;
   }
-  /// The ways are others from now on, and so many: what was measured says nothing any more.
+  /// The plans are others from now on, and so many: what was measured says nothing any more.
   void plans_changed(std::uint32_t plans) noexcept {
     const env::MutexLock guard(mutex_);
     plans_ = plans;
     known_.clear();
     // The first one is the first to be tried again.
     turn_.plan = 0;
-    turn_.settled = false;
+    turn_.concluded = false;
   }
-  /// Of the spans in which graphs ran. Any thread. May throw std::bad_alloc.
+  /// Of the intervals in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<IntervalSummary> summaries() const;
 
-  /// The first submission of a span has come; if submitted() is told of it only later, at least this has to be in time.
+  /// The first submission of an interval has come; if submitted() is told of it only later, at least this has to be in
+  /// time.
   void begin(std::uint64_t now) noexcept {
     open_ = true;
     start_ns_ = now;
@@ -82,7 +83,7 @@ class IntervalTrial {
     hash_ = capture::mix(hash_, token);
   }
   [[nodiscard]] bool open() const noexcept { return open_; }
-  /// Of the newest span, so far.
+  /// Of the newest interval, so far.
   [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
   /// True while the time that the program takes for itself is measured.
   [[nodiscard]] bool wants_outside() const noexcept { return turn_.outside && open_; }
@@ -104,25 +105,25 @@ class IntervalTrial {
   /// The program is about to wait, perhaps: everything before is submitted.
   void waiting(std::uint64_t now) noexcept { waiting_since_ns_ = now; }
   void launched(const std::shared_ptr<Declinable>& entry);
-  /// Something made this span no fair sample (an expired hold).
+  /// Something made this interval no fair sample (an expired hold).
   void disturbed() noexcept { disturbed_ = true; }
   /// A submission was looked at for a graph to come. A few of them do no harm: some program has one in nearly
-  /// every span.
+  /// every interval.
   void looked_at() noexcept { ++looked_at_; }
-  /// The rest of this span will not be seen.
+  /// The rest of this interval will not be seen.
   void abandon() noexcept {
     open_ = false;
     away_since_ns_ = 0;
   }
-  /// The wait that ends the span is over. `may_lose`: another trial may be paid for. Returns what spans on trial have
-  /// cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
+  /// The wait that ends the interval is over. `may_lose`: another trial may be paid for. Returns what intervals on
+  /// trial have cost more than without graphs, as far as that is known only now, in nanoseconds; negative: less.
   std::int64_t waited(std::uint64_t now, bool may_lose);
-  /// Instead of waited(), where there is nothing to find out: the span is one that was settled, came last time as well,
-  /// and took less than without graphs. Then all stays as it is, and this returns true. (The program is about to
+  /// Instead of waited(), where there is nothing to find out: the interval is one that was concluded, came last time as
+  /// well, and took less than without graphs. Then all stays as it is, and this returns true. (The program is about to
   /// submit, and the device has nothing to do.)
   [[nodiscard]] bool waited_as_before(std::uint64_t now) noexcept {
-    if (steady_.left == 0 || !open_ || !turn_.settled || hash_ != steady_.hash || in_graphs_ > steady_.most_in_graphs ||
-        now - start_ns_ > steady_.most_ns) {
+    if (steady_.left == 0 || !open_ || !turn_.concluded || hash_ != steady_.hash ||
+        in_graphs_ > steady_.most_in_graphs || now - start_ns_ > steady_.most_ns) {
       return false;
     }
     open_ = false;
@@ -132,19 +133,19 @@ class IntervalTrial {
     steady_.newest_ns = now - start_ns_;
     return true;
   }
-  /// What that span surely took less than without graphs, if it was on trial, in nanoseconds.
+  /// What that interval surely took less than without graphs, if it was on trial, in nanoseconds.
   [[nodiscard]] std::uint64_t saved() const noexcept { return saved_ns_; }
 
-  /// True while the current span is to run without graphs, to be compared.
+  /// True while the current interval is to run without graphs, to be compared.
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }
-  /// True while it is being found out whether graphs pay in the current span.
+  /// True while it is being found out whether graphs pay in the current interval.
   [[nodiscard]] bool on_trial() const noexcept { return turn_.trial; }
-  /// True while spans with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
+  /// True while intervals with and without graphs take turns to be compared: what is issued eagerly may yet be worth a
   /// graph.
   [[nodiscard]] bool comparing() const noexcept { return turn_.trial && !turn_.suspended; }
-  /// True if the current span is known to be faster with graphs.
-  [[nodiscard]] bool proven() const noexcept { return turn_.settled; }
-  /// The way in which the current span is to be divided.
+  /// True if the current interval is known to be faster with graphs.
+  [[nodiscard]] bool proven() const noexcept { return turn_.concluded; }
+  /// The chunk plan of the current interval.
   [[nodiscard]] std::uint32_t plan() const noexcept { return turn_.plan; }
 
  private:
@@ -153,7 +154,7 @@ class IntervalTrial {
     bool suspended = false;  ///< eager because no more may be lost now
     bool trial = false;      ///< what it is worth is being found out
     bool outside = false;    ///< … and what the program does by itself
-    bool settled = false;    ///< nobody wants to know which graphs are launched
+    bool concluded = false;  ///< nobody wants to know which graphs are launched
     std::uint32_t plan = 0;
   };
   struct Known {
@@ -162,11 +163,11 @@ class IntervalTrial {
     RecentCosts whole_eager;  ///< with it
     std::array<RecentCosts, kChunkPlans> whole;
     std::array<std::uint64_t, kChunkPlans> in_graphs{};  ///< submissions that were launched in graphs in these samples
-    RecentCosts waits;                                   ///< how long the program waited at the end, in the first way
-    std::uint32_t plan = 0;                              ///< the one that is being tried, or that was chosen
+    RecentCosts waits;       ///< how long the program waited at the end, with the first plan
+    std::uint32_t plan = 0;  ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
-    bool settled = false;
-    /// Spans with graphs of which it is not known yet what they would have cost without.
+    bool concluded = false;
+    /// Intervals with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, intervals = 0;
       /// What they cost more than so much each; negative: less. Forgets them.
@@ -174,17 +175,17 @@ class IntervalTrial {
     };
     Unpaid unpaid, unpaid_whole;  ///< the latter: of which only the whole was measured
     bool eager_unfair = false;    ///< the last eager turn was no fair sample
-    std::uint64_t replays = 0;    ///< since it was settled
+    std::uint64_t replays = 0;    ///< since it was concluded
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
     std::uint64_t submissions = 0, seen = 0;
     std::uint64_t last_seen = 0;                      ///< intervals_ then
-    std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not settled
+    std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not concluded
   };
   struct Successor {
     std::uint64_t interval = 0, next = 0;
   };
-  /// The span that comes again and again.
+  /// The interval that comes again and again.
   struct Steady {
     std::uint64_t hash = 0;
     std::uint32_t left = 0;    ///< times that it may come before it is looked at
@@ -196,14 +197,14 @@ class IntervalTrial {
   [[nodiscard]] Successor& successor_of(std::uint64_t interval) noexcept {
     return successors_[interval % successors_.size()];
   }
-  /// What was measured of one span.
+  /// What was measured of one interval.
   struct Costs {
     std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself
     std::uint64_t wait = 0;
   };
   void sample(Known& interval, const Costs& costs, Turn turn);
   [[nodiscard]] std::int64_t loss(Known& interval, const Costs& costs, Turn turn) const noexcept;
-  bool settle(Known& interval);
+  bool conclude(Known& interval);
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& interval) noexcept;
@@ -221,7 +222,7 @@ class IntervalTrial {
   std::uint32_t plans_ = 1;
   bool open_ = false;
   bool disturbed_ = false;
-  std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open span
+  std::uint64_t submissions_ = 0, looked_at_ = 0, in_graphs_ = 0;  ///< of the open interval
   Turn turn_;
   std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
   std::uint64_t away_since_ns_ = 0;  ///< 0: the program is not measured now

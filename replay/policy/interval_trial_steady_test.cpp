@@ -1,4 +1,4 @@
-// Intervals that are settled, and what a trial saves and measures.
+// Intervals that are concluded, and what a trial saves and measures.
 #include <catch2/catch.hpp>
 
 #include "replay/policy/interval_trial_test_support.h"
@@ -6,7 +6,8 @@
 namespace refrain::replay {
 namespace {
 
-TEST_CASE("a settled span that comes again and again is looked at now and then, and whenever something is different") {
+TEST_CASE(
+    "a concluded interval that comes again and again is looked at now and then, and whenever something is different") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000 : 600; };
   intervals.run_fairly(cost, 20);
@@ -37,21 +38,21 @@ TEST_CASE("a settled span that comes again and again is looked at now and then, 
     CHECK(intervals.unlooked == 0);
     CHECK_FALSE(intervals.gate.proven());
   }
-  SECTION("another span comes in between") {
+  SECTION("another interval comes in between") {
     intervals.submissions = 11;
     intervals.run(cost, true);
     intervals.submissions = 10;
     intervals.run(cost, true);
     CHECK(intervals.unlooked == 0);
   }
-  SECTION("the ways are others") {
+  SECTION("the plans are others") {
     intervals.gate.plans_changed(2);
     intervals.run(cost, true);
     CHECK(intervals.unlooked == 0);
   }
 }
 
-TEST_CASE("a settled span that would be faster without graphs by now is found out after a while") {
+TEST_CASE("a concluded interval that would be faster without graphs by now is found out after a while") {
   Intervals intervals(1);
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 20);
   REQUIRE(intervals.gate.proven());
@@ -59,12 +60,12 @@ TEST_CASE("a settled span that would be faster without graphs by now is found ou
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that it still lacks") {
-  const auto saved = [](std::uint64_t took, int eager_spans) {
+TEST_CASE("what an interval on trial surely saves is told, to pay for the graphs that it still lacks") {
+  const auto saved = [](std::uint64_t took, int eager_intervals) {
     Intervals intervals(1);
     intervals.run([&](bool, std::uint32_t) { return took; }, true);
     int eager = 0;
-    while (eager < eager_spans || intervals.gate.eager_turn()) {
+    while (eager < eager_intervals || intervals.gate.eager_turn()) {
       const bool mine = intervals.gate.eager_turn();
       eager += mine ? 1 : 0;
       intervals.run([&](bool, std::uint32_t) { return mine ? 1000 : took; }, !mine);
@@ -79,7 +80,8 @@ TEST_CASE("what a span on trial surely saves is told, to pay for the graphs that
   CHECK(saved(1200, 2) == 0);
 }
 
-TEST_CASE("a span that may lose nothing rests with its graphs if one sample of each leaves no doubt, else without") {
+TEST_CASE(
+    "an interval that may lose nothing stays with its graphs if one sample of each leaves no doubt, else without") {
   for (const std::uint64_t took : {300, 700}) {
     Intervals intervals(1);
     const auto cost = [&](bool eager, std::uint32_t) { return eager ? 1000U : took; };

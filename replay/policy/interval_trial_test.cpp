@@ -7,7 +7,7 @@
 namespace refrain::replay {
 namespace {
 
-TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]") {
+TEST_CASE("graphs of an interval that is slower with them are declined", "[promise-6]") {
   for (const std::uint64_t loss : {5, 50}) {  // clearly, and only just
     Intervals intervals(1);
     intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 1000 + loss * 10; }, 30);
@@ -17,14 +17,14 @@ TEST_CASE("graphs of a span that is slower with them are declined", "[promise-6]
   }
 }
 
-TEST_CASE("graphs of a span that is faster with them stay, and eager turns become rare") {
+TEST_CASE("graphs of an interval that is faster with them stay, and eager turns become rare") {
   Intervals intervals(1);
   intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 600; }, 2000);
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
   CHECK(intervals.replayed >= 1990);
 }
 
-TEST_CASE("spans that do not come any more make room for others") {
+TEST_CASE("intervals that do not come any more make room for others") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 20'000 : 10'000; };
   for (capture::Token other = 11; other < 3011; ++other) {
@@ -37,7 +37,7 @@ TEST_CASE("spans that do not come any more make room for others") {
   CHECK(intervals.gate.summaries().size() <= 1024);
 }
 
-TEST_CASE("the fastest way of dividing a span stays") {
+TEST_CASE("the fastest chunk plan of an interval stays") {
   for (std::uint32_t best = 0; best < kChunkPlans; ++best) {
     Intervals intervals(kChunkPlans);
     std::uint64_t in_best = 0;
@@ -51,7 +51,7 @@ TEST_CASE("the fastest way of dividing a span stays") {
   }
 }
 
-TEST_CASE("a way whose graphs never become ready is given up after so many submissions") {
+TEST_CASE("a chunk plan whose graphs never become ready is given up after so many submissions") {
   for (const capture::Token submissions : {100, 4100}) {
     CAPTURE(submissions);
     Intervals intervals(2);
@@ -69,7 +69,8 @@ TEST_CASE("a way whose graphs never become ready is given up after so many submi
   }
 }
 
-TEST_CASE("without leave to lose anything, a span rests in a way that pays, and goes on with the others later") {
+TEST_CASE(
+    "without leave to lose anything, an interval stays with a plan that pays, and goes on with the others later") {
   Intervals intervals(2);
   intervals.submissions = 100;
   intervals.launches = 50;
@@ -90,7 +91,7 @@ TEST_CASE("without leave to lose anything, a span rests in a way that pays, and 
   CHECK(intervals.gate.proven());
 }
 
-TEST_CASE("no span rests in a way whose graphs are gone") {
+TEST_CASE("no interval stays with a plan whose graphs are gone") {
   Intervals intervals(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   for (int i = 0; i < 8; ++i) {
@@ -108,7 +109,7 @@ TEST_CASE("no span rests in a way whose graphs are gone") {
   CHECK(eager >= 8);
 }
 
-TEST_CASE("what spans on trial gain is told as well") {
+TEST_CASE("what intervals on trial gain is told as well") {
   Intervals intervals(1);
   intervals.run_fairly([](bool eager, std::uint32_t) { return eager ? 1000U : 1300U; }, 3);
   CHECK(intervals.lost == 600);
@@ -116,7 +117,7 @@ TEST_CASE("what spans on trial gain is told as well") {
   CHECK(intervals.lost < 600);
 }
 
-TEST_CASE("other ways of dividing are tried from the first one on") {
+TEST_CASE("other chunk plans are tried from the first one on") {
   Intervals intervals(2);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 600U; };
   while (intervals.gate.eager_turn() || intervals.gate.plan() == 0) {
@@ -133,7 +134,7 @@ TEST_CASE("other ways of dividing are tried from the first one on") {
   CHECK(eager >= 5);
 }
 
-TEST_CASE("where the program waits for longer than it submits, other ways of dividing are not tried") {
+TEST_CASE("where the program waits for longer than it submits, other chunk plans are not tried") {
   Intervals intervals(kChunkPlans);
   intervals.submissions = 100;
   intervals.waits = 500;
@@ -163,7 +164,7 @@ TEST_CASE("samples that were disturbed decide nothing") {
   }
 }
 
-TEST_CASE("eager spans in which graphs were looked for decide nothing, but one submission in eight does no harm") {
+TEST_CASE("eager intervals in which graphs were looked for decide nothing, but one submission in eight does no harm") {
   for (const int looked_at : {1, 2}) {
     Intervals intervals(1);
     int number = 0;
@@ -202,7 +203,7 @@ TEST_CASE("in noise of a tenth, what gains a tenth mostly stays, and what gains 
   }
 }
 
-TEST_CASE("a span that became slower than it was eagerly is measured again long before its time") {
+TEST_CASE("an interval that became slower than it was eagerly is measured again long before its time") {
   Intervals intervals(1);
   intervals.run_fairly([&](bool eager, std::uint32_t) { return eager ? 1000 : 900; }, 40);
   REQUIRE(intervals.entry->state() != GraphEntry::State::kBypassing);
@@ -210,14 +211,14 @@ TEST_CASE("a span that became slower than it was eagerly is measured again long 
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("a span that loses in every way but one is not declined") {
+TEST_CASE("an interval that loses with every chunk plan but one is not declined") {
   Intervals intervals(2);
   intervals.run_fairly([&](bool eager, std::uint32_t plan) { return eager ? 1000 : plan == 1 ? 900 : 1500; }, 100);
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
   CHECK(intervals.gate.plan() == 1);
 }
 
-TEST_CASE("what spans on trial lose is told, and without leave for more they rest", "[promise-6]") {
+TEST_CASE("what intervals on trial lose is told, and without leave for more they are suspended", "[promise-6]") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000U : 1050U; };
   intervals.run_fairly(cost, 3);  // two with graphs, one without
@@ -235,8 +236,8 @@ TEST_CASE("what spans on trial lose is told, and without leave for more they res
 }
 
 /// Intervals whose program does a lot by itself, with noise, between the submissions.
-struct NoisySpans {
-  NoisySpans() { gate.configure(true, kChunkPlans); }
+struct NoisyIntervals {
+  NoisyIntervals() { gate.configure(true, kChunkPlans); }
 
   [[nodiscard]] bool has_graphs() const {
     return entry->state() != GraphEntry::State::kBypassing && !gate.eager_turn();
@@ -275,7 +276,7 @@ struct NoisySpans {
 TEST_CASE("what the program does by itself does not hide what submitting costs") {
   for (int seed = 1; seed < 40; ++seed) {
     std::mt19937 random(static_cast<unsigned>(seed));
-    NoisySpans gains, loses;
+    NoisyIntervals gains, loses;
     for (int i = 0; i < 100; ++i) {
       gains.run(200, random() % 2 == 0);
       loses.run(500, random() % 2 == 0);
@@ -288,13 +289,13 @@ TEST_CASE("what the program does by itself does not hide what submitting costs")
   }
 }
 
-TEST_CASE("a slow moment of the machine decides nothing about a long span that is mostly the program's own") {
+TEST_CASE("a slow moment of the machine decides nothing about a long interval that is mostly the program's own") {
   const int from = GENERATE(range(0, 10));
-  const int spans_slow = GENERATE(1, 2, 3);
-  CAPTURE(from, spans_slow);
-  NoisySpans intervals;
+  const int intervals_slow = GENERATE(1, 2, 3);
+  CAPTURE(from, intervals_slow);
+  NoisyIntervals intervals;
   for (int i = 0; i < 60; ++i) {
-    const bool slow = i >= from && i < from + spans_slow;
+    const bool slow = i >= from && i < from + intervals_slow;
     const std::uint64_t busy = intervals.has_graphs() ? 250'000 : 400'000;
     intervals.run_as_long(slow ? 25'000'000 : 12'000'000, slow ? 2 * busy : busy);
   }
@@ -302,17 +303,17 @@ TEST_CASE("a slow moment of the machine decides nothing about a long span that i
 }
 
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {
-  NoisySpans intervals;
+  NoisyIntervals intervals;
   for (int i = 0; i < 100; ++i) {
     intervals.run(200, intervals.has_graphs());
   }
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("more graphs in a span than when it was settled are a new trial") {
+TEST_CASE("more graphs in an interval than when it was concluded are a new trial") {
   Intervals intervals(1);
-  const auto half = [&](int spans_count, std::uint64_t with) {
-    for (int i = 0; i < spans_count; ++i) {
+  const auto half = [&](int intervals_count, std::uint64_t with) {
+    for (int i = 0; i < intervals_count; ++i) {
       const bool ready = intervals.entry->state() != GraphEntry::State::kBypassing && !intervals.gate.eager_turn();
       intervals.run([&](bool eager, std::uint32_t) { return eager ? 1000 : with; }, ready);
     }

@@ -1,4 +1,4 @@
-// For tests of the span gate: a program that does the same span again and again.
+// For tests of the interval gate: a program that does the same interval again and again.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace refrain::replay {
 struct Intervals {
   explicit Intervals(std::uint32_t plans) { gate.configure(true, plans); }
 
-  /// One span; `cost` says how long it takes in the turn that it has. `has_graphs`: whether graphs run in it.
+  /// One interval; `cost` says how long it takes in the turn that it has. `has_graphs`: whether graphs run in it.
   template <class Cost>
   void run(Cost&& cost, bool has_graphs) {
     for (capture::Token token = 1; token <= submissions; ++token) {
@@ -47,7 +47,7 @@ struct Intervals {
   int launches = 1;
   bool may_lose = true;
   capture::Token submissions = 10;
-  std::uint64_t waits = 0;  ///< how long at the end of each span
+  std::uint64_t waits = 0;  ///< how long at the end of each interval
   std::int64_t lost = 0;
 };
 

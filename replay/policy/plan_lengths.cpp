@@ -9,18 +9,18 @@ namespace refrain::replay {
 // How stretches are divided into chunks follows from how long the program takes to fill one: while a chunk is held the
 // device waits for it, and at the end the program waits for the last one. A launch costs something and a graph
 // starts late, so that chunks should take a few times as long as that
-// (docs/decisions/0018-costs-of-the-policys-grid.md).
+// (docs/decisions/0020-costs-of-the-policys-grid.md).
 //
-// Way 0: growing.
-// Way 1: growing, and shrinking again towards the wait: for a program that is slower than the device, and would wait
+// Plan 0: growing.
+// Plan 1: growing, and shrinking again towards the wait: for a program that is slower than the device, and would wait
 // for a long one at its end. Until then the device is early anyway, so that the longest may take a good part of the
-// time that anything may be held. Way 2: all the same, for a device that is about as fast as the program. Way 3, over
+// time that anything may be held. Plan 2: all the same, for a device that is about as fast as the program. Plan 3, over
 // several queues, where each graph costs the device more: the same, filled in twice the time.
 //
 // A program that takes as long from one submission to the next as a graph needs to start (as frameworks do)
 // mostly runs code of its own, behind which a launch costs three times as much; and the device is early. Nothing has to
-// start small then, way 0 shrinks, too, and in way 2 chunks have at least kShortestMost, or twice as many over several
-// queues.
+// start small then, plan 0 shrinks, too, and in plan 2 chunks have at least kShortestMost, or twice as many over
+// several queues.
 std::array<ChunkLengths, kChunkPlans> chunk_plans(const ProgramPace& pace) noexcept {
   const std::uint64_t each = pace.each_ns;
   const auto filled = [each](std::uint64_t time, std::uint64_t least, std::uint64_t most) {

@@ -26,9 +26,9 @@ class TrialBudget {
   void spend(std::uint64_t ns) noexcept { spent_ns_.fetch_add(ns, std::memory_order_relaxed); }
   /// What graphs have saved pays for further ones.
   void earn(std::uint64_t ns) noexcept { earned_ns_.fetch_add(ns, std::memory_order_relaxed); }
-  /// Spans on trial were slower than without graphs by `ns`, or faster (negative), which makes up for earlier losses:
-  /// launches take longer while graphs are built. may_lose(): another one may be tried. This is a second account with
-  /// the same limit, so that the cost of building never keeps what was built from being tried.
+  /// Intervals on trial were slower than without graphs by `ns`, or faster (negative), which makes up for earlier
+  /// losses: launches take longer while graphs are built. may_lose(): another one may be tried. This is a second
+  /// account with the same limit, so that the cost of building never keeps what was built from being tried.
   void lose(std::int64_t ns) noexcept;
   [[nodiscard]] bool may_lose() const noexcept { return allows(lost_ns_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t spent_ns() const noexcept { return spent_ns_.load(std::memory_order_relaxed); }

@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std
 
 const char* state_name(GraphEntry::State state) {
   switch (state) {
-    case GraphEntry::State::kRecording: return "looking";
+    case GraphEntry::State::kRecording: return "recording";
     case GraphEntry::State::kReady: return "replaying";
     case GraphEntry::State::kBypassing: return "declined";
   }
@@ -66,7 +66,7 @@ void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
   std::stable_sort(intervals.begin(), intervals.end(),
                    [](const auto& a, const auto& b) { return a.submissions * a.seen > b.submissions * b.seen; });
   auto out = std::back_inserter(*text);
-  *text += "  from the first submission to the end of the wait:\n";
+  *text += "  sync intervals, from the first submission to the end of the wait:\n";
   std::size_t lines = 0;
   for (const IntervalSummary& interval : intervals) {
     if (lines++ == kMostLines) {
@@ -123,7 +123,7 @@ std::string report_text(const ReportData& data) {
       break;
     }
     fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
-                   graph.tracked + graph.passed + graph.launched, state_name(graph.state));
+                   graph.recorded + graph.bypassed + graph.launched, state_name(graph.state));
     if (graph.eager_ns != 0 && graph.replay_ns != 0) {
       fmt::format_to(
           out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
@@ -141,19 +141,19 @@ std::string report_text(const ReportData& data) {
     return sum;
   }();
   const std::uint64_t accounted =
-      data.replayed + data.between + data.followed + data.tracked + data.asleep + unholdable;
+      data.replayed + data.between + data.followed + data.recorded + data.dormant + unholdable;
   fmt::format_to(out, "  not replayed, and why:\n");
   fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
                  share(data.followed, data.submissions));
-  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being looked at\n", data.tracked,
-                 share(data.tracked, data.submissions));
+  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being recorded\n", data.recorded,
+                 share(data.recorded, data.submissions));
   if (data.between != 0) {
     fmt::format_to(out, "    {:10} {:5.1f} %  between the parts of graphs: events, and what is too short for a part\n",
                    data.between, share(data.between, data.submissions));
   }
-  if (data.asleep != 0) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  not looked at: nothing had paid for a long time before\n", data.asleep,
-                   share(data.asleep, data.submissions));
+  if (data.dormant != 0) {
+    fmt::format_to(out, "    {:10} {:5.1f} %  while the thread was dormant: nothing had paid for a long time before\n",
+                   data.dormant, share(data.dormant, data.submissions));
   }
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
@@ -176,8 +176,8 @@ std::string report_text(const ReportData& data) {
     fmt::format_to(out, "{} {} {}", lines == 1 ? " —" : ",", name, count);
   }
   fmt::format_to(out, "\n  building and trying graphs cost {:.2f} ms", data.trial_ms);
-  if (data.gave_way_ms > 0) {
-    fmt::format_to(out, ", of which threads waited {:.2f} ms until the driver had let a build in", data.gave_way_ms);
+  if (data.yielded_ms > 0) {
+    fmt::format_to(out, ", of which threads waited {:.2f} ms until the driver had let a build in", data.yielded_ms);
   }
   fmt::format_to(out, "\n");
   return text;
@@ -193,19 +193,19 @@ std::string report_json(const ReportData& data) {
   root["replayed"] = data.replayed;
   root["share_replayed"] = share(data.replayed, data.submissions) / 100.0;
   root["launches"] = data.launches;
-  root["expected"] = data.predicted;
+  root["predicted"] = data.predicted;
   root["followed"] = data.followed;
-  root["tracked"] = data.tracked;
+  root["recorded"] = data.recorded;
   root["between_parts"] = data.between;
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
-  root["asleep"] = data.asleep;
+  root["dormant"] = data.dormant;
   root["cuts"] = data.cuts;
   root["verified"] = data.verified;
   root["unverified"] = data.unverified;
   root["differences"] = data.differences;
   root["trial_ms"] = data.trial_ms;
-  root["gave_way_ms"] = data.gave_way_ms;
+  root["yielded_ms"] = data.yielded_ms;
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
   root["unchecked"] = data.unchecked;
@@ -213,7 +213,7 @@ std::string report_json(const ReportData& data) {
   for (const LaneTimes& lane : data.times) {
     times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
   }
-  auto& intervals = root["spans"] = nlohmann::json::array();
+  auto& intervals = root["sync_intervals"] = nlohmann::json::array();
   for (const IntervalSummary& interval : data.intervals) {
     nlohmann::json entry;
     entry["submissions"] = interval.submissions;
@@ -221,9 +221,9 @@ std::string report_json(const ReportData& data) {
     entry["state"] = state_name(interval.state);
     entry["eager_us"] = us(interval.eager_ns);
     entry["eager_samples"] = interval.eager_samples;
-    entry["way"] = interval.plan;
+    entry["plan"] = interval.plan;
     for (const IntervalSummary::Plan& plan : interval.plans) {
-      entry["ways"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});
+      entry["plans"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});
     }
     intervals.push_back(std::move(entry));
   }
@@ -237,8 +237,8 @@ std::string report_json(const ReportData& data) {
     entry["operations"] = graph.operations;
     entry["state"] = state_name(graph.state);
     entry["reason"] = reason_of(graph);
-    entry["tracked"] = graph.tracked;
-    entry["passed"] = graph.passed;
+    entry["recorded"] = graph.recorded;
+    entry["bypassed"] = graph.bypassed;
     entry["launched"] = graph.launched;
     entry["as_predicted"] = graph.as_predicted;
     entry["found"] = graph.found;
@@ -251,8 +251,8 @@ std::string report_json(const ReportData& data) {
     entry["native_nodes"] = graph.native_nodes;
     entry["eager_us"] = us(graph.eager_ns);
     entry["replay_us"] = us(graph.replay_ns);
-    entry["span_eager_us"] = us(graph.span_eager_ns);
-    entry["span_replay_us"] = us(graph.span_replay_ns);
+    entry["interval_eager_us"] = us(graph.interval_eager_ns);
+    entry["interval_replay_us"] = us(graph.interval_replay_ns);
     entry["saved_us"] = us(graph.saved_ns);
     graphs.push_back(std::move(entry));
   }

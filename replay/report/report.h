@@ -23,7 +23,7 @@ struct ReportData {
   std::string backend;
   double seconds = 0;
   std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, predicted = 0, launches = 0, followed = 0,
-                tracked = 0, held_issued = 0, expired = 0, asleep = 0, cuts = 0, verified = 0, unverified = 0,
+                recorded = 0, held_issued = 0, expired = 0, dormant = 0, cuts = 0, verified = 0, unverified = 0,
                 differences = 0;
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
@@ -33,7 +33,7 @@ struct ReportData {
   std::vector<IntervalSummary> intervals;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs
-  double gave_way_ms = 0;        ///< of that: threads waited, so that the driver let a build in
+  double yielded_ms = 0;         ///< of that: threads waited, so that the driver let a build in
 };
 
 [[nodiscard]] std::string report_text(const ReportData& data);

@@ -6,7 +6,7 @@ namespace refrain::replay {
 
 using Catch::Matchers::Contains;
 
-TEST_CASE("report: of spans only those are told that were measured both ways") {
+TEST_CASE("report: of intervals only those are told that were measured with graphs and without") {
   ReportData data;
   const auto add = [&](std::uint64_t submissions, std::uint64_t eager_ns, std::uint64_t plan_ns) {
     IntervalSummary& interval = data.intervals.emplace_back();

@@ -141,7 +141,7 @@ Occurrence without_promises(std::span<const OperationView> operations, std::vect
 }  // namespace
 
 VerifyResult verify(const SubmitContext& context, Executable& executable, std::span<const OperationView> operations,
-                    const std::vector<capture::QueueInfo>& queues, Standstill& standstill) {
+                    const std::vector<capture::QueueInfo>& queues, VerificationPause& pause) {
   VerifyResult result;
   std::vector<Memory> memories;
   Contents before;
@@ -159,7 +159,7 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
     possible = false;
     result.why = "the application has user events that it has not set yet";
   }
-  if (!possible || !standstill.finish(context.backend) || !read(context.backend, memories, &before)) {
+  if (!possible || !pause.finish(context.backend) || !read(context.backend, memories, &before)) {
     result.why = *result.why == 0 ? "its buffers could not be read" : result.why;
     for (const OperationView& operation : operations) {
       const auto* queue = queue_of(queues, operation);

@@ -7,7 +7,7 @@
 
 #include "replay/graph/executable.h"
 #include "replay/graph/submit.h"
-#include "replay/verify/standstill.h"
+#include "replay/verify/verification_pause.h"
 
 namespace refrain::replay {
 
@@ -27,10 +27,10 @@ struct VerifyResult {
 
 /// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and
 /// compares. What stays in the buffers, and what promises stand for, is the eager execution. `queues`:
-/// those the operations go to. All queues of the process are waited for first (`standstill`, which the caller
+/// those the operations go to. All queues of the process are waited for first (`pause`, which the caller
 /// has stopped), because earlier work on the same buffers may still run there.
 VerifyResult verify(const SubmitContext& context, Executable& executable,
                     std::span<const capture::OperationView> operations, const std::vector<capture::QueueInfo>& queues,
-                    Standstill& standstill);
+                    VerificationPause& pause);
 
 }  // namespace refrain::replay

@@ -50,10 +50,10 @@ struct Trial {
     for (std::size_t i = 0; i < work.size(); ++i) {
       operations.push_back(work.operation(i));
     }
-    Standstill standstill;
-    REQUIRE(standstill.stop({}));
-    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, standstill);
-    standstill.resume();
+    VerificationPause pause;
+    REQUIRE(pause.begin({}));
+    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, pause);
+    pause.end();
     return result;
   }
 

@@ -162,7 +162,7 @@ TEST_CASE("graphs that are never launched slow nothing, whether they stay or go"
   driver.cuGraphExecDestroy(first);
   CHECK_FALSE(device.slow());
   CHECK(device.executables.at(second).uploaded);
-  CHECK(device.executables.size() == 1);  // the stand-ins are gone
+  CHECK(device.executables.size() == 1);  // the sentinels are gone
   CHECK(device.streams == 1);
   CHECK(device.allocations == 1);
 }
@@ -181,7 +181,7 @@ TEST_CASE("what is launched and destroyed is done with only after the wait") {
   CHECK(device.executables.size() == 1);
 }
 
-TEST_CASE("where there is nothing to stand in, graphs are uploaded all the same") {
+TEST_CASE("where there is no sentinel, graphs are uploaded all the same") {
   CudaDriver driver = driver_of_device();
   device.fails = GENERATE("allocate", "fill", "create", "add copy", "instantiate");
   GraphUploader uploader;

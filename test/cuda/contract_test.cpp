@@ -26,23 +26,23 @@ double longest_ms(const Result& result) {
 }
 
 /// Where a thread's work is not looked at for a while: with the gate on, and without.
-void asleep_now_and_then(const std::string& program, std::map<std::string, std::string> more = {}) {
+void dormant_now_and_then(const std::string& program, std::map<std::string, std::string> more = {}) {
   const Result plain = run({program}, "plain", 0, more);
   check_clean(plain);
   for (const int seed : child::nightly() ? std::vector<int>{0, 1, 5} : std::vector<int>{1}) {
     CAPTURE(seed);
-    more.erase("REFRAIN_AWAKE");
+    more.erase("REFRAIN_DORMANT_AFTER");
     CHECK(run({program}, "plain", seed, more).output == plain.output);
     const Result gated = run({program}, "gate", seed, more);
     check_clean(gated);
     CHECK(gated.output == plain.output);
-    CHECK(gated.asleep > 1000);
-    more["REFRAIN_AWAKE"] = "1000";
+    CHECK(gated.dormant > 1000);
+    more["REFRAIN_DORMANT_AFTER"] = "1000";
     const Result result =
         child::run_until_replayed(1001, plain.output, [&] { return run({program}, "replay", seed, more); });
     check_clean(result);
     CHECK(result.output == plain.output);
-    CHECK(result.asleep > 1000);
+    CHECK(result.dormant > 1000);
     CHECK(result.replayed > 1000);
   }
 }
@@ -174,8 +174,8 @@ TEST_CASE("promise 3, bounded hold: memory looked at while work of the thread's 
 
 TEST_CASE("what is done is told to be done: a thread's own default stream") {
   same_everywhere({"per_thread_done"}, 500, {{"SIM_LAZY", "1"}});
-  // The other thread's lane falls asleep.
-  same_everywhere({"per_thread_done", "copies"}, 500, {{"SIM_LAZY", "1"}, {"REFRAIN_AWAKE", "100"}});
+  // The other thread's lane becomes dormant.
+  same_everywhere({"per_thread_done", "copies"}, 500, {{"SIM_LAZY", "1"}, {"REFRAIN_DORMANT_AFTER", "100"}});
 }
 
 TEST_CASE("promise 3, bounded hold: an event and a stream polled", "[promise-3]") {
@@ -279,11 +279,11 @@ TEST_CASE("memory freed and allocated again between stretches: the same address 
 }
 
 TEST_CASE("a thread whose work is not looked at for a while, beside one whose work is replayed", "[promise-6]") {
-  asleep_now_and_then("lonely");
+  dormant_now_and_then("lonely");
 }
 
 TEST_CASE("a thread's own default stream, used again while its other work is not looked at", "[promise-6]") {
-  asleep_now_and_then("per_thread_sleep", {{"SIM_WORKERS", "2"}});  // one of them for a host function that waits
+  dormant_now_and_then("per_thread_dormant", {{"SIM_WORKERS", "2"}});  // one of them for a host function that waits
 }
 
 TEST_CASE("fills of memory that was freed and allocated again, at the same address") {
@@ -412,8 +412,9 @@ TEST_CASE("promise 1, same answers: what follows from a wait is done, whoever is
         CAPTURE(program, mode, seed);
         const long least = mode == "observe" ? 0 : (kSanitized ? 50 : 500);
         const Result result = child::run_until_replayed(least, plain.output, [&] {
-          // The other thread's lane falls asleep.
-          return run(program, mode, seed, {{"SIM_LAZY", "1"}, {"REFRAIN_AWAKE", "100"}, {"REFRAIN_MIN_GRAPH", "1"}});
+          // The other thread's lane becomes dormant.
+          return run(program, mode, seed,
+                     {{"SIM_LAZY", "1"}, {"REFRAIN_DORMANT_AFTER", "100"}, {"REFRAIN_MIN_GRAPH", "1"}});
         });
         check_clean(result);
         CHECK(result.output == plain.output);

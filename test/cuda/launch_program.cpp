@@ -88,7 +88,7 @@ void run(const char* name, Launch launch, cudaStream_t stream, int rounds, bool 
   for (int round = 0; round < rounds && !failed; ++round) {
     for (int k = 0; k < kLaunches && !failed; ++k) {
       const Word added = changes && k % 5 == 2 ? static_cast<Word>(round * 7 + k) : static_cast<Word>(k);
-      if (k == 9 && other_round != 0 && round % other_round == 1) {  // not what was expected
+      if (k == 9 && other_round != 0 && round % other_round == 1) {  // not what was predicted
         Word count = kWords;
         Word a = 3;
         Word* from = memory;
@@ -112,7 +112,7 @@ void run(const char* name, Launch launch, cudaStream_t stream, int rounds, bool 
   }
 }
 
-/// The runtime makes its context current at a launch if there is none, also at one that was expected.
+/// The runtime makes its context current at a launch if there is none, also at one that was predicted.
 void run_without_context(cudaStream_t stream, int rounds) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   const auto set = reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuCtxSetCurrent"));
@@ -140,7 +140,7 @@ void run_without_context(cudaStream_t stream, int rounds) {
   std::printf("launches that left no context: %d\n", without);
 }
 
-/// Launches with an attribute, and now and then one without it where one with it is expected.
+/// Launches with an attribute, and now and then one without it where one with it is predicted.
 void run_with_attribute(cudaStream_t stream, int rounds) {
   constexpr const char* kKernel = "seen";
   const cudaKernel_t kernel = kernel_of(kKernel);
@@ -183,7 +183,7 @@ int main(int count, char** words) {
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
   run("stream", &__cudaLaunchKernel, stream, rounds, false, 0);
   run("changes", &__cudaLaunchKernel, stream, rounds, true, 0);
-  run("surprises", &__cudaLaunchKernel, stream, rounds, false, 8);
+  run("mispredictions", &__cudaLaunchKernel, stream, rounds, false, 8);
   run("default stream", &__cudaLaunchKernel, nullptr, rounds, false, 0);
   run("own default stream", &__cudaLaunchKernel_ptsz, nullptr, rounds, false, 0);
   if (!failed) {

@@ -12,8 +12,8 @@ namespace {
 using Words = std::vector<std::string>;
 constexpr int kRounds = 150;
 constexpr int kLaunches = 15 * 24 * kRounds / 2;  // seven parts, and one with half as many rounds
-/// So many at most go by way of the runtime: all if none is skipped; usually two thirds, because not all are expected at
-/// first, and some never.
+/// So many at most go by way of the runtime: all if none is skipped; usually two thirds, because not all are predicted
+/// at first, and some never.
 constexpr int kNotSkipped = kLaunches * 3 / 4;
 
 Outcome launch(const Words& more, bool refrain = true, int rounds = kRounds, const char* program = LAUNCH_PROGRAM) {
@@ -54,7 +54,7 @@ std::string own_lines(const std::string& output) {
 
 }  // namespace
 
-TEST_CASE("launches that are expected do not go through the shared runtime") {
+TEST_CASE("launches that are predicted do not go through the shared runtime") {
   const Outcome plain = launch({}, false);
   CAPTURE(plain.output);
   REQUIRE(plain.status == 0);

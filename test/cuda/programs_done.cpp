@@ -163,7 +163,7 @@ PROGRAM(added_by_other) {
         CHECK_CU(cuStreamSynchronize(beside));
       }
     };
-    copy(3500);  // with REFRAIN_AWAKE=100, Refrain does not look at this thread's next 2900
+    copy(3500);  // with REFRAIN_DORMANT_AFTER=100, Refrain does not look at this thread's next 2900
     ready = true;
     for (int round = 1; round <= kRounds; ++round) {
       copy(15);

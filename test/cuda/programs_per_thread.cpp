@@ -373,7 +373,7 @@ PROGRAM(per_thread_done) {
 
 /// In between so much in another stream that does not pay that Refrain may stop looking at any wait, while the last
 /// work of the thread's own stream is unfinished; then there is more of it.
-PROGRAM(per_thread_sleep) {
+PROGRAM(per_thread_dormant) {
   const Device gpu;
   const CUdeviceptr x = filled(kCount, 1);
   const CUdeviceptr y = filled(kCount, 2);

@@ -273,7 +273,7 @@ void launch_with(const Loop& loop, CUlaunchAttribute* attributes, unsigned count
 
 }  // namespace
 
-/// A launch without attributes, now and then, where one of the same kernel with attributes is expected.
+/// A launch without attributes, now and then, where one of the same kernel with attributes is predicted.
 PROGRAM(missing_attributes) {
   const Loop loop;
   CUlaunchAttribute attribute{};

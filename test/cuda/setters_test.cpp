@@ -30,7 +30,7 @@ TEST_CASE("promise 4, same data: attributes of launches", "[promise-4]") {
   same_everywhere({"launches_with_attributes"}, 1000);
 }
 
-TEST_CASE("promise 4, same data: launches without the attributes that are expected", "[promise-4]") {
+TEST_CASE("promise 4, same data: launches without the attributes that are predicted", "[promise-4]") {
   same_everywhere({"missing_attributes"}, 1000);
 }
 

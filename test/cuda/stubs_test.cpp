@@ -348,11 +348,11 @@ TEST_CASE("a kernel whose image is not known does not get that of the kernel tha
   };
   CUmodule module = nullptr;
   CUfunction first = handle_in(".version 8.0\n.target sm_90\n.address_size 64\n", &module);
-  CHECK(tell_function(first, "scale", kUnknown) != kUnknown);
+  CHECK(record_function(first, "scale", kUnknown) != kUnknown);
   REQUIRE(::cuModuleUnload(module) == CUDA_SUCCESS);
   CUfunction second = handle_in("\x01 is in no text, and begins no binary", &module);
   REQUIRE(second == first);  // the simulated device gives handles again
-  CHECK(tell_function(second, "scale", kUnknown) == kUnknown);
+  CHECK(record_function(second, "scale", kUnknown) == kUnknown);
   CHECK(::cuModuleUnload(module) == CUDA_SUCCESS);
 }
 

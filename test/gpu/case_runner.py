@@ -63,7 +63,7 @@ def in_turns(case, name, wait, options):
     iterations by that route (routes.cpp), "sync" or, waiting after each tenth only, "batch"; each is answered by a line of
     JSON. One iteration, or batch, goes first and is not counted: the caches have seen something else meanwhile. With --cpu the
     thread stays on one processor."""
-    for synchronous in (True, False):  # the latter has fewer waits, and so fewer spans that Refrain's gate can compare
+    for synchronous in (True, False):  # the latter has fewer waits, and so fewer intervals that Refrain's gate can compare
         measure(case.step, wait, options.warmup * (1 if synchronous else 2), synchronous)
     if options.cpu is not None:
         os.sched_setaffinity(0, {options.cpu})  # this thread's: the others were started before

@@ -113,9 +113,9 @@ class Bench {
       const int block = std::max(1, options_.iterations / options_.rounds);
       repeat(std::min(options_.warmup, 20), true, nullptr);
       for (int round = 0; round < options_.rounds; ++round) {
-        repeat(kSettle, false, nullptr);
+        repeat(kUncounted, false, nullptr);
         repeat(block, false, &eager);
-        repeat(kSettle, true, nullptr);
+        repeat(kUncounted, true, nullptr);
         repeat(block, true, &graph);
       }
     } else if (options_.graph) {
@@ -129,8 +129,8 @@ class Bench {
   }
 
  private:
-  static constexpr float kLate = 200;  // microseconds
-  static constexpr int kSettle = 3;    // iterations after a change of the way of submission that are not counted
+  static constexpr float kLate = 200;   // microseconds
+  static constexpr int kUncounted = 3;  // iterations after a change of the way of submission that are not counted
 
   void find_launch() {
     cudaDriverEntryPointQueryResult found{};

@@ -9,7 +9,7 @@ import harness
 from harness import BIN, DEFAULT, MODES
 
 PROGRAM = BIN / "cuda" / "random_program"
-SHARED = BIN / "cuda" / "random_program_shared"  # with the shared runtime, which launches that are expected skip
+SHARED = BIN / "cuda" / "random_program_shared"  # with the shared runtime, which launches that are predicted skip
 RANGES = 4  # of programs; every other one is careful, and every other pair has the shared runtime
 APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs

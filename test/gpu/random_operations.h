@@ -67,7 +67,7 @@ struct Operation {
 inline std::array<bool, static_cast<std::size_t>(Kind::kCount)> left_out{};
 
 /// Kinds before and after which the whole device is waited for, for the same purpose.
-inline std::array<bool, static_cast<std::size_t>(Kind::kCount)> settled{};
+inline std::array<bool, static_cast<std::size_t>(Kind::kCount)> waited_around{};
 
 /// One iteration of a loop.
 struct Body {

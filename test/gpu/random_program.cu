@@ -22,7 +22,7 @@ constexpr const char* kUsage =
     "  --parts       checksums of all buffers, in the order of random_worker.h, as well\n"
     "  --careful     wait before pageable memory is used again\n"
     "  --without M   leave out some kinds of operations: bit K of the mask is kind K (random_operations.h)\n"
-    "  --settle M    wait for the device before and after operations of these kinds";
+    "  --wait-for M  wait for the device before and after operations of these kinds";
 
 constexpr unsigned kGatedThreads = 2;
 
@@ -100,11 +100,11 @@ int main(int argc, char** argv) {
   options.careful = arguments.flag("careful");
   options.parts = arguments.flag("parts");
   const auto without = static_cast<std::uint64_t>(arguments.number("without", 0));
-  const auto settle = static_cast<std::uint64_t>(arguments.number("settle", 0));
+  const auto wait_around = static_cast<std::uint64_t>(arguments.number("wait-for", 0));
   arguments.nothing_left();
   for (std::size_t kind = 0; kind < random_test::left_out.size(); ++kind) {
     random_test::left_out[kind] = (without >> kind & 1) != 0;
-    random_test::settled[kind] = (settle >> kind & 1) != 0;
+    random_test::waited_around[kind] = (wait_around >> kind & 1) != 0;
   }
 
   // Streams that share a connection wait for each other, which no gate may be in the way of.

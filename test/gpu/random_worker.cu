@@ -120,8 +120,8 @@ void Worker::execute(const Operation& operation, unsigned iteration) {
   Buffer* to = &buffers_[operation.to];
   Buffer* from = &buffers_[operation.from];
   if (operation.swaps && iteration % 2 != 0) std::swap(to, from);
-  const bool settle = settled[static_cast<std::size_t>(operation.kind)];
-  if (settle) settle_device();
+  const bool wait_around = waited_around[static_cast<std::size_t>(operation.kind)];
+  if (wait_around) wait_for_device();
   switch (operation.kind) {
     case Kind::kMix:
     case Kind::kTurn:
@@ -162,12 +162,12 @@ void Worker::execute(const Operation& operation, unsigned iteration) {
     case Kind::kRenewStream: renew_stream(operation); break;
     case Kind::kCount: break;
   }
-  if (settle) settle_device();
+  if (wait_around) wait_for_device();
   CHECK_CUDA(cudaPeekAtLastError());
 }
 
 /// Not told to the tracker: the same waits are added as without it.
-void Worker::settle_device() {
+void Worker::wait_for_device() {
   const Device device(capture_lock);
   CHECK_CUDA(cudaDeviceSynchronize());
 }

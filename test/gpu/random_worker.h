@@ -73,7 +73,7 @@ class Worker {
   using Device = std::shared_lock<std::shared_mutex>;  ///< held during calls that concern the whole device
 
   void execute(const Operation& operation, unsigned iteration);
-  static void settle_device();
+  static void wait_for_device();
   void launch_kernel(const Operation& operation, Buffer& to, Buffer& from, Word value);
   void launch_extended(const Operation& operation, Buffer& to, Buffer& from, Word value);
   void copy(const Operation& operation, Buffer& to, Buffer& from, Word value);

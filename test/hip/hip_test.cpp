@@ -15,7 +15,7 @@ TEST_CASE("kernels of the program, registered before main()") {
   same_everywhere({"registered"}, 1000);
 }
 
-TEST_CASE("promise 1, same order: launches with events of their own where others are expected", "[promise-1]") {
+TEST_CASE("promise 1, same order: launches with events of their own where others are predicted", "[promise-1]") {
   CHECK(run({"own_events"}, "plain").output.find("recorded 20\n") != std::string::npos);
   same_everywhere({"own_events"}, 500);
 }

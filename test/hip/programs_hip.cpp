@@ -117,7 +117,7 @@ PROGRAM(registered) {
   return 0;
 }
 
-/// Launches with events of their own where the same launches without are expected: each event is recorded.
+/// Launches with events of their own where the same launches without are predicted: each event is recorded.
 PROGRAM(own_events) {
   hipStream_t stream = make_stream();
   Word* x = pointer(filled(kCount, 1));

@@ -87,7 +87,7 @@ struct Work {
     CHECK_CU(hipEventDestroy(stop));
   }
   /// Before copies that return when they are done, whose stream does not wait for streams of the other kind.
-  void settle_unless_own() const {
+  void wait_unless_own() const {
     if (spt != nullptr) {
       CHECK_CU(hipStreamSynchronize(stream));
     }
@@ -202,12 +202,12 @@ const Kind kKinds[] = {
      }},
     {"copy now",
      [](Work& work, Word) {
-       work.settle_unless_own();
+       work.wait_unless_own();
        CHECK_CU(hipMemcpy(work.taken, in_hip(work.x), kBytes, hipMemcpyDeviceToHost));
      }},
     {"copy now by the other name",
      [](Work& work, Word) {
-       work.settle_unless_own();
+       work.wait_unless_own();
        CHECK_CU(hipMemcpy_spt(in_hip(work.y), work.given, kBytes / 4, hipMemcpyHostToDevice));
        CHECK_CU(hipMemcpy_spt(work.taken, in_hip(work.y), kBytes, hipMemcpyDeviceToHost));
      }},

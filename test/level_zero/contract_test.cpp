@@ -138,12 +138,12 @@ TEST_CASE("promise 4, same data: every setter, in the middle of a loop that is r
 TEST_CASE("promise 6, never slower: a thread in which nothing pays is not looked at, and computes the same",
           "[promise-6]") {
   const Result plain = run({"hopeless"}, "plain");
-  const Result result = run({"hopeless"}, "gate", 1, {{"REFRAIN_AWAKE", "1000"}});
+  const Result result = run({"hopeless"}, "gate", 1, {{"REFRAIN_DORMANT_AFTER", "1000"}});
   check_clean(result);
   CHECK(result.output == plain.output);
   CHECK(result.replayed == 0);
-  CHECK(result.asleep > 1000);
-  CHECK(result.asleep < result.submissions);
+  CHECK(result.dormant > 1000);
+  CHECK(result.dormant < result.submissions);
 }
 
 TEST_CASE("promise 7, never in the way: switched off there is no trace of it", "[promise-7]") {

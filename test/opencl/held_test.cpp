@@ -81,7 +81,7 @@ struct Fixture {
       state.settings.report = false;
       state.settings.hold_limit_us = 5'000'000;
       state.settings.history = kLooks;
-      state.settings.awake = kLooks;
+      state.settings.dormant_after = kLooks;
       cl_uint entries = 0;
       build_dispatch(&table, sizeof(table) / sizeof(void*), &entries);
     }
@@ -173,9 +173,9 @@ TEST_CASE_METHOD(Fixture, "a thread that is left alone submits behind what anoth
   }
   wrap::clFinish(queue);
   swallowed = false;
-  REQUIRE(replay::Lane::current->asleep());
+  REQUIRE(replay::Lane::current->is_dormant());
   while_held([&] {
-    CHECK(replay::Lane::current->asleep());
+    CHECK(replay::Lane::current->is_dormant());
     CHECK(launch(other, kOtherThreads) == CL_SUCCESS);
     CHECK(launches_before.load() == 2);
   });

@@ -1,5 +1,5 @@
 // What driver, device and layer cost, in nanoseconds: the only table of numbers of the policy evaluation.
-// Where each is from, and which are assumptions: docs/decisions/0018-costs-of-the-policys-grid.md.
+// Where each is from, and which are assumptions: docs/decisions/0020-costs-of-the-policys-grid.md.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ struct Costs {
   Ns observe = 150;   ///< looked at and issued, between two calls of a driver that leaves nothing in the caches
   Ns describe = 100;  ///< the record, if it is wanted while the call is issued
   Ns hold = 200;      ///< held, compared and launched: everything but the driver's launch
-  Ns asleep = 10;     ///< while the lane sleeps
+  Ns dormant = 10;    ///< while the lane is
   Ns host_call = 40;  ///< a wait
 
   backends::ChunkSizes chunks = backends::kCudaChunkSizes;

@@ -58,10 +58,10 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  Ns span() {
+  Ns interval() {
     const Ns start = time_.now();
     for (std::size_t i = 0; i < program_.calls.size(); ++i) {
-      time_.pass(program_.own_time(spans_, i));
+      time_.pass(program_.own_time(intervals_, i));
       const Call& call = program_.calls[i];
       if (call.type == Call::Type::kHandover) {
         queues_[call.queue].newest = another_;
@@ -71,7 +71,7 @@ class Run {
     }
     time_.pass(program_.before_wait);
     wait();
-    ++spans_;
+    ++intervals_;
     return time_.now() - start;
   }
   [[nodiscard]] Ns now() const noexcept { return time_.now(); }
@@ -81,8 +81,8 @@ class Run {
   void submit(const Call& call) {
     replay::Lane& lane = engine_.lane();
     EventState& event = events_[call.event];
-    if (lane.asleep()) {
-      time_.busy(costs_.asleep);
+    if (lane.is_dormant()) {
+      time_.busy(costs_.dormant);
       lane.tick_dormant();
       issue(call);
       return;
@@ -137,7 +137,7 @@ class Run {
       writer.words(
           capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {program_.device, 1, 1}, .local = {}});
       const std::uint64_t buffer = 1;
-      const std::uint64_t scalar = program_.argument(spans_, call);
+      const std::uint64_t scalar = program_.argument(intervals_, call);
       writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
       writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
     } else if (call.type == Call::Type::kRecord) {
@@ -163,7 +163,7 @@ class Run {
   void wait() {
     static const replay::EntryPoint entry{"wait"};
     replay::Lane& lane = engine_.lane();
-    time_.busy(lane.asleep() ? costs_.asleep : costs_.host_call);
+    time_.busy(lane.is_dormant() ? costs_.dormant : costs_.host_call);
     static_cast<void>(lane.host_call(entry));
     const Ns done = std::max(time_.now(), backend_.device().idle_at()) + costs_.sync;
     time_.pass(done - time_.now());
@@ -181,7 +181,7 @@ class Run {
   replay::Engine engine_;
   std::array<EventState, kQueues> events_;
   capture::RecordBytes scratch_;
-  std::uint64_t spans_ = 0;
+  std::uint64_t intervals_ = 0;
 };
 
 }  // namespace
@@ -190,22 +190,22 @@ RunResult run_engine(const Program& program, const Costs& costs, const env::Sett
                      Ns time) {
   Run run(program, costs, settings);
   const Ns start = run.now();
-  std::vector<Ns> spans;
-  const auto submitted = [&] { return spans.size() * program.calls.size(); };
+  std::vector<Ns> intervals;
+  const auto submitted = [&] { return intervals.size() * program.calls.size(); };
   while (submitted() < calls || (run.now() - start < time && submitted() < kMostCalls * calls)) {
-    spans.push_back(run.span());
+    intervals.push_back(run.interval());
   }
   RunResult result;
-  result.spans = spans.size();
-  result.calls = spans.size() * program.calls.size();
+  result.intervals = intervals.size();
+  result.calls = intervals.size() * program.calls.size();
   result.total = run.now() - start;
-  const auto half = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  const auto half = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
   result.steady =
-      static_cast<double>(std::accumulate(half, spans.end(), Ns{0})) / static_cast<double>(spans.end() - half);
-  result.worst_span = *std::max_element(spans.begin(), spans.end());
-  const std::size_t window = std::min<std::size_t>(10, spans.size());
-  for (std::size_t i = 0; i + window <= spans.size(); ++i) {
-    const auto begin = spans.begin() + static_cast<std::ptrdiff_t>(i);
+      static_cast<double>(std::accumulate(half, intervals.end(), Ns{0})) / static_cast<double>(intervals.end() - half);
+  result.worst_interval = *std::max_element(intervals.begin(), intervals.end());
+  const std::size_t window = std::min<std::size_t>(10, intervals.size());
+  for (std::size_t i = 0; i + window <= intervals.size(); ++i) {
+    const auto begin = intervals.begin() + static_cast<std::ptrdiff_t>(i);
     const Ns sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(window), Ns{0});
     if (static_cast<double>(sum) <= 1.02 * result.steady * static_cast<double>(window)) {
       result.warm_up = i * program.calls.size();

@@ -34,7 +34,7 @@ Point run_point(const Costs& costs, Kind kind, double host_us, double device_us,
   Point point;
   point.costs = costs.name;
   point.program = make_program(kind, ns(host_us), ns(device_us), launches);
-  point.eager = eager_span(point.program, costs);
+  point.eager = eager_interval(point.program, costs);
   point.best = best_plan(point.program, costs);
   env::Settings settings;
   settings.report = false;
@@ -57,7 +57,7 @@ GridResult run_grid(const GridChoice& choice, std::ostream& progress) {
                   "{} {} host {} device {} launches {}: whole/eager {:.3f} steady/eager {:.3f} steady/best {:.3f} ({}: "
                   "{:.1f} us, eager {:.1f} us) replayed {:.2f} warm-up {} calls of {}; {}\n",
                   name, kind, host, device, launches, point.whole_to_eager(), point.steady_to_eager(),
-                  point.steady_to_best(), point.best.name, static_cast<double>(point.best.span) / 1000,
+                  point.steady_to_best(), point.best.name, static_cast<double>(point.best.interval) / 1000,
                   static_cast<double>(point.eager) / 1000, point.run.replayed, point.run.warm_up, point.run.calls,
                   point.run.why);
             }
@@ -90,11 +90,11 @@ void write_json(const GridResult& result, std::ostream& file) {
                               {"host_us", static_cast<double>(point.program.host) / 1000},
                               {"device_us", static_cast<double>(point.program.device) / 1000},
                               {"launches", point.program.launches},
-                              {"eager_span_us", static_cast<double>(point.eager) / 1000},
-                              {"best_span_us", static_cast<double>(point.best.span) / 1000},
+                              {"eager_interval_us", static_cast<double>(point.eager) / 1000},
+                              {"best_interval_us", static_cast<double>(point.best.interval) / 1000},
                               {"best_plan", point.best.name},
-                              {"steady_span_us", point.run.steady / 1000},
-                              {"worst_span_us", static_cast<double>(point.run.worst_span) / 1000},
+                              {"steady_interval_us", point.run.steady / 1000},
+                              {"worst_interval_us", static_cast<double>(point.run.worst_interval) / 1000},
                               {"whole_to_eager", point.whole_to_eager()},
                               {"steady_to_eager", point.steady_to_eager()},
                               {"steady_to_best", point.steady_to_best()},

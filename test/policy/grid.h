@@ -22,16 +22,16 @@ struct GridChoice {
 struct Point {
   std::string costs;
   Program program;
-  Ns eager = 0;  ///< span
+  Ns eager = 0;  ///< interval
   BestPlan best;
   RunResult run;
 
-  /// Whole run, warm-up included, over the same spans run eagerly.
+  /// Whole run, warm-up included, over the same intervals run eagerly.
   [[nodiscard]] double whole_to_eager() const noexcept {
-    return static_cast<double>(run.total) / (static_cast<double>(eager) * static_cast<double>(run.spans));
+    return static_cast<double>(run.total) / (static_cast<double>(eager) * static_cast<double>(run.intervals));
   }
   [[nodiscard]] double steady_to_eager() const noexcept { return run.steady / static_cast<double>(eager); }
-  [[nodiscard]] double steady_to_best() const noexcept { return run.steady / static_cast<double>(best.span); }
+  [[nodiscard]] double steady_to_best() const noexcept { return run.steady / static_cast<double>(best.interval); }
 };
 
 struct GridResult {

@@ -88,11 +88,11 @@ TEST_CASE("below a framework, nearly all of what the best plan gains is gained",
   for (const Point& point : run_grid(choice, nowhere).points) {
     INFO(words(point));
     const auto eager = static_cast<double>(point.eager);
-    CHECK((eager - point.run.steady) / (eager - static_cast<double>(point.best.span)) >= 0.9);
+    CHECK((eager - point.run.steady) / (eager - static_cast<double>(point.best.interval)) >= 0.9);
   }
 }
 
-TEST_CASE("chunks that are not filled before work has to be submitted become shorter, in every way") {
+TEST_CASE("chunks that are not filled before work has to be submitted become shorter, with every chunk plan") {
   Program program = make_program(Kind::kConstant, 60'000, 1000, 64);
   program.pause = 600'000;  // two of them in 16 calls, beside 960 us
   env::Settings settings;
@@ -149,10 +149,10 @@ TEST_CASE("the bounds can be missed: without the gate, graphs that lose are repl
   settings.gate = false;
   const RunResult ungated = run_engine(program, pocl(), settings, 60'000, 0);
   CHECK(ungated.replayed > 0.9);
-  CHECK(ungated.steady > 1.5 * static_cast<double>(eager_span(program, pocl())));
+  CHECK(ungated.steady > 1.5 * static_cast<double>(eager_interval(program, pocl())));
 }
 
-TEST_CASE("a lane does not sleep while it finds out what long spans are worth") {
+TEST_CASE("a lane is not dormant while it finds out what long intervals are worth") {
   env::Settings settings;
   settings.report = false;
   const Program program = make_program(Kind::kConstant, 1000, 660, 6000);
@@ -160,7 +160,7 @@ TEST_CASE("a lane does not sleep while it finds out what long spans are worth") 
     INFO(costs.name);
     const RunResult run = run_engine(program, costs, settings, 600'000, 0);
     CHECK(run.replayed > 0.7);
-    CHECK(run.steady < 0.4 * static_cast<double>(eager_span(program, costs)));
+    CHECK(run.steady < 0.4 * static_cast<double>(eager_interval(program, costs)));
   }
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("the same run takes the same time") {
     const RunResult again = run_engine(program, h200(), settings, 20'000, 0);
     CHECK(once.total == again.total);
     CHECK(once.replayed > 0.5);
-    CHECK(once.steady < static_cast<double>(eager_span(program, h200())));
+    CHECK(once.steady < static_cast<double>(eager_interval(program, h200())));
   }
 }
 
@@ -182,20 +182,20 @@ TEST_CASE("costs and plans: what was measured comes out") {
   const auto us = [](Ns ns) { return static_cast<double>(ns) / 1000; };
   // See costs.h for where this was measured: a kernel takes 0.66 us there.
   const Program thousand = make_program(Kind::kConstant, 0, 660, 1000);
-  CHECK(us(eager_span(thousand, costs)) == Approx(3351).epsilon(0.03));
+  CHECK(us(eager_interval(thousand, costs)) == Approx(3351).epsilon(0.03));
   const Program hundred = make_program(Kind::kConstant, 0, 660, 100);
-  CHECK(us(eager_span(hundred, costs)) == Approx(329).epsilon(0.03));
+  CHECK(us(eager_interval(hundred, costs)) == Approx(329).epsilon(0.03));
   const Program three = make_program(Kind::kConstant, 0, 660, 3);
-  CHECK(us(eager_span(three, costs)) == Approx(12.3).epsilon(0.05));
+  CHECK(us(eager_interval(three, costs)) == Approx(12.3).epsilon(0.05));
   // A hand-made graph holds nothing.
   Costs by_hand = costs;
   by_hand.hold = 0;
-  CHECK(us(planned_span(thousand, by_hand, {1000})) == Approx(664).epsilon(0.03));
-  CHECK(us(planned_span(hundred, by_hand, {100})) == Approx(76.1).epsilon(0.05));
-  CHECK(us(planned_span(three, by_hand, {3})) == Approx(10.1).epsilon(0.1));
+  CHECK(us(planned_interval(thousand, by_hand, {1000})) == Approx(664).epsilon(0.03));
+  CHECK(us(planned_interval(hundred, by_hand, {100})) == Approx(76.1).epsilon(0.05));
+  CHECK(us(planned_interval(three, by_hand, {3})) == Approx(10.1).epsilon(0.1));
   Costs late = h200_late();
   late.hold = 0;
-  CHECK(us(planned_span(three, late, {3})) == Approx(17.8).epsilon(0.1));
+  CHECK(us(planned_interval(three, late, {3})) == Approx(17.8).epsilon(0.1));
 }
 
 }  // namespace

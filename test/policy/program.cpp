@@ -39,37 +39,37 @@ Program make_program(Kind kind, Ns host, Ns device, std::size_t launches) {
   return program;
 }
 
-Ns Program::own_time(std::uint64_t span, std::size_t call) const noexcept {
+Ns Program::own_time(std::uint64_t interval, std::size_t call) const noexcept {
   if (calls[call].type != Call::Type::kKernel) {
     return 0;
   }
   if (kind != Kind::kFramework) {
-    const bool is_stolen = stolen != 0 && span % kBetweenStolen < 3 && call == calls.size() / 2;
+    const bool is_stolen = stolen != 0 && interval % kBetweenStolen < 3 && call == calls.size() / 2;
     return before_call + (call % 8 == 7 ? pause : 0) + (is_stolen ? stolen : 0);
   }
-  // A call takes 0.6 to 1.4 times as long as usual, one in 64 five times; and whole phases of 16 spans up to a tenth
-  // more or less.
-  span %= kNoisySpans;
-  const std::uint64_t phase = capture::mix(span / 16, 77) % 201;  // 1/1000, and 900
-  const std::uint64_t any = capture::mix(span * 65536 + call, 7);
+  // A call takes 0.6 to 1.4 times as long as usual, one in 64 five times; and whole phases of 16 intervals up to a
+  // tenth more or less.
+  interval %= kNoisyIntervals;
+  const std::uint64_t phase = capture::mix(interval / 16, 77) % 201;  // 1/1000, and 900
+  const std::uint64_t any = capture::mix(interval * 65536 + call, 7);
   const std::uint64_t each = any % 64 == 0 ? 5000 : 600 + any / 64 % 801;
   return before_call * each / 1000 * (900 + phase) / 1000;
 }
 
-std::uint64_t Program::argument(std::uint64_t span, const Call& call) const noexcept {
+std::uint64_t Program::argument(std::uint64_t interval, const Call& call) const noexcept {
   switch (kind) {
-    case Kind::kScalar: return span;
-    case Kind::kFramework: return call.function % 5 == 0 ? span % 3 : 0;
+    case Kind::kScalar: return interval;
+    case Kind::kFramework: return call.function % 5 == 0 ? interval % 3 : 0;
     default: return 0;
   }
 }
 
 namespace {
 
-/// A span in the making, on an idle device.
-class Span {
+/// An interval in the making, on an idle device.
+class Interval {
  public:
-  Span(const Program& program, const Costs& costs, std::uint64_t number) noexcept
+  Interval(const Program& program, const Costs& costs, std::uint64_t number) noexcept
       : program_(program), costs_(costs), number_(number), device_(costs) {}
 
   void issue(const Call& call) noexcept {
@@ -168,52 +168,52 @@ Plan growing(std::size_t calls, std::uint32_t first, std::uint32_t growth, std::
   return front;
 }
 
-/// The mean of `span(number)` over all kinds of spans.
+/// The mean of `interval(number)` over all kinds of intervals.
 template <class One>
-Ns mean_span(const Program& program, One&& span) {
-  const std::uint64_t count = program.kind == Kind::kFramework ? kNoisySpans : 1;
+Ns mean_interval(const Program& program, One&& interval) {
+  const std::uint64_t count = program.kind == Kind::kFramework ? kNoisyIntervals : 1;
   Ns sum = 0;
   for (std::uint64_t number = 0; number < count; ++number) {
-    sum += span(number);
+    sum += interval(number);
   }
   return sum / count;
 }
 
 }  // namespace
 
-Ns eager_span(const Program& program, const Costs& costs) {
-  return mean_span(program, [&](std::uint64_t number) {
-    Span span(program, costs, number);
+Ns eager_interval(const Program& program, const Costs& costs) {
+  return mean_interval(program, [&](std::uint64_t number) {
+    Interval interval(program, costs, number);
     for (const Call& call : program.calls) {
-      span.issue(call);
+      interval.issue(call);
     }
-    return span.wait();
+    return interval.wait();
   });
 }
 
-Ns planned_span(const Program& program, const Costs& costs, const Plan& plan) {
-  return mean_span(program, [&](std::uint64_t number) {
-    Span span(program, costs, number);
+Ns planned_interval(const Program& program, const Costs& costs, const Plan& plan) {
+  return mean_interval(program, [&](std::uint64_t number) {
+    Interval interval(program, costs, number);
     std::size_t begin = 0;
     for (const std::uint32_t length : plan) {
       if (length == 1) {
-        span.issue(program.calls[begin]);
+        interval.issue(program.calls[begin]);
       } else {
-        span.launch(std::span(program.calls).subspan(begin, length));
+        interval.launch(std::span(program.calls).subspan(begin, length));
       }
       begin += length;
     }
-    return span.wait();
+    return interval.wait();
   });
 }
 
 BestPlan best_plan(const Program& program, const Costs& costs) {
   const std::size_t calls = program.calls.size();
-  BestPlan best{eager_span(program, costs), "eager"};
+  BestPlan best{eager_interval(program, costs), "eager"};
   const auto consider = [&](const Plan& plan, const std::string& name) {
-    const Ns span = planned_span(program, costs, plan);
-    if (span < best.span) {
-      best = {span, name};
+    const Ns interval = planned_interval(program, costs, plan);
+    if (interval < best.interval) {
+      best = {interval, name};
     }
   };
   if (!costs.can_update && program.kind == Kind::kScalar) {

@@ -1,5 +1,5 @@
 // The programs of the evaluation, and how long they take: as they are, with Refrain, and with a plan made by hand.
-// A program is one span (some calls, then a wait for the device) again and again.
+// A program is one interval (some calls, then a wait for the device) again and again.
 #pragma once
 
 #include <cstdint>
@@ -39,52 +39,52 @@ struct Program {
   Ns host = 0;               ///< the program's own time per launch
   Ns device = 0;             ///< time of a launch on the device
   std::size_t launches = 0;  ///< between two waits
-  std::vector<Call> calls;   ///< of one span, events included
+  std::vector<Call> calls;   ///< of one interval, events included
   Ns before_call = 0;        ///< own time before each call …
   Ns before_wait = 0;        ///< … and before the wait
   Ns pause = 0;              ///< own time besides, before every eighth call
-  /// A busy machine: so long the program does not run, once in each of the first three of kBetweenStolen spans.
+  /// A busy machine: so long the program does not run, once in each of the first three of kBetweenStolen intervals.
   Ns stolen = 0;
 
-  /// Own time before the call with this index of the span with this number. The same mean over all kNoisySpans.
-  [[nodiscard]] Ns own_time(std::uint64_t span, std::size_t call) const noexcept;
+  /// Own time before the call with this index of the interval with this number. The same mean over all kNoisyIntervals.
+  [[nodiscard]] Ns own_time(std::uint64_t interval, std::size_t call) const noexcept;
   /// The scalar argument of a launch.
-  [[nodiscard]] std::uint64_t argument(std::uint64_t span, const Call& call) const noexcept;
+  [[nodiscard]] std::uint64_t argument(std::uint64_t interval, const Call& call) const noexcept;
 };
 inline constexpr std::uint64_t kBetweenStolen = 512;
-/// After so many spans the noise of kFramework comes again.
-inline constexpr std::uint64_t kNoisySpans = 256;
+/// After so many intervals the noise of kFramework comes again.
+inline constexpr std::uint64_t kNoisyIntervals = 256;
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches);
 
-/// One span as the program would run by itself; the mean over all kinds of spans.
-Ns eager_span(const Program& program, const Costs& costs);
+/// One interval as the program would run by itself; the mean over all kinds of intervals.
+Ns eager_interval(const Program& program, const Costs& costs);
 
-/// Lengths of the pieces of a span that are submitted at once; 1: issued as it comes.
+/// Lengths of the pieces of an interval that are submitted at once; 1: issued as it comes.
 using Plan = std::vector<std::uint32_t>;
-/// One span with every call held and every piece launched as a graph; nothing is detected, nothing is tried.
-Ns planned_span(const Program& program, const Costs& costs, const Plan& plan);
+/// One interval with every call held and every piece launched as a graph; nothing is detected, nothing is tried.
+Ns planned_interval(const Program& program, const Costs& costs, const Plan& plan);
 
 struct BestPlan {
-  Ns span = 0;
+  Ns interval = 0;
   std::string name;
 };
-/// The best of: eager, the whole span, pieces of equal length, growing pieces, and growing pieces that shrink again
+/// The best of: eager, the whole interval, pieces of equal length, growing pieces, and growing pieces that shrink again
 /// towards the wait.
 BestPlan best_plan(const Program& program, const Costs& costs);
 
 struct RunResult {
   std::uint64_t calls = 0;
-  std::uint64_t spans = 0;
+  std::uint64_t intervals = 0;
   Ns total = 0;               ///< virtual time of the whole run, warm-up included
-  double steady = 0;          ///< mean span of the second half
-  std::uint64_t warm_up = 0;  ///< calls before the first ten spans that are on average within 2 % of `steady`
+  double steady = 0;          ///< mean interval of the second half
+  std::uint64_t warm_up = 0;  ///< calls before the first ten intervals that are on average within 2 % of `steady`
   double replayed = 0;        ///< share of the calls
-  Ns worst_span = 0;
+  Ns worst_interval = 0;
   std::string report;
   std::string why;  ///< why what is not replayed is not, for the largest graph
 };
-/// Spans until there were at least `calls` calls and `time` has passed, through the real engine; but no more than five
-/// times as many calls.
+/// Intervals until there were at least `calls` calls and `time` has passed, through the real engine; but no more than
+/// five times as many calls.
 inline constexpr std::uint64_t kMostCalls = 5;
 RunResult run_engine(const Program& program, const Costs& costs, const env::Settings& settings, std::uint64_t calls,
                      Ns time);

@@ -160,7 +160,7 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
     result.reported = true;
     result.submissions = number_of(parsed, "submissions");
     result.replayed = number_of(parsed, "replayed");
-    result.asleep = number_of(parsed, "asleep");
+    result.dormant = number_of(parsed, "dormant");
     result.launches = number_of(parsed, "launches");
     result.cuts = number_of(parsed, "cuts");
     result.followed = number_of(parsed, "followed");

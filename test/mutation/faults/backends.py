@@ -38,7 +38,7 @@ FAULTS = [
           seen="A graph that waited to be made is made of kernels of a module that the program unloaded meanwhile."),
     Fault("no-events-left-order-lost", "backends/streams/stream_backend.h",
           old="static_cast<void>(Api::synchronize(driver_, from));", new="", statement=True, promise=1,
-          seen="If the driver has no event left, the stand-in of a default stream overtakes what the stream still "
+          seen="If the driver has no event left, the proxy of a default stream overtakes what the stream still "
                "holds."),
     Fault("refused-wait-not-waited-for", "backends/streams/stream_backend.h",
           old="status != Api::kSuccess && Api::query_event(driver_, event) == Api::kNotReady", new="false", promise=1,
@@ -52,10 +52,10 @@ FAULTS = [
     Fault("threads-counted-in-32-bits", "backends/streams/operation.h",
           old="std::uint64_t{grid.x} * block.x", new="std::uint64_t{grid.x * block.x}", promise=4,
           seen="A launch of more than 2^32 threads in x runs only a part of its blocks."),
-    Fault("stand-in-of-thread-not-asked", "backends/streams/idle_moment.h",
+    Fault("proxy-of-thread-not-asked", "backends/streams/idle_moment.h",
           old="stream->kind == StreamKind::kPerThread && stream->handle == Api::per_thread_stream()",
           new="stream->kind == StreamKind::kPerThread", promise=1,
-          seen="A graph is instantiated while work of a thread's own default stream runs in its stand-in: calls "
+          seen="A graph is instantiated while work of a thread's own default stream runs in its proxy stream: calls "
                "block."),
     Fault("moment-wanted-for-ever", "backends/streams/idle_moment.h",
           old="wanted_.store(false, std::memory_order_relaxed);", new="", statement=True, promise=0,
@@ -105,7 +105,7 @@ FAULTS = [
     Fault("fewer-attributes-are-the-same", "backends/cuda/kernel_call.cpp",
           old="return known == end;", new="return true;", statement=True, promise=4,
           seen="A launch with fewer attributes than before is replayed with all of the earlier launch's."),
-    Fault("stand-in-graph-leaks", "backends/cuda/graph_uploader.cpp",
+    Fault("sentinel-graph-leaks", "backends/cuda/graph_uploader.cpp",
           old="static_cast<void>(let_in(exclusive_call_yield, [&] { return driver.cuGraphExecDestroy(sentinel); }));", new="",
           statement=True, promise=0, seen="Each recording leaves an executable graph in the driver."),
     Fault("pageable-memory-found", "backends/cuda/allocation.cpp",
@@ -155,7 +155,7 @@ FAULTS = [
     Fault("own-errors-told", "backends/hip/driver_api.h",
           old="status != hipSuccess", new="false", promise=5,
           seen="hipGetLastError() tells hipErrorNotReady, of a query that the program never made."),
-    Fault("stand-in-stream-without-order", "backends/hip/hip_api.h",
+    Fault("proxy-stream-without-order", "backends/hip/hip_api.h",
           old="driver.hipStreamCreateWithFlags(stream, hipStreamDefault)",
           new="driver.hipStreamCreateWithFlags(stream, hipStreamNonBlocking)", promise=1,
           seen="Held work of a thread's own default stream is not in order with the legacy default stream."),

@@ -40,7 +40,7 @@ FAULTS = [
           seen="A capture with a loop of more than 8192 items is refused by dump."),
     # capture: the writer
     Fault("open-stretch-not-written-at-the-end", "capture/file_recorder.cpp",
-          old="extent == Extent::kEverything ? lane->untold() : lane->rests()", new="lane->rests()", promise=0,
+          old="extent == Extent::kEverything ? lane->has_unwritten() : lane->is_idle()", new="lane->is_idle()", promise=0,
           seen="What was submitted after the last host call is not in the capture."),
     Fault("contents-end-after-the-first-piece", "capture/file_recorder.cpp",
           old="offset == 0 && !seen_.contents.insert(buffer).second", new="!seen_.contents.insert(buffer).second",
@@ -106,7 +106,7 @@ FAULTS = [
           old="copy.index < bound", new="copy.index <= bound", promise=0,
           seen="dump reads outside of a kernel's arguments where a forged file names one too many."),
     Fault("items-of-loops-counted-as-outermost", "capture/reader_history.cpp",
-          old="i += settled[i].body + std::size_t{1}", new="i += 1", promise=0,
+          old="i += closed[i].body + std::size_t{1}", new="i += 1", promise=0,
           seen="A long capture with loops is refused: a part of the lane's history is missing."),
     Fault("parts-used-again-and-again", "capture/record_view.h",
           old="claimed_ <= raw_.size()", new="true", promise=0,

@@ -73,7 +73,7 @@ class Other {
   std::thread thread_;
 };
 
-TEST_CASE("what another thread holds in a queue of its own stays held, and ends nothing that is expected") {
+TEST_CASE("what another thread holds in a queue of its own stays held, and ends nothing that is predicted") {
   Rig rig(settings());
   // Queues that only a default queue orders have nothing to do with each other either.
   using enum capture::DefaultOrder;
@@ -84,16 +84,16 @@ TEST_CASE("what another thread holds in a queue of its own stays held, and ends 
   test::loop(rig, program, 32, kLength, test::constant);
   const Other other(rig, others);
   REQUIRE(other.holds());
-  const int before = program.expected;
+  const int before = program.predicted;
   test::loop(rig, program, 20, kLength, test::constant);
-  CHECK(program.expected - before == 20 * kLength);
+  CHECK(program.predicted - before == 20 * kLength);
   static const EntryPoint wait{"wait for a queue"};
   CHECK(rig.engine->flush_own(wait) == 0);
-  rig.engine->settle(rig.queue);
+  rig.engine->flush_holder(rig.queue);
   CHECK(other.holds());
 }
 
-TEST_CASE("where a default queue orders, what is expected is looked at while another thread holds something") {
+TEST_CASE("where a default queue orders, what is predicted is looked at while another thread holds something") {
   Rig rig(settings());
   using enum capture::DefaultOrder;
   const auto [own, others] = GENERATE(
@@ -103,13 +103,13 @@ TEST_CASE("where a default queue orders, what is expected is looked at while ano
   test::loop(rig, program, 32, kLength, test::constant);
   {
     const Other other(rig, others);
-    const int before = program.expected;
+    const int before = program.predicted;
     test::loop(rig, program, 20, kLength, test::constant);
-    CHECK(program.expected == before);
+    CHECK(program.predicted == before);
   }
-  const int before = program.expected;
+  const int before = program.predicted;
   test::loop(rig, program, 20, kLength, test::constant);
-  CHECK(program.expected > before);
+  CHECK(program.predicted > before);
 }
 
 TEST_CASE("what another thread holds is submitted for whoever observes it") {
@@ -118,22 +118,22 @@ TEST_CASE("what another thread holds is submitted for whoever observes it") {
   REQUIRE(other.holds());
   static const EntryPoint call{"call"};
   SECTION("its queue") {
-    rig.engine->settle(other.queue);
+    rig.engine->flush_holder(other.queue);
   }
   SECTION("its newest submission") {
-    rig.engine->settle_lane(other.lane, other.sequence);
+    rig.engine->flush_lane(other.lane, other.sequence);
   }
   SECTION("the oldest one that it holds") {
-    rig.engine->settle_lane(other.lane, other.sequence - kLength / 2 + 1);
+    rig.engine->flush_lane(other.lane, other.sequence - kLength / 2 + 1);
   }
   SECTION("whatever it holds") {
-    rig.engine->settle_lane(other.lane);
+    rig.engine->flush_lane(other.lane);
   }
   SECTION("everything") {
     rig.engine->flush_all(call);
   }
   SECTION("everybody else's") {
-    rig.engine->settle_others();
+    rig.engine->flush_others();
   }
   CHECK_FALSE(rig.engine->anything_held());
   CHECK(other.arrived() == other.submitted.size());
@@ -175,8 +175,8 @@ TEST_CASE("of what several threads hold, the watchdog is told since when the old
 TEST_CASE("what another thread submitted long ago is nothing to wait for") {
   Rig rig(settings());
   Other other(rig, capture::DefaultOrder::kNone);
-  rig.engine->settle_lane(other.lane, other.sequence - kLength / 2);
-  rig.engine->settle_lane(other.lane + 100, other.sequence);
+  rig.engine->flush_lane(other.lane, other.sequence - kLength / 2);
+  rig.engine->flush_lane(other.lane + 100, other.sequence);
   CHECK(rig.engine->anything_held());
   CHECK(other.holds());
 }

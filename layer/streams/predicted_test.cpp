@@ -1,14 +1,14 @@
 // Whether a fill is exactly what a record says.
+#include "layer/streams/predicted.h"
+
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <span>
 
-#include "layer/streams/predicted.h"
-
 namespace refrain::layer::streams {
 namespace {
 
-TEST_CASE("a fill is the expected one if it writes the same bytes to the same place, and only then") {
+TEST_CASE("a fill is the predicted one if it writes the same bytes to the same place, and only then") {
   constexpr Handle kPlace = 0x7000;
   const std::uint16_t value = 0x1234;
   const std::uint16_t other = 0x1235;

@@ -1,4 +1,4 @@
-// Submissions that are held without being looked at, because they were expected.
+// Submissions that are held without being looked at, because they were predicted.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -48,14 +48,14 @@ std::uint64_t constant(int /*iteration*/, int k) {
   return 1000 + static_cast<std::uint64_t>(k);
 }
 
-TEST_CASE("of a loop with equal arguments nearly all submissions are expected, and counted like all others") {
+TEST_CASE("of a loop with equal arguments nearly all submissions are predicted, and counted like all others") {
   Rig rig(settings(GENERATE(kLength, kPart)));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
-  const int before = program.expected;
+  const int before = program.predicted;
   loop(rig, program, 100, constant);
   // The first one of each graph is looked at, and two of those that are timed.
-  CHECK(program.expected - before > 100 * kLength * 8 / 10);
+  CHECK(program.predicted - before > 100 * kLength * 8 / 10);
   REQUIRE(rig.backend.log() == program.submitted);
   const auto report = rig.report();
   CHECK(report["submissions"] == 132 * kLength);
@@ -66,30 +66,30 @@ TEST_CASE("of a loop with equal arguments nearly all submissions are expected, a
 }
 
 TEST_CASE(
-    "behind a graph that was expected, and behind a wait, the next one is expected from its first submission on") {
+    "behind a graph that was predicted, and behind a wait, the next one is predicted from its first submission on") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
-  const int before = program.expected;
+  const int before = program.predicted;
   loop(rig, program, 100, constant);
-  CHECK(program.expected - before == 100 * kLength);
+  CHECK(program.predicted - before == 100 * kLength);
   REQUIRE(rig.backend.log() == program.submitted);
   const auto report = rig.report();
   CHECK(report["submissions"] == 132 * kLength);
   CHECK(report["launches"].get<int>() >= 100 * kLength / kPart);
 }
 
-TEST_CASE("in a program that never waits, what was expected is looked at now and then") {
+TEST_CASE("in a program that never waits, what was predicted is looked at now and then") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   constexpr int kRounds = 200;
   const auto looked_at = [&] {
-    const int before = program.expected;
+    const int before = program.predicted;
     for (int i = 0; i < kRounds * kLength; ++i) {
       program.kernel(100 + i % kLength, 7 + i % kLength % 3, constant(0, i % kLength));
     }
-    return kRounds * kLength - (program.expected - before);
+    return kRounds * kLength - (program.predicted - before);
   };
   static_cast<void>(looked_at());  // it learns that there are no waits any more
   const int seen = looked_at();
@@ -109,11 +109,11 @@ TEST_CASE("what is held behind a graph without being looked at is submitted in t
   }
   REQUIRE(rig.backend.log() == program.submitted);
   std::this_thread::sleep_for(std::chrono::microseconds(2 * kLimitUs));  // it counts from when it is held
-  const int before = program.expected;
+  const int before = program.predicted;
   const auto start = std::chrono::steady_clock::now();
   const auto until = start + std::chrono::seconds(20);
   program.kernel(100 + kPart, 7 + kPart % 3, constant(0, kPart));
-  REQUIRE(program.expected == before + 1);
+  REQUIRE(program.predicted == before + 1);
   while (rig.engine->anything_held() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -122,7 +122,7 @@ TEST_CASE("what is held behind a graph without being looked at is submitted in t
   CHECK(rig.report()["expired"] == 1);
 }
 
-TEST_CASE("nothing is expected in a queue that is gone, or once anything else is") {
+TEST_CASE("nothing is predicted in a queue that is gone, or once anything else is") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);
   const bool queue_goes = GENERATE(false, true);
@@ -138,14 +138,14 @@ TEST_CASE("nothing is expected in a queue that is gone, or once anything else is
   REQUIRE(rig.backend.log() == program.submitted);
   // A handle may be another object's now, and the record's the old one's.
   std::thread([&] { queue_goes ? rig.engine->queue_gone(rig.queue) : rig.engine->object_gone(4711); }).join();
-  const int before = program.expected;
+  const int before = program.predicted;
   program.kernel(100 + done, 7 + done % 3, constant(0, done));
-  CHECK(program.expected == before);
+  CHECK(program.predicted == before);
   program.wait();
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("nothing is expected in a queue that another thread has submitted to since") {
+TEST_CASE("nothing is predicted in a queue that another thread has submitted to since") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);
   const int done = GENERATE(0, kPart);
@@ -155,12 +155,12 @@ TEST_CASE("nothing is expected in a queue that another thread has submitted to s
   }
   REQUIRE(rig.engine->lane().predicted());
   std::thread([&] { Program(*rig.engine, rig.backend, rig.queue).kernel(999, 3, 1); }).join();
-  const int before = program.expected;
+  const int before = program.predicted;
   program.kernel(100 + done, 7 + done % 3, constant(0, done));
-  CHECK(program.expected == before);
+  CHECK(program.predicted == before);
 }
 
-TEST_CASE("what another thread holds in the same queue comes before what is expected there") {
+TEST_CASE("what another thread holds in the same queue comes before what is predicted there") {
   Rig rig(settings(kPart));
   Program program(*rig.engine, rig.backend, rig.queue);
   std::atomic<int> step{0};
@@ -207,19 +207,19 @@ TEST_CASE("what another thread holds in the same queue comes before what is expe
   CHECK(rig.report()["submissions"] == program.submitted.size());
 }
 
-TEST_CASE("a program that does something else than expected is given what it asks for") {
+TEST_CASE("a program that does something else than predicted is given what it asks for") {
   const int changed = GENERATE(0, 1, 2, 11, 22, 23);
   Rig rig(settings(GENERATE(kLength, kPart)), GENERATE(false, true));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
-  const int before = program.expected;
+  const int before = program.predicted;
   loop(rig, program, 40, [changed](int i, int k) { return constant(i, k) + (k == changed && i % 4 == 3 ? 500 : 0); });
-  CHECK(program.expected > before);
+  CHECK(program.predicted > before);
   REQUIRE(rig.backend.log() == program.submitted);
   CHECK(rig.report()["submissions"] == 72 * kLength);
 }
 
-TEST_CASE("where it is being found out what graphs are worth, nothing is expected in the turns without them") {
+TEST_CASE("where it is being found out what graphs are worth, nothing is predicted in the turns without them") {
   env::Settings gated = settings(kPart);
   gated.gate = true;
   gated.trial_budget_permille = 1000;
@@ -227,13 +227,14 @@ TEST_CASE("where it is being found out what graphs are worth, nothing is expecte
   Program program(*rig.engine, rig.backend, rig.queue);
   rig.backend.enqueue_cost_ns = 2'000;
   program.issue_cost_ns = 50'000;  // so that an instrumented engine, too, costs little beside it
-  const auto settled = [&] {
-    const auto spans = rig.report()["spans"];
-    return std::any_of(spans.begin(), spans.end(), [](const auto& span) { return span["state"] == "replaying"; });
+  const auto concluded = [&] {
+    const auto intervals = rig.report()["sync_intervals"];
+    return std::any_of(intervals.begin(), intervals.end(),
+                       [](const auto& interval) { return interval["state"] == "replaying"; });
   };
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   int mixed = 0;
-  while (!settled() && std::chrono::steady_clock::now() < until) {
+  while (!concluded() && std::chrono::steady_clock::now() < until) {
     const std::size_t first = rig.backend.log().size();
     loop(rig, program, 1, constant);
     const auto log = rig.backend.log();
@@ -241,16 +242,16 @@ TEST_CASE("where it is being found out what graphs are worth, nothing is expecte
                                       [](const test::Arrived& each) { return each.native; });
     mixed += native != 0 && native != kLength ? 1 : 0;
   }
-  CHECK(mixed <= 2);  // of 16; many more if the first chunk after a wait is expected all the same
+  CHECK(mixed <= 2);  // of 16; many more if the first chunk after a wait is predicted all the same
   // A turn in which a graph was launched says nothing about eager execution: there would never be enough of them.
-  REQUIRE(settled());
-  const int before = program.expected;
+  REQUIRE(concluded());
+  const int before = program.predicted;
   loop(rig, program, 20, constant);
-  CHECK(program.expected - before >= 10 * kLength);
+  CHECK(program.predicted - before >= 10 * kLength);
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("a wait in the middle of what was expected submits what came before") {
+TEST_CASE("a wait in the middle of what was predicted submits what came before") {
   Rig rig(settings(GENERATE(kLength, kPart)));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
@@ -268,7 +269,7 @@ TEST_CASE("a wait in the middle of what was expected submits what came before") 
 /// Which operations have a new argument each time: every second one, so that graphs begin with one or not, or none.
 enum class Changing { kNone, kOdd, kEven };
 
-/// Once for each place in a chunk that is expected: something happens there. `before(k)` a submission, `after(k)` it.
+/// Once for each place in a chunk that is predicted: something happens there. `before(k)` a submission, `after(k)` it.
 template <class Before, class After>
 void disturb(Rig& rig, Program& program, Changing changing, Before before, After after) {
   std::uint64_t always_new = 1'000'000;
@@ -276,7 +277,7 @@ void disturb(Rig& rig, Program& program, Changing changing, Before before, After
     return changing == (k % 2 == 1 ? Changing::kOdd : Changing::kEven) ? ++always_new : constant(i, k);
   };
   loop(rig, program, 32, scalar);
-  const int expected = program.expected;
+  const int predicted = program.predicted;
   for (int place = 0; place < kLength; ++place) {
     for (int k = 0; k < kLength; ++k) {
       if (k == place) {
@@ -291,24 +292,24 @@ void disturb(Rig& rig, Program& program, Changing changing, Before before, After
     REQUIRE(rig.backend.log() == program.submitted);
     loop(rig, program, 1, scalar);
   }
-  CHECK(program.expected > expected);
+  CHECK(program.predicted > predicted);
   CHECK(rig.report()["submissions"] == program.submitted.size());
 }
 
-TEST_CASE("another thread that flushes gets what was expected and not looked at yet, too") {
+TEST_CASE("another thread that flushes gets what was predicted and not looked at yet, too") {
   const Changing changing = GENERATE(Changing::kNone, Changing::kOdd, Changing::kEven);
   Rig rig(settings(GENERATE(kLength, kPart)), changing != Changing::kNone);
   Program program(*rig.engine, rig.backend, rig.queue);
   disturb(
       rig, program, changing, [] {},
       [&] {
-        std::thread([&] { rig.engine->settle(rig.queue); }).join();
+        std::thread([&] { rig.engine->flush_holder(rig.queue); }).join();
         REQUIRE(rig.backend.log() == program.submitted);
         CHECK((!rig.engine->lane().predicted() || !rig.engine->anything_held()));  // behind a graph, the next one
       });
 }
 
-TEST_CASE("a queue that another thread had a turn with, in the middle of what was expected") {
+TEST_CASE("a queue that another thread had a turn with, in the middle of what was predicted") {
   const Changing changing = GENERATE(Changing::kNone, Changing::kOdd, Changing::kEven);
   Rig rig(settings(GENERATE(kLength, kPart)), changing != Changing::kNone);
   Program program(*rig.engine, rig.backend, rig.queue);
@@ -316,31 +317,31 @@ TEST_CASE("a queue that another thread had a turn with, in the middle of what wa
       rig, program, changing, [&] { rig.queue.newest = reinterpret_cast<const Lane*>(&rig); }, [] {});
 }
 
-TEST_CASE("an error of a graph that was expected reaches the program") {
+TEST_CASE("an error of a graph that was predicted reaches the program") {
   Rig rig(settings(GENERATE(kLength, kPart)));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
   rig.backend.fail_enqueues = 1;
   rig.backend.fail_issues = 1;
-  const int expected = program.expected;
+  const int predicted = program.predicted;
   int errors = 0;
   for (int k = 0; k < kLength; ++k) {
     errors += program.kernel(100 + k, 7 + k % 3, constant(0, k)) == -5 ? 1 : 0;
   }
   errors += program.wait() == -5 ? 1 : 0;
-  CHECK(program.expected > expected);
+  CHECK(program.predicted > predicted);
   CHECK(errors == 1);
 }
 
-TEST_CASE("threads that flush while submissions are expected lose nothing and change no order") {
+TEST_CASE("threads that flush while submissions are predicted lose nothing and change no order") {
   Rig rig(settings(GENERATE(kLength, kPart), 50));
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 32, constant);
-  const int before = program.expected;
+  const int before = program.predicted;
   std::atomic<bool> stop{false};
   std::thread other([&] {
     while (!stop) {
-      rig.engine->settle(rig.queue);
+      rig.engine->flush_holder(rig.queue);
       std::this_thread::sleep_for(std::chrono::microseconds(30));
     }
   });
@@ -348,25 +349,25 @@ TEST_CASE("threads that flush while submissions are expected lose nothing and ch
   stop = true;
   other.join();
   program.wait();
-  CHECK(program.expected > before);
+  CHECK(program.predicted > before);
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
-TEST_CASE("of a loop whose arguments change nearly all submissions are expected, too, and get their own arguments") {
+TEST_CASE("of a loop whose arguments change nearly all submissions are predicted, too, and get their own arguments") {
   Rig rig(settings(GENERATE(kLength, kPart)), true);
   Program program(*rig.engine, rig.backend, rig.queue);
   const int few = GENERATE(1, 5, kLength);  // of how many operations
   std::uint64_t always_new = 1'000'000;
   const auto changing = [&](int i, int k) { return k % kLength < few ? ++always_new : constant(i, k); };
   loop(rig, program, 32, changing);
-  const int before = program.expected;
+  const int before = program.predicted;
   loop(rig, program, 100, changing);
-  CHECK(program.expected - before > 100 * kLength * 3 / 4);
+  CHECK(program.predicted - before > 100 * kLength * 3 / 4);
   REQUIRE(rig.backend.log() == program.submitted);
   CHECK(rig.report()["submissions"] == program.submitted.size());
 }
 
-TEST_CASE("where something else comes each time, hardly anything is expected") {
+TEST_CASE("where something else comes each time, hardly anything is predicted") {
   Rig rig(settings(GENERATE(kLength, kPart)), true);
   Program program(*rig.engine, rig.backend, rig.queue);
   std::uint64_t buffer = 1000;

@@ -1,4 +1,4 @@
-#include "replay/verify/standstill.h"
+#include "replay/verify/verification_pause.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,21 +6,21 @@
 
 namespace refrain::replay {
 
-void Standstill::enter(Queues queues) noexcept {
+void VerificationPause::enter(Queues queues) noexcept {
   env::UniqueLock lock(mutex_);
   resumed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   ++entered_;
   mark(queues);
 }
 
-void Standstill::leave() noexcept {
+void VerificationPause::leave() noexcept {
   const env::MutexLock lock(mutex_);
   if (--entered_ == 0 && stopped_) {
     all_left_.notify_one();
   }
 }
 
-bool Standstill::stop(Queues queues) noexcept {
+bool VerificationPause::begin(Queues queues) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   env::UniqueLock lock(mutex_);
   if (!resumed_.wait_until(lock, deadline, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; })) {
@@ -36,13 +36,13 @@ bool Standstill::stop(Queues queues) noexcept {
   return true;
 }
 
-void Standstill::resume() noexcept {
+void VerificationPause::end() noexcept {
   const env::MutexLock lock(mutex_);
   stopped_ = false;
   resumed_.notify_all();
 }
 
-bool Standstill::finish(backends::Backend& backend) {
+bool VerificationPause::finish(backends::Backend& backend) {
   std::vector<capture::QueueInfo> used;
   {
     const env::MutexLock lock(mutex_);
@@ -59,18 +59,18 @@ bool Standstill::finish(backends::Backend& backend) {
   return ok;
 }
 
-void Standstill::add(const QueueSlot& queue) {
+void VerificationPause::add(const QueueSlot& queue) {
   const env::MutexLock lock(mutex_);
   queues_.push_back({queue.info});
 }
 
-void Standstill::forget(const QueueSlot& queue) noexcept {
+void VerificationPause::forget(const QueueSlot& queue) noexcept {
   env::UniqueLock lock(mutex_);
   resumed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   std::erase_if(queues_, [&](const Known& known) { return known.info.id == queue.info.id; });
 }
 
-void Standstill::mark(Queues queues) noexcept {
+void VerificationPause::mark(Queues queues) noexcept {
   for (Known& known : queues_) {
     known.used = known.used || std::any_of(queues.begin(), queues.end(),
                                            [&](const QueueSlot* queue) { return queue->info.id == known.info.id; });

@@ -69,11 +69,11 @@ TEST_CASE("two threads that take turns with a queue divide their work there, and
   CHECK(report["replayed"].get<int>() > report["submissions"].get<int>() * 8 / 10);
 }
 
-// The other one is awake, or the layer would not have asked: nothing of it may be held across this one's work.
-TEST_CASE("a thread that sleeps wakes up when its queue was another thread's") {
+// The other one is not dormant, or the layer would not have asked: nothing of it may be held across this one's work.
+TEST_CASE("a dormant lane looks again when its queue was another thread's") {
   env::Settings settings;
   settings.report = false;
-  settings.awake = 64;
+  settings.dormant_after = 64;
   ArithmeticBackend backend;
   TestHooks hooks{backend};
   Engine engine(settings, backend, hooks, nullptr);
@@ -81,18 +81,18 @@ TEST_CASE("a thread that sleeps wakes up when its queue was another thread's") {
   queue.info.id = 1;
   engine.adopt_queue(queue);
   Program program(engine, backend, queue);
-  for (int round = 0; round < 1000 && !engine.lane().asleep(); ++round) {
+  for (int round = 0; round < 1000 && !engine.lane().is_dormant(); ++round) {
     for (std::uint64_t k = 0; k < 20; ++k) {
       program.kernel(k, 1, 1, 0, "never held");
     }
     program.wait();
   }
-  REQUIRE(engine.lane().asleep());
+  REQUIRE(engine.lane().is_dormant());
   program.kernel(1, 1, 1, 0, "never held");
-  CHECK(engine.lane().asleep());
+  CHECK(engine.lane().is_dormant());
   std::thread([&] { Program(engine, backend, queue).kernel(2, 1, 1); }).join();
   program.kernel(1, 1, 1, 0, "never held");
-  CHECK_FALSE(engine.lane().asleep());
+  CHECK_FALSE(engine.lane().is_dormant());
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::uint64_t given_by(Rig& rig, const Submit& submit) {
 
 }  // namespace
 
-TEST_CASE("a submission that is passed on gives way to a build") {
+TEST_CASE("a submission that is passed on yields to a build") {
   Rig rig(settings(false));
   Program program(*rig.engine, rig.backend, rig.queue);
   program.kernel(1, 7, 1);
@@ -78,11 +78,11 @@ TEST_CASE("a submission that is passed on gives way to a build") {
   const Others others(rig, 3);
   const std::uint64_t given = given_by(rig, [&] { program.kernel(2, 7, 1); });
   CHECK(given > 0);
-  CHECK(rig.report()["gave_way_ms"] == static_cast<double>(given) / 1e6);
+  CHECK(rig.report()["yielded_ms"] == static_cast<double>(given) / 1e6);
   CHECK(rig.engine->report().find("threads waited") != std::string::npos);
 }
 
-TEST_CASE("held work gives way when it is launched, and when it is issued") {
+TEST_CASE("held work yields when it is launched, and when it is issued") {
   Rig rig(settings(false));
   Program program(*rig.engine, rig.backend, rig.queue);
   test::loop(rig, program, 32, kLength, test::constant);
@@ -120,16 +120,16 @@ TEST_CASE("held work gives way when it is launched, and when it is issued") {
   CHECK(arrived == program.submitted);
 }
 
-TEST_CASE("a thread that does not look at what it submits gives way as well") {
+TEST_CASE("a thread that does not look at what it submits yields as well") {
   env::Settings gated = settings(true);
   gated.trial_budget_permille = 1000;
   Rig rig(gated);
   Program program(*rig.engine, rig.backend, rig.queue);
   rig.backend.enqueue_cost_ns = 300'000;  // nothing pays
-  for (int round = 0; round < 20'000 && !rig.engine->lane().asleep(); ++round) {
+  for (int round = 0; round < 20'000 && !rig.engine->lane().is_dormant(); ++round) {
     test::loop(rig, program, 1, kLength, test::constant);
   }
-  REQUIRE(rig.engine->lane().asleep());
+  REQUIRE(rig.engine->lane().is_dormant());
   const Others others(rig, 3);
   const std::uint64_t spent = rig.engine->context().budget.spent_ns();
   const std::uint64_t given = given_by(rig, [&] { rig.engine->lane().tick_dormant(); });

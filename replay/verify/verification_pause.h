@@ -15,7 +15,7 @@ namespace refrain::replay {
 /// Lets submissions pass, or one verification, never both. Thread-safe. Nobody waits longer than
 /// kPatience: a driver may call the application, and that the driver, from a thread that the
 /// verification waits for.
-class Standstill {
+class VerificationPause {
  public:
   static constexpr std::chrono::milliseconds kPatience{2000};  // limit
 
@@ -25,12 +25,12 @@ class Standstill {
   void enter(Queues queues) noexcept;
   void leave() noexcept;
 
-  /// Waits until no submission is under way, and keeps others out until resume(). False, and nothing to
-  /// resume, if that took too long. `queues`: those the caller will submit to.
-  [[nodiscard]] bool stop(Queues queues) noexcept;
-  void resume() noexcept;
+  /// Waits until no submission is under way, and keeps others out until end(). False, and nothing to
+  /// end, if that took too long. `queues`: those the caller will submit to.
+  [[nodiscard]] bool begin(Queues queues) noexcept;
+  void end() noexcept;
 
-  /// Between stop() and resume(): waits for every queue of the process with work since it was last waited
+  /// Between begin() and end(): waits for every queue of the process with work since it was last waited
   /// for. False if the driver reports an error.
   [[nodiscard]] bool finish(backends::Backend& backend);
 
@@ -53,24 +53,24 @@ class Standstill {
   std::vector<Known> queues_ REFRAIN_GUARDED_BY(mutex_);
 };
 
-/// Around a submission, if there is a standstill to respect.
+/// Around a submission, if verifications may pause it.
 class Entered {
  public:
-  Entered(Standstill* standstill, Standstill::Queues queues) noexcept : standstill_(standstill) {
-    if (standstill_ != nullptr) {
-      standstill_->enter(queues);
+  Entered(VerificationPause* pause, VerificationPause::Queues queues) noexcept : pause_(pause) {
+    if (pause_ != nullptr) {
+      pause_->enter(queues);
     }
   }
   ~Entered() {
-    if (standstill_ != nullptr) {
-      standstill_->leave();
+    if (pause_ != nullptr) {
+      pause_->leave();
     }
   }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
 
  private:
-  Standstill* standstill_;
+  VerificationPause* pause_;
 };
 
 }  // namespace refrain::replay

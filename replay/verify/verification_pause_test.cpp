@@ -1,36 +1,36 @@
-#include "replay/verify/standstill.h"
+#include "replay/verify/verification_pause.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 
 using refrain::replay::QueueSlot;
-using refrain::replay::Standstill;
+using refrain::replay::VerificationPause;
 
 TEST_CASE("a submission waits for the verification, and the other way round") {
-  Standstill standstill;
+  VerificationPause pause;
   std::atomic<int> shared{0};  // what a verification must find unchanged
   std::atomic<bool> disturbed{false};
   std::atomic<int> verified{0};
   const auto submit = [&] {
     for (int i = 0; i < 2000; ++i) {
-      standstill.enter({});
+      pause.enter({});
       shared.fetch_add(1);
       std::this_thread::yield();
       shared.fetch_add(1);
-      standstill.leave();
+      pause.leave();
     }
   };
   const auto verify = [&] {
     for (int i = 0; i < 200; ++i) {
-      if (!standstill.stop({})) {
+      if (!pause.begin({})) {
         continue;
       }
       const int before = shared.load();
       std::this_thread::yield();
       disturbed = disturbed || before % 2 != 0 || shared.load() != before;
       ++verified;
-      standstill.resume();
+      pause.end();
     }
   };
   std::thread threads[] = {std::thread(submit), std::thread(submit), std::thread(verify), std::thread(verify)};
@@ -43,31 +43,31 @@ TEST_CASE("a submission waits for the verification, and the other way round") {
 }
 
 TEST_CASE("a verification that would wait for ever gives up, and submissions go on") {
-  Standstill standstill;
-  standstill.enter({});
-  CHECK_FALSE(standstill.stop({}));
-  standstill.enter({});  // nested, as from a callback; must not wait
-  standstill.leave();
-  standstill.leave();
-  REQUIRE(standstill.stop({}));
-  standstill.resume();
+  VerificationPause pause;
+  pause.enter({});
+  CHECK_FALSE(pause.begin({}));
+  pause.enter({});  // nested, as from a callback; must not wait
+  pause.leave();
+  pause.leave();
+  REQUIRE(pause.begin({}));
+  pause.end();
 }
 
 TEST_CASE("a queue that goes away waits for the verification that may use it") {
-  Standstill standstill;
+  VerificationPause pause;
   QueueSlot queue;
   queue.info.id = 7;
-  standstill.add(queue);
+  pause.add(queue);
   QueueSlot* const queues[] = {&queue};
-  REQUIRE(standstill.stop(queues));
+  REQUIRE(pause.begin(queues));
   std::atomic<bool> gone{false};
   std::thread other([&] {
-    standstill.forget(queue);
+    pause.forget(queue);
     gone = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK_FALSE(gone);
-  standstill.resume();
+  pause.end();
   other.join();
   CHECK(gone);
 }
