@@ -161,7 +161,7 @@ capture::FunctionId tell_function(CUfunction handle, const std::string& name, ca
       runtime.recorder->code({image, taken.kind, taken.bytes});
     }
   }
-  runtime.recorder->function({id, image, name, {}});
+  runtime.recorder->define(capture::FunctionInfo{id, image, name, {}});
   return id;
 }
 
