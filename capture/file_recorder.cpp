@@ -47,12 +47,12 @@ struct Pending {
   std::size_t bytes = 0;
 };
 
-// What is told once: every kind of definition, and these.
-constexpr std::size_t kCodeTold = std::variant_size_v<Definitions>;
-constexpr std::size_t kContentsTold = kCodeTold + 1;
-
-/// Of each, what was told already.
-using Seen = std::array<std::unordered_set<std::uint64_t>, kContentsTold + 1>;
+/// Ids of what was told already.
+struct Seen {
+  using Ids = std::unordered_set<std::uint64_t>;
+  std::array<Ids, std::variant_size_v<Definitions>> definitions;
+  Ids code, contents;
+};
 
 class FileRecorder final : public Recorder {
  public:
@@ -72,8 +72,9 @@ class FileRecorder final : public Recorder {
  private:
   enum class Extent { kNews, kEverything };
 
+  /// Runs `add`, which looks at what was seen and adds to what is pending. Writes that, if it became too much.
   template <typename Add>
-  void tell_once(std::size_t kind, std::uint64_t id, Add&& add) noexcept;
+  void tell(Add&& add) noexcept;
   /// The analysis does not know that the graphs and calls are only named here.
   void add_lane(std::uint64_t lane) REFRAIN_REQUIRES(lanes_mutex_) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
     lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_));
@@ -168,17 +169,14 @@ void FileRecorder::fail(std::initializer_list<std::string_view> message) noexcep
 }
 
 template <typename Add>
-void FileRecorder::tell_once(std::size_t kind, std::uint64_t id, Add&& add) noexcept {
+void FileRecorder::tell(Add&& add) noexcept {
   if (!signal_.alive()) {
     return;
   }
   bool too_much = false;
   try {
     const env::MutexLock lock(definitions_mutex_);
-    if (!seen_[kind].insert(id).second) {
-      return;
-    }
-    add(pending_);
+    add();
     too_much = pending_.bytes > kMaxPendingDefinitions;
   } catch (const std::exception&) {
     signal_.out_of_memory();
@@ -189,26 +187,30 @@ void FileRecorder::tell_once(std::size_t kind, std::uint64_t id, Add&& add) noex
 }
 
 void FileRecorder::define_all(const Definitions& definitions) noexcept {
-  const auto tell = [&]<typename Info>(std::span<const Info> infos) {
+  const auto add = [&]<typename Info>(std::span<const Info> infos) REFRAIN_REQUIRES(definitions_mutex_) {
     for (const Info& info : infos) {
-      tell_once(definitions.index(), info.id,
-                [&](Pending& pending) { std::get<std::vector<Info>>(pending.definitions).push_back(info); });
+      if (seen_.definitions[definitions.index()].insert(info.id).second) {
+        std::get<std::vector<Info>>(pending_.definitions).push_back(info);
+      }
     }
   };
-  std::visit(tell, definitions);
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { std::visit(add, definitions); });
 }
 
 void FileRecorder::code(const CodeInfo& info) noexcept {
-  tell_once(kCodeTold, info.id, [&](Pending& pending) {
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
+    if (!seen_.code.insert(info.id).second) {
+      return;
+    }
     if (info.bytes.size() > format::kMaxCodeRecordBytes - 4096) {
       env::log_warning("capture: a program of " + std::to_string(info.bytes.size() >> 20U) +
                        " MiB is too large to be stored; the capture can be dumped but not benchmarked");
       return;
     }
-    OwnedCode& owned = pending.code.emplace_back();
+    OwnedCode& owned = pending_.code.emplace_back();
     owned.info = info;
     owned.bytes.assign(info.bytes.begin(), info.bytes.end());
-    pending.bytes += info.bytes.size();
+    pending_.bytes += info.bytes.size();
   });
 }
 
@@ -220,25 +222,16 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
   bool known = false;
   for (std::size_t offset = 0; offset < bytes.size() && !known; offset += format::kContentsPiece) {
     const auto piece = bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
-    bool too_much = false;
-    try {
-      const env::MutexLock lock(definitions_mutex_);
-      known = offset == 0 && !seen_[kContentsTold].insert(buffer).second;
+    tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
+      known = offset == 0 && !seen_.contents.insert(buffer).second;
       if (!known) {
         const format::ContentsHeader header{buffer, offset};
         auto& payload = pending_.contents.emplace_back(sizeof(header) + piece.size());
         std::memcpy(payload.data(), &header, sizeof(header));
         std::memcpy(payload.data() + sizeof(header), piece.data(), piece.size());
         pending_.bytes += piece.size();
-        too_much = pending_.bytes > kMaxPendingDefinitions;
       }
-    } catch (const std::exception&) {
-      signal_.out_of_memory();
-      return;
-    }
-    if (too_much) {
-      guarded([this]() REFRAIN_REQUIRES(work_mutex_) { write_definitions(); });
-    }
+    });
   }
 }
 
