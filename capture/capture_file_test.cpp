@@ -145,7 +145,7 @@ TEST_CASE("a queue made anew for every call is the same graph with another argum
       QueueInfo queue;
       queue.id = 100 + i;
       queue.in_order = false;
-      recorder->queue(queue);
+      recorder->define(queue);
       stream.operation(record.kernel({.queue = 100 + i}));
       stream.operation(record.kernel({.queue = 100 + i}));
       stream.host_call("clFinish", 0);
@@ -220,10 +220,10 @@ TEST_CASE("an allocation beyond the last address is told without its address") {
     buffer.id = 1;
     buffer.size = 4096;
     buffer.address = ~std::uint64_t{0} - 4095;
-    recorder->buffer(buffer);
+    recorder->define(buffer);
     buffer.id = 2;
     buffer.address = ~std::uint64_t{0} - 4096;
-    recorder->buffer(buffer);
+    recorder->define(buffer);
   }
   const Capture capture = load(file.name());
   CHECK(capture.buffers.at(1).address == 0);
@@ -317,7 +317,7 @@ TEST_CASE("a forked child writes nothing and leaves nothing behind") {
     if (child == 0) {
       heat(stream, 500'000);
       heat(recorder->open_stream(9), 100);
-      recorder->device({});
+      recorder->define(DeviceInfo{});
       recorder->flush();
       ::_exit(recorder->wants_contents() ? 1 : 0);
     }

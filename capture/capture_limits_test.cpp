@@ -175,7 +175,7 @@ TEST_CASE("a name that is too long is shortened, and told once") {
   {
     const auto recorder = open(file.name());
     describe_program(*recorder);
-    recorder->function({9, 77, name, name});
+    recorder->define(FunctionInfo{9, 77, name, name});
     Stream& stream = recorder->open_stream(1);
     TestRecord record;
     for (int i = 0; i < 1000; ++i) {
@@ -339,8 +339,8 @@ TEST_CASE("nothing in a capture reaches the terminal as it is") {
     DeviceInfo device;
     device.id = 1;
     device.api = device.platform = device.name = device.driver = device.native = evil;
-    recorder->device(device);
-    recorder->function({1, 1, evil, evil});
+    recorder->define(device);
+    recorder->define(FunctionInfo{1, 1, evil, evil});
     Stream& stream = recorder->open_stream(1);
     TestRecord record;
     for (int i = 0; i < 3; ++i) {

@@ -71,11 +71,7 @@ class CaptureReader {
   void read_header();
   void take(format::RecordType type, RecordView& record);
   void take_meta(RecordView& record);
-  void take_devices(RecordView& record);
-  void take_queues(RecordView& record);
   void take_code(RecordView& record);
-  void take_functions(RecordView& record);
-  void take_buffers(RecordView& record);
   void take_contents(RecordView& record);
   void take_entry_points(RecordView& record);
   void take_graphs(RecordView& record);

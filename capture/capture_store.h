@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/definitions.h"
 #include "capture/operation.h"
 #include "capture/record_file.h"
 #include "env/mutex.h"
@@ -55,7 +56,7 @@ class CaptureStore {
   /// The payload of the record at `place`, which was one of this type when the capture was read. The last one is kept.
   std::shared_ptr<const Record> record(const RecordPlace& place, format::RecordType type) REFRAIN_EXCLUDES(mutex_);
 
-  /// The queues of the capture, by id.
+  /// The queues of the capture, by id, once it is read.
   std::unordered_map<ObjectId, QueueInfo> queues;
 
  private:

@@ -226,7 +226,7 @@ TEST_CASE("pointers are told by the allocation they point into") {
     buffer.size = 4096;
     buffer.address = 0x10000;
     buffer.description = {static_cast<std::uint64_t>(MemoryPlace::kDevice), 0};
-    recorder.buffer(buffer);
+    recorder.define(buffer);
     RecordBytes bytes;
     OperationWriter writer(bytes);
     OperationHeader& header = writer.begin(OperationKind::kKernel, 100);
@@ -362,7 +362,7 @@ TEST_CASE("in a trace a loop within a loop takes the time of what is in it") {
 TEST_CASE("names that are not text do no harm") {
   TemporaryFile file;
   record_to(file.name(), [](Recorder& recorder, Stream& stream) {
-    recorder.function({9, 77, "bad\xFF\"name\n", ""});
+    recorder.define(FunctionInfo{9, 77, "bad\xFF\"name\n", ""});
     TestRecord record;
     stream.operation(record.kernel({.function = 9}));
     stream.host_call("clFinish", 0);

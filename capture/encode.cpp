@@ -1,7 +1,5 @@
 #include "capture/encode.h"
 
-#include <algorithm>
-
 #include "env/escape.h"
 #include "format_generated.h"
 
@@ -9,17 +7,6 @@ namespace refrain::capture::encode {
 namespace {
 
 using flatbuffers::FlatBufferBuilder;
-
-template <typename Root>
-Payload release(FlatBufferBuilder& builder, flatbuffers::Offset<Root> root) {
-  builder.Finish(root);
-  return builder.Release();
-}
-
-// Names come from the program, and may be of any length.
-flatbuffers::Offset<flatbuffers::String> text_of(FlatBufferBuilder& builder, const std::string& text) {
-  return builder.CreateString(env::shortened(text, format::kMaxText));
-}
 
 // Times are stored relative to the item before, which compresses to little.
 std::vector<wire::HistoryItem> items_of(const std::vector<Folded>& folded) {
@@ -39,6 +26,10 @@ std::vector<wire::HistoryItem> items_of(const std::vector<Folded>& folded) {
 
 }  // namespace
 
+flatbuffers::Offset<flatbuffers::String> text_of(FlatBufferBuilder& builder, const std::string& text) {
+  return builder.CreateString(env::shortened(text, format::kMaxText));
+}
+
 Payload meta(const std::string& writer, const std::string& command) {
   FlatBufferBuilder builder;
   const auto writer_text = text_of(builder, writer);
@@ -46,60 +37,10 @@ Payload meta(const std::string& writer, const std::string& command) {
   return release(builder, wire::CreateMeta(builder, writer_text, command_text));
 }
 
-Payload devices(std::span<const DeviceInfo> devices) {
-  FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::Device>> list;
-  for (const DeviceInfo& device : devices) {
-    const auto api = text_of(builder, device.api);
-    const auto platform = text_of(builder, device.platform);
-    const auto name = text_of(builder, device.name);
-    const auto driver = text_of(builder, device.driver);
-    const auto native = text_of(builder, device.native);
-    list.push_back(wire::CreateDevice(builder, device.id, api, platform, name, driver, native));
-  }
-  return release(builder, wire::CreateDevicesDirect(builder, &list));
-}
-
-Payload queues(std::span<const QueueInfo> queues) {
-  FlatBufferBuilder builder;
-  std::vector<wire::Queue> list;
-  for (const QueueInfo& queue : queues) {
-    list.emplace_back(queue.id, queue.handle, queue.context, queue.device, queue.role, queue.in_order, queue.profiling,
-                      static_cast<std::uint8_t>(queue.default_order));
-  }
-  return release(builder, wire::CreateQueuesDirect(builder, &list));
-}
-
 Payload code(const CodeInfo& code) {
   FlatBufferBuilder builder(code.bytes.size() + 256);
   const auto bytes = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(code.bytes.data()), code.bytes.size());
   return release(builder, wire::CreateCode(builder, code.id, static_cast<std::uint8_t>(code.kind), bytes));
-}
-
-Payload functions(std::span<const FunctionInfo> functions) {
-  FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::Function>> list;
-  for (const FunctionInfo& function : functions) {
-    const auto name = text_of(builder, function.name);
-    const auto options = text_of(builder, function.build_options);
-    list.push_back(wire::CreateFunction(builder, function.id, function.code, name, options));
-  }
-  return release(builder, wire::CreateFunctionsDirect(builder, &list));
-}
-
-Payload buffers(std::span<const BufferInfo> buffers) {
-  FlatBufferBuilder builder;
-  std::vector<flatbuffers::Offset<wire::Buffer>> list;
-  for (const BufferInfo& buffer : buffers) {
-    const auto description =
-        builder.CreateVector(buffer.description.data(), std::min(buffer.description.size(), format::kMaxDescription));
-    // What would reach beyond the last address is not where the program says.
-    const bool possible = buffer.size <= ~std::uint64_t{0} - buffer.address;
-    list.push_back(wire::CreateBuffer(builder, buffer.id, buffer.context, buffer.parent, buffer.offset, buffer.size,
-                                      buffer.flags, buffer.is_image, buffer.is_sampler, description,
-                                      possible ? buffer.address : 0));
-  }
-  return release(builder, wire::CreateBuffersDirect(builder, &list));
 }
 
 Payload entry_points(std::span<const NamedEntryPoint> entry_points) {

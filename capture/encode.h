@@ -1,8 +1,9 @@
-// Payloads of records, from what the writer collected.
+// Payloads of records, from what the writer collected. Those of definitions: capture/definitions.h.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,11 +11,31 @@
 
 #include "capture/graph_deduplicator.h"
 #include "capture/history.h"
+#include "capture/limits.h"
 #include "capture/recorder.h"
 
 namespace refrain::capture::encode {
 
 using Payload = flatbuffers::DetachedBuffer;
+
+template <typename Root>
+Payload release(flatbuffers::FlatBufferBuilder& builder, flatbuffers::Offset<Root> root) {
+  builder.Finish(root);
+  return builder.Release();
+}
+
+/// Names come from the program, and may be of any length.
+flatbuffers::Offset<flatbuffers::String> text_of(flatbuffers::FlatBufferBuilder& builder, const std::string& text);
+
+/// As many of the first items as fill a record. `bytes_of` tells how large one becomes.
+template <typename Item, typename Bytes>
+std::span<const Item> first_batch(std::span<const Item> items, Bytes bytes_of) {
+  std::size_t count = 0;
+  for (std::size_t bytes = 0; count < items.size() && (count == 0 || bytes < format::kBatchBytes); ++count) {
+    bytes += bytes_of(items[count]);
+  }
+  return items.first(count);
+}
 
 struct NamedEntryPoint {
   std::uint32_t id = 0;
@@ -29,11 +50,7 @@ struct LaneNews {
 };
 
 Payload meta(const std::string& writer, const std::string& command);
-Payload devices(std::span<const DeviceInfo> devices);
-Payload queues(std::span<const QueueInfo> queues);
 Payload code(const CodeInfo& code);
-Payload functions(std::span<const FunctionInfo> functions);
-Payload buffers(std::span<const BufferInfo> buffers);
 Payload entry_points(std::span<const NamedEntryPoint> entry_points);
 Payload graphs(std::span<const NewGraph> graphs);
 Payload argument_sets(std::span<const NewArgumentSet> sets);

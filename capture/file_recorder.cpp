@@ -5,13 +5,16 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <unordered_map>
+#include <tuple>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "capture/encode.h"
@@ -37,24 +40,18 @@ struct OwnedCode {
 };
 
 /// What lanes told besides operations, until the writer takes it.
-struct Definitions {
-  std::vector<DeviceInfo> devices;
-  std::vector<QueueInfo> queues;
+struct Pending {
+  DefinitionLists definitions;
   std::vector<OwnedCode> code;
-  std::vector<FunctionInfo> functions;
-  std::vector<BufferInfo> buffers;
   std::vector<std::vector<std::uint8_t>> contents;
   std::size_t bytes = 0;
-  [[nodiscard]] bool empty() const noexcept {
-    return devices.empty() && queues.empty() && code.empty() && functions.empty() && buffers.empty() &&
-           contents.empty();
-  }
 };
 
-/// What was told already.
+/// Ids of what was told already.
 struct Seen {
   using Ids = std::unordered_set<std::uint64_t>;
-  Ids devices, queues, functions, buffers, code, contents;
+  std::array<Ids, std::variant_size_v<Definitions>> definitions;
+  Ids code, contents;
 };
 
 class FileRecorder final : public Recorder {
@@ -64,18 +61,7 @@ class FileRecorder final : public Recorder {
 
   bool start(std::string* error);
 
-  void device(const DeviceInfo& info) noexcept override {
-    define(info.id, &Seen::devices, [&](Definitions& pending) { pending.devices.push_back(info); });
-  }
-  void queue(const QueueInfo& info) noexcept override {
-    define(info.id, &Seen::queues, [&](Definitions& pending) { pending.queues.push_back(info); });
-  }
-  void function(const FunctionInfo& info) noexcept override {
-    define(info.id, &Seen::functions, [&](Definitions& pending) { pending.functions.push_back(info); });
-  }
-  void buffer(const BufferInfo& info) noexcept override {
-    define(info.id, &Seen::buffers, [&](Definitions& pending) { pending.buffers.push_back(info); });
-  }
+  void define_all(const Definitions& definitions) noexcept override;
   void code(const CodeInfo& info) noexcept override;
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
   [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
@@ -86,8 +72,9 @@ class FileRecorder final : public Recorder {
  private:
   enum class Extent { kNews, kEverything };
 
+  /// Runs `add`, which looks at what was seen and adds to what is pending. Writes that, if it became too much.
   template <typename Add>
-  void define(std::uint64_t id, Seen::Ids Seen::*seen, Add&& add) noexcept;
+  void tell(Add&& add) noexcept;
   /// The analysis does not know that the graphs and calls are only named here.
   void add_lane(std::uint64_t lane) REFRAIN_REQUIRES(lanes_mutex_) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
     lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_));
@@ -96,13 +83,15 @@ class FileRecorder final : public Recorder {
   void say_if_out_of_memory() noexcept;
   void drain() REFRAIN_REQUIRES(work_mutex_);
   void write(Extent extent) REFRAIN_REQUIRES(work_mutex_);
+  void declare_queues() REFRAIN_REQUIRES(work_mutex_, definitions_mutex_);
   void write_definitions() REFRAIN_REQUIRES(work_mutex_);
+  void write_code(std::vector<OwnedCode>& code) REFRAIN_REQUIRES(work_mutex_);
   void append(format::RecordType type, const encode::Payload& payload) REFRAIN_REQUIRES(work_mutex_) {
     append(type, std::span(payload.data(), payload.size()));
   }
   void append(format::RecordType type, std::span<const std::uint8_t> payload) REFRAIN_REQUIRES(work_mutex_);
-  template <typename Item, typename Encode, typename Size>
-  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode, Size size_of)
+  template <typename Item, typename Encode, typename Bytes>
+  void append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode, Bytes bytes_of)
       REFRAIN_REQUIRES(work_mutex_);
   void fail(std::initializer_list<std::string_view> message) noexcept;
   /// Runs `work` under the writer's lock; what it throws ends the capture.
@@ -115,7 +104,7 @@ class FileRecorder final : public Recorder {
   std::atomic<bool> stopping_{false};
 
   env::Mutex definitions_mutex_;
-  Definitions pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
+  Pending pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
   Seen seen_ REFRAIN_GUARDED_BY(definitions_mutex_);
 
   env::Mutex lanes_mutex_;
@@ -180,17 +169,14 @@ void FileRecorder::fail(std::initializer_list<std::string_view> message) noexcep
 }
 
 template <typename Add>
-void FileRecorder::define(std::uint64_t id, Seen::Ids Seen::*seen, Add&& add) noexcept {
+void FileRecorder::tell(Add&& add) noexcept {
   if (!signal_.alive()) {
     return;
   }
   bool too_much = false;
   try {
     const env::MutexLock lock(definitions_mutex_);
-    if (!(seen_.*seen).insert(id).second) {
-      return;
-    }
-    add(pending_);
+    add();
     too_much = pending_.bytes > kMaxPendingDefinitions;
   } catch (const std::exception&) {
     signal_.out_of_memory();
@@ -200,17 +186,31 @@ void FileRecorder::define(std::uint64_t id, Seen::Ids Seen::*seen, Add&& add) no
   }
 }
 
+void FileRecorder::define_all(const Definitions& definitions) noexcept {
+  const auto add = [&]<typename Info>(std::span<const Info> infos) REFRAIN_REQUIRES(definitions_mutex_) {
+    for (const Info& info : infos) {
+      if (seen_.definitions[definitions.index()].insert(info.id).second) {
+        std::get<std::vector<Info>>(pending_.definitions).push_back(info);
+      }
+    }
+  };
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { std::visit(add, definitions); });
+}
+
 void FileRecorder::code(const CodeInfo& info) noexcept {
-  define(info.id, &Seen::code, [&](Definitions& pending) {
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
+    if (!seen_.code.insert(info.id).second) {
+      return;
+    }
     if (info.bytes.size() > format::kMaxCodeRecordBytes - 4096) {
       env::log_warning("capture: a program of " + std::to_string(info.bytes.size() >> 20U) +
                        " MiB is too large to be stored; the capture can be dumped but not benchmarked");
       return;
     }
-    OwnedCode& owned = pending.code.emplace_back();
+    OwnedCode& owned = pending_.code.emplace_back();
     owned.info = info;
     owned.bytes.assign(info.bytes.begin(), info.bytes.end());
-    pending.bytes += info.bytes.size();
+    pending_.bytes += info.bytes.size();
   });
 }
 
@@ -222,9 +222,7 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
   bool known = false;
   for (std::size_t offset = 0; offset < bytes.size() && !known; offset += format::kContentsPiece) {
     const auto piece = bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
-    bool too_much = false;
-    try {
-      const env::MutexLock lock(definitions_mutex_);
+    tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
       known = offset == 0 && !seen_.contents.insert(buffer).second;
       if (!known) {
         const format::ContentsHeader header{buffer, offset};
@@ -232,15 +230,8 @@ void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) n
         std::memcpy(payload.data(), &header, sizeof(header));
         std::memcpy(payload.data() + sizeof(header), piece.data(), piece.size());
         pending_.bytes += piece.size();
-        too_much = pending_.bytes > kMaxPendingDefinitions;
       }
-    } catch (const std::exception&) {
-      signal_.out_of_memory();
-      return;
-    }
-    if (too_much) {
-      guarded([this]() REFRAIN_REQUIRES(work_mutex_) { write_definitions(); });
-    }
+    });
   }
 }
 
@@ -307,9 +298,7 @@ void FileRecorder::drain() {
   }
   {
     const env::MutexLock lock(definitions_mutex_);
-    for (const QueueInfo& queue : pending_.queues) {
-      graphs_.declare_queue(queue);
-    }
+    declare_queues();
   }
   for (LaneWriter* lane : lanes) {
     lane->drain();
@@ -319,45 +308,46 @@ void FileRecorder::drain() {
   }
 }
 
-void FileRecorder::write_definitions() {
-  Definitions taken;
-  {
-    const env::MutexLock lock(definitions_mutex_);
-    for (const QueueInfo& queue : pending_.queues) {
-      graphs_.declare_queue(queue);
-    }
-    taken = std::exchange(pending_, {});
-  }
-  using format::RecordType;
-  const auto one = [](const auto&) { return std::size_t{256}; };
-  append_in_batches(RecordType::kDevices, taken.devices, encode::devices,
-                    [](const DeviceInfo&) { return std::size_t{256} + 5 * format::kMaxText; });
-  append_in_batches(RecordType::kQueues, taken.queues, encode::queues, one);
-  for (OwnedCode& owned : taken.code) {
-    owned.info.bytes = owned.bytes;
-    append(RecordType::kCode, encode::code(owned.info));
-  }
-  append_in_batches(RecordType::kFunctions, taken.functions, encode::functions, [](const FunctionInfo& function) {
-    return 128 + std::min(function.name.size(), format::kMaxText) +
-           std::min(function.build_options.size(), format::kMaxText);
-  });
-  append_in_batches(RecordType::kBuffers, taken.buffers, encode::buffers,
-                    [](const BufferInfo&) { return std::size_t{128} + 8 * format::kMaxDescription; });
-  for (const auto& payload : taken.contents) {
-    append(RecordType::kContents, payload);
+void FileRecorder::declare_queues() {
+  for (const QueueInfo& queue : std::get<std::vector<QueueInfo>>(pending_.definitions)) {
+    graphs_.declare_queue(queue);
   }
 }
 
-template <typename Item, typename Encode, typename Size>
-void FileRecorder::append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode,
-                                     Size size_of) {
-  for (std::size_t begin = 0; begin < items.size();) {
-    std::size_t end = begin;
-    for (std::size_t bytes = 0; end < items.size() && (end == begin || bytes < format::kBatchBytes); ++end) {
-      bytes += size_of(items[end]);
+void FileRecorder::write_definitions() {
+  Pending taken;
+  {
+    const env::MutexLock lock(definitions_mutex_);
+    declare_queues();
+    taken = std::exchange(pending_, {});
+  }
+  const auto write = [&]<typename Info>(const std::vector<Info>& infos) REFRAIN_REQUIRES(work_mutex_) {
+    if constexpr (std::is_same_v<Info, FunctionInfo>) {
+      write_code(taken.code);  // which they name
     }
-    append(type, encode(std::span<const Item>(items).subspan(begin, end - begin)));
-    begin = end;
+    encode_definitions(infos, [this](format::RecordType type, std::span<const std::uint8_t> payload)
+                                  REFRAIN_REQUIRES(work_mutex_) { append(type, payload); });
+  };
+  std::apply([&](const auto&... infos) REFRAIN_REQUIRES(work_mutex_) { (write(infos), ...); }, taken.definitions);
+  for (const auto& payload : taken.contents) {
+    append(format::RecordType::kContents, payload);
+  }
+}
+
+void FileRecorder::write_code(std::vector<OwnedCode>& code) {
+  for (OwnedCode& owned : code) {
+    owned.info.bytes = owned.bytes;
+    append(format::RecordType::kCode, encode::code(owned.info));
+  }
+}
+
+template <typename Item, typename Encode, typename Bytes>
+void FileRecorder::append_in_batches(format::RecordType type, const std::vector<Item>& items, Encode encode,
+                                     Bytes bytes_of) {
+  for (std::span<const Item> rest = items; !rest.empty();) {
+    const auto batch = encode::first_batch(rest, bytes_of);
+    append(type, encode(batch));
+    rest = rest.subspan(batch.size());
   }
 }
 
@@ -436,11 +426,8 @@ class ForkSafe final : public Recorder {
   }
   ForkSafe(const ForkSafe&) = delete;
   ForkSafe& operator=(const ForkSafe&) = delete;
-  void device(const DeviceInfo& info) noexcept override { recorder_->device(info); }
-  void queue(const QueueInfo& info) noexcept override { recorder_->queue(info); }
+  void define_all(const Definitions& definitions) noexcept override { recorder_->define_all(definitions); }
   void code(const CodeInfo& info) noexcept override { recorder_->code(info); }
-  void function(const FunctionInfo& info) noexcept override { recorder_->function(info); }
-  void buffer(const BufferInfo& info) noexcept override { recorder_->buffer(info); }
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
     recorder_->contents(buffer, bytes);
   }

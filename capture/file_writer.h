@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/definitions.h"
 #include "capture/format.h"
 #include "env/own_file.h"
 

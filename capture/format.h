@@ -1,5 +1,6 @@
-// The capture file's contract: framing and numbers that never change; limits are in capture/limits.h. Payloads are
-// FlatBuffers (capture/format.fbs). docs/capture-format.md explains it with an example.
+// The capture file's contract: framing and numbers that never change; the records' are in capture/definitions.h, limits
+// in capture/limits.h. Payloads are FlatBuffers (capture/format.fbs). docs/capture-format.md explains it with an
+// example.
 //
 //   FileHeader
 //   RecordHeader payload        payload: `stored_size` bytes, zstd if stored_size != raw_size
@@ -24,23 +25,6 @@ inline constexpr std::uint64_t kMagic = 0x0A0D'4E46'5246'4552ULL;  // "REFRFN\r\
 /// Readers refuse other versions. New record types and new FlatBuffers fields do not change it.
 inline constexpr std::uint32_t kVersion = 1;
 
-/// Stable: never renumbered, never used for something else. Readers skip types they do not know.
-enum class RecordType : std::uint32_t {
-  kMeta = 1,         ///< Meta: once, first
-  kDevices = 2,      ///< Devices
-  kQueues = 3,       ///< Queues
-  kCode = 4,         ///< Code: one program's source or binary
-  kFunctions = 5,    ///< Functions
-  kBuffers = 6,      ///< Buffers
-  kContents = 7,     ///< ContentsHeader, then bytes: a piece of a buffer's contents
-  kEntryPoints = 8,  ///< EntryPoints: names of host calls
-  kGraphs = 9,       ///< Graphs with their first argument set
-  kArguments = 10,   ///< ArgumentSets: further argument sets, as differences from the first
-  kStatistics = 11,  ///< Statistics: replace earlier ones of the same graph
-  kHistory = 12,     ///< History: what one lane did, in order; replaces what was `open` in the one before
-  kHostCalls = 13,   ///< HostCalls: counts; replace earlier ones
-};
-
 struct FileHeader {
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
@@ -53,7 +37,7 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) == 48);
 
 struct RecordHeader {
-  std::uint32_t type = 0;         ///< RecordType
+  std::uint32_t type = 0;         ///< RecordType (capture/definitions.h)
   std::uint32_t number = 0;       ///< of this record in the file, from 0
   std::uint32_t stored_size = 0;  ///< bytes that follow
   std::uint32_t raw_size = 0;     ///< bytes after decompression

@@ -18,7 +18,7 @@ TEST_CASE("the same work in streams of other order is another graph") {
       QueueInfo queue;
       queue.id = ++id;
       queue.default_order = order;
-      recorder->queue(queue);
+      recorder->define(queue);
       stream.operation(record.kernel({.queue = id, .sequence = id}));
       stream.host_call("cuStreamSynchronize", 0);
     }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "capture/capture_store.h"
+#include "capture/definitions.h"
 #include "capture/format.h"
 #include "capture/graph.h"
 #include "capture/recorder.h"
@@ -114,7 +115,7 @@ struct StoredCode {
   RecordPlace place;
 };
 
-class Capture {
+class Capture : public KnownDefinitions {
  public:
   std::string file;
   std::string writer, command;
@@ -124,11 +125,7 @@ class Capture {
   /// Why reading stopped before the end of the file; empty if it did not. What was read is good.
   std::string cut_short;
 
-  std::vector<DeviceInfo> devices;
-  std::unordered_map<ObjectId, QueueInfo> queues;
   std::unordered_map<CodeId, StoredCode> code;
-  std::unordered_map<FunctionId, FunctionInfo> functions;
-  std::unordered_map<ObjectId, BufferInfo> buffers;
   std::vector<StoredGraph> graphs;
   std::vector<LaneHistory> lanes;
   std::vector<HostCallCount> host_calls;

@@ -304,6 +304,7 @@ struct QueueInfo {
   bool in_order = true;
   bool profiling = false;
   DefaultOrder default_order = DefaultOrder::kNone;
+  bool operator==(const QueueInfo&) const = default;
 };
 
 /// Mixes `value` into hash `seed`. Cheap and good enough for tokens; not for hostile input.

@@ -70,19 +70,15 @@ Capture CaptureReader::read() {
       raw_ = {};
     }
   }
-  store_->charge(store_->queues.size() * 2 * sizeof(QueueInfo));
-  capture_.queues = store_->queues;
+  store_->charge(capture_.queues.size() * 2 * sizeof(QueueInfo));
+  store_->queues = capture_.queues;
   return std::move(capture_);
 }
 
 void CaptureReader::take(RecordType type, RecordView& record) {
   switch (type) {
     case RecordType::kMeta: return take_meta(record);
-    case RecordType::kDevices: return take_devices(record);
-    case RecordType::kQueues: return take_queues(record);
     case RecordType::kCode: return take_code(record);
-    case RecordType::kFunctions: return take_functions(record);
-    case RecordType::kBuffers: return take_buffers(record);
     case RecordType::kContents: return take_contents(record);
     case RecordType::kEntryPoints: return take_entry_points(record);
     case RecordType::kGraphs: return take_graphs(record);
@@ -90,50 +86,15 @@ void CaptureReader::take(RecordType type, RecordView& record) {
     case RecordType::kStatistics: return take_statistics(record);
     case RecordType::kHistory: return take_history(record);
     case RecordType::kHostCalls: return take_host_calls(record);
+    // Definitions, or a type of a later version: the file says what it adds, not what it changes.
+    default: return decode_definitions(type, record, *store_, capture_);
   }
-  // A type of a later version: the file says what it adds, not what it changes.
 }
 
 void CaptureReader::take_meta(RecordView& record) {
   const auto& meta = record.root<wire::Meta>();
   capture_.writer = record.text(meta.writer());
   capture_.command = record.text(meta.command());
-}
-
-void CaptureReader::take_devices(RecordView& record) {
-  const auto& content = record.root<wire::Devices>();
-  for (std::size_t i = 0, count = record.count(content.devices()); i < count; ++i) {
-    const auto& device = *content.devices()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    store_->charge(2 * sizeof(DeviceInfo));
-    DeviceInfo& info = capture_.devices.emplace_back();
-    info.id = device.id();
-    info.api = record.text(device.api());
-    info.platform = record.text(device.platform());
-    info.name = record.text(device.name());
-    info.driver = record.text(device.driver());
-    info.native = record.text(device.native());
-    store_->charge(info.api.size() + info.platform.size() + info.name.size() + info.driver.size() + info.native.size());
-  }
-}
-
-void CaptureReader::take_queues(RecordView& record) {
-  const auto& content = record.root<wire::Queues>();
-  for (std::size_t i = 0, count = record.count(content.queues()); i < count; ++i) {
-    const auto& queue = *content.queues()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    QueueInfo info;
-    info.id = queue.id();
-    info.handle = queue.handle();
-    info.context = queue.context();
-    info.device = queue.device();
-    info.role = queue.role();
-    info.in_order = queue.in_order();
-    info.profiling = queue.profiling();
-    info.default_order = static_cast<DefaultOrder>(queue.default_order());
-    record.expect(queue.default_order() <= static_cast<std::uint8_t>(DefaultOrder::kIsDefault),
-                  "a queue of unknown order");
-    store_->charge(2 * sizeof(info));
-    store_->queues.try_emplace(info.id, info);
-  }
 }
 
 void CaptureReader::take_code(RecordView& record) {
@@ -146,45 +107,6 @@ void CaptureReader::take_code(RecordView& record) {
   stored.place = place();
   store_->charge(2 * sizeof(stored));
   capture_.code.try_emplace(stored.id, stored);
-}
-
-void CaptureReader::take_functions(RecordView& record) {
-  const auto& content = record.root<wire::Functions>();
-  for (std::size_t i = 0, count = record.count(content.functions()); i < count; ++i) {
-    const auto& function = *content.functions()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    FunctionInfo info;
-    info.id = function.id();
-    info.code = function.code();
-    info.name = record.text(function.name());
-    info.build_options = record.text(function.build_options());
-    store_->charge(2 * sizeof(info) + info.name.size() + info.build_options.size());
-    capture_.functions.try_emplace(info.id, std::move(info));
-  }
-}
-
-void CaptureReader::take_buffers(RecordView& record) {
-  const auto& content = record.root<wire::Buffers>();
-  for (std::size_t i = 0, count = record.count(content.buffers()); i < count; ++i) {
-    const auto& buffer = *content.buffers()->Get(static_cast<flatbuffers::uoffset_t>(i));
-    BufferInfo info;
-    info.id = buffer.id();
-    info.context = buffer.context();
-    info.parent = buffer.parent();
-    info.offset = buffer.offset();
-    info.size = buffer.size();
-    info.flags = buffer.flags();
-    info.is_image = buffer.is_image();
-    info.is_sampler = buffer.is_sampler();
-    const std::size_t words = record.count(buffer.description());
-    record.expect(words <= format::kMaxDescription, "a buffer with too long a description");
-    store_->charge(2 * sizeof(info) + words * 8);
-    if (words != 0) {
-      info.description.assign(buffer.description()->begin(), buffer.description()->end());
-    }
-    info.address = buffer.address();
-    record.expect(info.size <= ~std::uint64_t{0} - info.address, "a buffer reaches beyond the last address");
-    capture_.buffers.try_emplace(info.id, std::move(info));
-  }
 }
 
 void CaptureReader::take_contents(RecordView& record) {

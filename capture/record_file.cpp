@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "capture/definitions.h"
+
 namespace refrain::capture {
 
 RecordFile::RecordFile(const std::string& name) : descriptor_(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {

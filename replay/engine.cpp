@@ -103,7 +103,7 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
     inside_->context.verification_pause->add(slot);
   }
   if (inside_->context.recorder != nullptr) {
-    inside_->context.recorder->queue(slot.info);
+    inside_->context.recorder->define(slot.info);
   }
 }
 

@@ -184,7 +184,7 @@ void record_memory(const StreamState& stream, std::uint64_t address, std::vector
   info.size = memory.size;
   info.address = memory.address;
   info.description = {static_cast<std::uint64_t>(memory.place), static_cast<std::uint64_t>(memory.device)};
-  runtime.recorder->buffer(info);
+  runtime.recorder->define(info);
   fresh->push_back(memory);
 }
 
@@ -279,7 +279,7 @@ ObjectId record_device(CUcontext context) {
   if (backends::can_replay(runtime.driver, &missing)) {
     info.native = "CUDA graphs, compute capability " + std::to_string(major) + "." + std::to_string(minor);
   }
-  runtime.recorder->device(info);
+  runtime.recorder->define(info);
   tables().devices[device] = info.id;
   return info.id;
 }

@@ -161,7 +161,7 @@ capture::FunctionId record_function(CUfunction handle, const std::string& name, 
       runtime.recorder->code({image, taken.kind, taken.bytes});
     }
   }
-  runtime.recorder->function({id, image, name, {}});
+  runtime.recorder->define(capture::FunctionInfo{id, image, name, {}});
   return id;
 }
 

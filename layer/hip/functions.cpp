@@ -156,7 +156,7 @@ const FunctionState* find_function(const void* handle) noexcept {
       capture::FunctionInfo info;
       info.id = made.id;
       info.name = made.name;
-      runtime.recorder->function(info);
+      runtime.recorder->define(info);
     }
   });
 }

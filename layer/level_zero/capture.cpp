@@ -41,7 +41,7 @@ ObjectId record_device(ze_device_handle_t device) noexcept {
     info.platform = "Level Zero";
     info.name = properties.name;
     info.native = "command lists";
-    runtime.recorder->device(info);
+    runtime.recorder->define(info);
     recorded().devices[device] = info.id;
     return info.id;
   } catch (...) {
@@ -65,7 +65,7 @@ void record_memory(const capture::OperationView& operation, ObjectId context) no
           info.size = place.bytes;
           info.address = place.start;
           info.description = {static_cast<std::uint64_t>(capture::MemoryPlace::kDevice), 0};
-          runtime.recorder->buffer(info);
+          runtime.recorder->define(info);
         }
       }
       value += argument.stored_bytes();

@@ -108,7 +108,7 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
       }
       runtime.backend->know_function(made->function, module_handle, name);
       if (runtime.recorder != nullptr) {
-        runtime.recorder->function({made->function, module->content, name, {}});
+        runtime.recorder->define(capture::FunctionInfo{made->function, module->content, name, {}});
       }
       if (objects.kernels.insert(made, handle_of(handle))) {
         return;

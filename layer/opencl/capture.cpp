@@ -39,7 +39,7 @@ void record_memory(const QueueState& queue, Handle handle, unsigned depth) {
   if (memory->parent != nullptr && depth < 4) {
     record_memory(queue, handle_of(memory->parent), depth + 1);
   }
-  state.recorder->buffer(memory->info);
+  state.recorder->define(memory->info);
   if (memory->parent == nullptr) {  // parts share their parent's bytes
     record_contents(queue, *memory, handle);
   }
@@ -49,7 +49,7 @@ void record_kernel(KernelState* kernel) {
   if (kernel == nullptr || kernel->recorded.load(std::memory_order_relaxed) || kernel->recorded.exchange(true)) {
     return;
   }
-  state.recorder->function({kernel->function, kernel->code, kernel->name, kernel->options});
+  state.recorder->define(capture::FunctionInfo{kernel->function, kernel->code, kernel->name, kernel->options});
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void notify_recorder(const QueueState& queue, const capture::OperationView& oper
         if (argument.kind == capture::ArgumentKind::kSampler) {
           SamplerState* sampler = objects.samplers.find(handle);
           if (sampler != nullptr && !sampler->recorded.exchange(true)) {
-            state.recorder->buffer(sampler->info);
+            state.recorder->define(sampler->info);
           }
         } else {
           record_memory(queue, handle, 0);

@@ -92,7 +92,7 @@ void record_device(cl_device_id device, ObjectId id, const backends::Capabilitie
     info.native = "cl_khr_command_buffer " + std::to_string(version >> 22U) + "." +
                   std::to_string((version >> 12U) & 0x3FFU) + "." + std::to_string(version & 0xFFFU);
   }
-  state.recorder->device(info);
+  state.recorder->define(info);
 }
 
 /// The lowest role no living queue of the context has: programs that make and release a queue for every

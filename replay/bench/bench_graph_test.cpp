@@ -57,12 +57,12 @@ class Stretch {
     const capture::TemporaryFile file;
     {
       const auto recorder = capture::open(file.name());
-      recorder->queue(queue_);
+      recorder->define(queue_);
       static constexpr std::string_view kSource = "scale";
       recorder->code({11, capture::CodeKind::kSource, std::as_bytes(std::span(kSource))});
-      recorder->function({kScale, 11, "scale", ""});
+      recorder->define(capture::FunctionInfo{kScale, 11, "scale", ""});
       for (const capture::BufferInfo& info : buffers_) {
-        recorder->buffer(info);
+        recorder->define(info);
       }
       capture::Stream& stream = recorder->open_stream(1);
       for (const OperationView& operation : operations_) {

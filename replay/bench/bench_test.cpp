@@ -67,18 +67,18 @@ OperationView read(RecordMaker& r, capture::ObjectId from) {
 }
 
 void describe(capture::Recorder& recorder, bool contents) {
-  recorder.device({8, "opencl", "platform", "device", "driver", "0.9.0"});
-  recorder.queue(kQueue);
+  recorder.define(capture::DeviceInfo{8, "opencl", "platform", "device", "driver", "0.9.0"});
+  recorder.define(kQueue);
   const std::string source = kSource;
   recorder.code({11, capture::CodeKind::kSource, std::as_bytes(std::span(source))});
-  recorder.function({21, 11, "scale", ""});
-  recorder.function({22, 99, "lost", ""});
+  recorder.define(capture::FunctionInfo{21, 11, "scale", ""});
+  recorder.define(capture::FunctionInfo{22, 99, "lost", ""});
   for (capture::ObjectId buffer = 31; buffer <= 33; ++buffer) {
     capture::BufferInfo info;
     info.id = buffer;
     info.size = kBytes;
     info.flags = 1;
-    recorder.buffer(info);
+    recorder.define(info);
     std::vector<std::uint32_t> words(kBytes / 4);
     for (std::size_t i = 0; i < words.size(); ++i) {
       words[i] = static_cast<std::uint32_t>(i * buffer + 1);

@@ -79,7 +79,7 @@ inline void describe_program(Recorder& recorder) {
   device.name = "Test device";
   device.driver = "1.0";
   device.native = "cl_khr_command_buffer 0.9.0";
-  recorder.device(device);
+  recorder.define(device);
   for (const ObjectId id : {ObjectId{1}, ObjectId{2}}) {
     QueueInfo queue;
     queue.id = id;
@@ -88,7 +88,7 @@ inline void describe_program(Recorder& recorder) {
     queue.device = 1;
     queue.role = static_cast<std::uint32_t>(id - 1);
     queue.in_order = id == 1;
-    recorder.queue(queue);
+    recorder.define(queue);
   }
   static constexpr std::string_view source = "kernel void stencil(global float* a, global float* b, int step) {}";
   CodeInfo code;
@@ -97,14 +97,14 @@ inline void describe_program(Recorder& recorder) {
   recorder.code(code);
   const char* const names[] = {"stencil", "residual", "axpy"};
   for (FunctionId id = 1; id <= 3; ++id) {
-    recorder.function({id, 77, names[id - 1], "-cl-fast-relaxed-math"});
+    recorder.define(FunctionInfo{id, 77, names[id - 1], "-cl-fast-relaxed-math"});
   }
   for (ObjectId id = 1; id <= 4; ++id) {
     BufferInfo buffer;
     buffer.id = id;
     buffer.context = 1;
     buffer.size = 4096;
-    recorder.buffer(buffer);
+    recorder.define(buffer);
   }
 }
 

@@ -299,11 +299,8 @@ struct Recorder : capture::Recorder {
   } stream;
   Recorder() { runtime.recorder = this; }
   ~Recorder() override { runtime.recorder = nullptr; }
-  void device(const capture::DeviceInfo& /*info*/) noexcept override {}
-  void queue(const capture::QueueInfo& /*info*/) noexcept override {}
+  void define_all(const capture::Definitions& /*definitions*/) noexcept override {}
   void code(const capture::CodeInfo& /*info*/) noexcept override {}
-  void function(const capture::FunctionInfo& /*info*/) noexcept override {}
-  void buffer(const capture::BufferInfo& /*info*/) noexcept override {}
   void contents(capture::ObjectId /*buffer*/, std::span<const std::byte> /*bytes*/) noexcept override {}
   [[nodiscard]] bool wants_contents() const noexcept override { return false; }
   capture::Stream& open_stream(std::uint64_t /*lane*/) override { return stream; }

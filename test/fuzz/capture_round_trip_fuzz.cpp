@@ -208,7 +208,7 @@ class Program {
 
   void add_function() {
     FunctionInfo info{input_.byte() % std::uint64_t{8}, input_.byte(), input_.text(), input_.text()};
-    recorder_.function(info);
+    recorder_.define(info);
     functions.try_emplace(info.id, info);
   }
 
@@ -219,7 +219,7 @@ class Program {
     info.address = input_.number() << (input_.byte() % 64);
     info.is_image = input_.byte() % 2 != 0;
     info.description.resize(input_.byte(), input_.byte());
-    recorder_.buffer(info);
+    recorder_.define(info);
     buffers.try_emplace(info.id, info);
   }
 
@@ -228,11 +228,11 @@ class Program {
     queue.id = 1 + input_.byte() % 4;
     queue.in_order = input_.byte() % 2 != 0;
     queue.default_order = static_cast<DefaultOrder>(queue.in_order ? input_.byte() % 3 : 0);
-    recorder_.queue(queue);
+    recorder_.define(queue);
     DeviceInfo device;
     device.id = input_.byte();
     device.name = input_.text();
-    recorder_.device(device);
+    recorder_.define(device);
   }
 
   void add_contents() {

@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     buffer.size = 100;
     buffer.is_image = true;
     buffer.description = {1, 2, 3};
-    recorder.buffer(buffer);
+    recorder.define(buffer);
     recorder.contents(5, bytes);
   });
   make(folder, "lanes", false, [](Recorder& recorder, Stream& stream, TestRecord& record) {

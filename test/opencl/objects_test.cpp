@@ -112,7 +112,7 @@ TEST_CASE_METHOD(Fixture, "contents are not read while the device may wait for t
   const ObjectId id = objects.memory.find(handle_of(buffer))->id;
   set(kernel, 0, buffer);
   launch(kernel);
-  CHECK(recorder().buffers.back().id == id);
+  CHECK(recorder().all<capture::BufferInfo>().back().id == id);
   CHECK(recorder().stored.count(id) == 0);
   set(kernel, 0, x);
   CHECK(wrap::clSetUserEventStatus(user, CL_COMPLETE) == CL_SUCCESS);

@@ -22,13 +22,15 @@ using capture::OperationView;
 
 class TestRecorder final : public capture::Recorder, public capture::Stream {
  public:
-  void device(const capture::DeviceInfo& info) noexcept override { devices.push_back(info); }
-  void queue(const capture::QueueInfo& info) noexcept override { queues.push_back(info); }
+  void define_all(const capture::Definitions& definitions) noexcept override {
+    const auto add = [this]<typename Info>(std::span<const Info> infos) {
+      all<Info>().insert(all<Info>().end(), infos.begin(), infos.end());
+    };
+    std::visit(add, definitions);
+  }
   void code(const capture::CodeInfo& info) noexcept override {
     codes.emplace_back(info.id, std::string(reinterpret_cast<const char*>(info.bytes.data()), info.bytes.size()));
   }
-  void function(const capture::FunctionInfo& info) noexcept override { functions.push_back(info); }
-  void buffer(const capture::BufferInfo& info) noexcept override { buffers.push_back(info); }
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
     stored[buffer].assign(bytes.begin(), bytes.end());
   }
@@ -49,14 +51,19 @@ class TestRecorder final : public capture::Recorder, public capture::Stream {
     return OperationView(reinterpret_cast<const std::byte*>(record.data()));
   }
 
-  std::vector<capture::DeviceInfo> devices;
-  std::vector<capture::QueueInfo> queues;
+  /// The definitions of one kind.
+  template <typename Info>
+  std::vector<Info>& all() {
+    return std::get<std::vector<Info>>(definitions_);
+  }
+
   std::vector<std::pair<capture::CodeId, std::string>> codes;
-  std::vector<capture::FunctionInfo> functions;
-  std::vector<capture::BufferInfo> buffers;
   std::map<ObjectId, std::vector<std::byte>> stored;
   std::vector<std::vector<std::uint64_t>> records;
   std::vector<std::string> host_calls;
+
+ private:
+  capture::DefinitionLists definitions_;
 };
 
 inline const char* const kRecordSource =

@@ -80,7 +80,7 @@ TEST_CASE_METHOD(Fixture, "identity is content, not handle") {
   wrap::clReleaseProgram(optioned);
   // The recorder was told each function once, with what is needed to build it again.
   std::size_t told = 0;
-  for (const auto& info : recorder().functions) {
+  for (const auto& info : recorder().all<capture::FunctionInfo>()) {
     told += info.id == function ? 1 : 0;
     CHECK(info.name == "f");
   }
@@ -178,7 +178,7 @@ TEST_CASE_METHOD(Fixture, "buffers are told with their contents before their fir
   const ObjectId id = objects.memory.find(handle_of(filled))->id;
   REQUIRE(recorder().stored.count(id) == 1);
   CHECK(std::memcmp(recorder().stored[id].data(), values.data(), 16) == 0);
-  const capture::BufferInfo& told = recorder().buffers.back();
+  const capture::BufferInfo& told = recorder().all<capture::BufferInfo>().back();
   CHECK(told.parent == id);
   CHECK(told.size == 8);
   set(kernel, 0, x);

@@ -68,7 +68,7 @@ FAULTS = [
     Fault("used-chunk-too-small-for-the-record", "capture/lane_stream.cpp",
           old="candidate->capacity >= std::max(bytes, chunk_bytes_)", new="candidate->capacity >= chunk_bytes_", promise=7,
           seen="A record of more than 256 KiB, after others of that size, is written behind the end of its memory."),
-    Fault("address-beyond-the-last-is-written", "capture/encode.cpp",
+    Fault("address-beyond-the-last-is-written", "capture/definitions.cpp",
           old="possible ? buffer.address : 0", new="buffer.address", promise=0,
           seen="One allocation that claims to reach beyond the last address makes the whole capture unreadable."),
     # capture: records
