@@ -1,6 +1,7 @@
 // Threads that are asked to end (pthread_cancel()) while a call of theirs submits or flushes: it is done first.
 #include <pthread.h>
 
+#include "layer/streams/copies.h"
 #include "layer/streams/layer_test_support.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose run times do not like it
@@ -30,6 +31,12 @@ bool ends_after(Work&& work) {
   return result == PTHREAD_CANCELED;
 }
 
+/// A call of the driver's in which a thread can be cancelled.
+int issue_cancelled() {
+  pthread_testcancel();
+  return 0;
+}
+
 TEST_CASE("a thread that is cancelled ends where it waits, not in a submission that blocks", "[promise-7]") {
   Rig rig;
   State& stream = Rig::stream();
@@ -43,13 +50,30 @@ TEST_CASE("a thread that is cancelled ends where it waits, not in a submission t
           writer.begin(OperationKind::kOther, token);
           writer.finish();
         },
-        [] {
-          pthread_testcancel();
-          return 0;
-        });
+        issue_cancelled);
     returned = true;
   }));
   CHECK(returned);
+}
+
+TEST_CASE("a thread that is cancelled ends where it waits, not in a copy that nobody looks at", "[promise-7]") {
+  Rig rig;
+  const bool held_if_possible = GENERATE(false, true);
+  TestLayer::runtime().captures = 1;  // the program captures a stream: everything passes
+  bool returned = false;
+  CHECK(ends_after([&] {
+    rig.enter();
+    if (held_if_possible) {
+      copy<TestLayer>(test::kLaunch, 1, 2, 3, test::StreamHandle{}, DefaultStream::kLegacy, issue_cancelled);
+    } else {
+      submit_unheld<TestLayer>(
+          test::kLaunch, OperationKind::kOther, "it copies arrays", [] { return static_cast<State*>(nullptr); },
+          issue_cancelled);
+    }
+    returned = true;
+  }));
+  CHECK(returned);
+  TestLayer::runtime().captures = 0;
 }
 
 TEST_CASE("a thread that is cancelled submits what others hold before it ends", "[promise-7]") {

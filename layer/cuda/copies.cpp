@@ -45,7 +45,7 @@ Box box_of(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t 
 template <class Issue>
 CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2& all, CUstream stream,
                    DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(entry_point, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(entry_point, &status, issue, true)) {
     return status;
   }
   const Box to = box_of(all.dstMemoryType, all.dstHost, all.dstDevice, all.dstXInBytes, all.dstY, all.dstZ,

@@ -40,7 +40,7 @@ struct CopyPlaces {
 template <class L, class Issue>
 StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
                  typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue, true)) {
     return status;
   }
   const CopyPlaces places = CopyPlaces::find<L>(to, bytes, from, bytes);

@@ -145,6 +145,7 @@ struct TestApi {
     NodeHandle handle_ = 0;
   };
 
+  static StreamHandle legacy_stream() noexcept { return nullptr; }
   static StreamHandle per_thread_stream() noexcept { return reinterpret_cast<StreamHandle>(2); }
   static Status create_event(const Driver& /*driver*/, EventHandle* event) {
     *event = new_handle<EventTag>();

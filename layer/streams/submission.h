@@ -50,15 +50,18 @@ template <class L, class Issue>
   return common::pass_through<Protocol<L>>(entry_point, false, issue);
 }
 
-/// The beginning of every submission: the short ways, on which nothing is looked at. False: go on.
+/// The beginning of every submission: the short ways, on which nothing is looked at. False: go on. `may_block`: it may
+/// wait for the device, where the thread must not be cancelled (NotCancelled).
 template <class L, class Issue>
-[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status,
-                                             Issue&& issue) noexcept {
+[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status, Issue&& issue,
+                                             bool may_block = false) noexcept {
   if (replay::Lane* lane = common::dormant_lane<Protocol<L>>(); lane != nullptr) {
+    const NotCancelled during(may_block);
     *status = issue_dormant<L>(*lane, issue);
     return true;
   }
   if (passing<L>()) [[unlikely]] {
+    const NotCancelled during(may_block);
     *status = pass_through<L>(entry_point, issue);
     return true;
   }
@@ -146,6 +149,7 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
                    After&& after) noexcept {
   replay::Engine* running = L::any_engine();  // if it gave up just now, the lane knows
   if (running == nullptr || stream == nullptr) [[unlikely]] {
+    const NotCancelled during(call.blocks);
     return pass_through<L>(call.entry_point, issue);
   }
   Operation<L, std::remove_reference_t<Describe>, std::remove_reference_t<Issue>, std::remove_reference_t<After>>
@@ -163,6 +167,7 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
 template <class L, class Find, class Issue>
 StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, Find&& stream,
                           Issue&& issue) noexcept {
+  const NotCancelled during(true);  // some wait for the device, which is found out by calling them
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
     return status;
   }

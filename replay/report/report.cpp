@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace refrain::replay {
 
@@ -55,36 +56,8 @@ const char* state_name(IntervalSummary::State state) {
   return "unknown";
 }
 
-/// Nothing if not everything was measured.
-void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
-  std::erase_if(intervals, [](const IntervalSummary& interval) {
-    return interval.eager_ns == 0 || interval.plans[interval.plan].ns == 0;
-  });
-  if (intervals.empty()) {
-    return;
-  }
-  std::stable_sort(intervals.begin(), intervals.end(),
-                   [](const auto& a, const auto& b) { return a.submissions * a.seen > b.submissions * b.seen; });
+void add_summary(std::string* text, const ReportData& data) {
   auto out = std::back_inserter(*text);
-  *text += "  sync intervals, from the first submission to the end of the wait:\n";
-  std::size_t lines = 0;
-  for (const IntervalSummary& interval : intervals) {
-    if (lines++ == kMostLines) {
-      fmt::format_to(out, "    … and {} more (all of them: report_file)\n", intervals.size() - kMostLines);
-      break;
-    }
-    const std::uint64_t with = interval.plans[interval.plan].ns;
-    fmt::format_to(out, "    {} submissions, seen {} times, {}: {:.1f} us eagerly, {:.1f} us with graphs ({:.2f}x)\n",
-                   interval.submissions, interval.seen, state_name(interval.state), us(interval.eager_ns), us(with),
-                   static_cast<double>(interval.eager_ns) / static_cast<double>(with));
-  }
-}
-
-}  // namespace
-
-std::string report_text(const ReportData& data) {
-  std::string text;
-  auto out = std::back_inserter(text);
   fmt::format_to(out, "report ({}, {}, {:.2f} s)\n", data.mode, data.backend, data.seconds);
   fmt::format_to(out, "  submissions {}, replayed {} ({:.1f} %) in {} launches", data.submissions, data.replayed,
                  share(data.replayed, data.submissions), data.launches);
@@ -95,7 +68,7 @@ std::string report_text(const ReportData& data) {
   if (saved != 0) {
     fmt::format_to(out, ", {:.1f} ms of submission saved", us(saved) / 1000.0);
   }
-  text += '\n';
+  *text += '\n';
   if (data.mode == "verify") {
     fmt::format_to(out, "  verify checked {} replays, {} differences; {} could not be checked\n",
                    data.verified + data.differences, data.differences, data.unverified);
@@ -103,11 +76,47 @@ std::string report_text(const ReportData& data) {
       fmt::format_to(out, "    {:10}  {}\n", times, why);
     }
   }
+}
+
+void add_line(std::string* text, const GraphEntry::Summary& graph) {
+  auto out = std::back_inserter(*text);
+  fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
+                 graph.recorded + graph.bypassed + graph.launched, state_name(graph.state));
+  if (graph.eager_ns != 0 && graph.replay_ns != 0) {
+    fmt::format_to(out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
+                   static_cast<double>(graph.eager_ns) / static_cast<double>(graph.replay_ns));
+  }
+  const std::string reason = reason_of(graph);
+  fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
+}
+
+void add_line(std::string* text, const IntervalSummary& interval) {
+  const std::uint64_t with = interval.plans[interval.plan].ns;
+  fmt::format_to(std::back_inserter(*text),
+                 "    {} submissions, seen {} times, {}: {:.1f} us eagerly, {:.1f} us with graphs ({:.2f}x)\n",
+                 interval.submissions, interval.seen, state_name(interval.state), us(interval.eager_ns), us(with),
+                 static_cast<double>(interval.eager_ns) / static_cast<double>(with));
+}
+
+/// A line for each of the first ones, and one that says how many more there are.
+template <class Item>
+void add_first(std::string* text, const std::vector<Item>& items) {
+  for (std::size_t i = 0; i < std::min(items.size(), kMostLines); ++i) {
+    add_line(text, items[i]);
+  }
+  if (items.size() > kMostLines) {
+    fmt::format_to(std::back_inserter(*text), "    … and {} more (all of them: report_file)\n",
+                   items.size() - kMostLines);
+  }
+}
+
+void add_graphs(std::string* text, const ReportData& data) {
   std::vector<GraphEntry::Summary> graphs = data.graphs;
   std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return a.weight() > b.weight(); });
   const auto used = std::count_if(graphs.begin(), graphs.end(), [](const auto& graph) { return graph.launched != 0; });
   const auto declined = std::count_if(graphs.begin(), graphs.end(),
                                       [](const auto& graph) { return graph.state == GraphEntry::State::kBypassing; });
+  auto out = std::back_inserter(*text);
   fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(),
                  used, declined);
   if (data.graphs_gone.entries != 0) {
@@ -116,70 +125,76 @@ std::string report_text(const ReportData& data) {
                    "or they had not come for long\n",
                    data.graphs_gone.entries, data.graphs_gone.launched);
   }
-  std::size_t lines = 0;
-  for (const auto& graph : graphs) {
-    if (lines++ == kMostLines) {
-      fmt::format_to(out, "    … and {} more (all of them: report_file)\n", graphs.size() - kMostLines);
-      break;
-    }
-    fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
-                   graph.recorded + graph.bypassed + graph.launched, state_name(graph.state));
-    if (graph.eager_ns != 0 && graph.replay_ns != 0) {
-      fmt::format_to(
-          out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
-          static_cast<double>(graph.eager_ns) / static_cast<double>(std::max<std::uint64_t>(graph.replay_ns, 1)));
-    }
-    const std::string reason = reason_of(graph);
-    fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
+  add_first(text, graphs);
+}
+
+/// Nothing if not everything was measured.
+void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
+  std::erase_if(intervals, [](const IntervalSummary& interval) {
+    return interval.eager_ns == 0 || interval.plans[interval.plan].ns == 0;
+  });
+  if (intervals.empty()) {
+    return;
   }
-  add_intervals(&text, data.intervals);
-  const std::uint64_t unholdable = [&] {
-    std::uint64_t sum = 0;
-    for (const auto& [reason, count] : data.unholdable) {
-      sum += count;
+  std::stable_sort(intervals.begin(), intervals.end(),
+                   [](const auto& a, const auto& b) { return a.submissions * a.seen > b.submissions * b.seen; });
+  *text += "  sync intervals, from the first submission to the end of the wait:\n";
+  add_first(text, intervals);
+}
+
+void add_not_replayed(std::string* text, const ReportData& data) {
+  std::uint64_t left = data.submissions - std::min(data.submissions, data.replayed);
+  const auto row = [&](std::uint64_t count, std::string_view why) {
+    fmt::format_to(std::back_inserter(*text), "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), why);
+    left -= std::min(left, count);
+  };
+  const auto row_if_any = [&](std::uint64_t count, std::string_view why) {
+    if (count != 0) {
+      row(count, why);
     }
-    return sum;
-  }();
-  const std::uint64_t accounted =
-      data.replayed + data.between + data.followed + data.recorded + data.dormant + unholdable;
-  fmt::format_to(out, "  not replayed, and why:\n");
-  fmt::format_to(out, "    {:10} {:5.1f} %  in a stretch that was declined or not ready (above)\n", data.followed,
-                 share(data.followed, data.submissions));
-  fmt::format_to(out, "    {:10} {:5.1f} %  while a stretch was being recorded\n", data.recorded,
-                 share(data.recorded, data.submissions));
-  if (data.between != 0) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  between the parts of graphs: events, and what is too short for a part\n",
-                   data.between, share(data.between, data.submissions));
-  }
-  if (data.dormant != 0) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  while the thread was dormant: nothing had paid for a long time before\n",
-                   data.dormant, share(data.dormant, data.submissions));
-  }
+  };
+  *text += "  not replayed, and why:\n";
+  row(data.followed, "in a stretch that was declined or not ready (above)");
+  row(data.recorded, "while a stretch was being recorded");
+  row_if_any(data.between, "between the parts of graphs: events, and what is too short for a part");
+  row_if_any(data.dormant, "while the thread was dormant: nothing had paid for a long time before");
   for (const auto& [reason, count] : most_first(data.unholdable)) {
-    fmt::format_to(out, "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), reason);
+    row(count, reason);
   }
-  if (data.held_issued != 0) {
-    fmt::format_to(
-        out, "    {:10} {:5.1f} %  held, but the sequence went on differently, or the hold limit came ({} times)\n",
-        data.held_issued, share(data.held_issued, data.submissions), data.expired);
-  }
-  const std::uint64_t rest =
-      data.submissions > accounted + data.held_issued ? data.submissions - accounted - data.held_issued : 0;
-  fmt::format_to(out, "    {:10} {:5.1f} %  not part of a stretch that repeats between host calls\n", rest,
-                 share(rest, data.submissions));
+  row_if_any(
+      data.held_issued,
+      fmt::format("held, but the sequence went on differently, or the hold limit came ({} times)", data.expired));
+  row(left, "not part of a stretch that repeats between host calls");
+}
+
+void add_host_calls(std::string* text, const ReportData& data) {
+  auto out = std::back_inserter(*text);
   fmt::format_to(out, "  host calls that ended a stretch: {}", data.cuts);
-  lines = 0;
+  std::size_t lines = 0;
   for (const auto& [name, count] : most_first(data.cut_by)) {
     if (lines++ == kMostLines) {
       break;
     }
     fmt::format_to(out, "{} {} {}", lines == 1 ? " —" : ",", name, count);
   }
-  fmt::format_to(out, "\n  building and trying graphs cost {:.2f} ms", data.trial_ms);
+  *text += '\n';
+}
+
+}  // namespace
+
+std::string report_text(const ReportData& data) {
+  std::string text;
+  add_summary(&text, data);
+  add_graphs(&text, data);
+  add_intervals(&text, data.intervals);
+  add_not_replayed(&text, data);
+  add_host_calls(&text, data);
+  fmt::format_to(std::back_inserter(text), "  building and trying graphs cost {:.2f} ms", data.trial_ms);
   if (data.yielded_ms > 0) {
-    fmt::format_to(out, ", of which threads waited {:.2f} ms until the driver had let a build in", data.yielded_ms);
+    fmt::format_to(std::back_inserter(text), ", of which threads waited {:.2f} ms until the driver had let a build in",
+                   data.yielded_ms);
   }
-  fmt::format_to(out, "\n");
+  text += '\n';
   return text;
 }
 
