@@ -47,6 +47,9 @@ TEST_CASE("when memory runs out between two held operations, those that the driv
   }
   return memory;
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  return std::malloc(bytes);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
