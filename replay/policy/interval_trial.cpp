@@ -199,7 +199,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     if (turn.plan == 0) {
       interval.waits.clear();
     }
-    interval.concluded = false;
+    interval.concluded = interval.confirming = false;
     interval.plan = turn.plan;
     interval.tries = 0;
   }
@@ -235,7 +235,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
 }
 
 void IntervalTrial::start_over(Known& interval) {
-  interval.concluded = false;
+  interval.concluded = interval.confirming = false;
   interval.plan = interval.tries = 0;
   interval.eager.clear();
   interval.whole_eager.clear();
@@ -355,8 +355,9 @@ bool IntervalTrial::conclude(Known& interval) {
   // as long.
   const std::uint64_t whole_needed =
       mostly_by_itself(interval.eager, interval.whole_eager) ? tuning::kIntervalsWanted : needed;
-  if (interval.plan == 0 && (half_as_long_again(first, interval.eager, needed) ||
-                             half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
+  if (interval.plan == 0 && !interval.confirming &&
+      (half_as_long_again(first, interval.eager, needed) ||
+       half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
     return true;
   }
   if (!plan_known(interval)) {
@@ -374,11 +375,21 @@ bool IntervalTrial::conclude(Known& interval) {
   const bool enough =
       interval.plan >= kFewLaunches && by_itself && host_bound(interval.waits, interval.whole[0], tuning::kNothing);
   const std::uint32_t next = !device_bound && !enough ? interval.plan + 1 : plans_;
-  if (interval.plan < next && next < plans_) {
+  if (!interval.confirming && interval.plan < next && next < plans_) {
     interval.plan = next;
     return false;
   }
   choose(interval);
+  // The plans were measured one after the other, and the machine may have become faster meanwhile: the first one once
+  // more, in the same moment as the last.
+  if (interval.plan != 0 && !interval.confirming) {
+    interval.confirming = true;
+    interval.plan = 0;
+    interval.replay[0].clear();
+    interval.whole[0].clear();
+    return false;
+  }
+  interval.confirming = false;
   // Graphs have to gain something: what eager intervals cost on trial contains what looking at them costs, and if
   // graphs are declined, the lane is dormant. Only where the program is busy with itself so little cannot be told, and
   // graphs stay unless they surely lose: each of them is known to be cheaper to submit.

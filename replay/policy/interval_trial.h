@@ -166,6 +166,7 @@ class IntervalTrial {
     RecentCosts waits;       ///< how long the program waited at the end, with the first plan
     std::uint32_t plan = 0;  ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
+    bool confirming = false;  ///< a later plan seems faster, and the first one is measured once more
     bool concluded = false;
     /// Intervals with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {

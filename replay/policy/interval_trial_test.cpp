@@ -134,6 +134,21 @@ TEST_CASE("other chunk plans are tried from the first one on") {
   CHECK(eager >= 5);
 }
 
+TEST_CASE("a machine that becomes faster while plans are tried makes none of them look better") {
+  const int when = GENERATE(range(8, 40));  // in the middle of any of the plans
+  CAPTURE(when);
+  Intervals intervals(3);
+  int number = 0;
+  std::uint64_t in_first = 0;
+  const auto cost = [&](bool eager, std::uint32_t plan) {
+    const std::uint64_t usual = eager ? 1000 : plan == 0 ? 600 : 660;
+    in_first += !eager && plan == 0 ? 1 : 0;
+    return ++number < when ? usual * 3 / 2 : usual;
+  };
+  intervals.run_fairly(cost, 120);
+  CHECK(in_first >= 80);
+}
+
 TEST_CASE("where the program waits for longer than it submits, other chunk plans are not tried") {
   Intervals intervals(kChunkPlans);
   intervals.submissions = 100;
