@@ -277,8 +277,8 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
 #if REFRAIN_HAVE_CUDA
   const std::vector<std::string> drivers = layer::cuda::find_drivers(settings.cuda_driver);
   if (driver != nullptr) *driver = drivers.empty() ? "" : drivers.front();
-  const std::string shim = find_shim();
-  if (drivers.empty() || !settings.cuda || shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
+  const std::string shim = drivers.empty() || !settings.cuda ? std::string() : find_shim();
+  if (shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
   append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("cu")));
   if (const std::string audit = find_audit(); settings.cuda_audit && !audit.empty()) {
     append(result, activate_library("LD_AUDIT", audit, process_variable));
@@ -301,8 +301,8 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   const layer::hip::FoundLibrary found = layer::hip::choose_library(settings.hip_library, program);
   if (library != nullptr) *library = found.path;
   if (major != nullptr) *major = found.major;
-  const std::string shim = find_hip_shim(found.major);
-  if (found.major == 0 || !settings.hip || shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
+  const std::string shim = found.major == 0 || !settings.hip ? std::string() : find_hip_shim(found.major);
+  if (shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
   append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("hip")));
 #else
   static_cast<void>(settings);
