@@ -1,7 +1,7 @@
-// Functions that the C library which releases are linked with (2.27) does not have. With
-// REFRAIN_FOR_OLDER_C_LIBRARY they have the C library's names; env/release makes that a part of what it links with
-// (docs/decisions/0020-releases-for-older-systems.md). Where the process's C library has a function it is called.
-// Stands alone: no other file of ours but its header, and nothing of the C++ library.
+// Functions that the C library which releases are linked with (2.27) does not have, for what is compiled with newer headers
+// and with a newer compiler's libraries. With REFRAIN_FOR_OLDER_C_LIBRARY they have the C library's names, and env/release
+// makes that a part of what it links with (docs/decisions/0020-releases-for-older-systems.md). Where the process's C library
+// has a function it is called. Stands alone: nothing else of ours, and nothing of the C++ library.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -9,12 +9,9 @@
 #include <semaphore.h>
 #include <stdint.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "env/newer_functions.h"
 
 namespace refrain::env::newer {
 
@@ -184,28 +181,36 @@ void find(const char* name, Function* function) noexcept {
 
 }  // namespace
 
+// Headers may declare them in other words: these are names for the linker only.
+#define REFRAIN_NAMED(name) __asm__(#name)
+
 extern "C" {
 
-int statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) {
-  return static_cast<int>(syscall(SYS_statx, folder, path, flags, mask, status));
-}
-
 /// False: there may be other threads.
-char __libc_single_threaded = 0;
+char refrain_single_threaded REFRAIN_NAMED(__libc_single_threaded) = 0;
 
-int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+int refrain_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*) REFRAIN_NAMED(pthread_cond_clockwait);
+int refrain_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   return process_cond_clockwait(condition, mutex, clock, until);
 }
-int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
+int refrain_mutex_clocklock(pthread_mutex_t*, clockid_t, const timespec*) REFRAIN_NAMED(pthread_mutex_clocklock);
+int refrain_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   return process_mutex_clocklock(mutex, clock, until);
 }
-int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
+int refrain_sem_clockwait(sem_t*, clockid_t, const timespec*) REFRAIN_NAMED(sem_clockwait);
+int refrain_sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* until) {
   return process_sem_clockwait(semaphore, clock, until);
 }
-uint32_t arc4random() {
+int refrain_statx(int, const char*, int, unsigned, void*) REFRAIN_NAMED(statx);
+int refrain_statx(int folder, const char* path, int flags, unsigned mask, void* status) {
+  return static_cast<int>(syscall(SYS_statx, folder, path, flags, mask, status));
+}
+uint32_t refrain_random() REFRAIN_NAMED(arc4random);
+uint32_t refrain_random() {
   return newer::random_number();
 }
-int _dl_find_object(void* address, newer::FoundObject* found) {
+int refrain_find_object(void*, newer::FoundObject*) REFRAIN_NAMED(_dl_find_object);
+int refrain_find_object(void* address, newer::FoundObject* found) {
   return newer::find_object(address, found);
 }
 }
