@@ -1,7 +1,7 @@
-// Functions that the C library which releases are linked with (2.27) does not have, for what is compiled with newer headers
-// and with a newer compiler's libraries. With REFRAIN_FOR_OLDER_C_LIBRARY they have the C library's names, and env/release
-// makes that a part of what it links with (docs/decisions/0020-releases-for-older-systems.md). Where the process's C library
-// has a function it is called. Stands alone: nothing else of ours, and nothing of the C++ library.
+// Functions that the C library which releases are linked with (2.27) does not have, for what is compiled with newer
+// headers and with a newer compiler's libraries. With REFRAIN_FOR_OLDER_C_LIBRARY they have the C library's names, and
+// env/release makes that a part of what it links with (docs/decisions/0020-releases-for-older-systems.md). Where the
+// process's C library has a function it is called. Stands alone: nothing else of ours, and nothing of the C++ library.
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -169,7 +169,8 @@ void find(const char* name, Function* function) noexcept {
   }
 }
 
-/// When we are loaded, not when the first thread waits: another one may then hold the dynamic linker's lock, and wait for it.
+/// When we are loaded, not when the first thread waits: another one may then hold the dynamic linker's lock, and wait
+/// for it.
 [[gnu::constructor]] void find_in_process() noexcept {
   if (&dlsym == nullptr) {
     return;
@@ -189,7 +190,8 @@ extern "C" {
 /// False: there may be other threads.
 char refrain_single_threaded REFRAIN_NAMED(__libc_single_threaded) = 0;
 
-int refrain_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*) REFRAIN_NAMED(pthread_cond_clockwait);
+int refrain_cond_clockwait(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)
+    REFRAIN_NAMED(pthread_cond_clockwait);
 int refrain_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   return process_cond_clockwait(condition, mutex, clock, until);
 }

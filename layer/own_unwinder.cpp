@@ -1,9 +1,9 @@
 // What unwinds the stack when one of our libraries throws, and when a thread that is cancelled passes through it.
 //
-// The C library unwinds a thread that is cancelled with libgcc_s.so.1, which it opens for that. What our functions call then
-// has to be of the same libgcc: another copy, perhaps of another version, was not set up for it. But nothing of ours may
-// need a library that might not be there. So we bring a copy, and all calls go to the process's where it has one.
-// (The linker turns calls of _Unwind_x into calls of __wrap__Unwind_x: layer/starter/starter.cmake.)
+// The C library unwinds a thread that is cancelled with libgcc_s.so.1, which it opens for that. What our functions call
+// then has to be of the same libgcc: another copy, perhaps of another version, was not set up for it. But nothing of
+// ours may need a library that might not be there. So we bring a copy, and all calls go to the process's where it has
+// one. (The linker turns calls of _Unwind_x into calls of __wrap__Unwind_x: layer/starter/starter.cmake.)
 #include "layer/own_unwinder.h"
 
 #include <dlfcn.h>
@@ -12,20 +12,19 @@
 #include "layer/elf_symbols.h"
 
 // What the C++ library and compiled code call: result, name, parameters, arguments.
-#define REFRAIN_UNWINDER(FUNCTION)                                                                             \
-  FUNCTION(_Unwind_Reason_Code, _Unwind_RaiseException, (_Unwind_Exception * thrown), (thrown))                \
-  FUNCTION(_Unwind_Reason_Code, _Unwind_Resume_or_Rethrow, (_Unwind_Exception * thrown), (thrown))             \
-  FUNCTION(void, _Unwind_DeleteException, (_Unwind_Exception * thrown), (thrown))                              \
-  FUNCTION(_Unwind_Word, _Unwind_GetGR, (_Unwind_Context * context, int number), (context, number))            \
-  FUNCTION(void, _Unwind_SetGR, (_Unwind_Context * context, int number, _Unwind_Word value),                   \
-           (context, number, value))                                                                           \
-  FUNCTION(_Unwind_Ptr, _Unwind_GetIP, (_Unwind_Context * context), (context))                                 \
-  FUNCTION(_Unwind_Ptr, _Unwind_GetIPInfo, (_Unwind_Context * context, int* before), (context, before))        \
-  FUNCTION(void, _Unwind_SetIP, (_Unwind_Context * context, _Unwind_Ptr value), (context, value))              \
-  FUNCTION(_Unwind_Word, _Unwind_GetCFA, (_Unwind_Context * context), (context))                               \
-  FUNCTION(void*, _Unwind_GetLanguageSpecificData, (_Unwind_Context * context), (context))                     \
-  FUNCTION(_Unwind_Ptr, _Unwind_GetRegionStart, (_Unwind_Context * context), (context))                        \
-  FUNCTION(_Unwind_Ptr, _Unwind_GetDataRelBase, (_Unwind_Context * context), (context))                        \
+#define REFRAIN_UNWINDER(FUNCTION)                                                                                     \
+  FUNCTION(_Unwind_Reason_Code, _Unwind_RaiseException, (_Unwind_Exception * thrown), (thrown))                        \
+  FUNCTION(_Unwind_Reason_Code, _Unwind_Resume_or_Rethrow, (_Unwind_Exception * thrown), (thrown))                     \
+  FUNCTION(void, _Unwind_DeleteException, (_Unwind_Exception * thrown), (thrown))                                      \
+  FUNCTION(_Unwind_Word, _Unwind_GetGR, (_Unwind_Context * context, int number), (context, number))                    \
+  FUNCTION(void, _Unwind_SetGR, (_Unwind_Context * context, int number, _Unwind_Word value), (context, number, value)) \
+  FUNCTION(_Unwind_Ptr, _Unwind_GetIP, (_Unwind_Context * context), (context))                                         \
+  FUNCTION(_Unwind_Ptr, _Unwind_GetIPInfo, (_Unwind_Context * context, int* before), (context, before))                \
+  FUNCTION(void, _Unwind_SetIP, (_Unwind_Context * context, _Unwind_Ptr value), (context, value))                      \
+  FUNCTION(_Unwind_Word, _Unwind_GetCFA, (_Unwind_Context * context), (context))                                       \
+  FUNCTION(void*, _Unwind_GetLanguageSpecificData, (_Unwind_Context * context), (context))                             \
+  FUNCTION(_Unwind_Ptr, _Unwind_GetRegionStart, (_Unwind_Context * context), (context))                                \
+  FUNCTION(_Unwind_Ptr, _Unwind_GetDataRelBase, (_Unwind_Context * context), (context))                                \
   FUNCTION(_Unwind_Ptr, _Unwind_GetTextRelBase, (_Unwind_Context * context), (context))
 
 extern "C" {

@@ -16,9 +16,9 @@ ElfFile::ElfFile(const std::string& path) : file_(FileSource(path)) {
   const unsigned second = start[sizeof(start) - 1];
   has_64_bits_ = bits == ELFCLASS64;
   machine_ = order == ELFDATA2LSB ? first | second << 8U : first << 8U | second;
-  good_ = has_64_bits_ && order == ELFDATA2LSB ? static_cast<bool>(file_)
-                                               : (bits == ELFCLASS32 || has_64_bits_) &&
-                                                     (order == ELFDATA2LSB || order == ELFDATA2MSB);
+  good_ = has_64_bits_ && order == ELFDATA2LSB
+              ? static_cast<bool>(file_)
+              : (bits == ELFCLASS32 || has_64_bits_) && (order == ELFDATA2LSB || order == ELFDATA2MSB);
 }
 
 std::optional<bool> ElfFile::has_interpreter() {

@@ -18,7 +18,8 @@ class ElfFile {
   explicit operator bool() const noexcept { return good_; }
   [[nodiscard]] bool has_64_bits() const noexcept { return has_64_bits_; }
   [[nodiscard]] unsigned machine() const noexcept { return machine_; }
-  /// Whether it names a dynamic linker; nothing if its program headers are damaged, or not those of a processor as ours.
+  /// Whether it names a dynamic linker; nothing if its program headers are damaged, or not those of a processor as
+  /// ours.
   [[nodiscard]] std::optional<bool> has_interpreter();
   /// The names of the dynamic symbols that it defines; none if they are damaged, or unreasonably many.
   [[nodiscard]] std::vector<std::string> exported_names();

@@ -221,7 +221,8 @@ std::string find_preloaded(const std::string& file) {
   if (library.empty()) return {};
   const std::filesystem::path folder = library.parent_path();
   const std::string linked = folder_without_separators(folder.parent_path().string(), places_for_links());
-  return linked.empty() ? library.string() : (std::filesystem::path(linked) / folder.filename() / library.filename()).string();
+  return linked.empty() ? library.string()
+                        : (std::filesystem::path(linked) / folder.filename() / library.filename()).string();
 }
 
 void append(std::vector<Variable>& to, std::vector<Variable> from) {
@@ -242,7 +243,8 @@ std::vector<std::string> interposers_everywhere(const std::string& prefix) {
 /// False, and said once, if LD_PRELOAD cannot name the file. The other APIs are none the worse for it.
 bool can_be_preloaded(const std::string& library, const char* api) {
   if (library.find_first_of(" :") == std::string::npos) return true;
-  env::log_warning("the path " + library + " contains a character that separates files in LD_PRELOAD, and no link can be made to it: " + api +
+  env::log_warning("the path " + library +
+                   " contains a character that separates files in LD_PRELOAD, and no link can be made to it: " + api +
                    " is not hooked; install elsewhere");
   return false;
 }
