@@ -37,5 +37,6 @@ set(CPACK_RPM_PACKAGE_DESCRIPTION "${description}")
 # What is preloaded has the names of drivers, which nobody may think this package brings.
 set(CPACK_RPM_PACKAGE_AUTOREQPROV " no")
 set(CPACK_RPM_PACKAGE_REQUIRES "glibc >= 2.28")
+set(CPACK_RPM_SPEC_MORE_DEFINE "%define packager ${REFRAIN_PACKAGER}")
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/doc /usr/share)
 include(CPack)
