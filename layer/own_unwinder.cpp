@@ -11,6 +11,8 @@
 
 #include "layer/elf_symbols.h"
 
+// The names are libgcc's and the linker's. NOLINTBEGIN(readability-identifier-naming)
+
 // What the C++ library and compiled code call: result, name, parameters, arguments.
 #define REFRAIN_UNWINDER(FUNCTION)                                                                                     \
   FUNCTION(_Unwind_Reason_Code, _Unwind_RaiseException, (_Unwind_Exception * thrown), (thrown))                        \
@@ -89,3 +91,5 @@ void __wrap__Unwind_Resume(_Unwind_Exception* thrown) {
   __builtin_unreachable();
 }
 }
+
+// NOLINTEND(readability-identifier-naming)

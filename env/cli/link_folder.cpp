@@ -68,7 +68,7 @@ std::string folder_without_separators(const std::string& folder, const std::vect
     std::filesystem::create_directories(std::filesystem::path(place).parent_path(), error);
     ::mkdir(place.c_str(), S_IRWXU);
     if (!is_own_folder(place)) continue;
-    const std::string link = place + "/" + name_for(folder);
+    std::string link = place + "/" + name_for(folder);
     if (target_of(link) == folder) return link;
     // Renamed into place: others may be starting a program with it now.
     const std::string made = link + "." + std::to_string(::getpid());
