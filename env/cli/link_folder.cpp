@@ -21,11 +21,23 @@ std::string from_environment(const char* variable) {
   return value == nullptr || *value != '/' ? std::string() : value;
 }
 
-/// Ours, and nobody else can put anything in it.
+/// Ours, and nobody else can put anything in it, or another folder in its place. The path has no links in it.
 bool is_own_folder(const std::string& folder) {
+  std::filesystem::path path = folder;
   struct stat status {};
-  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
-         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
+      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return false;
+  }
+  while (path.has_relative_path()) {
+    path = path.parent_path();
+    // In folders as /tmp everybody may make files, but none may rename another one's.
+    if (::lstat(path.c_str(), &status) != 0 || (status.st_uid != 0 && status.st_uid != ::geteuid()) ||
+        ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::string target_of(const std::string& link) {
@@ -67,8 +79,9 @@ std::string folder_without_separators(const std::string& folder, const std::vect
     std::error_code error;
     std::filesystem::create_directories(std::filesystem::path(place).parent_path(), error);
     ::mkdir(place.c_str(), S_IRWXU);
-    if (!is_own_folder(place)) continue;
-    std::string link = place + "/" + name_for(folder);
+    const std::string real = std::filesystem::canonical(place, error).string();
+    if (error || has_separator(real) || !is_own_folder(real)) continue;
+    std::string link = real + "/" + name_for(folder);
     if (target_of(link) == folder) return link;
     // Renamed into place: others may be starting a program with it now.
     const std::string made = link + "." + std::to_string(::getpid());

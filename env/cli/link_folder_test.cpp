@@ -51,9 +51,11 @@ TEST_CASE("no link is made where others could change it, or that cannot be named
   const Folder work;
   fs::create_directory(work / "open");
   REQUIRE(::chmod((work / "open").c_str(), 0777) == 0);
+  fs::create_directory(work / "open/inside");
   fs::create_symlink(work / "open", work / "link");
   CHECK(folder_without_separators("/a folder", {}).empty());
-  CHECK(folder_without_separators("/a folder", {work / "open", work / "link", work / "with blanks", "/proc/refrain"})
+  CHECK(folder_without_separators(
+            "/a folder", {work / "open", work / "open/inside", work / "link", work / "with blanks", "/proc/refrain"})
             .empty());
   CHECK(folder_without_separators("/a folder", {work / "open", work / "good"}).starts_with(work / "good/"));
 }
