@@ -1,6 +1,6 @@
 // Functions that the C library which releases are linked with (2.27) does not have, for what is compiled with newer
 // headers and with a newer compiler's libraries. With REFRAIN_FOR_OLDER_C_LIBRARY they have the C library's names, and
-// env/release makes that a part of what it links with (docs/decisions/0020-releases-for-older-systems.md). Where the
+// env/release makes that a part of what it links with (docs/decisions/0021-releases-for-older-systems.md). Where the
 // process's C library has a function it is called. Stands alone: nothing else of ours, and nothing of the C++ library.
 #include <dlfcn.h>
 #include <errno.h>
