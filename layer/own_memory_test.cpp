@@ -16,7 +16,7 @@ void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 
 namespace {
 
-bool failing = false;
+thread_local bool failing = false;  // other threads (test/support/hang.cpp) have memory
 
 /// What it runs finds no memory.
 template <class Work>

@@ -1,76 +1,51 @@
 #include "env/cli/elf_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 namespace refrain::env {
-namespace {
 
-constexpr std::size_t kLargestSection = 4U << 20U;
-
-}  // namespace
-
-ElfFile::ElfFile(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  struct stat status {};
-  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
-      elf_version(EV_CURRENT) == EV_NONE) {
+ElfFile::ElfFile(const std::string& path) : file_(FileSource(path)) {
+  // Up to the machine the headers of all kinds are alike, but for the order of bytes.
+  unsigned char start[offsetof(Elf64_Ehdr, e_machine) + sizeof(Elf64_Half)];
+  Elf32_Ehdr shortest;
+  if (!file_.source().read(0, start, sizeof(start)) || !file_.source().read(0, &shortest, sizeof(shortest)) ||
+      std::memcmp(start, ELFMAG, SELFMAG) != 0) {
     return;
   }
-  // Not mapped: a file that somebody cuts off meanwhile must not end the process.
-  file_.reset(elf_begin(descriptor_, ELF_C_READ, nullptr));
-  good_ = file_ != nullptr && elf_kind(file_.get()) == ELF_K_ELF && gelf_getehdr(file_.get(), &header_) != nullptr;
+  const unsigned order = start[EI_DATA];
+  const unsigned bits = start[EI_CLASS];
+  const unsigned first = start[sizeof(start) - 2];
+  const unsigned second = start[sizeof(start) - 1];
+  has_64_bits_ = bits == ELFCLASS64;
+  machine_ = order == ELFDATA2LSB ? first | second << 8U : first << 8U | second;
+  good_ = has_64_bits_ && order == ELFDATA2LSB
+              ? static_cast<bool>(file_)
+              : (bits == ELFCLASS32 || has_64_bits_) && (order == ELFDATA2LSB || order == ELFDATA2MSB);
 }
 
-ElfFile::~ElfFile() {
-  file_.reset();
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
-}
-
-std::optional<bool> ElfFile::has_interpreter() const {
-  std::size_t count = 0;
-  if (elf_getphdrnum(file_.get(), &count) != 0) {
+std::optional<bool> ElfFile::has_interpreter() {
+  ElfFileReader::Table segments;
+  if (!file_ || !file_.segments(&segments)) {
     return std::nullopt;
   }
-  for (std::size_t index = 0; index < count; ++index) {
-    GElf_Phdr segment;
-    if (gelf_getphdr(file_.get(), static_cast<int>(index), &segment) == nullptr) {
+  for (std::uint64_t index = 0; index < segments.count; ++index) {
+    Elf64_Phdr segment;
+    if (!file_.header_at(segments, index, &segment)) {
       return std::nullopt;
     }
     if (segment.p_type == PT_INTERP) {
       return true;
     }
   }
-  // It tells of those only that are in the file.
-  return count < header_.e_phnum ? std::nullopt : std::optional(false);
+  return false;
 }
 
-std::vector<std::string> ElfFile::exported_names() const {
+std::vector<std::string> ElfFile::exported_names() {
   std::vector<std::string> found;
-  for (Elf_Scn* section = elf_nextscn(file_.get(), nullptr); section != nullptr;
-       section = elf_nextscn(file_.get(), section)) {
-    GElf_Shdr symbols;
-    if (gelf_getshdr(section, &symbols) == nullptr || symbols.sh_type != SHT_DYNSYM) {
-      continue;
+  visit_exports(file_, [&found](std::string_view name) {
+    if (!name.empty()) {
+      found.emplace_back(name);
     }
-    GElf_Shdr names;
-    if (gelf_getshdr(elf_getscn(file_.get(), symbols.sh_link), &names) == nullptr ||
-        symbols.sh_size > kLargestSection || names.sh_size > kLargestSection) {
-      return found;
-    }
-    Elf_Data* const data = elf_getdata(section, nullptr);
-    GElf_Sym symbol;
-    for (int index = 0; data != nullptr && gelf_getsym(data, index, &symbol) != nullptr; ++index) {
-      const char* const name =
-          symbol.st_shndx == SHN_UNDEF ? nullptr : elf_strptr(file_.get(), symbols.sh_link, symbol.st_name);
-      if (name != nullptr) {
-        found.emplace_back(name);
-      }
-    }
-    return found;
-  }
+    return false;
+  });
   return found;
 }
 

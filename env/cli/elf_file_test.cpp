@@ -1,6 +1,7 @@
 #include "env/cli/elf_file.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,10 @@
 #include <random>
 
 #include "layer/library_search.h"
+
+#if HAVE_LIBELF
+#include <gelf.h>
+#endif
 
 namespace refrain::env {
 namespace {
@@ -46,9 +51,9 @@ std::ptrdiff_t open_descriptors() {
   return std::distance(begin, std::filesystem::directory_iterator());
 }
 
-/// Everything that can be asked of the file, by both readers.
+/// Everything that can be asked of the file, as a program and as a library.
 void ask(const std::string& path, std::size_t size) {
-  if (const ElfFile file(path); file) {
+  if (ElfFile file(path); file) {
     static_cast<void>(file.has_interpreter());
     for (const std::string& name : file.exported_names()) {
       REQUIRE(name.size() < size);
@@ -62,11 +67,11 @@ void ask(const std::string& path, std::size_t size) {
 }
 
 TEST_CASE("a program and a library are told apart") {
-  const ElfFile program("/proc/self/exe");
+  ElfFile program("/proc/self/exe");
   REQUIRE(program);
   CHECK(program.has_64_bits());
   CHECK(program.has_interpreter() == std::optional(true));
-  const ElfFile library(c_library());
+  ElfFile library(c_library());
   REQUIRE(library);
   CHECK(library.machine() == program.machine());
   const std::vector<std::string> names = library.exported_names();
@@ -74,7 +79,7 @@ TEST_CASE("a program and a library are told apart") {
   CHECK(std::ranges::count(names, "getpid") == 1);
 }
 
-TEST_CASE("both readers find the same names") {
+TEST_CASE("what a library exports is told by name, too") {
   const std::vector<std::string> names = ElfFile(c_library()).exported_names();
   REQUIRE(layer::is_library(c_library()));
   for (std::size_t index = 0; index < names.size(); index += 100) {
@@ -82,6 +87,60 @@ TEST_CASE("both readers find the same names") {
     CHECK(layer::exports(c_library(), names[index]));
   }
   CHECK_FALSE(layer::exports(c_library(), "refrain_cuda_shim"));
+}
+
+#if HAVE_LIBELF
+std::vector<std::string> names_by_libelf(const std::string& path) {
+  std::vector<std::string> found;
+  REQUIRE(elf_version(EV_CURRENT) != EV_NONE);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  Elf* const file = elf_begin(descriptor, ELF_C_READ, nullptr);
+  for (Elf_Scn* section = elf_nextscn(file, nullptr); section != nullptr; section = elf_nextscn(file, section)) {
+    GElf_Shdr header;
+    REQUIRE(gelf_getshdr(section, &header) != nullptr);
+    Elf_Data* const data = header.sh_type == SHT_DYNSYM ? elf_getdata(section, nullptr) : nullptr;
+    GElf_Sym symbol;
+    for (int index = 0; data != nullptr && gelf_getsym(data, index, &symbol) != nullptr; ++index) {
+      if (symbol.st_shndx != SHN_UNDEF) {
+        found.emplace_back(elf_strptr(file, header.sh_link, symbol.st_name));
+      }
+    }
+  }
+  elf_end(file);
+  ::close(descriptor);
+  return found;
+}
+
+TEST_CASE("libelf finds the same names") {
+  Dl_info info{};
+  REQUIRE(::dladdr(reinterpret_cast<void*>(&elf_begin), &info) != 0);
+  for (const std::string& path : {c_library(), std::string(info.dli_fname), std::string("/proc/self/exe")}) {
+    CAPTURE(path);
+    CHECK(ElfFile(path).exported_names() == names_by_libelf(path));
+  }
+}
+#endif
+
+TEST_CASE("programs of other processors are known by their headers") {
+  const TemporaryFile file;
+  const auto with = [&file](char bits, char order, char first, char second, std::size_t size) {
+    std::string text(size, '\0');
+    text.replace(0, 6, {'\177', 'E', 'L', 'F', bits, order});
+    text[18] = first;
+    text[19] = second;
+    return ElfFile(file.holding(text));
+  };
+  const ElfFile arm = with(ELFCLASS32, ELFDATA2LSB, EM_ARM, 0, sizeof(Elf32_Ehdr));
+  REQUIRE(arm);
+  CHECK_FALSE(arm.has_64_bits());
+  CHECK(arm.machine() == EM_ARM);
+  const ElfFile s390 = with(ELFCLASS64, ELFDATA2MSB, 0, EM_S390, sizeof(Elf64_Ehdr));
+  REQUIRE(s390);
+  CHECK(s390.has_64_bits());
+  CHECK(s390.machine() == EM_S390);
+  CHECK_FALSE(with(ELFCLASS64, ELFDATA2LSB, EM_386, 0, sizeof(Elf64_Ehdr) - 1));
+  CHECK_FALSE(with(3, ELFDATA2LSB, EM_386, 0, sizeof(Elf64_Ehdr)));
+  CHECK_FALSE(with(ELFCLASS64, 3, EM_386, 0, sizeof(Elf64_Ehdr)));
 }
 
 TEST_CASE("what is no ELF file is refused, and never waited for") {

@@ -1,11 +1,12 @@
 #!/bin/bash
 # An installed Refrain works from wherever it was put, without the build folder.
 # shellcheck disable=SC2016
-# Usage: install_test.sh CMAKE BUILD_FOLDER PROGRAM
+# Usage: install_test.sh CMAKE BUILD_FOLDER PROGRAM [FOLDER_OF_A_CUDA_DRIVER]
 set -eu
 cmake=$1
 build=$2
 program=$3
+driver=${4-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
@@ -17,6 +18,11 @@ prefix="$work/a folder"
 # Through a link, as in /usr/local/bin.
 ln -s "$prefix/bin/refrain" "$work/link"
 [ "$("$work/link" run -- sh -c 'echo "$OPENCL_LAYERS"')" = "$prefix/lib/refrain/librefrain_opencl.so" ]
+# LD_PRELOAD can't name a path with a blank: it gets that of a link to it.
+if [ -f "$driver/libcuda.so.1" ] && [ -f "$prefix/lib/refrain/librefrain_cuda.so" ]; then
+  preloaded=$(HOME=$work XDG_CACHE_HOME='' LD_LIBRARY_PATH=$driver "$prefix/bin/refrain" run -- sh -c 'echo "${LD_PRELOAD%%:*}"')
+  [ "$(realpath "$preloaded")" = "$prefix/lib/refrain/librefrain_cuda.so" ] && [ "${preloaded#"$work/.cache/refrain/"}" != "$preloaded" ]
+fi
 # A path with a ':' can't be named in OPENCL_LAYERS, and without its layer nothing can run: both are said.
 mv "$prefix" "$work/a:b"
 ! "$work/a:b/bin/refrain" run -- true 2>"$work/message" && grep -q "contains a ':'" "$work/message"

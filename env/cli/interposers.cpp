@@ -23,7 +23,7 @@ std::vector<Interposer> find_interposers(const std::vector<std::string>& preload
   std::vector<Interposer> found;
   for (const std::string& name : preloaded) {
     Interposer interposer{find_file(name), {}};
-    const ElfFile file(interposer.file);
+    ElfFile file(interposer.file);
     for (const std::string& function : file&& file.has_64_bits() ? file.exported_names() : std::vector<std::string>()) {
       const bool of_driver = function.size() > prefix.size() && function.starts_with(prefix) &&
                              std::isupper(static_cast<unsigned char>(function[prefix.size()])) != 0;

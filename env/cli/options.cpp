@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "env/cli/interposers.h"
+#include "env/cli/link_folder.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "env/preload.h"
@@ -214,6 +215,16 @@ std::string find_library(const char* file) {
   return {};
 }
 
+// The same, by a name that LD_PRELOAD can have if there is one. The last part of its folder stays: beside-libasan.so.
+std::string find_preloaded(const std::string& file) {
+  const std::filesystem::path library = find_library(file.c_str());
+  if (library.empty()) return {};
+  const std::filesystem::path folder = library.parent_path();
+  const std::string linked = folder_without_separators(folder.parent_path().string(), places_for_links());
+  return linked.empty() ? library.string()
+                        : (std::filesystem::path(linked) / folder.filename() / library.filename()).string();
+}
+
 void append(std::vector<Variable>& to, std::vector<Variable> from) {
   for (Variable& variable : from) to.push_back(std::move(variable));
 }
@@ -232,7 +243,8 @@ std::vector<std::string> interposers_everywhere(const std::string& prefix) {
 /// False, and said once, if LD_PRELOAD cannot name the file. The other APIs are none the worse for it.
 bool can_be_preloaded(const std::string& library, const char* api) {
   if (library.find_first_of(" :") == std::string::npos) return true;
-  env::log_warning("the path " + library + " contains a character that separates files in LD_PRELOAD: " + api +
+  env::log_warning("the path " + library +
+                   " contains a character that separates files in LD_PRELOAD, and no link can be made to it: " + api +
                    " is not hooked; install elsewhere");
   return false;
 }
@@ -255,11 +267,11 @@ std::string find_layer() {
 }
 
 std::string find_shim() {
-  return find_library(kShimFile);
+  return find_preloaded(kShimFile);
 }
 
 std::string find_audit() {
-  return find_library((std::string("beside-libasan.so/") + kAuditFile).c_str());
+  return find_preloaded(std::string("beside-libasan.so/") + kAuditFile);
 }
 
 std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver) {
@@ -267,8 +279,8 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
 #if REFRAIN_HAVE_CUDA
   const std::vector<std::string> drivers = layer::cuda::find_drivers(settings.cuda_driver);
   if (driver != nullptr) *driver = drivers.empty() ? "" : drivers.front();
-  const std::string shim = find_shim();
-  if (drivers.empty() || !settings.cuda || shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
+  const std::string shim = drivers.empty() || !settings.cuda ? std::string() : find_shim();
+  if (shim.empty() || !can_be_preloaded(shim, "CUDA")) return result;
   append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("cu")));
   if (const std::string audit = find_audit(); settings.cuda_audit && !audit.empty()) {
     append(result, activate_library("LD_AUDIT", audit, process_variable));
@@ -281,7 +293,7 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
 }
 
 std::string find_hip_shim(int major) {
-  return find_library(("beside-libasan.so/librefrain_hip" + std::to_string(major) + ".so").c_str());
+  return find_preloaded("beside-libasan.so/librefrain_hip" + std::to_string(major) + ".so");
 }
 
 std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library,
@@ -291,8 +303,8 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   const layer::hip::FoundLibrary found = layer::hip::choose_library(settings.hip_library, program);
   if (library != nullptr) *library = found.path;
   if (major != nullptr) *major = found.major;
-  const std::string shim = find_hip_shim(found.major);
-  if (found.major == 0 || !settings.hip || shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
+  const std::string shim = found.major == 0 || !settings.hip ? std::string() : find_hip_shim(found.major);
+  if (shim.empty() || !can_be_preloaded(shim, "HIP")) return result;
   append(result, activate_library("LD_PRELOAD", shim, process_variable, interposers_everywhere("hip")));
 #else
   static_cast<void>(settings);
@@ -336,7 +348,7 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
     apply(hip);
     append(result, hip);
     append(result, activate_level_zero(settings));
-    const std::string hooks = find_library(kExitFile);
+    const std::string hooks = find_preloaded(kExitFile);
     if (result.size() > given.size() && !hooks.empty() && can_be_preloaded(hooks, "the end of processes")) {
       append(result, activate_library("LD_PRELOAD", hooks, process_variable));
     }

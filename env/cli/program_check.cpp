@@ -42,7 +42,7 @@ std::string find_program(const std::string& command) {
 }
 
 std::string elf_obstacle(const std::string& path) {
-  const ElfFile file(path);
+  ElfFile file(path);
   if (!file) return "its ELF header is cut short or damaged";
   if (!file.has_64_bits()) return "it is a 32-bit program, and the layer is a 64-bit library";
   if (kMachine != EM_NONE && file.machine() != kMachine) return "it is built for another processor";

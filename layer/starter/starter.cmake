@@ -47,11 +47,17 @@ function(refrain_starter name)
 endfunction()
 
 # refrain_own_memory(NAME): the library has a C++ library of its own, with our `new` (own_memory.cpp), also in programs that
-# bring an older one. Not another copy of what unwinds the stack: threads that are cancelled are unwound through us by the
-# process's own.
+# bring an older one, or none; and a copy of what unwinds the stack, for processes that have none (own_unwinder.cpp). Wants
+# elf_symbols.cpp among its sources.
+set(refrain_unwinder_functions RaiseException Resume Resume_or_Rethrow DeleteException GetGR SetGR GetIP GetIPInfo SetIP GetCFA
+  GetLanguageSpecificData GetRegionStart GetDataRelBase GetTextRelBase)
 function(refrain_own_memory name)
-  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/layer/own_memory.cpp)
-  target_link_options(${name} PRIVATE -static-libstdc++)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/layer/own_memory.cpp ${PROJECT_SOURCE_DIR}/layer/own_unwinder.cpp)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  foreach(function IN LISTS refrain_unwinder_functions)
+    target_link_options(${name} PRIVATE -Wl,--wrap=_Unwind_${function})
+  endforeach()
+  target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
 endfunction()
 
 # refrain_starter_layer(NAME): the library that it opens.

@@ -1,4 +1,4 @@
-// Any bytes as a file that may be a library: read by us, and by libelf.
+// Any bytes as a file that may be a program or a library.
 #include "env/cli/elf_file.h"
 #include "layer/library_search.h"
 #include "test/fuzz/memory_file.h"
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   file.fill(data, size);
   static_cast<void>(is_library(file.name()));
   static_cast<void>(exports(file.name(), "cuInit"));
-  if (const refrain::env::ElfFile same(file.name()); same) {
+  if (refrain::env::ElfFile same(file.name()); same) {
     static_cast<void>(same.has_interpreter());
     for (const std::string& name : same.exported_names()) {
       if (name.size() > size) {
