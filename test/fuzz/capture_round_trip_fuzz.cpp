@@ -167,7 +167,7 @@ class Program {
     OperationHeader& header = writer.begin(kind, input_.byte());
     header.queue = 1 + input_.byte() % 5;
     header.function = kind == OperationKind::kKernel ? input_.byte() % 4 : 0;
-    header.flags = input_.byte() % 16 == 0 ? input_.byte() % 16 : 0;
+    header.flags = static_cast<std::uint16_t>(input_.byte() % 16 == 0 ? input_.byte() % 16 : 0);
     header.time_ns = input_.number();
     header.host_ns = input_.byte();
     const int fixed = word_count_of(kind);

@@ -62,7 +62,7 @@ cl_int CL_API_CALL finish_below(cl_command_queue queue) {
 }
 
 /// A thread that is to end waits for the queue.
-void* finish_cancelled(void* queue) {
+[[maybe_unused]] void* finish_cancelled(void* queue) {
   pthread_cancel(pthread_self());
   wrap::clFinish(static_cast<cl_command_queue>(queue));
   return nullptr;
