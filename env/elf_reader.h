@@ -1,6 +1,6 @@
 // The headers of an ELF file for 64-bit processors, also for what is loaded into programs: reads nothing but what its
-// source gives, allocates nothing, believes nothing. Why not libelf: docs/decisions/0019-libelf-stays-out-of-programs.md
-// and 0021-releases-for-older-systems.md.
+// source gives, allocates nothing, believes nothing. Why not libelf:
+// docs/decisions/0019-libelf-stays-out-of-programs.md and 0021-releases-for-older-systems.md.
 #pragma once
 
 #include <elf.h>
