@@ -57,6 +57,7 @@ void note_unseen(const Call& call) noexcept;
 
 template <class Issue>
 ze_result_t pass_through(const Call& call, Issue&& issue) noexcept {
+  const NotCancelled during(true);  // the list may be synchronous
   return common::pass_through<Protocol>(call.entry_point, false, [&] {
     note_unseen(call);
     const ze_result_t status = issue();
