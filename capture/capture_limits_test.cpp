@@ -377,6 +377,14 @@ void* operator new(std::size_t bytes) {
   }
   return memory;
 }
+// A sanitizer's own form does not call the one above.
+void* operator new(std::size_t bytes, const std::nothrow_t& /*unused*/) noexcept {
+  try {
+    return ::operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept {
   refrain::capture::live -= ::malloc_usable_size(memory);
   std::free(memory);

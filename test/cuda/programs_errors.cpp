@@ -93,7 +93,7 @@ void work_late() {
 PROGRAM(at_exit) {
   CHECK_CU(cuInit(0));
   std::atexit(&work_late);
-  const auto& gpu = *new Device;  // not given back
+  static const auto& gpu = *new Device;  // not given back
   late_stream = make_stream();
   late_memory = filled(kCount, 1);
   late_kernel = gpu.function("scale");
