@@ -172,6 +172,7 @@ TEST_CASE("operations and stretches of any size are written so that they can be 
 TEST_CASE("a name that is too long is shortened, and told once") {
   TemporaryFile file;
   const std::string name = "begin" + std::string(100'000, 'x') + "end";
+  const std::string entry_point(100'000, 'y');  // lives as long as the recorder that reads it
   {
     const auto recorder = open(file.name());
     describe_program(*recorder);
@@ -181,7 +182,7 @@ TEST_CASE("a name that is too long is shortened, and told once") {
     for (int i = 0; i < 1000; ++i) {
       stream.operation(record.kernel({.function = 9, .scalars = {i}}));
     }
-    stream.host_call(std::string(100'000, 'y').c_str(), 0);
+    stream.host_call(entry_point.c_str(), 0);
   }
   const Capture capture = load(file.name());
   const std::string kept = capture.functions.at(9).name;
