@@ -1,7 +1,6 @@
 #include "replay/graph/graph_cache.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -9,11 +8,8 @@ namespace refrain::replay {
 
 namespace {
 
-// A sweep is due each time that a certain share of max_graphs unknown stretches has come, and evicts entries that were
-// not used for kSweepsUnseen sweeps: after twice as many unknown stretches as the table has places. (Plain LRU would
-// evict every entry just before it is needed in a program with a few more stretches than places.)
-constexpr std::size_t kSweepsPerTable = 8;   // limit
-constexpr std::uint32_t kSweepsUnseen = 16;  // limit
+/// An entry may go that did not come for so many sweeps.
+constexpr std::uint32_t kSweepsUnseen = 4;  // limit
 
 capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) noexcept {
   std::uint64_t hash = tokens.size();
@@ -36,11 +32,10 @@ std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> to
     return found->second.entry->tokens() == tokens ? found->second.entry : nullptr;
   }
   const auto most = static_cast<std::size_t>(settings_.max_graphs);
-  if (++unknown_ > most / kSweepsPerTable && entries_.size() > most / 2) {
-    unknown_ = 0;
-    sweep_due_.store(true, std::memory_order_relaxed);
-  }
   if (entries_.size() >= most) {
+    if (newcomers_.came(fingerprint)) {
+      sweep_due_.store(true, std::memory_order_relaxed);
+    }
     return nullptr;
   }
   GraphEntry::Limits limits;
@@ -69,12 +64,14 @@ void GraphCache::name(const std::shared_ptr<GraphEntry>& entry, const Occurrence
   }
 }
 
-/// The entries that have not come for long, those of least use first: what they have saved for each byte that they
-/// take, half as much for each sweep. So many go that there is room for a while.
+/// As many entries go as others wait for a place, of those that have not come for long: first what is not replayed,
+/// else any of them. (The one that came longest ago would be, in a program that goes through a few more stretches than
+/// places, just the one that comes next.)
 void GraphCache::sweep() {
   struct Candidate {
     std::shared_ptr<GraphEntry> entry;
-    double worth = 0;
+    bool replayed = false;
+    std::uint64_t lot = 0;
   };
   std::vector<std::pair<std::shared_ptr<GraphEntry>, GraphEntry::Use>> uses;
   for (auto& entry : all()) {
@@ -85,6 +82,7 @@ void GraphCache::sweep() {
   {
     const env::MutexLock guard(mutex_);
     std::vector<Candidate> candidates;
+    ++sweeps_;
     for (const auto& [entry, use] : uses) {
       const auto found = entries_.find(entry->fingerprint());
       if (found == entries_.end() || found->second.entry != entry) {
@@ -93,15 +91,12 @@ void GraphCache::sweep() {
       Kept& kept = found->second;
       kept.unseen = use.seen == std::exchange(kept.seen, use.seen) ? kept.unseen + 1 : 0;
       if (kept.unseen >= kSweepsUnseen) {
-        const double worth = std::ldexp(static_cast<double>(use.saved_ns + 1), -static_cast<int>(kept.unseen));
-        candidates.push_back({entry, worth / static_cast<double>(use.bytes)});
+        candidates.push_back({entry, use.replayed, capture::mix(entry->fingerprint(), sweeps_)});
       }
     }
-    const auto most = static_cast<std::size_t>(settings_.max_graphs);
-    const std::size_t wanted = std::min(most - most / 4, most - 1);
-    const std::size_t count = std::min(candidates.size(), entries_.size() - std::min(entries_.size(), wanted));
+    const std::size_t count = std::min<std::size_t>(candidates.size(), newcomers_.take_waiting());
     std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(count), {},
-                              &Candidate::worth);
+                              [](const Candidate& candidate) { return std::pair(candidate.replayed, candidate.lot); });
     for (std::size_t i = 0; i < count; ++i) {
       leaving.push_back(std::move(candidates[i].entry));
     }
@@ -137,9 +132,9 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
   }
   entries_gone_.fetch_add(entries.size(), std::memory_order_relaxed);
   // All of them are looked at for that: not each time.
-  constexpr std::size_t kMany = 64;  // limit
+  constexpr std::size_t kMany = 64, kShare = 8;  // limit
   const env::MutexLock guard(mutex_);
-  if ((gone_but_named_ += entries.size()) < kMany + entries_.size() / kSweepsPerTable) {
+  if ((gone_but_named_ += entries.size()) < kMany + entries_.size() / kShare) {
     return;
   }
   gone_but_named_ = 0;

@@ -14,6 +14,7 @@
 #include "env/mutex.h"
 #include "env/settings.h"
 #include "replay/graph/graph_entry.h"
+#include "replay/graph/newcomers.h"
 
 namespace refrain::replay {
 
@@ -24,8 +25,8 @@ class GraphCache {
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
-  /// The entry for this sequence of tokens; made if there is none. Null if there are too many, until those that are of
-  /// least use have gone (see sweep()).
+  /// The entry for this sequence of tokens; made if there is none. Null if there are too many; asked for again and
+  /// again, it gets the place of one that does not come any more (see sweep()).
   std::shared_ptr<GraphEntry> entry_for(std::vector<capture::Token> tokens, bool can_update);
   /// Which queues and kernels the entry's tokens stand for (see identity_gone()). Once for each entry.
   void name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
@@ -40,7 +41,8 @@ class GraphCache {
   /// How many entries have gone so far. One relaxed load.
   [[nodiscard]] std::uint64_t entries_gone() const noexcept { return entries_gone_.load(std::memory_order_relaxed); }
 
-  /// Whether entries should make room for others, told once: then somebody with time is to sweep().
+  /// Whether entries should make room for others, told once: then somebody with time is to sweep(). Only what a program
+  /// asks for makes it due.
   [[nodiscard]] bool take_sweep_due() noexcept {
     return sweep_due_.load(std::memory_order_relaxed) && sweep_due_.exchange(false, std::memory_order_relaxed);
   }
@@ -90,8 +92,8 @@ class GraphCache {
   ByObject by_identity_ REFRAIN_GUARDED_BY(mutex_);                        ///< whose tokens stand for it
   std::size_t builds_ REFRAIN_GUARDED_BY(mutex_) = 0;                      ///< under way
   std::unordered_set<capture::ObjectId> gone_ REFRAIN_GUARDED_BY(mutex_);  ///< freed while builds were under way
-  /// Stretches that were asked for and not known, since the last sweep.
-  std::size_t unknown_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  Newcomers newcomers_ REFRAIN_GUARDED_BY(mutex_);
+  std::uint64_t sweeps_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< so far
   /// Entries that have gone, in by_object_ and by_identity_ still.
   std::size_t gone_but_named_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::vector<GraphEntry::Summary> left_ REFRAIN_GUARDED_BY(mutex_);  ///< of entries that have gone

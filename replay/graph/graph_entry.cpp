@@ -460,8 +460,7 @@ void GraphEntry::leave() noexcept {
 
 GraphEntry::Use GraphEntry::use() const noexcept {
   const env::MutexLock guard(mutex_);
-  return {totals_.recorded + totals_.bypassed + totals_.launched + totals_.mismatched, totals_.saved_ns,
-          sizeof(*this) + tokens_.size() * sizeof(capture::Token) + previous_.storage.size() + variants_.memory()};
+  return {totals_.recorded + totals_.bypassed + totals_.launched + totals_.mismatched, state_ == State::kReady};
 }
 
 GraphEntry::Summary GraphEntry::summary() const {

@@ -126,8 +126,7 @@ class GraphEntry final : public Declinable {
   /// What tells whether it is worth its place.
   struct Use {
     std::uint64_t seen = 0;  ///< occurrences so far
-    std::uint64_t saved_ns = 0;
-    std::size_t bytes = 0;  ///< all that it takes
+    bool replayed = false;   ///< it has a graph that is launched now
   };
   [[nodiscard]] Use use() const noexcept;
 
