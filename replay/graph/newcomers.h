@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "capture/operation.h"
+#include "capture/graph.h"
 
 namespace refrain::replay {
 

@@ -21,7 +21,7 @@ TEST_CASE("the first stretch that waits and comes again and again says when to l
 TEST_CASE("stretches that wait and come in turn are looked for once all came") {
   Newcomers newcomers;
   for (int looks = 0; looks < 3; ++looks) {
-    std::uint64_t came = 0;
+    capture::Fingerprint came = 0;
     while (!newcomers.came(came % 1000)) {
       ++came;
     }
