@@ -9,6 +9,7 @@ extern "C" {
 REFRAIN_VISIBLE const char* __lsan_default_suppressions();
 REFRAIN_VISIBLE const char* __asan_default_options();
 REFRAIN_VISIBLE const char* __asan_default_suppressions();
+REFRAIN_VISIBLE const char* __tsan_default_options();
 REFRAIN_VISIBLE const char* __tsan_default_suppressions();
 
 const char* __lsan_default_suppressions() {
@@ -23,6 +24,11 @@ const char* __asan_default_options() {
 }
 const char* __asan_default_suppressions() {
   return "interceptor_via_lib:libpocl\n";
+}
+// A test that never ends is watched by a thread, so that each process that forks has several; and what is forked starts
+// threads of its own.
+const char* __tsan_default_options() {
+  return "die_after_fork=0";
 }
 const char* __tsan_default_suppressions() {
   return "race:libpocl\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "env/log.h"
 #include "layer/opencl/doubts.h"
@@ -189,11 +190,12 @@ void register_kernel(cl_kernel kernel, ProgramState* program, const char* name, 
       }
       record->name = name;
       record->context = context_id(program->context);
-      record->built = built_for(*program);
-      record->function = function_id(*program, record->name);
+      ProgramBuild build = build_of(*program);
+      record->built = build.devices;
+      record->function = function_id(*program, build, record->name);
       record->code = program->code;
       record->program = program->id;
-      record->options = program->options;
+      record->options = std::move(build.options);
       record->unset_count = count;
       record->descriptors.assign(count, {});
       record->offsets.assign(count, 0);

@@ -13,6 +13,7 @@
 
 #include "capture/operation.h"
 #include "capture/recorder.h"
+#include "env/mutex.h"
 #include "layer/common/object_id.h"
 #include "layer/opencl/opencl_headers.h"
 #include "layer/registry.h"
@@ -121,22 +122,28 @@ struct SamplerState : Object {
   }
 };
 
+/// How a program is built at present.
+struct ProgramBuild {
+  std::uint64_t constants = 0;   ///< hash of specialization constants
+  std::string options;           ///< of the last build
+  std::uint64_t number = 1;      ///< of the last build
+  std::uint64_t devices = 0;     ///< for which devices of the context, if that was asked for …
+  std::uint64_t devices_of = 0;  ///< … after this build; else see build_of()
+};
+
+/// Threads may build a program and make its kernels at the same time.
 struct ProgramState : Object {
   ProgramState* next_free = nullptr;
-  capture::CodeId code = 0;     ///< hash of the content
-  std::uint64_t constants = 0;  ///< hash of specialization constants
-  std::string options;          ///< of the last build
+  capture::CodeId code = 0;  ///< hash of the content
   cl_context context = nullptr;
-  std::uint64_t built = 0;   ///< for which devices of the context
-  bool built_known = false;  ///< asked since the last build
+  env::Mutex mutex;
+  ProgramBuild build REFRAIN_GUARDED_BY(mutex);
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     context = nullptr;
-    built = 0;
-    built_known = false;
     code = 0;
-    constants = 0;
-    options.clear();
+    const env::MutexLock guard(mutex);
+    build = {};
   }
 };
 
@@ -156,7 +163,7 @@ struct KernelState : Object {
   std::uint32_t unset_count = 0;    ///< arguments the application has not set yet
   bool arguments_recorded = false;  ///< the recorder knows every object among the arguments
   ObjectId context = 0;
-  std::uint64_t built = 0;                  ///< see ProgramState
+  std::uint64_t built = 0;                  ///< see ProgramBuild::devices
   std::uint64_t doubtful_arguments = 0;     ///< one bit each, the last one for all from the 64th on; see doubts.h
   capture::Token local_memory = 0;          ///< of the sizes of local memory among the arguments
   std::atomic<ObjectId> accepted_queue{0};  ///< that it can be launched in, whatever its arguments

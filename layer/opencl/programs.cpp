@@ -157,8 +157,13 @@ std::vector<std::byte> binary_of(cl_program program) {
 
 void remember_options(cl_program program, const char* options) noexcept {
   if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
-    guarded([&] { known->options = options == nullptr ? "" : options; });
-    known->built_known = false;
+    guarded([&] {
+      std::string given = options == nullptr ? "" : options;
+      const env::MutexLock guard(known->mutex);
+      known->build.options.swap(given);
+    });
+    const env::MutexLock guard(known->mutex);
+    ++known->build.number;
   }
 }
 
@@ -187,29 +192,40 @@ void kernel_gone(ObjectId program) noexcept {
   forget(functions);
 }
 
-std::uint64_t built_for(ProgramState& program) noexcept {
-  const ContextState* context = objects.contexts.find(handle_of(program.context));
-  if (!program.built_known && context != nullptr) {
-    program.built = 0;
-    for (cl_device_id device : context->devices) {
-      cl_build_status status = CL_BUILD_NONE;
-      const bool asked =
-          target.clGetProgramBuildInfo(native<cl_program>(program.handle.load()), device, CL_PROGRAM_BUILD_STATUS,
-                                       sizeof(status), &status, nullptr) == CL_SUCCESS;
-      program.built |= asked && status == CL_BUILD_SUCCESS ? context->bit_of(device) : 0;
-    }
-    program.built_known = true;
+ProgramBuild build_of(ProgramState& program) {
+  ProgramBuild build;
+  {
+    const env::MutexLock guard(program.mutex);
+    build = program.build;
   }
-  return program.built;
+  const ContextState* context = objects.contexts.find(handle_of(program.context));
+  if (build.devices_of == build.number || context == nullptr) {
+    return build;
+  }
+  build.devices = 0;
+  for (cl_device_id device : context->devices) {
+    cl_build_status status = CL_BUILD_NONE;
+    const bool asked =
+        target.clGetProgramBuildInfo(native<cl_program>(program.handle.load()), device, CL_PROGRAM_BUILD_STATUS,
+                                     sizeof(status), &status, nullptr) == CL_SUCCESS;
+    build.devices |= asked && status == CL_BUILD_SUCCESS ? context->bit_of(device) : 0;
+  }
+  const env::MutexLock guard(program.mutex);
+  if (program.build.number == build.number) {
+    program.build.devices = build.devices;
+    program.build.devices_of = build.number;
+  }
+  return build;
 }
 
-capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept {
-  std::uint64_t id = mix(program.code, program.constants);
-  id = mix(id, hash_of(program.options.data(), program.options.size()));
+capture::FunctionId function_id(const ProgramState& program, const ProgramBuild& build,
+                                std::string_view name) noexcept {
+  std::uint64_t id = mix(program.code, build.constants);
+  id = mix(id, hash_of(build.options.data(), build.options.size()));
   id = mix(id, hash_of(name.data(), name.size()));
   const ContextState* context = objects.contexts.find(handle_of(program.context));
-  if (context != nullptr && static_cast<std::size_t>(std::popcount(program.built)) < context->devices.size()) {
-    id = mix(id, program.built);  // kernels of the same source that run elsewhere are others
+  if (context != nullptr && static_cast<std::size_t>(std::popcount(build.devices)) < context->devices.size()) {
+    id = mix(id, build.devices);  // kernels of the same source that run elsewhere are others
   }
   return id != 0 ? id : 1;
 }
@@ -284,7 +300,8 @@ cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device
     remember_options(program, options);
     for (cl_uint i = 0; input_headers != nullptr && i < headers; ++i) {
       if (const ProgramState* header = objects.programs.find(handle_of(input_headers[i])); header != nullptr) {
-        known->constants = mix(known->constants, header->code);
+        const env::MutexLock guard(known->mutex);
+        known->build.constants = mix(known->build.constants, header->code);
       }
     }
   }
@@ -303,8 +320,8 @@ cl_program wrap::clLinkProgram(cl_context context, cl_uint count, const cl_devic
     guarded([&] {
       std::uint64_t code = 0x11AE;
       for (cl_uint i = 0; i < inputs; ++i) {
-        const ProgramState* input = objects.programs.find(handle_of(input_programs[i]));
-        code = mix(code, input == nullptr ? 0 : function_id(*input, ""));
+        ProgramState* input = objects.programs.find(handle_of(input_programs[i]));
+        code = mix(code, input == nullptr ? 0 : function_id(*input, build_of(*input), ""));
       }
       // With a callback the link may still be under way: there is no binary to be had yet.
       const std::vector<std::byte> binary =
@@ -320,7 +337,8 @@ cl_int wrap::clSetProgramSpecializationConstant(cl_program program, cl_uint id, 
                                                 const void* value) noexcept {
   const cl_int status = target.clSetProgramSpecializationConstant(program, id, size, value);
   if (ProgramState* known = objects.programs.find(handle_of(program)); status == CL_SUCCESS && known != nullptr) {
-    known->constants = mix(mix(known->constants, id), hash_of(value, size));
+    const env::MutexLock guard(known->mutex);
+    known->build.constants = mix(mix(known->build.constants, id), hash_of(value, size));
   }
   return status;
 }

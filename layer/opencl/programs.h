@@ -7,11 +7,13 @@
 
 namespace refrain::layer::opencl {
 
-/// Content identity of a kernel of this program as it is built now. The same in every run.
-[[nodiscard]] capture::FunctionId function_id(const ProgramState& program, std::string_view name) noexcept;
+/// How the program is built now, and for which devices of its context (see ContextState::bit_of()). Asks the driver
+/// once a build, with no lock held. Thread-safe. May throw std::bad_alloc.
+[[nodiscard]] ProgramBuild build_of(ProgramState& program);
 
-/// The devices of the context (see ContextState::bit_of()) that the program is built for. Asks the driver once a build.
-[[nodiscard]] std::uint64_t built_for(ProgramState& program) noexcept;
+/// Content identity of a kernel of this program, built that way. The same in every run.
+[[nodiscard]] capture::FunctionId function_id(const ProgramState& program, const ProgramBuild& build,
+                                              std::string_view name) noexcept;
 
 /// A kernel of the program was made, or the application released its last reference to one.
 void kernel_made(ObjectId program, capture::FunctionId function) noexcept;
