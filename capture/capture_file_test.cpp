@@ -394,6 +394,8 @@ TEST_CASE("a full disk stops the capture, not the program") {
   CHECK(submissions(capture) == 1100);
 }
 
+// (ThreadSanitizer ends a process that was forked beside a thread and starts another one.)
+#if !defined(__SANITIZE_THREAD__)
 TEST_CASE("two processes do not write to one file") {
   TemporaryFile file;
   const auto recorder = open(file.name());
@@ -413,6 +415,7 @@ TEST_CASE("two processes do not write to one file") {
   CHECK(submissions(load(further)) == 22);
   std::remove(further.c_str());
 }
+#endif
 
 TEST_CASE("a file that is no capture stays as it is") {
   TemporaryFile file;

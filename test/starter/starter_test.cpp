@@ -155,8 +155,11 @@ TEST_CASE("where nobody can be told that there is no layer, the program goes on 
   for (const Api& api : {kCuda, kHip}) {
     const Words environment{std::string("LD_LIBRARY_PATH=") + api.folder, "LD_PRELOAD=" + folder.starter(api.starter)};
     // A file that may not grow; a pipe that nobody reads.
-    for (const std::string& before :
-         {"ulimit -f 0; exec 2> '" + errors + "'; ", std::string("exec 2> >(exit); sleep 0.2; ")}) {
+    Words shells{"ulimit -f 0; exec 2> '" + errors + "'; ", "exec 2> >(exit); sleep 0.2; "};
+#if defined(__SANITIZE_THREAD__)
+    shells.erase(shells.begin());  // its run time writes a file when a process starts
+#endif
+    for (const std::string& before : shells) {
       CAPTURE(api.name, before);
       const Outcome outcome =
           run({"bash", "-c", "unset SIM_LOG; " + before + "exec " + api.program + " > /dev/null"}, environment);
