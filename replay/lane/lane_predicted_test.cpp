@@ -353,6 +353,29 @@ TEST_CASE("threads that flush while submissions are predicted lose nothing and c
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("a thread that flushes while the graph of what was predicted goes loses nothing") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  std::atomic<bool> stop{false};
+  loop(rig, program, 32, constant);
+  const int before = program.predicted;
+  std::thread other([&] {
+    while (!stop) {
+      rig.engine->object_gone(8);  // that all of the graphs name: what is held then is not launched any more
+      rig.engine->flush_holder(rig.queue);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  for (int round = 0; round < 40; ++round) {
+    loop(rig, program, 40, constant);
+  }
+  stop = true;
+  other.join();
+  program.wait();
+  CHECK(program.predicted > before);
+  REQUIRE(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("of a loop whose arguments change nearly all submissions are predicted, too, and get their own arguments") {
   Rig rig(settings(GENERATE(kLength, kPart)), true);
   Program program(*rig.engine, rig.backend, rig.queue);
