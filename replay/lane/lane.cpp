@@ -330,7 +330,7 @@ Dormancy::Seen Lane::seen() const noexcept {
 
 /// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
 void Lane::consider_dormancy() noexcept {
-  if (dormancy_.is_due(front().sequence) && held_.count() == 0 &&
+  if (dormancy_.is_due(front().sequence) && !held_.any() &&
       dormancy_.consider(seen(), intervals_.comparing() ? intervals_.submissions() : 0) != 0) {
     intervals_.abandon();
   }
