@@ -44,7 +44,7 @@ TEST_CASE("nobody submits between close and open") {
 }
 
 /// A litmus test: each writes its own and reads the other's. With a release for the store of who enters, an x86-64
-/// processor lets both pass within some ten thousand rounds.
+/// processor lets both pass in many runs of this, but not in all.
 TEST_CASE("of who enters and who closes at the same moment one sees the other") {
   SubmissionPause pause;
   SubmissionPause::Place place;
