@@ -16,7 +16,8 @@
 
 namespace refrain::layer {
 
-/// `T` needs `std::atomic<std::uint64_t> handle`, `T* next_free` and `void reset()`.
+/// `T` needs `std::atomic<std::uint64_t> handle`, `T* next_free` and `void reset()`. Whoever kept a record, and finds
+/// its handle again with an acquiring load, sees the object that has the handle now.
 template <class T>
 class Registry {
  public:
@@ -59,8 +60,8 @@ class Registry {
   /// False if no object ever had a handle near this value: the quick answer for numbers, which are not
   /// handles at all. Two loads.
   [[nodiscard]] bool may_contain(std::uint64_t value) const noexcept {
-    return value - lowest_.load(std::memory_order_relaxed) <=
-           highest_.load(std::memory_order_relaxed) - lowest_.load(std::memory_order_relaxed);
+    const std::uint64_t lowest = lowest_.load(std::memory_order_relaxed);  // once: it may change
+    return value - lowest <= highest_.load(std::memory_order_relaxed) - lowest;
   }
 
   /// A blank record that is not in the table yet. Null if there is no memory.
@@ -167,7 +168,7 @@ class Registry {
         return false;
       }
     }
-    record->handle.store(handle, std::memory_order_relaxed);
+    record->handle.store(handle, std::memory_order_release);
     lowest_.store(std::min(lowest_.load(std::memory_order_relaxed), handle), std::memory_order_relaxed);
     highest_.store(std::max(highest_.load(std::memory_order_relaxed), handle), std::memory_order_relaxed);
     place_in(*table, record, handle);

@@ -70,7 +70,8 @@ void Engine::flush_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
 }
 
 void Engine::flush_others() noexcept {
-  if (anything_held()) {
+  // Not anything_held(): of a setter and of a thread that begins to hold, one must see the other (state_changed()).
+  if (state_.held_lanes.load(std::memory_order_seq_cst) != 0) {
     inside_->lanes.flush_all(true);
   }
 }

@@ -232,7 +232,7 @@ cl_int release_kernel(Handle handle) noexcept {
 
 KernelState* find_kernel(cl_kernel kernel) noexcept {
   KernelState* last = last_kernel;
-  if (last != nullptr && last->handle.load(std::memory_order_relaxed) == handle_of(kernel) && kernel != nullptr) {
+  if (last != nullptr && last->handle.load(std::memory_order_acquire) == handle_of(kernel) && kernel != nullptr) {
     return last;
   }
   KernelState* found = objects.kernels.find(handle_of(kernel));

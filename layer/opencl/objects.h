@@ -36,10 +36,12 @@ struct Object {
     references.store(1, std::memory_order_relaxed);
     holder.store(0, std::memory_order_relaxed);
   }
+  /// Any thread: two may begin to hold work that names it at the same time.
   void held_by(std::uint64_t lane) noexcept {
-    const std::uint64_t before = holder.load(std::memory_order_relaxed);
-    if (before != lane) {
-      holder.store(before == 0 ? lane : kManyLanes, std::memory_order_relaxed);
+    std::uint64_t before = holder.load(std::memory_order_relaxed);
+    if (before != lane && (before != 0 || !holder.compare_exchange_strong(before, lane, std::memory_order_relaxed)) &&
+        before != lane) {
+      holder.store(kManyLanes, std::memory_order_relaxed);
     }
   }
 };

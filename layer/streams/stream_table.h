@@ -33,7 +33,7 @@ inline thread_local constinit StreamState<Api>* last_stream __attribute__((tls_m
 template <class L>
 [[nodiscard, gnu::always_inline]] inline StreamState<typename L::Api>* find_known_stream(std::uint64_t key) noexcept {
   StreamState<typename L::Api>*& last = last_stream<typename L::Api>;
-  if (last != nullptr && last->handle.load(std::memory_order_relaxed) == key) [[likely]] {
+  if (last != nullptr && last->handle.load(std::memory_order_acquire) == key) [[likely]] {
     return last;
   }
   StreamState<typename L::Api>* const known = L::objects().streams.find(key);

@@ -15,6 +15,8 @@ namespace refrain::replay {
 /// What is asked for at each submission comes first, in one cache line. Any thread.
 class alignas(64) EngineState {
  public:
+  // Who finds that these have become 0 calls the driver behind whoever submitted the last of it: counted down with
+  // release, read with acquire (docs/memory-order.md).
   std::atomic<std::uint32_t> held_lanes{0};     ///< lanes that hold work
   std::atomic<std::uint32_t> held_defaults{0};  ///< default queues for which any lane holds work
   std::atomic<bool> active{true};               ///< false: everything passes through

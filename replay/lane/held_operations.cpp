@@ -32,7 +32,7 @@ constexpr std::size_t kCompactAfter = 4096;
 [[gnu::hot]] void HeldOperations::release_queues() noexcept {
   for (QueueSlot* queue : queues_) {
     if (queue->info.default_order == capture::DefaultOrder::kIsDefault) {
-      front_.engine->held_defaults.fetch_sub(1, std::memory_order_relaxed);
+      front_.engine->held_defaults.fetch_sub(1, std::memory_order_release);
     }
     queue->holder.store(nullptr, std::memory_order_release);
   }
@@ -125,7 +125,7 @@ void HeldOperations::make_room(const Room& room) {
   deferred_.clear();
   release_queues();
   if (held_before) {
-    front_.engine->held_lanes.fetch_sub(1, std::memory_order_relaxed);
+    front_.engine->held_lanes.fetch_sub(1, std::memory_order_release);
   }
   front_.held.store(0, std::memory_order_release);
 }
@@ -140,7 +140,7 @@ void HeldOperations::make_room(const Room& room) {
 }
 
 bool HeldOperations::release_later(void (*release)(capture::Handle), capture::Handle handle) {
-  if (count() == 0) {
+  if (!any()) {
     return false;
   }
   const HasLaneLock guard(front_.lock);

@@ -286,16 +286,19 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   if (!held_.contains(sequence)) {
     return;
   }
+  if (expired && active()) {
+    counters_.expired.add();
+  }
+  intervals_.disturbed();
   prediction_.drain();
+  if (held_.count() == 0) {
+    return;  // all was issued while it was told to the matcher: from then on the lane's thread works without the lock
+  }
   if (!active()) [[unlikely]] {
     submitter_.issue_rest();
     return;
   }
   try {
-    if (expired) {
-      counters_.expired.add();
-    }
-    intervals_.disturbed();
     for (const Action& action : matcher_.expire()) {
       submitter_.apply(action);
     }
@@ -327,7 +330,7 @@ Dormancy::Seen Lane::seen() const noexcept {
 
 /// When the program waits, with nothing held: if nothing was replayed for long, even looking costs too much.
 void Lane::consider_dormancy() noexcept {
-  if (dormancy_.is_due(front().sequence) && held_.count() == 0 &&
+  if (dormancy_.is_due(front().sequence) && !held_.any() &&
       dormancy_.consider(seen(), intervals_.comparing() ? intervals_.submissions() : 0) != 0) {
     intervals_.abandon();
   }

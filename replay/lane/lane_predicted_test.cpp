@@ -353,6 +353,36 @@ TEST_CASE("threads that flush while submissions are predicted lose nothing and c
   REQUIRE(rig.backend.log() == program.submitted);
 }
 
+TEST_CASE("a thread that flushes what was predicted of a graph that has gone leaves the lane alone then") {
+  Rig rig(settings(kPart));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  const auto submit = [&](int begin, int end) {  // each part names a buffer of its own
+    for (int k = begin; k < end; ++k) {
+      program.kernel(100 + k, 7 + k / kPart, constant(0, k));
+    }
+  };
+  int flushed = 0;
+  for (int round = 0; round < 300; ++round) {
+    submit(0, 3);
+    const bool held = round >= 32 && rig.engine->anything_held();
+    flushed += held ? 1 : 0;
+    std::thread other([&] {
+      if (held) {
+        rig.engine->object_gone(7);  // what is held is not launched any more, but what comes behind it is
+        rig.engine->flush_holder(rig.queue);
+      }
+    });
+    while (held && rig.engine->anything_held()) {
+    }
+    submit(3, kLength);  // at once, and at first without the lock
+    program.wait();
+    other.join();
+    rig.engine->wait_idle();
+  }
+  CHECK(flushed > 0);
+  REQUIRE(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("of a loop whose arguments change nearly all submissions are predicted, too, and get their own arguments") {
   Rig rig(settings(GENERATE(kLength, kPart)), true);
   Program program(*rig.engine, rig.backend, rig.queue);

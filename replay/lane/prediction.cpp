@@ -39,7 +39,7 @@ Prediction::Prediction(const Parts& parts, bool possible) noexcept
   const EngineState& engine = *front_.engine;
   // What others hold may have to come first. (Lanes are counted until they are empty: if this one still holds what it
   // held, which the lock tells, one lane is this one.)
-  if ((engine.held_lanes.load(std::memory_order_relaxed) != (held == 0 ? 0 : 1) && !may_hold_beside()) || inside_lane ||
+  if ((engine.held_lanes.load(std::memory_order_acquire) != (held == 0 ? 0 : 1) && !may_hold_beside()) || inside_lane ||
       !engine.active.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -185,7 +185,7 @@ void Prediction::mispredicted() noexcept {
 /// Before the program waits, when there is time.
 [[gnu::hot]] void Prediction::predict_first() noexcept {
   const IsLaneOwner owner;
-  if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.is_dormant() || held_.count() != 0) {
+  if (!possible_ || queues_.empty() || pause_ != 0 || dormancy_.is_dormant() || held_.any()) {
     return;
   }
   const Holding first = matcher_.next_chunk();
@@ -236,7 +236,7 @@ Prediction::CrossThreadHold Prediction::cross_thread_hold(std::span<QueueSlot* c
 bool Prediction::may_hold_beside() const noexcept {
   switch (cross_thread_hold_) {
     case CrossThreadHold::kNo: break;
-    case CrossThreadHold::kFromAllButDefaults: return front_.engine->held_defaults.load(std::memory_order_relaxed) == 0;
+    case CrossThreadHold::kFromAllButDefaults: return front_.engine->held_defaults.load(std::memory_order_acquire) == 0;
     case CrossThreadHold::kFromAll: return true;
   }
   return false;

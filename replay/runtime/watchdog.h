@@ -12,7 +12,7 @@ namespace refrain::replay {
 
 /// A thread that sleeps while nothing is held, and otherwise until the oldest that is held is due: after three quarters
 /// of the hold limit, so that it is submitted in time even if this thread comes late. Costs the submitting thread one
-/// relaxed load when it begins to hold.
+/// load when it begins to hold.
 class Watchdog {
  public:
   /// `check` is called from the watchdog's thread; it flushes lanes that held since before

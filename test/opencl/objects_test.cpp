@@ -37,6 +37,36 @@ cl_int CL_API_CALL counted_release(cl_kernel kernel) {
 
 }  // namespace
 
+TEST_CASE("of threads that begin to hold work for one object at the same time, none is forgotten") {
+  constexpr int kRounds = 20'000;
+  Object object;
+  std::atomic<int> begun{0}, done{0};
+  const auto reached = [](const std::atomic<int>& what, int round) {
+    for (int spin = 0; what.load(std::memory_order_acquire) < round; ++spin) {
+      if (spin > 1000) {
+        std::this_thread::yield();
+      }
+    }
+  };
+  std::thread other([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      reached(begun, round);
+      object.held_by(2);
+      done.store(round, std::memory_order_release);
+    }
+  });
+  int forgotten = 0;
+  for (int round = 1; round <= kRounds; ++round) {
+    object.begin();
+    begun.store(round, std::memory_order_release);
+    object.held_by(1);
+    reached(done, round);
+    forgotten += object.holder == kManyLanes ? 0 : 1;
+  }
+  other.join();
+  CHECK(forgotten == 0);
+}
+
 TEST_CASE_METHOD(Fixture, "programs of the same source are others with other headers", "[promise-4]") {
   const auto function_with = [&](const char* header) {
     const char* source = "#include \"value.h\"\nkernel void h(global uint* x) { x[0] = VALUE; }\n";

@@ -234,10 +234,8 @@ SHARED = [
           old="erase_locked(stale);", new="", promise=4, statement=True,
           seen="An object whose handle was another's, whose release nobody saw, is taken for that one."),
     Fault("object-with-the-highest-handle-is-a-number", ALL + "registry.h",
-          old="value - lowest_.load(std::memory_order_relaxed) <=\n"
-              "           highest_.load(std::memory_order_relaxed) - lowest_.load(std::memory_order_relaxed)",
-          new="value - lowest_.load(std::memory_order_relaxed) <\n"
-              "           highest_.load(std::memory_order_relaxed) - lowest_.load(std::memory_order_relaxed)", promise=4,
+          old="value - lowest <= highest_.load(std::memory_order_relaxed) - lowest",
+          new="value - lowest < highest_.load(std::memory_order_relaxed) - lowest", promise=4,
           seen="A launch with the buffer at the highest address does not know it: held work outlives the buffer."),
     Fault("handler-of-the-program-for-the-report-signal-is-replaced", ALL + "report_signal.cpp",
           old="!belongs_to_driver(now.sa_handler)", new="false", promise=7,

@@ -108,7 +108,7 @@ FAULTS = [
           old="known->info.id == queue.id", new="true", promise=1,
           seen="Another thread's work in the second queue of a chunk overtakes what is held for it."),
     Fault("default-queue-of-others-overtaken", PREDICTION,
-          old="front_.engine->held_defaults.load(std::memory_order_relaxed) == 0", new="true", promise=1,
+          old="front_.engine->held_defaults.load(std::memory_order_acquire) == 0", new="true", promise=1,
           seen="A predicted launch to a blocking stream overtakes what another thread holds for the default stream."),
     Fault("default-queue-does-not-wait-for-others", PREDICTION,
           old="return CrossThreadHold::kNo;", new="return CrossThreadHold::kFromAll;", promise=1, statement=True,

@@ -1,0 +1,4 @@
+#pragma once
+namespace refrain::backends {
+struct Capabilities {};
+}  // namespace refrain::backends

@@ -1,0 +1,4 @@
+#pragma once
+namespace refrain::env {
+class OwnThread {};
+}  // namespace refrain::env

@@ -1,0 +1,2 @@
+#pragma once
+#define _mm_pause() static_cast<void>(0)

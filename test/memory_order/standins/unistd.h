@@ -1,0 +1,2 @@
+// Nothing of it is checked.
+#pragma once
