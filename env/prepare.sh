@@ -34,16 +34,22 @@ name_other_packages() {
 
 has_candidate() { [[ "$(LC_ALL=C apt-cache policy "$1" 2>/dev/null)" =~ Candidate:\ [^\(] ]]; }
 
-# Where a system has no package of a library of headers: that of Debian 12, unpacked into build/packages.
-# unpack_package NAME FILE SHA256 (a path in Debian's archive)
-unpack_package() {
-  local folder=$root/build/packages file
-  file=$folder/$(basename "$2")
+# Headers that older systems have no package of, or too old ones: Debian 12's, by their path in Debian's archive and SHA-256.
+declare -A headers=(
+  [libcli11-dev]='pool/main/c/cli11/libcli11-dev_2.1.2+ds-1_all.deb f1f6ee9ec053e0e0bcec47345e241b6a8ee006321248b4329e9ce88d2b4b64a8'
+  [opencl-c-headers]='pool/main/k/khronos-opencl-headers/opencl-c-headers_3.0~2023.02.06-1_all.deb 81fedfd0a14a0694c4f6097faea417e1d9afc0c80cb41aa9e7b65e2c51f5fc4b'
+)
+
+# unpack_headers NAME: into build/packages, where CMake looks first then.
+unpack_headers() {
+  local folder=$root/build/packages path sum file
+  read -r path sum <<<"${headers[$1]}"
+  file=$folder/$(basename "$path")
   if [ ! -d "$folder/$1" ]; then
-    say "packages: this system has no $1; unpacking Debian 12's into build/packages"
+    say "packages: this system has no $1, or an old one; unpacking Debian 12's into build/packages"
     mkdir -p "$folder"
-    /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User="$(id -un)" download-file "http://deb.debian.org/debian/$2" "$file" "SHA256:$3" ||
-      fail "could not get http://deb.debian.org/debian/$2"
+    /usr/lib/apt/apt-helper -qq -o APT::Sandbox::User="$(id -un)" download-file "http://deb.debian.org/debian/$path" "$file" "SHA256:$sum" ||
+      fail "could not get http://deb.debian.org/debian/$path"
     dpkg-deb -x "$file" "$folder/$1"
   fi
   export CMAKE_PREFIX_PATH="$folder/$1/usr${CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}"
@@ -51,6 +57,12 @@ unpack_package() {
 
 # Installs what is missing of the packages in env/packages.txt and says so.
 install_packages() {
+  install_missing_packages
+  # OpenCL's headers before 3.0 say nothing of layers.
+  if [ -f /usr/include/CL/cl.h ] && [ ! -f /usr/include/CL/cl_layer.h ]; then unpack_headers opencl-c-headers; fi
+}
+
+install_missing_packages() {
   command -v dpkg-query >/dev/null || name_other_packages
   local line package without missing=() absent=()
   local -A left_out=()
@@ -76,8 +88,8 @@ install_packages() {
   for package in "${missing[@]}"; do
     if has_candidate "$package"; then
       wanted+=("$package")
-    elif [ "$package" = libcli11-dev ]; then
-      unpack_package "$package" pool/main/c/cli11/libcli11-dev_2.1.2+ds-1_all.deb f1f6ee9ec053e0e0bcec47345e241b6a8ee006321248b4329e9ce88d2b4b64a8
+    elif [ -n "${headers[$package]-}" ]; then
+      unpack_headers "$package"
     elif [ -n "${left_out[$package]}" ]; then
       echo "   $package is no package of this system; left out: ${left_out[$package]}"
     else
