@@ -24,6 +24,11 @@ set(CPACK_STRIP_FILES ON)
 file(READ ${CMAKE_CURRENT_LIST_DIR}/description description)
 set(CPACK_PACKAGE_DESCRIPTION "${description}")
 
+# Otherwise it is the architecture of the machine that builds.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  set(CPACK_RPM_PACKAGE_ARCHITECTURE aarch64)
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # Which libraries the program and the layer need is read from the files themselves.
