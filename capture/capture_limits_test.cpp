@@ -18,7 +18,7 @@
 namespace refrain::capture {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 constexpr DumpFormat kForms[] = {DumpFormat::kSummary, DumpFormat::kGraph, DumpFormat::kJson,
                                  DumpFormat::kDot,     DumpFormat::kTrace, DumpFormat::kExplain};

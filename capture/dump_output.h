@@ -19,6 +19,14 @@ class OutputFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+#if FMT_VERSION >= 80000
+template <typename... Arguments>
+using FormatString = fmt::format_string<Arguments...>;
+#else
+template <typename... Arguments>
+using FormatString = fmt::string_view;  // checked when it is used
+#endif
+
 /// Does not own the stream. Every member may throw OutputFailed, whose message is the system's reason.
 class DumpOutput {
  public:
@@ -26,7 +34,7 @@ class DumpOutput {
 
   /// One line of text. All of it is escaped: names in it come from the captured program.
   template <typename... Arguments>
-  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void line(FormatString<Arguments...> format, Arguments&&... arguments) {
     raw(env::escaped(fmt::format(format, std::forward<Arguments>(arguments)...)));
     raw("\n");
   }

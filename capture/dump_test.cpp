@@ -16,7 +16,7 @@
 namespace refrain::capture {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 struct Output {
   int status = 0;

@@ -12,7 +12,7 @@
 namespace refrain::env {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 Settings load(const std::vector<std::string>& variables, std::vector<SettingProblem>& problems) {
   std::vector<const char*> environment;

@@ -13,8 +13,10 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr int kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr int kMachine = EM_AARCH64;
 #else
-#error "Refrain knows x86-64 only here."
+#error "Which machine do ELF files of this architecture name?"
 #endif
 
 std::string absolute(const std::string& path) {

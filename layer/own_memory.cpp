@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -98,7 +99,7 @@ void* allocate_or_throw(std::size_t bytes, Alignment... alignment) {
 }
 
 // What the C++ library keeps in front of an exception that is thrown: __cxa_refcounted_exception, and
-// __cxa_dependent_exception, which is not longer. Part of the C++ ABI of x86-64.
+// __cxa_dependent_exception, which is not longer. Part of the C++ ABI of 64-bit machines.
 constexpr std::size_t kExceptionHeader = 128;
 
 void* allocate_exception(std::size_t bytes) noexcept {

@@ -1,4 +1,4 @@
-#define CATCH_CONFIG_MAIN
+#define CATCH_CONFIG_RUNNER
 #include <catch2/catch.hpp>
 
 #include "test/support/hang.h"
@@ -8,9 +8,9 @@ namespace {
 /// A test case that never ends is ended, and says where its threads are.
 class Hangs : public Catch::TestEventListenerBase {
  public:
-  using TestEventListenerBase::TestEventListenerBase;
+  using Catch::TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo& test) override {
-    TestEventListenerBase::testCaseStarting(test);
+    Catch::TestEventListenerBase::testCaseStarting(test);
     refrain::test::now_doing(test.name);
     static const bool watched = (refrain::test::watch_this_process(), true);
     static_cast<void>(watched);
@@ -19,3 +19,7 @@ class Hangs : public Catch::TestEventListenerBase {
 CATCH_REGISTER_LISTENER(Hangs)
 
 }  // namespace
+
+int main(int count, char** arguments) {
+  return Catch::Session().run(count, arguments);
+}

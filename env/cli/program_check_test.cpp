@@ -16,7 +16,7 @@
 namespace refrain::env {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 class TemporaryFolder {
  public:

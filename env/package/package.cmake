@@ -7,9 +7,12 @@ mark_as_advanced(GZIP)
 if(GZIP)
   string(TIMESTAMP time "%a, %d %b %Y %H:%M:%S +0000" UTC)
   set(changelog ${CMAKE_CURRENT_BINARY_DIR}/package/changelog)
-  file(CONFIGURE OUTPUT ${changelog} @ONLY CONTENT
-    "refrain (@PROJECT_VERSION@) unstable; urgency=medium\n\n  * Version @PROJECT_VERSION@.\n\n -- @REFRAIN_PACKAGER@  @time@\n")
-  execute_process(COMMAND ${GZIP} -9nkf ${changelog} COMMAND_ERROR_IS_FATAL ANY)
+  file(CONFIGURE OUTPUT ${changelog} CONTENT
+    "refrain (@PROJECT_VERSION@) unstable; urgency=medium\n\n  * Version @PROJECT_VERSION@.\n\n -- @REFRAIN_PACKAGER@  @time@\n" @ONLY)
+  execute_process(COMMAND ${GZIP} -9nkf ${changelog} RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${GZIP} failed for ${changelog}")
+  endif()
   install(FILES ${changelog}.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -21,6 +24,11 @@ set(CPACK_STRIP_FILES ON)
 file(READ ${CMAKE_CURRENT_LIST_DIR}/description description)
 set(CPACK_PACKAGE_DESCRIPTION "${description}")
 
+# Otherwise it is the architecture of the machine that builds.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
+  set(CPACK_RPM_PACKAGE_ARCHITECTURE aarch64)
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # Which libraries the program and the layer need is read from the files themselves.

@@ -227,6 +227,7 @@ CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
 /// Only jumps: to launch_as_predicted() if the thread's lane expects something, to launch_deferred() if it keeps
 /// submissions without looking at them, else to launch_of_any_kind(). (A compiler takes all arguments from the stack
 /// and puts them back there.)
+#if defined(__x86_64__)
 [[gnu::hot, gnu::naked]] CUresult wrap::cuLaunchKernel(CUfunction /*f*/, unsigned /*gx*/, unsigned /*gy*/,
                                                        unsigned /*gz*/, unsigned /*bx*/, unsigned /*by*/,
                                                        unsigned /*bz*/, unsigned /*shared*/, CUstream /*stream*/,
@@ -243,6 +244,20 @@ CUresult launch_deferred(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
       "je refrain_cuda_launch_of_any_kind\n\t"
       "jmp refrain_cuda_launch_deferred");
 }
+#else
+[[gnu::hot]] CUresult wrap::cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                           unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                                           void** parameters, void** extra) noexcept {
+  const replay::Lane* const lane = replay::Lane::current;
+  if (lane != nullptr && lane->predicted()) {
+    return launch_as_predicted(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+  }
+  if (lane != nullptr && lane->can_defer()) {
+    return launch_deferred(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+  }
+  return launch_of_any_kind(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+#endif
 
 CUresult wrap::cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, CUstream stream, void** parameters,

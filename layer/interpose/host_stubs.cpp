@@ -7,7 +7,11 @@
 namespace refrain::layer::interpose {
 namespace {
 
+#if defined(__aarch64__)
+constexpr std::size_t kStubBytes = 64;
+#else
 constexpr std::size_t kStubBytes = 32;
+#endif
 
 std::atomic<HostCallHook> host_call_hook{nullptr};
 replay::EntryPoint entry_points[HostStubs::kCount] = {};

@@ -6,7 +6,7 @@
 
 namespace refrain::layer::interpose {
 
-/// Reports `status`. Called with any arguments: on x86-64 the caller cleans up, so that it need not know them.
+/// Reports `status`. Called with any arguments: the caller cleans up, so that it need not know them.
 template <auto status>
 decltype(status) report() noexcept {
   return status;

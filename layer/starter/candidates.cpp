@@ -16,8 +16,10 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::int32_t kCacheFlags = 0x0303;  // ELF, libc6, x86-64
+#elif defined(__aarch64__)
+constexpr std::int32_t kCacheFlags = 0x0a03;  // ELF, libc6, AArch64
 #else
-#error "Refrain knows x86-64 only here."
+#error "Which entries of ld.so.cache are for this architecture?"
 #endif
 
 // The layout of the cache, from glibc's dl-cache.h.

@@ -7,7 +7,7 @@
 namespace refrain::layer::starter {
 namespace {
 
-// The same numbers in CUDA and HIP. Called with any arguments: on x86-64 the caller cleans up.
+// The same numbers in CUDA and HIP. Called with any arguments: the caller cleans up.
 int no_device() noexcept {
   return 100;
 }

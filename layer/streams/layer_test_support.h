@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <semaphore>
 #include <set>
 #include <string>
 #include <thread>
@@ -25,6 +24,7 @@
 #include "layer/streams/setters.h"
 #include "layer/streams/waits.h"
 #include "replay/engine.h"
+#include "test/support/meeting.h"
 
 namespace refrain::layer::streams::test {
 
@@ -409,7 +409,7 @@ class Standing {
   Standing& operator=(const Standing&) = delete;
 
  private:
-  std::binary_semaphore done_{0}, end_{0};
+  refrain::test::Semaphore done_{0}, end_{0};
   std::thread thread_;
 };
 

@@ -140,7 +140,7 @@ Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint
   pattern->inner = inner;
   const std::size_t bytes =
       (std::size_t{length} + 1) * sizeof(std::uint64_t) + length * (sizeof(Token) + sizeof(Pattern::Spot));
-  pattern->block = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  pattern->block.reset(new std::byte[bytes]);  // no zeros are needed
   pattern->prefix = reinterpret_cast<std::uint64_t*>(pattern->block.get());
   pattern->tokens = pattern->prefix + length + 1;
   pattern->spots = reinterpret_cast<Pattern::Spot*>(pattern->tokens + length);

@@ -2,11 +2,11 @@
 // it.
 #include <catch2/catch.hpp>
 #include <optional>
-#include <semaphore>
 #include <thread>
 
 #include "replay/engine_test_support.h"
 #include "replay/lane/lane.h"
+#include "test/support/meeting.h"
 
 namespace refrain::replay {
 namespace {
@@ -69,16 +69,19 @@ class Other {
 
  private:
   Rig& rig_;
-  std::binary_semaphore holds_{0}, end_{0};
+  refrain::test::Semaphore holds_{0}, end_{0};
   std::thread thread_;
 };
 
 TEST_CASE("what another thread holds in a queue of its own stays held, and ends nothing that is predicted") {
   Rig rig(settings());
   // Queues that only a default queue orders have nothing to do with each other either.
-  using enum capture::DefaultOrder;
-  const auto [own, others] = GENERATE(table<capture::DefaultOrder, capture::DefaultOrder>(
-      {{kNone, kNone}, {kNone, kIsDefault}, {kWithDefault, kNone}, {kWithDefault, kWithDefault}}));
+  using Order = capture::DefaultOrder;
+  const auto [own, others] =
+      GENERATE(table<capture::DefaultOrder, capture::DefaultOrder>({{Order::kNone, Order::kNone},
+                                                                    {Order::kNone, Order::kIsDefault},
+                                                                    {Order::kWithDefault, Order::kNone},
+                                                                    {Order::kWithDefault, Order::kWithDefault}}));
   rig.queue.info.default_order = own;
   Program program(*rig.engine, rig.backend, rig.queue);
   test::loop(rig, program, 32, kLength, test::constant);
@@ -95,9 +98,9 @@ TEST_CASE("what another thread holds in a queue of its own stays held, and ends 
 
 TEST_CASE("where a default queue orders, what is predicted is looked at while another thread holds something") {
   Rig rig(settings());
-  using enum capture::DefaultOrder;
-  const auto [own, others] = GENERATE(
-      table<capture::DefaultOrder, capture::DefaultOrder>({{kWithDefault, kIsDefault}, {kIsDefault, kWithDefault}}));
+  using Order = capture::DefaultOrder;
+  const auto [own, others] = GENERATE(table<capture::DefaultOrder, capture::DefaultOrder>(
+      {{Order::kWithDefault, Order::kIsDefault}, {Order::kIsDefault, Order::kWithDefault}}));
   rig.queue.info.default_order = own;
   Program program(*rig.engine, rig.backend, rig.queue);
   test::loop(rig, program, 32, kLength, test::constant);

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
-#include <semaphore>
 #include <thread>
 
 #include "replay/engine_test_support.h"
+#include "test/support/meeting.h"
 
 namespace refrain::replay {
 namespace {
@@ -40,7 +40,7 @@ TEST_CASE("two threads that take turns with a queue divide their work there, and
       submitted.push_back(program.submitted.back());
     }
   };
-  std::binary_semaphore backward(0), step(0);
+  refrain::test::Semaphore backward(0), step(0);
   std::thread other([&] {
     Program program(engine, backend, queue);
     for (int i = 0; i < kIterations; ++i) {

@@ -1,11 +1,11 @@
 #include <array>
-#include <barrier>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "replay/engine_test_support.h"
 #include "replay/lane/lane.h"
+#include "test/support/meeting.h"
 
 namespace refrain::replay {
 namespace {
@@ -54,7 +54,7 @@ TEST_CASE("threads that are started together have their predecessors' work, each
     queues[i].info.role = static_cast<std::uint32_t>(i);
     engine.adopt_queue(queues[i]);
   }
-  const auto submit = [&](std::barrier<>& together) {
+  const auto submit = [&](refrain::test::Meeting& together) {
     std::vector<std::thread> threads;
     for (std::uint64_t i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {
@@ -73,7 +73,7 @@ TEST_CASE("threads that are started together have their predecessors' work, each
     }
   };
   for (std::uint64_t i = 0; i < kSteps; ++i) {
-    std::barrier together(kThreads);
+    refrain::test::Meeting together(kThreads);
     submit(together);
     engine.wait_idle();
   }

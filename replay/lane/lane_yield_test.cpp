@@ -1,11 +1,11 @@
 // Whoever submits anything lets a build in that the driver keeps out: see backends/exclusive_call_yield.h.
 #include <catch2/catch.hpp>
 #include <deque>
-#include <semaphore>
 #include <thread>
 
 #include "replay/engine_test_support.h"
 #include "replay/lane/lane.h"
+#include "test/support/meeting.h"
 
 namespace refrain::replay {
 namespace {
@@ -49,7 +49,7 @@ class Others {
   Others& operator=(const Others&) = delete;
 
  private:
-  std::counting_semaphore<> here_{0}, end_{0};
+  refrain::test::Semaphore here_{0}, end_{0};
   std::deque<QueueSlot> queues_;
   std::vector<std::thread> threads_;
 };

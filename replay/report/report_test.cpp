@@ -4,7 +4,7 @@
 
 namespace refrain::replay {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("report: of intervals only those are told that were measured with graphs and without") {
   ReportData data;

@@ -22,6 +22,8 @@ constexpr long kSleepNs = 50'000;
 void pause_a_moment() noexcept {
 #if defined(__x86_64__)
   _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");  // takes about as long; `yield` does nothing on most processors
 #endif
 }
 

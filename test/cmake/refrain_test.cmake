@@ -3,7 +3,7 @@
 function(refrain_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;LIBRARIES;PROPERTIES" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES} $<TARGET_OBJECTS:refrain_catch_main>)
-  target_link_libraries(${ARG_NAME} PRIVATE refrain_program Catch2::Catch2 ${ARG_LIBRARIES})
+  target_link_libraries(${ARG_NAME} PRIVATE refrain_program refrain_catch ${ARG_LIBRARIES})
   # What is tested is in libraries, as fast as users get it.
   target_compile_options(${ARG_NAME} PRIVATE ${REFRAIN_COLD})
   set(timeout 300)

@@ -18,15 +18,16 @@ using refrain::backends::image_at;
 using refrain::backends::image_in;
 using refrain::capture::CodeKind;
 
+std::size_t size_of(const std::vector<char>& bytes) {
+  return image_in(std::as_bytes(std::span(bytes))).bytes.size();
+}
+
+#if defined(IMAGE_CUBIN)
 std::vector<char> contents_of(const char* name) {
   std::ifstream file(name, std::ios::binary);
   std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   REQUIRE(bytes.size() > 100);
   return bytes;
-}
-
-std::size_t size_of(const std::vector<char>& bytes) {
-  return image_in(std::as_bytes(std::span(bytes))).bytes.size();
 }
 
 /// The image followed by something else is as large as before; cut short anywhere it is none. (Every copy is an
@@ -53,6 +54,7 @@ void check_binary(const char* name) {
     }
   }
 }
+#endif
 
 }  // namespace
 

@@ -2,11 +2,11 @@
 
 #include <signal.h>
 
-#include <barrier>
 #include <functional>
 #include <thread>
 
 #include "test/cuda/program.h"
+#include "test/support/meeting.h"
 
 using namespace program;
 
@@ -432,7 +432,7 @@ PROGRAM(event_in_turn) {
   }
   CHECK_CU(cuStreamSynchronize(first));
   int late = 0;
-  std::barrier turn(2);
+  refrain::test::Meeting turn(2);
   std::thread other([&] {
     CHECK_CU(cuCtxSetCurrent(gpu.context));
     for (Word round = 1; round <= 200; ++round) {

@@ -1,8 +1,6 @@
 #include "test/property/gate_watch.h"
 
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 
 namespace property {
 
@@ -12,12 +10,10 @@ GateWatch::GateWatch(portable::Device& device, const std::vector<portable::Gate*
   if (gates_.empty()) {
     return;
   }
-  thread_ = std::jthread([this](const std::stop_token& stop) {
+  thread_ = std::thread([this] {
     constexpr auto kPause = std::chrono::milliseconds(50);
-    std::mutex mutex;
-    std::condition_variable_any stopped;
-    std::unique_lock lock(mutex);
-    while (!stopped.wait_for(lock, stop, kPause, [&stop] { return stop.stop_requested(); })) {
+    std::unique_lock lock(mutex_);
+    while (!stopped_.wait_for(lock, kPause, [this] { return stopping_; })) {
       for (std::size_t gate = 0; gate < gates_.size() && late() == 0; ++gate) {
         if (closed_too_long(gate)) {
           open_all();
@@ -25,6 +21,17 @@ GateWatch::GateWatch(portable::Device& device, const std::vector<portable::Gate*
       }
     }
   });
+}
+
+GateWatch::~GateWatch() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  stopped_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
 }
 
 bool GateWatch::closes(std::size_t gate) {

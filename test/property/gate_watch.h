@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -15,6 +17,9 @@ class GateWatch {
  public:
   /// `gates` must outlive it. `limit`: how long one may be closed.
   GateWatch(portable::Device& device, const std::vector<portable::Gate*>& gates, std::chrono::milliseconds limit);
+  ~GateWatch();
+  GateWatch(const GateWatch&) = delete;
+  GateWatch& operator=(const GateWatch&) = delete;
 
   /// The gate is about to be closed. False: it is to stay open, as all do once one was late.
   bool closes(std::size_t gate);
@@ -31,7 +36,10 @@ class GateWatch {
   std::chrono::milliseconds limit_;
   std::vector<std::atomic<Clock::rep>> since_;
   std::atomic<unsigned> late_{0};
-  std::jthread thread_;  ///< stopped and joined at the end
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 }  // namespace property

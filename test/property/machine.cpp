@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <barrier>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "test/property/gate_watch.h"
 #include "test/property/noise.h"
 #include "test/property/words.h"
+#include "test/support/meeting.h"
 
 namespace property {
 namespace {
@@ -461,7 +461,7 @@ Result run(const Program& program, Device& device, const Conditions& conditions)
   if (noise != 0 && bears_noise(program, device)) {
     beside.emplace(device, noise, may_block(program, device));
   }
-  std::barrier meeting(program.threads);
+  refrain::test::Meeting meeting(program.threads);
   std::vector<std::uint64_t> values(static_cast<std::size_t>(program.threads));
   const auto body = [&](std::size_t number) {
     device.enter_thread();

@@ -15,12 +15,19 @@ namespace {
 using Function = long (*)(long, long, long, long, long, long);
 using Lookup = void* (*)(void*, const char*);
 
+// The version that the C library's first symbols have.
+#if defined(__x86_64__)
+constexpr const char* kFirstVersion = "GLIBC_2.2.5";
+#else
+constexpr const char* kFirstVersion = "GLIBC_2.17";
+#endif
+
 int calls = 0;
 int depth = 0;
 
 void* find(const char* name) {
 #ifdef LIBRARY
-  static const auto lookup = reinterpret_cast<Lookup>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  static const auto lookup = reinterpret_cast<Lookup>(dlvsym(RTLD_NEXT, "dlsym", kFirstVersion));
   return lookup(dlopen(LIBRARY, RTLD_NOW), name);
 #else
   return dlsym(RTLD_NEXT, name);
@@ -68,7 +75,7 @@ extern "C" VISIBLE void* dlsym(void* library, const char* name) noexcept {
   ANSWER(FIRST)
   ANSWER(SECOND)
   ANSWER(THIRD)
-  static const auto lookup = reinterpret_cast<Lookup>(dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5"));
+  static const auto lookup = reinterpret_cast<Lookup>(dlvsym(RTLD_NEXT, "dlsym", kFirstVersion));
   // No jump: of RTLD_NEXT it is this library that asks.
   void* volatile const found = lookup(library, name);
   return found;
