@@ -229,13 +229,5 @@ TEST_CASE("names in all their spellings") {
   CHECK(nearest_name("x", {}).empty());
 }
 
-TEST_CASE("file names are expanded") {
-  const std::string id = std::to_string(::getpid());
-  CHECK(expand_file_name("a.%p.rfn") == "a." + id + ".rfn");
-  CHECK(expand_file_name("%n-%p%p") == std::string(program_invocation_short_name) + "-" + id + id);
-  CHECK(expand_file_name("100%%p %x %") == "100%p %x %");
-  CHECK(expand_file_name("").empty());
-}
-
 }  // namespace
 }  // namespace refrain::env

@@ -37,7 +37,7 @@ class SettingOptions {
   explicit SettingOptions(CLI::App& app);
 
   /// What the options given come to, as environment variables: file names made absolute, because processes
-  /// change their directory. Throws UsageError for a value that can't be used.
+  /// change their directory. Empty if none was given. Throws UsageError for a value that can't be used.
   std::vector<Variable> variables() const;
 
  private:
@@ -67,6 +67,9 @@ std::string find_shim();
 
 /// The same for the audit module.
 std::string find_audit();
+
+/// The same for what is preloaded into programs of every API.
+std::string find_exit_hooks();
 
 /// What hooks CUDA: nothing if it is switched off, not built, or if there is no driver. `driver`, if given, gets
 /// the real driver's path, empty if there is none.
