@@ -10,6 +10,7 @@ driver=${4-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+export REFRAIN_CONFIG=/dev/null  # not this machine's
 "$cmake" --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/a folder"
 prefix="$work/a folder"
