@@ -23,7 +23,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
-    {"env", env_command, "print what run would set, for a shell"},
+    {"env", env_command, "print what run would set, for a shell; --undo: what takes it back"},
     {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
     {"settings", settings_command, "print the settings that are in force, or all that is known of them (--json)"},
     {"touch-cuda", touch_cuda_command, nullptr},
@@ -57,7 +57,8 @@ void print_help() {
   text +=
       "\nOptions:\n  --help     print this\n  --version  print the version\n\n"
       "Settings, as options of run, env, settings and doctor (--name value), as environment variables\n"
-      "(REFRAIN_NAME) or in the config file that REFRAIN_CONFIG names (name = value):\n";
+      "(REFRAIN_NAME) or in a config file (name = value): /etc/refrain.conf, then ~/.config/refrain.conf, or\n"
+      "the one that REFRAIN_CONFIG names instead:\n";
   text += settings_help(SettingAudience::kUser) + "\nDebug settings, for work on Refrain:\n" +
           settings_help(SettingAudience::kDebug);
   std::cout << text;
