@@ -37,8 +37,8 @@ refuse() {  # PATTERN COMMAND...: the pattern does not occur.
 
 expect 0 '^Usage: refrain COMMAND' "$refrain" --help
 expect 0 '--hold-limit-us +50..1000000 us; default: 4000' "$refrain" --help
-expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+$' "$refrain" --version
-for command in run env doctor settings; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
+expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+ \(.+\)$' "$refrain" --version
+for command in run env doctor settings completion; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
 
 # Wrong usage is status 2, and says what is right.
 expect 2 'no command' "$refrain"

@@ -1,4 +1,5 @@
 // `refrain env`: what `refrain run` would set, printed for a shell, and what takes it back.
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>

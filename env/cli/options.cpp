@@ -182,7 +182,27 @@ void set_usage(CLI::App& app, const std::string& usage) {
   app.formatter(std::make_shared<UsageFormatter>(usage));
 }
 
+namespace {
+
+OptionReader* option_reader = nullptr;
+
+}  // namespace
+
+OptionReader::OptionReader(Reader reader) : reader_(std::move(reader)) {
+  option_reader = this;
+}
+
+OptionReader::~OptionReader() {
+  option_reader = nullptr;
+}
+
+bool OptionReader::read(const CLI::App& app) {
+  if (option_reader != nullptr) option_reader->reader_(app);
+  return option_reader != nullptr;
+}
+
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest) {
+  if (OptionReader::read(app)) return kSuccess;
   if (rest != nullptr) {
     app.prefix_command();
   } else {

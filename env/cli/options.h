@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,6 +58,23 @@ void set_usage(CLI::App& app, const std::string& usage);
 /// that take a boolean may stand alone (--portable) or with a "no" (--no-report). What remains, which is
 /// allowed only if `rest` is given, starts at the first argument that is not an option. Throws UsageError.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest);
+
+/// While one is there parse() shows it the options of the command that called, does nothing else, and has the command
+/// return. Of one thread.
+class OptionReader {
+ public:
+  using Reader = std::function<void(const CLI::App&)>;
+  explicit OptionReader(Reader reader);
+  ~OptionReader();
+  OptionReader(const OptionReader&) = delete;
+  OptionReader& operator=(const OptionReader&) = delete;
+
+  /// False if there is none.
+  static bool read(const CLI::App& app);
+
+ private:
+  Reader reader_;
+};
 
 /// Path of the OpenCL layer that belongs to this executable, in the build tree or where it is installed.
 /// Throws std::runtime_error if it is not there.
