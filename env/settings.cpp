@@ -355,6 +355,7 @@ std::string option_name(std::string_view name) {
 
 std::string example_option(const SettingInfo& info) {
   const std::string option = option_name(info.name);
+  if (info.type == "list") return option + " '" + std::string(info.example) + "'";
   if (info.type != "boolean") return option + " " + std::string(info.example);
   return info.example == "on" ? option : "--no-" + option.substr(2);
 }

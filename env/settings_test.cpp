@@ -81,6 +81,7 @@ TEST_CASE("an example as an option") {
   CHECK(example_of("hold_limit_us") == "--hold-limit-us 500");
   CHECK(example_of("portable") == "--portable");
   CHECK(example_of("report") == "--no-report");
+  CHECK(example_of("programs") == "--programs 'python*, !nvidia-smi'");  // as a shell takes it
 }
 
 TEST_CASE("every kind of value is taken from the environment") {
