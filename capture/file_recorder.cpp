@@ -21,6 +21,7 @@
 #include "capture/file_writer.h"
 #include "capture/graph_deduplicator.h"
 #include "capture/lane_writer.h"
+#include "env/file_name.h"
 #include "env/log.h"
 #include "env/mutex.h"
 #include "env/own_thread.h"
@@ -139,8 +140,9 @@ bool FileRecorder::start(std::string* error) {
   if (!writer_.append(format::RecordType::kMeta, std::span(meta.data(), meta.size()), error)) {
     return false;
   }
-  if (writer_.name() != std::filesystem::absolute(options_.file)) {
-    env::log_info("capture: '" + options_.file + "' is there already; writing '" + writer_.name() + "'");
+  const env::FileName wanted(options_.file);
+  if (!wanted.counted() && writer_.name() != std::filesystem::absolute(wanted.text())) {
+    env::log_info("capture: '" + wanted.text() + "' is there already; writing '" + writer_.name() + "'");
   }
   if (!thread_.start<&FileRecorder::run>("refrain-capture", *this)) {
     *error = "cannot write the capture file '" + options_.file + "': no thread for the writer";

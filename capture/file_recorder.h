@@ -14,7 +14,7 @@
 namespace refrain::capture {
 
 struct FileRecorderOptions {
-  std::string file;       ///< see env::expand_file_name for %p and %n
+  std::string file;       ///< a pattern, see env::FileName
   unsigned mode = 0600;   ///< permissions of the file
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
   std::string command;    ///< the program's command line, for people; may be empty

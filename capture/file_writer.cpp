@@ -8,6 +8,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "env/file_name.h"
+
 namespace refrain::capture {
 namespace {
 
@@ -32,7 +34,7 @@ bool FileWriter::open(const std::string& file, unsigned mode, std::string* error
     *error = "cannot write the capture file '" + file + "': " + why;
     return false;
   };
-  if (const std::error_code reason = file_.create(file, mode)) {
+  if (const std::error_code reason = file_.create(env::FileName(file), mode)) {
     return fail(reason.message());
   }
   compressor_ = ZSTD_createCCtx();

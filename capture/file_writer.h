@@ -23,6 +23,7 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
   /// Makes the file and writes its header; another name is taken where there is a file already (env::OwnFile::create).
+  /// `file`: a pattern (env::FileName).
   /// `mode`: its permissions. False and `error` (names the file) if that fails.
   bool open(const std::string& file, unsigned mode, std::string* error);
   /// Appends one record with a single write. False and `error` if that fails: the file then ends after

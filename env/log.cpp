@@ -17,6 +17,7 @@
 
 #include "env/escape.h"
 #include "env/exit_hooks.h"
+#include "env/file_name.h"
 #include "env/immortal.h"
 #include "env/own_file.h"
 
@@ -174,11 +175,12 @@ void open_log(const Settings& settings) noexcept {
       current_logger.store(nullptr, std::memory_order_release);
       return;
     }
-    const std::string path = expand_file_name(settings.log_file);
+    const FileName name(settings.log_file);
     auto file = std::make_unique<OwnFile>();
-    if (const std::error_code error = file->append_to(path, permissions(settings.file_mode))) {
+    if (const std::error_code error = file->append_to(name, permissions(settings.file_mode))) {
       current_logger.store(nullptr, std::memory_order_release);
-      log(LogLevel::kError, "log_file '" + path + "' can't be opened (" + error.message() + "); logging to stderr");
+      log(LogLevel::kError,
+          "log_file '" + name.text() + "' can't be opened (" + error.message() + "); logging to stderr");
       return;
     }
     // Logging to a file opened twice is harmless; the earlier one stays open for threads still using it.

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "env/file_name.h"
 #include "env/immortal.h"
 #include "env/without_signals.h"
 
@@ -193,6 +194,21 @@ std::error_code OwnFile::take(int descriptor, const std::string& name, bool made
   return {};
 }
 
+std::error_code OwnFile::make(const std::string& name, mode_t mode) {
+  const int made = ::open(name.c_str(), kHow | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  if (made < 0) return system_error(errno);
+  ::fchmod(made, mode);  // not every file system has permissions
+  return take(made, name, true);
+}
+
+std::error_code OwnFile::make_counted(const FileName& name, mode_t mode) {
+  for (unsigned number = 1; number <= FileName::kMostNumbers; ++number) {
+    const std::error_code error = make(absolute(name.text(number)), mode);
+    if (error != std::errc::file_exists) return error;
+  }
+  return system_error(EEXIST);
+}
+
 /// `name` is absolute.
 std::error_code OwnFile::open_or_make(const std::string& name, mode_t mode) {
   if (names_descriptor(name)) {
@@ -201,12 +217,7 @@ std::error_code OwnFile::open_or_make(const std::string& name, mode_t mode) {
   }
   // Others may make and remove it meanwhile.
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const int made = ::open(name.c_str(), kHow | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
-    if (made >= 0) {
-      ::fchmod(made, mode);  // not every file system has permissions
-      return take(made, name, true);
-    }
-    if (errno != EEXIST) return system_error(errno);
+    if (const std::error_code error = make(name, mode); error != std::errc::file_exists) return error;
     // A FIFO or a device may notice that it is opened: looked at before, and once more what was opened.
     struct stat status {};
     if (::lstat(name.c_str(), &status) != 0) continue;
@@ -224,6 +235,20 @@ std::error_code OwnFile::open_or_make(const std::string& name, mode_t mode) {
 
 std::error_code OwnFile::append_to(const std::string& name, mode_t mode) {
   return open_or_make(absolute(name), mode);
+}
+
+std::error_code OwnFile::append_to(const FileName& name, mode_t mode) {
+  return name.counted() ? make_counted(name, mode) : append_to(name.text(), mode);
+}
+
+std::error_code OwnFile::create(const FileName& name, mode_t mode) {
+  if (!name.counted()) return create(name.text(), mode);
+  for (;;) {
+    const std::error_code error = make_counted(name, mode);
+    // Who names this very file may have found it empty.
+    if (error || is_free(descriptor_)) return error;
+    ::close(descriptor_.exchange(-1));
+  }
 }
 
 std::error_code OwnFile::create(const std::string& name, mode_t mode) {

@@ -15,6 +15,8 @@
 
 namespace refrain::env {
 
+class FileName;
+
 /// Which file a descriptor stands for.
 struct FileIdentity {
   dev_t device = 0;
@@ -56,6 +58,9 @@ class OwnFile {
   /// Makes a file. One that is there already, and not empty, or another user's, is left alone: name.PID.ending,
   /// name.PID.2.ending … are tried then.
   std::error_code create(const std::string& name, mode_t mode);
+  /// The same for a pattern. With a counter in it the file is always a new one: of the first number that nobody has.
+  std::error_code append_to(const FileName& name, mode_t mode);
+  std::error_code create(const FileName& name, mode_t mode);
   /// Makes a file of a name that nobody can foresee in the folder of `name`, to be renamed to that.
   std::error_code create_beside(const std::string& name, mode_t mode);
   /// Puts the file in the place of whatever has this name.
@@ -86,6 +91,9 @@ class OwnFile {
 
  private:
   std::error_code open_or_make(const std::string& name, mode_t mode);
+  /// `system_error(EEXIST)`, and nothing else has happened, if there is something of that name.
+  std::error_code make(const std::string& name, mode_t mode);
+  std::error_code make_counted(const FileName& name, mode_t mode);
   std::error_code take(int descriptor, const std::string& name, bool made);
   [[nodiscard]] bool is_ours(int descriptor) const noexcept;
   /// The descriptor, looked at and opened again if need be; negative: it is not ours any more.

@@ -36,11 +36,15 @@ bool fail_with(std::string* why, int error) {
   return fail(why, std::system_category().message(error));
 }
 
-bool read(const std::string& path, std::size_t most, std::string* content, std::string* why) {
+bool read(const std::string& path, std::size_t most, std::string* content, std::string* why, Writers writers) {
   const Descriptor file(path.c_str());
   struct stat status {};
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) return fail_with(why, errno);
   if (!S_ISREG(status.st_mode)) return fail(why, "it is not a regular file");
+  if (writers == Writers::kTrusted) {
+    if (status.st_uid != 0 && status.st_uid != ::geteuid()) return fail(why, "it belongs to another user");
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return fail(why, "others may write to it (chmod go-w ends that)");
+  }
   // It may grow or shrink meanwhile: what is read counts.
   for (;;) {
     constexpr std::size_t kLeast = 4096;
@@ -58,9 +62,10 @@ bool read(const std::string& path, std::size_t most, std::string* content, std::
 
 }  // namespace
 
-bool read_regular_file(const std::string& path, std::size_t most, std::string* content, std::string* why) {
+bool read_regular_file(const std::string& path, std::size_t most, std::string* content, std::string* why,
+                       Writers writers) {
   content->clear();
-  const bool whole = read(path, most, content, why);
+  const bool whole = read(path, most, content, why, writers);
   if (!whole) content->clear();
   return whole;
 }

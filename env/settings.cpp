@@ -9,6 +9,9 @@
 #include <numeric>
 #include <sstream>
 
+#include "env/config_files.h"
+#include "env/file_name.h"
+#include "env/program_choice.h"
 #include "env/regular_file.h"
 #include "env/secure_process.h"
 
@@ -113,6 +116,16 @@ Problem parse_text(std::string& field, std::string_view value) {
   return {};
 }
 
+Problem parse_output(std::string& field, std::string_view value) {
+  Problem problem = FileName::problem(value);
+  return problem.empty() ? parse_text(field, value) : problem;
+}
+
+Problem parse_patterns(std::string& field, std::string_view value) {
+  Problem problem = ProgramChoice::problem(value);
+  return problem.empty() ? parse_text(field, value) : problem;
+}
+
 std::string choice_name(std::string_view values, std::size_t index) {
   const std::vector<std::string> names = split(values, '|');
   return index < names.size() ? names[index] : std::string();
@@ -146,6 +159,14 @@ const std::vector<Row>& rows() {
   Row{{name, "text", default_value, "", help, SettingAudience::audience, example},               \
       [](Settings& s, std::string_view value) -> Problem { return parse_text(s.field, value); }, \
       [](const Settings& s) -> std::string { return s.field; }},
+#define OUTPUT(field, name, audience, example, default_value, help)                                \
+  Row{{name, "output", default_value, "", help, SettingAudience::audience, example},               \
+      [](Settings& s, std::string_view value) -> Problem { return parse_output(s.field, value); }, \
+      [](const Settings& s) -> std::string { return s.field; }},
+#define PATTERNS(field, name, audience, example, default_value, help)                                      \
+  Row{{name, "list", default_value, "PATTERN,...", help, SettingAudience::audience, example},              \
+      [](Settings& s, std::string_view value) -> Problem { return parse_patterns(s.field, trim(value)); }, \
+      [](const Settings& s) -> std::string { return s.field; }},
 #define CHOICE(field, name, audience, example, Enum, default_value, values, help)                                  \
   Row{{name, "choice", choice_default<Enum, Enum::default_value>(values), values, help, SettingAudience::audience, \
        example},                                                                                                   \
@@ -155,6 +176,8 @@ const std::vector<Row>& rows() {
 #undef BOOLEAN
 #undef NUMBER
 #undef TEXT
+#undef OUTPUT
+#undef PATTERNS
 #undef CHOICE
   };
   return *table;
@@ -219,8 +242,8 @@ std::optional<SettingProblem> set(Settings& settings, std::string_view name, std
 void load_config_file(Settings& settings, const std::string& path, std::vector<SettingProblem>& problems) {
   std::string content;
   std::string why;
-  if (!read_regular_file(path, kLargestConfigFile, &content, &why)) {
-    problems.push_back({path, "the config file can't be read: " + why});
+  if (!read_regular_file(path, kLargestConfigFile, &content, &why, Writers::kTrusted)) {
+    problems.push_back({path, "the config file is not used: " + why});
     return;
   }
   std::istringstream file(content);
@@ -248,23 +271,28 @@ void load_config_file(Settings& settings, const std::string& path, std::vector<S
   }
 }
 
-Settings load_settings(const char* const* environment, std::vector<SettingProblem>& problems) {
+Settings load_settings(const char* const* environment, std::vector<SettingProblem>& problems,
+                       const std::string& system_config) {
   Settings settings;
   if (environment == nullptr) return settings;
   std::vector<std::pair<std::string_view, std::string_view>> variables;
+  ConfigPlaces places;
+  places.system = system_config;
   long root_process = 0;
   for (const char* const* entry = environment; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const auto equals = text.find('=');
-    if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+    if (equals == std::string_view::npos) continue;
     const std::string_view name = text.substr(0, equals);
     const std::string_view value = text.substr(equals + 1);
-    if (name == "REFRAIN_CONFIG" && !value.empty()) load_config_file(settings, std::string(value), problems);
+    places.see(name, value);
+    if (!name.starts_with(kPrefix)) continue;
     if (name == "REFRAIN_ROOT_PID") std::from_chars(value.data(), value.data() + value.size(), root_process);
     if (std::find(std::begin(kHelperVariables), std::end(kHelperVariables), name) == std::end(kHelperVariables)) {
       variables.emplace_back(name, value);
     }
   }
+  for (const std::string& file : config_files(places)) load_config_file(settings, file, problems);
   for (const auto& [name, value] : variables) {
     const std::string_view setting = name.substr(kPrefix.size());
     ignore(set_as(settings, setting, value, "environment", std::string(name), environment_name), settings, setting,
@@ -276,13 +304,24 @@ Settings load_settings(const char* const* environment, std::vector<SettingProble
   return settings;
 }
 
-Settings load_settings(std::vector<SettingProblem>& problems) {
+Settings configured_settings(std::vector<SettingProblem>& problems) {
   if (in_secure_process()) {
     Settings settings;
     settings.mode = Mode::kOff;
     return settings;
   }
-  return load_settings(::environ, problems);
+  return load_settings(::environ, problems, kSystemConfig);
+}
+
+Settings load_settings(std::vector<SettingProblem>& problems) {
+  std::vector<SettingProblem> found;
+  Settings settings = configured_settings(found);
+  if (!ProgramChoice::of(settings).chosen()) {
+    settings.mode = Mode::kOff;
+    return settings;
+  }
+  problems.insert(problems.end(), found.begin(), found.end());
+  return settings;
 }
 
 std::span<const SettingInfo> setting_table() {
@@ -316,6 +355,7 @@ std::string option_name(std::string_view name) {
 
 std::string example_option(const SettingInfo& info) {
   const std::string option = option_name(info.name);
+  if (info.type == "list") return option + " '" + std::string(info.example) + "'";
   if (info.type != "boolean") return option + " " + std::string(info.example);
   return info.example == "on" ? option : "--no-" + option.substr(2);
 }
@@ -344,25 +384,6 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
     }
   }
   return nearest;
-}
-
-std::string expand_file_name(std::string_view pattern) {
-  std::string result;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next == 'p') {
-      result += std::to_string(::getpid());
-    } else if (next == 'n') {
-      result += program_invocation_short_name;
-    } else if (next == '%') {
-      result += '%';
-    } else {
-      result += pattern[i];
-      continue;
-    }
-    ++i;
-  }
-  return result;
 }
 
 }  // namespace refrain::env

@@ -27,11 +27,15 @@ struct Settings {
 #define NUMBER(field, name, audience, example, default_value, minimum, maximum, unit, help) \
   std::int64_t field = default_value;
 #define TEXT(field, name, audience, example, default_value, help) std::string field = default_value;
+#define OUTPUT(field, name, audience, example, default_value, help) std::string field = default_value;
+#define PATTERNS(field, name, audience, example, default_value, help) std::string field = default_value;
 #define CHOICE(field, name, audience, example, Enum, default_value, values, help) Enum field = Enum::default_value;
 #include "env/settings.def"
 #undef BOOLEAN
 #undef NUMBER
 #undef TEXT
+#undef OUTPUT
+#undef PATTERNS
 #undef CHOICE
 };
 
@@ -52,17 +56,22 @@ struct SettingProblem {
   std::string message;  ///< complete sentence that names the setting, the value and the nearest valid name
 };
 
-/// Reads the settings of this process: defaults, then the config file (REFRAIN_CONFIG, if set), then
-/// REFRAIN_* environment variables. In set-user-id programs the environment, which alone switches Refrain
-/// on, is ignored: mode is off there. It is off too in a process that follow_children = false excludes.
-/// Never fails: what is wrong is put in `problems` and ignored.
+/// Reads the settings of this process: defaults, then the config files (env/config_files.h), then REFRAIN_* environment
+/// variables. In set-user-id programs the environment, which alone switches Refrain on, is ignored, and no file is
+/// read: mode is off there. It is off too in a process that follow_children = false or `programs` excludes. Never
+/// fails: what is wrong is put in `problems` and ignored; where `programs` excludes the process nothing is.
 Settings load_settings(std::vector<SettingProblem>& problems);
 
-/// The same for a given environment ("NAME=value" strings, ended by a null pointer), which is trusted.
-Settings load_settings(const char* const* environment, std::vector<SettingProblem>& problems);
+/// The same whatever this program is called: for the `refrain` program, which asks for others.
+Settings configured_settings(std::vector<SettingProblem>& problems);
+
+/// The same for a given environment ("NAME=value" strings, ended by a null pointer), which is trusted, and the config
+/// file of the whole system; empty: none.
+Settings load_settings(const char* const* environment, std::vector<SettingProblem>& problems,
+                       const std::string& system_config = {});
 
 /// Reads one config file into `settings`: lines `name = value`, comments from '#', values optionally in
-/// double quotes.
+/// double quotes. A file that others may write to is not read: it can name libraries to load.
 void load_config_file(Settings& settings, const std::string& path, std::vector<SettingProblem>& problems);
 
 /// As `source` of set(): names are then written as options.
@@ -77,10 +86,10 @@ enum class SettingAudience : std::uint8_t { kUser, kDebug };
 
 /// One row of the table, as text, for help, documentation and option parsers.
 struct SettingInfo {
-  std::string_view name;           ///< as in the config file
-  std::string_view type;           ///< "boolean", "number", "text" or "choice"
+  std::string_view name;  ///< as in the config file
+  std::string_view type;  ///< "boolean", "number", "text", "output" (a file that is written), "list" or "choice"
   std::string_view default_value;  ///< as a user would write it
-  std::string_view range;          ///< "50..1000000 us", "off|observe|…", "on|off", or empty for text
+  std::string_view range;          ///< "50..1000000 us", "off|observe|…", "on|off", or empty for names of files
   std::string_view help;
   SettingAudience audience;
   std::string_view example;  ///< a value that somebody would give
@@ -103,8 +112,9 @@ std::string option_name(std::string_view name);
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 /// Variables with the prefix REFRAIN_ that are not settings: what `refrain run` and `refrain doctor` hand on.
-/// REFRAIN_CONFIG names the config file.
+/// REFRAIN_CONFIG names the config file, and REFRAIN_SAVED_SETTINGS is env/cli/saved_settings.h's.
 inline constexpr std::string_view kHelperVariables[] = {"REFRAIN_CONFIG",
+                                                        "REFRAIN_SAVED_SETTINGS",
                                                         "REFRAIN_OPENCL_LAYERS",
                                                         "REFRAIN_SAVED_OPENCL_LAYERS",
                                                         "REFRAIN_SAVED_LD_PRELOAD",
@@ -114,8 +124,5 @@ inline constexpr std::string_view kHelperVariables[] = {"REFRAIN_CONFIG",
                                                         "REFRAIN_LEVEL_ZERO_ACTIVE",
                                                         "REFRAIN_SAVED_LD_LIBRARY_PATH",
                                                         "REFRAIN_SAVED_ZE_ENABLE_VALIDATION_LAYER"};
-
-/// Replaces %p (process id), %n (program name) and %% in a file name.
-std::string expand_file_name(std::string_view pattern);
 
 }  // namespace refrain::env

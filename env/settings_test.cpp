@@ -81,6 +81,7 @@ TEST_CASE("an example as an option") {
   CHECK(example_of("hold_limit_us") == "--hold-limit-us 500");
   CHECK(example_of("portable") == "--portable");
   CHECK(example_of("report") == "--no-report");
+  CHECK(example_of("programs") == "--programs 'python*, !nvidia-smi'");  // as a shell takes it
 }
 
 TEST_CASE("every kind of value is taken from the environment") {
@@ -227,14 +228,6 @@ TEST_CASE("names in all their spellings") {
   CHECK(nearest_name("docter", names) == "doctor");
   CHECK(nearest_name("", names) == "run");
   CHECK(nearest_name("x", {}).empty());
-}
-
-TEST_CASE("file names are expanded") {
-  const std::string id = std::to_string(::getpid());
-  CHECK(expand_file_name("a.%p.rfn") == "a." + id + ".rfn");
-  CHECK(expand_file_name("%n-%p%p") == std::string(program_invocation_short_name) + "-" + id + id);
-  CHECK(expand_file_name("100%%p %x %") == "100%p %x %");
-  CHECK(expand_file_name("").empty());
 }
 
 }  // namespace

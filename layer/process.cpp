@@ -38,7 +38,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
     return nullptr;
   }
   capture::FileRecorderOptions options;
-  options.file = env::expand_file_name(settings.capture_file);
+  options.file = settings.capture_file;
   options.mode = env::permissions(settings.file_mode);
   options.contents = settings.portable;
   options.command = env::command_text(command_line(), settings.capture_command);

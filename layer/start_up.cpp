@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "env/program_choice.h"
 #include "layer/ending.h"
 
 namespace refrain::layer {
@@ -25,6 +26,7 @@ void require(int error, const char* what) {
 env::Settings read_settings() {
   std::vector<env::SettingProblem> problems;
   env::Settings settings = env::load_settings(problems);
+  if (!env::ProgramChoice::of(settings).chosen()) return settings;  // not even a log
   env::open_log(settings);
   for (const env::SettingProblem& problem : problems) {
     env::log_warning({problem.source, ": ", problem.message});

@@ -24,7 +24,8 @@ template <class Work>
   return false;
 }
 
-/// Reads the settings of this process, and opens the log, which then says what is wrong with them. May throw.
+/// Reads the settings of this process, and opens the log, which then says what is wrong with them, unless the program
+/// is not to know of us (setting `programs`). May throw.
 [[nodiscard]] env::Settings read_settings();
 
 /// What the end of the process and forks are to run. Functions must not throw; they do nothing where the start failed

@@ -7,6 +7,7 @@ refrain=$1
 spawn=$2
 sample=$3
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+export REFRAIN_CONFIG=/dev/null  # not this machine's
 export REFRAIN_CUDA=off REFRAIN_HIP=off REFRAIN_LEVEL_ZERO=off  # have tests of their own, and not every machine has a driver
 export REFRAIN_REPORT=off
 failures=0

@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+export REFRAIN_CONFIG=/dev/null  # not this machine's
 export REFRAIN_CUDA=off REFRAIN_HIP=off REFRAIN_LEVEL_ZERO=off  # have tests of their own, and not every machine has a driver
 failures=0
 
@@ -36,8 +37,8 @@ refuse() {  # PATTERN COMMAND...: the pattern does not occur.
 
 expect 0 '^Usage: refrain COMMAND' "$refrain" --help
 expect 0 '--hold-limit-us +50..1000000 us; default: 4000' "$refrain" --help
-expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+$' "$refrain" --version
-for command in run env doctor settings; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
+expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+ \(.+\)$' "$refrain" --version
+for command in run env doctor settings completion; do expect 0 "^Usage: refrain $command" "$refrain" $command --help; done
 
 # Wrong usage is status 2, and says what is right.
 expect 2 'no command' "$refrain"
@@ -78,7 +79,7 @@ fi
 expect 0 '^OPENCL_LAYERS=/a.so:/b.so:/.*/librefrain_opencl.so$' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- env
 expect 0 '^REFRAIN_SAVED_OPENCL_LAYERS=/a.so:/b.so$' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run -- env
 refuse 'SAVED' "$refrain" run -- env
-refuse 'REFRAIN_(MODE|GATE|REPORT|CAPTURE|CONFIG|ROOT)' "$refrain" run -- env
+refuse 'REFRAIN_(MODE|GATE|REPORT|CAPTURE|ROOT|SAVED)' "$refrain" run -- env
 # What is preloaded into every program; sanitized builds have none.
 hooks=$(dirname "$layer")/beside-libasan.so/librefrain_exit.so
 [ -f "$hooks" ] || hooks=
@@ -106,6 +107,26 @@ expect 0 '^1$' "$refrain" run -- "$refrain" run -- sh -c 'echo "$OPENCL_LAYERS" 
 echo 'mode = verify' > conf
 expect 0 "^REFRAIN_CONFIG=$work/conf$" "$refrain" run --config conf -- env
 
+# Default config files: the user's is read unless REFRAIN_CONFIG names another or none; others may not write to it.
+mkdir -p home/.config
+echo 'hold_limit_us = 77' > home/.config/refrain.conf
+chmod 644 home/.config/refrain.conf
+user=(env -u REFRAIN_CONFIG -u XDG_CONFIG_HOME HOME="$work/home" "$refrain")
+expect 0 '^  hold_limit_us +77 \*' "${user[@]}" settings
+expect 0 '^  hold_limit_us +500 \*' "${user[@]}" settings --hold-limit-us 500
+expect 0 '^  hold_limit_us +4000 ' "${user[@]}" settings --config conf
+expect 0 '^  hold_limit_us +4000 ' env HOME="$work/home" "$refrain" settings
+chmod 666 home/.config/refrain.conf
+expect 0 '^problem: .*/home/.config/refrain.conf: the config file is not used: others may write to it' "${user[@]}" settings
+
+# Placeholders: what is unknown is refused, and a folder's own name has none.
+expect 2 "--capture-file: 'a.%x' has the unknown placeholder '%x'; there are %p" "$refrain" run -o a.%x -- true
+expect 0 "^REFRAIN_CAPTURE_FILE=$work/a.%h.%r.%i$" "$refrain" run -o a.%h.%r.%i -- env
+mkdir 50%off
+expect 0 "^REFRAIN_LOG_FILE=$work/50%%off/x.%p$" sh -c 'cd 50%off && "$1" run --log-file x.%p -- env' x "$refrain"
+expect 2 'empty pattern' "$refrain" run --programs 'a,,b' -- true
+expect 0 '^REFRAIN_PROGRAMS=sh, !b\*$' "$refrain" run --programs 'sh, !b*' -- env
+
 # What can't be written, or would take the place of something else, is wrong usage; an older capture is replaced.
 echo 'a,b' > table.csv
 expect 2 "can't write a capture to '.*table.csv' .--capture-file.: it is there already, and not a capture" \
@@ -129,7 +150,27 @@ if [ "$OPENCL_LAYERS $REFRAIN_LOG_FILE $REFRAIN_MODE" != "/it's \$HOME.so:$layer
   failures=$((failures + 1))
 fi
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
-export REFRAIN_CUDA=off REFRAIN_HIP=off
+export REFRAIN_CUDA=off REFRAIN_HIP=off REFRAIN_CONFIG=/dev/null
+# What env --undo prints makes everything as it was, settings that were set before and lists of others' libraries too.
+undone() {  # the environment before, and after env twice and env --undo
+  local before
+  before=$(env | sort)
+  eval "$("$refrain" env --capture --log-file "a'b")"
+  eval "$("$refrain" env --verify)"
+  [ "$REFRAIN_MODE" = verify ] || return
+  eval "$("$refrain" env --undo)"
+  diff <(echo "$before") <(env | sort) && echo same
+}
+expect 0 '^same$' undone
+layers_of_others() {
+  export OPENCL_LAYERS=/a.so:/b.so LD_PRELOAD= REFRAIN_MODE=observe REFRAIN_LOG_FILE="it's \$HOME%p"
+  undone
+}
+expect 0 '^same$' layers_of_others
+expect 0 '^$' "$refrain" env --undo
+refuse . "$refrain" env --undo
+expect 0 '"REFRAIN_MODE": null' env REFRAIN_SAVED_SETTINGS=REFRAIN_MODE "$refrain" env --undo --json
+expect 2 'goes with no setting' "$refrain" env --undo --capture
 expect 0 '"OPENCL_LAYERS": "/.*librefrain_opencl.so"' "$refrain" env --json
 expect 0 '"REFRAIN_SAVED_OPENCL_LAYERS": null' "$refrain" env --json
 expect 0 '^unset REFRAIN_SAVED_OPENCL_LAYERS$' env REFRAIN_SAVED_OPENCL_LAYERS=/old.so "$refrain" env

@@ -2,6 +2,7 @@
 // it may throw UsageError (exit status 2) or any other std::exception (1).
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,19 @@ int doctor_command(const CommandArguments& arguments);            ///< says what
 int touch_cuda_command(const CommandArguments& arguments);        ///< makes a CUDA call; for doctor, not for users
 int touch_hip_command(const CommandArguments& arguments);         ///< makes a HIP call
 int touch_level_zero_command(const CommandArguments& arguments);  ///< makes Level Zero calls
-int settings_command(const CommandArguments& arguments);  ///< prints the settings in force, and the page about them
-int dump_command(const CommandArguments& arguments);      ///< prints a capture
-int bench_command(const CommandArguments& arguments);     ///< replays a capture alone
+int settings_command(const CommandArguments& arguments);    ///< prints the settings in force, and the page about them
+int dump_command(const CommandArguments& arguments);        ///< prints a capture
+int bench_command(const CommandArguments& arguments);       ///< replays a capture alone
+int completion_command(const CommandArguments& arguments);  ///< prints a shell's completion
+int pages_command(const CommandArguments& arguments);       ///< writes manual pages and completions; for the build
+
+struct Command {
+  const char* name;
+  int (*run)(const CommandArguments&);
+  const char* help;  ///< null: not for users
+};
+
+/// All commands, in the order in which they are told.
+std::span<const Command> command_table() noexcept;
 
 }  // namespace refrain::env

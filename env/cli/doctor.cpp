@@ -156,7 +156,7 @@ int doctor_command(const CommandArguments& arguments) {
   }
   const std::string program = split.command.empty() ? std::string() : check_program(split.command.front()).path;
   std::vector<SettingProblem> problems;
-  const Settings settings = load_settings(problems);
+  const Settings settings = configured_settings(problems);
   // One after the other: they lengthen the same lists.
   for (auto* activate : {+[](const Settings&all, const std::string&) { return activate_cuda(all); },
                          +[](const Settings&all, const std::string&name) { return activate_hip(all, name); },
@@ -166,14 +166,17 @@ int doctor_command(const CommandArguments& arguments) {
     for (Variable& variable : more) variables.push_back(std::move(variable));
   }
 
+  // Its own processes have names of its own.
+  std::vector<Variable> for_probes = variables;
+  for_probes.push_back({environment_name("programs"), ""});
   json findings{{"version", REFRAIN_VERSION}, {"settings_problems", json::array()}};
   for (const SettingProblem& problem : problems) {
     findings["settings_problems"].push_back(problem.source + ": " + problem.message);
   }
-  findings["opencl"] = check_opencl(layer, missing, variables);
-  findings["cuda"] = check_cuda(settings, variables);
-  findings["hip"] = check_hip(settings, program, variables);
-  findings["level_zero"] = check_level_zero(settings, variables);
+  findings["opencl"] = check_opencl(layer, missing, for_probes);
+  findings["cuda"] = check_cuda(settings, for_probes);
+  findings["hip"] = check_hip(settings, program, for_probes);
+  findings["level_zero"] = check_level_zero(settings, for_probes);
   add_aside(findings, settings);
   bool hooked = findings["opencl"]["hooked"].get<bool>();
   for (const char* api : {"cuda", "hip", "level_zero"}) {

@@ -74,10 +74,9 @@ bool is_off(const std::string& line) {
 }
 
 const char* const kSwitchedOff =
-    "the layer is loaded, but switched off: by mode, by opencl, cuda, hip or level_zero, or because this is a child "
-    "and "
-    "children are "
-    "not followed";
+    "the layer is loaded, but switched off: by mode, by opencl, cuda, hip or level_zero, by programs, or because this "
+    "is "
+    "a child and children are not followed";
 
 json check_opencl(const std::string& layer, const std::string& missing, const std::vector<Variable>& activation) {
   json result{{"api", "OpenCL"}, {"route", "OPENCL_LAYERS"}, {"layer", layer}, {"hooked", false}, {"why", ""}};

@@ -11,6 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+export REFRAIN_CONFIG=/dev/null  # not this machine's
 # An instrumented library cannot be preloaded into programs that are not, like sh.
 if [ -n "${SANITIZED:-}" ]; then
   export REFRAIN_HIP=off

@@ -10,10 +10,22 @@ driver=${4-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+export REFRAIN_CONFIG=/dev/null  # not this machine's
 "$cmake" --install "$build" --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/a folder"
 prefix="$work/a folder"
 "$prefix/bin/refrain" --version
+# Beside it: a page for each command, completions, and where programs find the header, wherever it lies.
+[ -n "$(find "$prefix/share/man/man1" -name 'refrain-run.1*')" ] && [ -n "$(find "$prefix/share/man/man1" -name 'refrain.1*')" ]
+for file in bash-completion/completions/refrain zsh/site-functions/_refrain fish/vendor_completions.d/refrain.fish; do
+  [ -s "$prefix/share/$file" ]
+done
+if command -v pkg-config >/dev/null; then
+  version=$("$prefix/bin/refrain" --version | sed -n '1s/^refrain \([^ ]*\) .*/\1/p')
+  [ "$(PKG_CONFIG_PATH=$prefix/share/pkgconfig pkg-config --modversion refrain)" = "$version" ]
+  headers=$(PKG_CONFIG_PATH=$prefix/share/pkgconfig pkg-config --variable=includedir refrain)
+  [ "$(realpath -m "${headers//\\/}")" = "$prefix/include" ]
+fi
 "$prefix/bin/refrain" doctor -- "$program" | grep -F "$prefix/lib/refrain/librefrain_opencl.so"
 # Through a link, as in /usr/local/bin.
 ln -s "$prefix/bin/refrain" "$work/link"

@@ -10,20 +10,15 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "env/cli/version.h"
 #include "env/escape.h"
 
 namespace refrain::env {
 namespace {
 
-struct Command {
-  const char* name;
-  int (*run)(const CommandArguments&);
-  const char* help;  ///< null: not for users
-};
-
 constexpr Command kCommands[] = {
     {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
-    {"env", env_command, "print what run would set, for a shell"},
+    {"env", env_command, "print what run would set, for a shell; --undo: what takes it back"},
     {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
     {"settings", settings_command, "print the settings that are in force, or all that is known of them (--json)"},
     {"touch-cuda", touch_cuda_command, nullptr},
@@ -33,6 +28,8 @@ constexpr Command kCommands[] = {
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
 #endif
+    {"completion", completion_command, "print the completion of bash, zsh or fish: refrain completion SHELL"},
+    {"pages", pages_command, nullptr},
 };
 
 std::string settings_help(SettingAudience audience) {
@@ -52,12 +49,14 @@ void print_help() {
       "Refrain: command graphs for applications that were never written for them.\n\n"
       "Usage: refrain COMMAND [OPTIONS]      refrain COMMAND --help\n\nCommands:\n";
   for (const Command& command : kCommands) {
-    if (command.help != nullptr) text += fmt::format("  {:<8} {}\n", command.name, command.help);
+    if (command.help != nullptr) text += fmt::format("  {:<10} {}\n", command.name, command.help);
   }
   text +=
-      "\nOptions:\n  --help     print this\n  --version  print the version\n\n"
+      "\nOptions:\n  --help     print this\n  --version  print the version and what is built in (--json: as an "
+      "object)\n\n"
       "Settings, as options of run, env, settings and doctor (--name value), as environment variables\n"
-      "(REFRAIN_NAME) or in the config file that REFRAIN_CONFIG names (name = value):\n";
+      "(REFRAIN_NAME) or in a config file (name = value): /etc/refrain.conf, then ~/.config/refrain.conf, or\n"
+      "the one that REFRAIN_CONFIG names instead:\n";
   text += settings_help(SettingAudience::kUser) + "\nDebug settings, for work on Refrain:\n" +
           settings_help(SettingAudience::kDebug);
   std::cout << text;
@@ -68,7 +67,10 @@ int dispatch(const CommandArguments& arguments) {
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h" || name == "help") return print_help(), kSuccess;
   if (name == "--version") {
-    std::cout << "refrain " REFRAIN_VERSION "\n";
+    if (arguments.size() > 2 || (arguments.size() == 2 && arguments[1] != "--json")) {
+      throw UsageError("'" + arguments[1] + "' is not expected here; --version takes --json");
+    }
+    std::cout << (arguments.size() == 2 ? version_json() : version_text());
     return kSuccess;
   }
   std::vector<std::string> names;
@@ -80,6 +82,11 @@ int dispatch(const CommandArguments& arguments) {
 }
 
 }  // namespace
+
+std::span<const Command> command_table() noexcept {
+  return kCommands;
+}
+
 }  // namespace refrain::env
 
 int main(int count, char** values) {

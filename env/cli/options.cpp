@@ -8,6 +8,7 @@
 
 #include "env/cli/interposers.h"
 #include "env/cli/link_folder.h"
+#include "env/file_name.h"
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "env/preload.h"
@@ -58,11 +59,16 @@ std::string absolute(const std::string& file) {
   return file.empty() ? file : std::filesystem::absolute(file).lexically_normal().string();
 }
 
-/// All texts among the settings are names of files.
-bool is_file(std::string_view name) {
+/// The same for a name with placeholders: the folder's own name has none.
+std::string absolute_pattern(const std::string& pattern) {
+  if (pattern.empty() || pattern.front() == '/') return absolute(pattern);
+  return absolute(FileName::literal(std::filesystem::current_path().string()) + "/" + pattern);
+}
+
+bool is_type(std::string_view name, std::string_view type) {
   const auto table = setting_table();
   return std::any_of(table.begin(), table.end(),
-                     [&](const SettingInfo& info) { return info.name == name && info.type == "text"; });
+                     [&](const SettingInfo& info) { return info.name == name && info.type == type; });
 }
 
 constexpr std::size_t kHelpColumn = 32;
@@ -88,7 +94,8 @@ std::string describe(const SettingInfo& info) {
 std::string value_name(const SettingInfo& info) {
   if (info.type == "boolean") return "on|off";
   if (info.type == "number") return "N";
-  return info.type == "text" ? "FILE" : "WORD";
+  if (info.type == "list") return "PATTERN,...";
+  return info.type == "choice" ? "WORD" : "FILE";
 }
 
 }  // namespace
@@ -152,7 +159,8 @@ std::vector<Variable> SettingOptions::variables() const {
   Settings scratch;
   for (auto& [name, value] : given) {
     if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
-    if (is_file(name)) value = absolute(value);
+    if (is_type(name, "text")) value = absolute(value);
+    if (is_type(name, "output")) value = absolute_pattern(value);
     result.push_back({environment_name(name), value});
   }
   return result;
@@ -174,7 +182,27 @@ void set_usage(CLI::App& app, const std::string& usage) {
   app.formatter(std::make_shared<UsageFormatter>(usage));
 }
 
+namespace {
+
+OptionReader* option_reader = nullptr;
+
+}  // namespace
+
+OptionReader::OptionReader(Reader reader) : reader_(std::move(reader)) {
+  option_reader = this;
+}
+
+OptionReader::~OptionReader() {
+  option_reader = nullptr;
+}
+
+bool OptionReader::read(const CLI::App& app) {
+  if (option_reader != nullptr) option_reader->reader_(app);
+  return option_reader != nullptr;
+}
+
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest) {
+  if (OptionReader::read(app)) return kSuccess;
   if (rest != nullptr) {
     app.prefix_command();
   } else {
@@ -274,6 +302,10 @@ std::string find_audit() {
   return find_preloaded(std::string("beside-libasan.so/") + kAuditFile);
 }
 
+std::string find_exit_hooks() {
+  return find_preloaded(kExitFile);
+}
+
 std::vector<Variable> activate_cuda(const Settings& settings, std::string* driver) {
   std::vector<Variable> result;
 #if REFRAIN_HAVE_CUDA
@@ -337,7 +369,7 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
   std::vector<Variable> result = given;
   apply(given);
   std::vector<SettingProblem> problems;
-  const Settings settings = load_settings(problems);
+  const Settings settings = configured_settings(problems);
   if (settings.opencl) append(result, activate_opencl(find_layer(), process_variable));
   if (preload) {
     // Both lengthen the same list.
@@ -348,7 +380,7 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
     apply(hip);
     append(result, hip);
     append(result, activate_level_zero(settings));
-    const std::string hooks = find_preloaded(kExitFile);
+    const std::string hooks = find_exit_hooks();
     if (result.size() > given.size() && !hooks.empty() && can_be_preloaded(hooks, "the end of processes")) {
       append(result, activate_library("LD_PRELOAD", hooks, process_variable));
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,7 +38,7 @@ class SettingOptions {
   explicit SettingOptions(CLI::App& app);
 
   /// What the options given come to, as environment variables: file names made absolute, because processes
-  /// change their directory. Throws UsageError for a value that can't be used.
+  /// change their directory. Empty if none was given. Throws UsageError for a value that can't be used.
   std::vector<Variable> variables() const;
 
  private:
@@ -58,6 +59,23 @@ void set_usage(CLI::App& app, const std::string& usage);
 /// allowed only if `rest` is given, starts at the first argument that is not an option. Throws UsageError.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest);
 
+/// While one is there parse() shows it the options of the command that called, does nothing else, and has the command
+/// return. Of one thread.
+class OptionReader {
+ public:
+  using Reader = std::function<void(const CLI::App&)>;
+  explicit OptionReader(Reader reader);
+  ~OptionReader();
+  OptionReader(const OptionReader&) = delete;
+  OptionReader& operator=(const OptionReader&) = delete;
+
+  /// False if there is none.
+  static bool read(const CLI::App& app);
+
+ private:
+  Reader reader_;
+};
+
 /// Path of the OpenCL layer that belongs to this executable, in the build tree or where it is installed.
 /// Throws std::runtime_error if it is not there.
 std::string find_layer();
@@ -67,6 +85,9 @@ std::string find_shim();
 
 /// The same for the audit module.
 std::string find_audit();
+
+/// The same for what is preloaded into programs of every API.
+std::string find_exit_hooks();
 
 /// What hooks CUDA: nothing if it is switched off, not built, or if there is no driver. `driver`, if given, gets
 /// the real driver's path, empty if there is none.

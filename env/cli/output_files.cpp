@@ -9,6 +9,7 @@
 
 #include "capture/format.h"
 #include "env/cli/options.h"
+#include "env/file_name.h"
 #include "env/own_file.h"
 
 namespace refrain::env {
@@ -62,7 +63,7 @@ std::string obstacle(const OutputFile& output, const std::string& file) {
 
 void check_output_files(const Settings& settings) {
   for (const OutputFile& output : output_files(settings)) {
-    const std::string file = expand_file_name(output.pattern);
+    const std::string file = FileName(output.pattern).free_text();
     if (const std::string why = obstacle(output, file); !why.empty()) {
       throw UsageError("can't write " + std::string(output.kind) + " to '" + file + "' (" +
                        option_name(output.setting) + "): " + why);
@@ -74,13 +75,15 @@ void make_room(const Settings& settings, const std::vector<Variable>& given) {
   for (const OutputFile& output : output_files(settings)) {
     const bool named = std::ranges::any_of(
         given, [&](const Variable& variable) { return variable.name == environment_name(output.setting); });
-    if (!named || output.is_one == is_log || output.pattern.find('%') != std::string::npos) continue;
+    const FileName name(output.pattern);
+    if (!named || output.is_one == is_log || !name.fixed()) continue;
+    const std::string file = name.text();
     std::error_code error;
-    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(output.pattern, error))) continue;
-    if (OwnFile::busy(output.pattern)) {
-      throw UsageError("another process is writing " + std::string(output.kind) + " to '" + output.pattern + "'");
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) continue;
+    if (OwnFile::busy(file)) {
+      throw UsageError("another process is writing " + std::string(output.kind) + " to '" + file + "'");
     }
-    std::filesystem::remove(output.pattern, error);  // if it stays, another name is taken
+    std::filesystem::remove(file, error);  // if it stays, another name is taken
   }
 }
 

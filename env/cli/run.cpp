@@ -1,10 +1,9 @@
-// `refrain run` and `refrain env`: the same variables, set for a command or printed for a shell.
+// `refrain run`: variables that switch Refrain on, and the command that gets them.
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
@@ -13,16 +12,6 @@
 #include "env/escape.h"
 
 namespace refrain::env {
-namespace {
-
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
-}  // namespace
-
 int run_command(const CommandArguments& arguments) {
   Arguments split = split_arguments(arguments);
   CLI::App app("Runs a command with Refrain active in it and in the programs that it starts.", "refrain run");
@@ -47,7 +36,7 @@ int run_command(const CommandArguments& arguments) {
   const std::vector<Variable> variables = activation(given, program.path, program.obstacle.empty());
   apply(variables);
   std::vector<SettingProblem> problems;
-  const Settings settings = load_settings(problems);
+  const Settings settings = configured_settings(problems);
   check_output_files(settings);
   if (!program.path.empty()) make_room(settings, given);
   if (!settings.follow_children) {
@@ -60,31 +49,6 @@ int run_command(const CommandArguments& arguments) {
   const int error = errno;
   std::cerr << "refrain: can't execute '" << escaped(split.command[0]) << "': " << ::strerror(error) << "\n";
   return error == ENOENT ? kNotFound : kNotExecutable;
-}
-
-int env_command(const CommandArguments& arguments) {
-  CLI::App app("Prints what `refrain run` would set, for a shell: eval \"$(refrain env --capture)\"", "refrain env");
-  set_usage(app, "refrain env [OPTIONS]");
-  bool json = false;
-  app.add_flag("--json", json, "Print an object; a variable that is null is to be removed");
-  const SettingOptions options(app);
-  if (const auto status = parse(app, arguments, nullptr)) return *status;
-  const std::vector<Variable> variables = activation(options.variables(), {});
-  nlohmann::json object = nlohmann::json::object();
-  for (const Variable& variable : variables) {
-    const bool had_one = process_variable(variable.name).has_value();
-    if (json) {
-      object[variable.name] = variable.value ? nlohmann::json(*variable.value) : nlohmann::json();
-    } else if (variable.value) {
-      std::cout << "export " << variable.name << "=" << quoted(*variable.value) << "\n";
-    } else if (had_one) {
-      std::cout << "unset " << variable.name << "\n";
-    }
-  }
-  if (json) {
-    std::cout << object.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) << "\n";
-  }
-  return kSuccess;
 }
 
 }  // namespace refrain::env

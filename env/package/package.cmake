@@ -17,6 +17,13 @@ if(GZIP)
 endif()
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# Where programs that call Refrain find its header; it works from wherever an archive was unpacked.
+set(pc_folder ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+file(RELATIVE_PATH up /prefix/${pc_folder} /prefix)
+string(REGEX REPLACE "/$" "" up "${up}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/refrain.pc.in ${CMAKE_CURRENT_BINARY_DIR}/package/refrain.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/package/refrain.pc DESTINATION ${pc_folder})
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "${REFRAIN_PACKAGER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -46,5 +53,7 @@ set(CPACK_RPM_PACKAGE_DESCRIPTION "${description}")
 set(CPACK_RPM_PACKAGE_AUTOREQPROV " no")
 set(CPACK_RPM_PACKAGE_REQUIRES "glibc >= 2.28")
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define packager ${REFRAIN_PACKAGER}")
-set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/doc /usr/share)
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/doc /usr/share /usr/share/man /usr/share/man/man1
+  /usr/share/pkgconfig /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions
+  /usr/share/fish /usr/share/fish/vendor_completions.d)
 include(CPack)

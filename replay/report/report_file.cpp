@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "env/log.h"
-#include "env/settings.h"
 
 namespace refrain::replay {
 namespace {
@@ -16,25 +15,24 @@ std::error_code whole(env::OwnFile& file, const std::string& text) {
 
 void ReportFile::write(const std::string& text) {
   const env::MutexLock lock(mutex_);
-  const std::string wanted = env::expand_file_name(pattern_);
-  if (const std::error_code error = try_to_write(wanted, text)) {
-    env::log_error("cannot write the report to " + wanted + " (setting report_file): " + error.message());
+  if (const std::error_code error = try_to_write(text)) {
+    env::log_error("cannot write the report to " + wanted_.text() + " (setting report_file): " + error.message());
   }
 }
 
-std::error_code ReportFile::try_to_write(const std::string& wanted, const std::string& text) {
+std::error_code ReportFile::try_to_write(const std::string& text) {
   if (shown_ != nullptr && shown_->in_place()) {
     return replace(shown_->name(), text);
   }
   env::OwnFile claim;  // nobody else takes the name until the report is there
-  if (const std::error_code error = claim.create(wanted, mode_)) {
+  if (const std::error_code error = claim.create(wanted_, mode_)) {
     return error;
   }
   if (!claim.regular()) {
     return whole(claim, text);
   }
-  if (claim.name() != std::filesystem::absolute(wanted)) {
-    env::log_info("report: '" + wanted + "' is there already; writing '" + claim.name() + "'");
+  if (!wanted_.counted() && claim.name() != std::filesystem::absolute(wanted_.text())) {
+    env::log_info("report: '" + wanted_.text() + "' is there already; writing '" + claim.name() + "'");
   }
   const std::error_code error = replace(claim.name(), text);
   if (error) {

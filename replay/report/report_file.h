@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 
+#include "env/file_name.h"
 #include "env/mutex.h"
 #include "env/own_file.h"
 
@@ -12,21 +13,20 @@ namespace refrain::replay {
 
 class ReportFile {
  public:
-  /// With %p and %n. `mode`: the file's permissions. Nothing is made before the first report.
-  ReportFile(std::string pattern, unsigned mode) : pattern_(std::move(pattern)), mode_(mode) {}
+  /// `pattern`: see env::FileName. `mode`: the file's permissions. Nothing is made before the first report.
+  ReportFile(const std::string& pattern, unsigned mode) : wanted_(pattern), mode_(mode) {}
 
   /// Replaces the report that was written before, as long as it is there; what others put in its place stays. Says in
   /// the log what went wrong, and leaves nothing behind then. Thread-safe.
   void write(const std::string& text);
 
  private:
-  [[nodiscard]] std::error_code try_to_write(const std::string& wanted, const std::string& text)
-      REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] std::error_code try_to_write(const std::string& text) REFRAIN_REQUIRES(mutex_);
   /// Writes beside it and renames, so that a reader never sees half of it.
   [[nodiscard]] std::error_code replace(const std::string& name, const std::string& text) REFRAIN_REQUIRES(mutex_);
 
   env::Mutex mutex_;
-  const std::string pattern_;
+  const env::FileName wanted_;
   const unsigned mode_;
   /// The report that was written last; null: none yet.
   std::unique_ptr<env::OwnFile> shown_ REFRAIN_GUARDED_BY(mutex_);

@@ -48,6 +48,7 @@ class Launcher:
             POCL_CACHE_DIR=str(self.work / "poclcache"),
             POCL_MAX_PTHREAD_COUNT=str(threads),  # OpenMM's energies depend on it
             REFRAIN_APPS_WORK=str(self.work),
+            REFRAIN_CONFIG=os.devnull,  # not this machine's
             PYTHONHASHSEED="0",
             PYTHONDONTWRITEBYTECODE="1",
             LC_ALL="C.UTF-8",

@@ -235,6 +235,44 @@ TEST_CASE("files: a run replaces the capture and the report of an earlier one", 
   CHECK(captured(folder.file("x.rfn")) >= 2400);
 }
 
+TEST_CASE("files: a counter in their names gives each run one of its own", "[promise-7]") {
+  const std::string api = any_api();
+  const Folder folder;
+  for (int run = 0; run < 2; ++run) {
+    const Result result =
+        refrain(api, {"-o", folder.file("x.%i.rfn"), "--log-file", folder.file("%h.%r.%j.%i.log")}, {"ending", "exit"});
+    CAPTURE(api);
+    SHOW(result);
+    CHECK(result.exit_code == 0);
+  }
+  CHECK(folder.files(".rfn") == Words{folder.file("x.1.rfn"), folder.file("x.2.rfn")});
+  CHECK(folder.files("0.0.1.log").size() == 1);
+  CHECK(folder.files("0.0.2.log").size() == 1);
+  for (const std::string& file : folder.files(".rfn")) {
+    CHECK(captured(file) > 0);
+  }
+}
+
+TEST_CASE("programs: in one that is not chosen it is as if Refrain were not there", "[promise-7]") {
+  const std::string api = any_api();
+  const Folder folder;
+  const std::string program = std::filesystem::path(kPrograms.at(api)).filename();
+  for (const std::string& list : {"!" + program, std::string("python*")}) {
+    const Result result = refrain(
+        api, {"--programs", list, "-o", folder.file("x.rfn"), "--log-file", folder.file("log")}, {"ending", "exit"});
+    CAPTURE(api, list);
+    SHOW(result);
+    CHECK(result.exit_code == 0);
+    CHECK(result.output == plain(api, {"ending", "exit"}).output);
+    CHECK(result.errors.empty());
+    CHECK_FALSE(result.reported);
+    CHECK(folder.files("").empty());
+  }
+  const Result chosen = refrain(api, {"--programs", program + ", !python*"}, {"ending", "exit"});
+  SHOW(chosen);
+  CHECK(chosen.reported);
+}
+
 TEST_CASE("ends: report and capture are whole however the process ends, and it ends as ever", "[promise-7]") {
   const std::string api = any_api();
   std::uint64_t whole = 0;

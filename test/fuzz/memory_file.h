@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace fuzz {
 class MemoryFile {
  public:
   MemoryFile() : file_(::memfd_create("fuzz", MFD_CLOEXEC)), name_("/proc/self/fd/" + std::to_string(file_)) {
-    if (file_ < 0) {
+    if (file_ < 0 || ::fchmod(file_, S_IRUSR | S_IWUSR) != 0) {  // others' config files are not read
       std::abort();
     }
   }

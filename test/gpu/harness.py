@@ -116,6 +116,7 @@ def environment(toolkit=False, **more):
     folders = toolkit_folders() if toolkit else []
     result["LD_LIBRARY_PATH"] = ":".join([*folders, str(PREFIX / "lib"), result.get("LD_LIBRARY_PATH", "")]).rstrip(":")
     result["PYTHONUNBUFFERED"] = "1"
+    result["REFRAIN_CONFIG"] = os.devnull  # not this machine's
     return result | more
 
 

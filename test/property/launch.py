@@ -124,6 +124,7 @@ class Launcher:
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("REFRAIN_", "FAKE_CUDA_", "SIM_"))
                        and name not in ("LD_PRELOAD", "LD_LIBRARY_PATH", "OPENCL_LAYERS")}
+        environment["REFRAIN_CONFIG"] = os.devnull  # not this machine's
         environment.update(self.variables(words, settings, schedule))
         environment.update(more or {})
         with open(self.file("output"), "w+", errors="replace") as output, open(self.file("errors"), "w+",

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -126,6 +127,10 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
   std::error_code ignored;
   std::filesystem::remove(report, ignored);
   environment.push_back("REFRAIN_REPORT_FILE=" + report);
+  if (std::none_of(environment.begin(), environment.end(),
+                   [](const std::string& variable) { return variable.starts_with("REFRAIN_CONFIG="); })) {
+    environment.push_back("REFRAIN_CONFIG=/dev/null");  // not this machine's
+  }
 
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -18,7 +18,7 @@ struct Result {
   bool reported = false;
 };
 
-/// The whole environment is `environment`, and REFRAIN_REPORT_FILE. Throws std::runtime_error if it could not even be
+/// The whole environment is `environment`, REFRAIN_REPORT_FILE and, if it names none, no config file. Throws std::runtime_error if it could not even be
 /// started.
 Result run(std::vector<std::string> command, std::vector<std::string> environment, double seconds);
 
