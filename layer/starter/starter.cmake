@@ -4,11 +4,17 @@ add_library(refrain_c_library_name SHARED ${CMAKE_CURRENT_BINARY_DIR}/nothing.S)
 set_target_properties(refrain_c_library_name PROPERTIES LINKER_LANGUAGE CXX NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
   LINK_OPTIONS "-nostdlib;-fno-sanitize=all;-Wl,-soname,libc.so.6")
 
+# On aarch64, GCC calls libgcc for atomic operations, which may use the newer instructions. What is linked with nothing cannot.
+set(refrain_own_atomics)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  set(refrain_own_atomics -mno-outline-atomics)
+endif()
+
 # refrain_bare(NAME): compiled and linked so that it needs the C library, and nothing newer than any.
 function(refrain_bare name)
   target_link_libraries(${name} PRIVATE refrain_options -Wl,--no-as-needed refrain_c_library_name)
   set_target_properties(${name} PROPERTIES SKIP_BUILD_RPATH ON
-    COMPILE_OPTIONS "-fno-sanitize=all;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-stack-protector"
+    COMPILE_OPTIONS "-fno-sanitize=all;-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-stack-protector;${refrain_own_atomics}"
     LINK_OPTIONS "-fno-sanitize=all;-nostdlib;-Wl,-Bsymbolic;-Wl,-z,now")
 endfunction()
 
