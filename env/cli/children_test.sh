@@ -34,7 +34,7 @@ expect 'unset unset' "$refrain" run --no-follow-children -- "$spawn" sh -c "$sho
 expect '/a.so:/b.so unset' env OPENCL_LAYERS=/a.so:/b.so "$refrain" run --no-follow-children -- "$spawn" sh -c "$show"
 expect '/a.so ' env OPENCL_LAYERS=/a.so LD_PRELOAD= "$refrain" run --no-follow-children -- "$spawn" sh -c "$show"
 expect 'REFRAIN_FOLLOW_CHILDREN=off' "$refrain" run --no-follow-children -- "$spawn" \
-  sh -c 'env | grep REFRAIN_ | grep -vE "REPORT|ROOT_PID|CUDA|HIP|LEVEL_ZERO"'
+  sh -c 'env | grep REFRAIN_ | grep -vE "CONFIG|REPORT|ROOT_PID|CUDA|HIP|LEVEL_ZERO"'
 
 # Where Refrain is active shows in its report at exit.
 count_reports() { grep -c '^\[refrain\] info: report'; }
