@@ -243,7 +243,7 @@ TEST_CASE("files: a counter in their names gives each run one of its own", "[pro
         refrain(api, {"-o", folder.file("x.%i.rfn"), "--log-file", folder.file("%h.%r.%j.%i.log")}, {"ending", "exit"});
     CAPTURE(api);
     SHOW(result);
-    CHECK(result.exit_code == 0);
+    CHECK(result.exit_code == 5);
   }
   CHECK(folder.files(".rfn") == Words{folder.file("x.1.rfn"), folder.file("x.2.rfn")});
   CHECK(folder.files("0.0.1.log").size() == 1);
@@ -262,7 +262,7 @@ TEST_CASE("programs: in one that is not chosen it is as if Refrain were not ther
         api, {"--programs", list, "-o", folder.file("x.rfn"), "--log-file", folder.file("log")}, {"ending", "exit"});
     CAPTURE(api, list);
     SHOW(result);
-    CHECK(result.exit_code == 0);
+    CHECK(result.exit_code == 5);
     CHECK(result.output == plain(api, {"ending", "exit"}).output);
     CHECK(result.errors.empty());
     CHECK_FALSE(result.reported);

@@ -85,7 +85,7 @@ OPENCL = [
           old="accepted_queue.store(0, std::memory_order_relaxed);", new="", promise=5, statement=True,
           seen="A kernel of another context, whose record was another kernel's, is held in a queue that refuses it."),
     Fault("headers-of-a-compilation-do-not-count", CL + "programs.cpp",
-          old="known->constants = mix(known->constants, header->code);", new="", promise=4, statement=True,
+          old="known->build.constants = mix(known->build.constants, header->code);", new="", promise=4, statement=True,
           seen="Of two programs of the same source with different headers the first one's kernel runs in both."),
     Fault("program-with-our-kernels-cannot-be-built-again", CL + "programs.cpp",
           old="functions.empty()", new="true", promise=5,

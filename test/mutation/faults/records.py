@@ -261,8 +261,8 @@ FAULTS = [
           old="apply(cuda);", new="", statement=True, promise=0,
           seen="CUDA is not hooked by run: LD_PRELOAD names only what is added after it."),
     Fault("capture-that-nobody-named-removed", "env/cli/output_files.cpp",
-          old="!named || output.is_one == is_log || output.pattern.find('%') != std::string::npos",
-          new="output.is_one == is_log || output.pattern.find('%') != std::string::npos", promise=7,
+          old="!named || output.is_one == is_log || !name.fixed()",
+          new="output.is_one == is_log || !name.fixed()", promise=7,
           seen="refrain run removes the earlier capture that REFRAIN_CAPTURE_FILE or a config file names."),
     Fault("file-of-another-kind-accepted", "env/cli/output_files.cpp",
           old="::lstat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size != 0 && "
