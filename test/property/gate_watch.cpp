@@ -24,6 +24,10 @@ GateWatch::GateWatch(portable::Device& device, const std::vector<portable::Gate*
 }
 
 GateWatch::~GateWatch() {
+  stop();
+}
+
+void GateWatch::stop() {
   {
     const std::lock_guard guard(mutex_);
     stopping_ = true;

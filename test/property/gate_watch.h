@@ -15,12 +15,14 @@ namespace property {
 
 class GateWatch {
  public:
-  /// `gates` must outlive it. `limit`: how long one may be closed.
+  /// `gates` must be there until stop(). `limit`: how long one may be closed.
   GateWatch(portable::Device& device, const std::vector<portable::Gate*>& gates, std::chrono::milliseconds limit);
   ~GateWatch();
   GateWatch(const GateWatch&) = delete;
   GateWatch& operator=(const GateWatch&) = delete;
 
+  /// No gate is looked at any more.
+  void stop();
   /// The gate is about to be closed. False: it is to stay open, as all do once one was late.
   bool closes(std::size_t gate);
   /// How many were found closed when the first of them was late.

@@ -433,6 +433,7 @@ Result finish(Shared& shared) {
   for (Queue* each : shared.queues) {
     device.release(each);
   }
+  shared.watch->stop();
   for (Gate* gate : shared.gates) {
     device.release(gate);
   }
