@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace refrain::env {
@@ -31,17 +32,17 @@ ProgramChoice ProgramChoice::of(const Settings& settings) {
 }
 
 bool ProgramChoice::chosen() const {
-  bool wanted = true;
   bool any_wanted = false;
+  bool found = false;
   for (const std::string& pattern : patterns(list_)) {
     const bool excludes = pattern.starts_with('!');
     const bool matches = ::fnmatch(pattern.c_str() + (excludes ? 1 : 0), program_.c_str(), 0) == 0;
     if (excludes && matches) return false;
     if (excludes) continue;
-    wanted = (any_wanted && wanted) || matches;
     any_wanted = true;
+    found = found || matches;
   }
-  return wanted;
+  return found || !any_wanted;
 }
 
 std::string ProgramChoice::problem(std::string_view list) {

@@ -157,12 +157,10 @@ std::vector<std::byte> binary_of(cl_program program) {
 
 void remember_options(cl_program program, const char* options) noexcept {
   if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
-    guarded([&] {
-      std::string given = options == nullptr ? "" : options;
-      const env::MutexLock guard(known->mutex);
-      known->build.options.swap(given);
-    });
+    std::string given;
+    guarded([&] { given = options == nullptr ? "" : options; });
     const env::MutexLock guard(known->mutex);
+    known->build.options.swap(given);
     ++known->build.number;
   }
 }
