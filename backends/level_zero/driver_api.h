@@ -20,8 +20,8 @@ void fill(LevelZeroDriver& driver, void* (*lookup)(const char* name)) noexcept;
 /// True if everything is there that recording and replaying needs. Otherwise `missing` names the first that is not.
 [[nodiscard]] bool can_replay(const LevelZeroDriver& driver, const char** missing) noexcept;
 
-/// Destroys an object of Refrain's own. A driver that could not is asked again: what is left would keep the program from
-/// destroying the context that it is in. (After other errors the object may be gone.)
+/// Destroys an object of Refrain's own. A driver that could not is asked again: what is left would keep the program
+/// from destroying the context that it is in. (After other errors the object may be gone.)
 template <class Handle>
 void destroy_object(ze_result_t (*destroy)(Handle), Handle handle) noexcept {
   constexpr int kTries = 3;

@@ -1,4 +1,5 @@
-// docs/conformance.md: partitioning, on graphs captured from programs of each API, and on those programs under the layer.
+// docs/conformance.md: partitioning, on graphs captured from programs of each API, and on those programs under the
+// layer.
 #include "replay/graph/partition.h"
 
 #include <algorithm>

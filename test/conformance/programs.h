@@ -1,5 +1,5 @@
-// Small programs for the rows of docs/conformance.md, over any API, as anybody would write them: no Refrain in here. Each
-// prints what it computed.
+// Small programs for the rows of docs/conformance.md, over any API, as anybody would write them: no Refrain in here.
+// Each prints what it computed.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// How long single calls of the driver take while other threads launch without a pause: what backends/exclusive_call_yield.h
-// works around. Prints a line of JSON for each call. Nothing of Refrain takes part.
+// How long single calls of the driver take while other threads launch without a pause: what
+// backends/exclusive_call_yield.h works around. Prints a line of JSON for each call. Nothing of Refrain takes part.
 #include <atomic>
 #include <barrier>
 #include <chrono>

@@ -18,8 +18,8 @@ struct Result {
   bool reported = false;
 };
 
-/// The whole environment is `environment`, REFRAIN_REPORT_FILE and, if it names none, no config file. Throws std::runtime_error if it could not even be
-/// started.
+/// The whole environment is `environment`, REFRAIN_REPORT_FILE and, if it names none, no config file. Throws
+/// std::runtime_error if it could not even be started.
 Result run(std::vector<std::string> command, std::vector<std::string> environment, double seconds);
 
 /// Graphs are built in the background, so that on a busy machine a short program may end before one is used: calls
