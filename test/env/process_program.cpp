@@ -203,6 +203,14 @@ int signals() {
   return 0;
 }
 
+/// Nothing but work.
+int plain() {
+  Work work;
+  work.loops();
+  print("result", work.result());
+  return 0;
+}
+
 /// Sends itself a signal that ends a program which does not expect it.
 int unexpected(int number) {
   Work work;
@@ -218,6 +226,7 @@ int unexpected(int number) {
 int main(int count, char** words) {
   const std::string what = count > 1 ? words[1] : "";
   const char* const argument = count > 2 ? words[2] : "";
+  if (what.empty()) return plain();
   if (what == "closer") return closer(argument);
   if (what == "no-stderr") return no_stderr(argument);
   if (what == "limited") return limited();
