@@ -20,7 +20,8 @@ T* pointer(Elf64_Addr address) noexcept {
 std::vector<ExportedFunction> exported_functions(void* library) {
   std::vector<ExportedFunction> found;
   const DynamicSymbols symbols(library);
-  for (std::size_t index = 1; index < symbols.count(); ++index) {
+  const std::size_t count = symbols.count();
+  for (std::size_t index = 1; index < count; ++index) {
     if (void* const function = symbols.function(index); function != nullptr) {
       found.push_back({symbols.name(index), function});
     }

@@ -159,7 +159,6 @@ void DynamicSymbols::read(std::uintptr_t dynamic) noexcept {
       table != nullptr && at<std::uint32_t>(hash, 2 + std::size_t{table[0]} + table[1]) != nullptr) {
     hash_ = table;
   }
-  count_ = hash_ != nullptr ? hash_[1] : count_by_gnu_hash();
 }
 
 // How many symbols it covers: the last chain's end.

@@ -42,8 +42,8 @@ class DynamicSymbols {
   /// the one that is named.
   [[nodiscard]] void* find(const char* name, const char* version = nullptr) const noexcept;
 
-  /// Symbols are numbered from 1 up to here.
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// Symbols are numbered from 1 up to here. Reads the whole hash table.
+  [[nodiscard]] std::size_t count() const noexcept { return hash_ != nullptr ? hash_[1] : count_by_gnu_hash(); }
   /// The address of symbol `index` if it is an exported function, otherwise null.
   [[nodiscard]] void* function(std::size_t index) const noexcept;
   [[nodiscard]] const char* name(std::size_t index) const noexcept;
@@ -74,7 +74,6 @@ class DynamicSymbols {
   const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
   std::size_t string_bytes_ = 0;
-  std::size_t count_ = 0;
   const std::uint32_t* hash_ = nullptr;
   GnuHash gnu_hash_;
   const std::uint16_t* versions_ = nullptr;

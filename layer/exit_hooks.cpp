@@ -58,37 +58,46 @@ struct Next {
   Handler (*signal)(int, Handler);
   Handler (*bsd_signal)(int, Handler);
   Handler (*sysv_signal)(int, Handler);
+
+  [[nodiscard]] bool complete() const noexcept {
+    return exit_now != nullptr && exit_now_too != nullptr && abort != nullptr && sigaction != nullptr &&
+           signal != nullptr && bsd_signal != nullptr && sysv_signal != nullptr;
+  }
 };
 Next next;
 
-/// Not by dlsym(RTLD_NEXT, …): a library in front of us may answer that itself, and then what is behind it is us.
 template <class Function>
-void find(Function*& function, const char* name) noexcept {
-  function = nullptr;
+void take(Function*& function, const refrain::layer::DynamicSymbols& symbols, const char* name) noexcept {
+  if (function == nullptr) {
+    function = reinterpret_cast<Function*>(symbols.find(name));
+  }
+}
+
+/// Not by dlsym(RTLD_NEXT, …): a library in front of us may answer that itself, and then what is behind it is us. All
+/// in one walk, since every process pays for it.
+void find_next() noexcept {
   if (&dl_iterate_phdr == nullptr) {
     return;
   }
-  void* found = nullptr;
   bool behind = false;
-  refrain::layer::starter::visit_loaded([&](const char*, const refrain::layer::DynamicSymbols& symbols) {
-    if (behind) {
-      found = symbols.find(name);
-    } else {
+  refrain::layer::starter::visit_loaded([&behind](const char*, const refrain::layer::DynamicSymbols& symbols) {
+    if (!behind) {
       behind = symbols.find("refrain_at_end") == reinterpret_cast<void*>(&refrain_at_end);
+      return false;
     }
-    return found != nullptr;
+    take(next.exit_now, symbols, "_exit");
+    take(next.exit_now_too, symbols, "_Exit");
+    take(next.abort, symbols, "abort");
+    take(next.sigaction, symbols, "sigaction");
+    take(next.signal, symbols, "signal");
+    take(next.bsd_signal, symbols, "bsd_signal");
+    take(next.sysv_signal, symbols, "__sysv_signal");
+    return next.complete();
   });
-  function = reinterpret_cast<Function*>(found);
 }
 
 __attribute__((constructor)) void look_around() {
-  find(next.exit_now, "_exit");
-  find(next.exit_now_too, "_Exit");
-  find(next.abort, "abort");
-  find(next.sigaction, "sigaction");
-  find(next.signal, "signal");
-  find(next.bsd_signal, "bsd_signal");
-  find(next.sysv_signal, "__sysv_signal");
+  find_next();
   struct stat status {};
   const int saved = errno;
   if (::syscall(SYS_fstat, STDERR_FILENO, &status) == 0) {  // the function has another version in each C library
