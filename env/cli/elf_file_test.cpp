@@ -101,8 +101,9 @@ std::vector<std::string> names_by_libelf(const std::string& path) {
     Elf_Data* const data = header.sh_type == SHT_DYNSYM ? elf_getdata(section, nullptr) : nullptr;
     GElf_Sym symbol;
     for (int index = 0; data != nullptr && gelf_getsym(data, index, &symbol) != nullptr; ++index) {
-      if (symbol.st_shndx != SHN_UNDEF) {
-        found.emplace_back(elf_strptr(file, header.sh_link, symbol.st_name));
+      const char* const name = elf_strptr(file, header.sh_link, symbol.st_name);
+      if (symbol.st_shndx != SHN_UNDEF && *name != '\0') {  // those of sections have none
+        found.emplace_back(name);
       }
     }
   }
