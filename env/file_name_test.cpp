@@ -95,8 +95,8 @@ TEST_CASE("a name is its own pattern once it is made literal") {
 TEST_CASE("the counter takes the lowest number that is free, and writes nothing over") {
   const Folder folder;
   std::ofstream(folder.file("x.1.rfn")) << "of somebody";
-  std::ofstream(folder.file("x.2.rfn"));  // empty, and somebody's all the same
-  std::ofstream(folder.file("x.4.rfn"));
+  std::ofstream(folder.file("x.2.rfn")) << "";  // empty, and somebody's all the same
+  std::ofstream(folder.file("x.4.rfn")) << "";
   const FileName name(folder.file("x.%i.rfn"));
   CHECK(name.counted());
   CHECK(name.free_text() == folder.file("x.3.rfn"));
@@ -130,7 +130,7 @@ TEST_CASE("processes that count at once never share a file") {
     ::wait(&status);
     CHECK(status == 0);
   }
-  CHECK(folder.names().size() == kProcesses * kFiles);
+  CHECK(folder.names().size() == std::size_t{kProcesses} * kFiles);
   for (const std::string& file : folder.names()) CHECK(std::filesystem::file_size(folder.file(file)) == 1);
 }
 

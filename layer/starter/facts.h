@@ -25,7 +25,9 @@ struct Facts {
   InnerCode* inner_code;  ///< see Starter
   void** inner_targets;
 };
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): declared here, defined as constants
 extern const Facts facts;
+// NOLINTEND(bugprone-dynamic-static-initializers)
 
 /// Opens the layer of the starter at `file`; null if it is not there or can't be loaded, and then why.
 OpenLayer find_layer(const char* file, const char** why) noexcept;
@@ -37,6 +39,8 @@ void pass_to(void* library) noexcept;
 
 extern "C" {
 // Of the stubs (layer/interpose/exported_stubs.inc).
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): assembly defines them
 extern void* refrain_starter_targets[];
 extern const std::int32_t refrain_starter_stub_offsets[];
+// NOLINTEND(bugprone-dynamic-static-initializers)
 }

@@ -21,7 +21,7 @@ struct CapturedStream {
       thread = &mark;
     }
   }
-  auto operator<=>(const CapturedStream&) const = default;
+  auto operator<=>(const CapturedStream&) const = default;  // NOLINT(modernize-use-nullptr): none is there
 
   std::uint64_t handle;
   const void* thread = nullptr;

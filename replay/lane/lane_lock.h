@@ -35,11 +35,12 @@ class REFRAIN_SCOPED_CAPABILITY HasLaneLock {
   LaneLock& lock_;
 };
 
-/// The lane's own thread says that nothing is held, or that it has the lock already. Does nothing.
+/// The lane's own thread says that nothing is held, or that it has the lock already. Does nothing. (Were it trivial,
+/// compilers would call its variables unused.)
 class REFRAIN_SCOPED_CAPABILITY IsLaneOwner {
  public:
-  IsLaneOwner() noexcept REFRAIN_ACQUIRE(held_right) {}
-  ~IsLaneOwner() REFRAIN_RELEASE() {}
+  IsLaneOwner() noexcept REFRAIN_ACQUIRE(held_right) {}  // NOLINT(modernize-use-equals-default)
+  ~IsLaneOwner() REFRAIN_RELEASE() {}                    // NOLINT(modernize-use-equals-default)
   IsLaneOwner(const IsLaneOwner&) = delete;
   IsLaneOwner& operator=(const IsLaneOwner&) = delete;
 };
