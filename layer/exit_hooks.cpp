@@ -21,6 +21,7 @@
 // Not every C library has them.
 #pragma weak dl_iterate_phdr
 extern "C" {
+// NOLINTNEXTLINE(readability-identifier-naming): the C library's
 int __sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept __attribute__((weak));
 }
 

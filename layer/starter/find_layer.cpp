@@ -7,7 +7,7 @@
 namespace refrain::layer::starter {
 
 OpenLayer find_layer(const char* file, const char** why) noexcept {
-  static Text<2 * PATH_MAX> path;
+  static Text<std::size_t{2} * PATH_MAX> path;
   char real[PATH_MAX];
   if (realpath(file, real) == nullptr) {
     *why = "its own file is gone";
