@@ -11,7 +11,7 @@
 
 #include "layer/elf_symbols.h"
 
-extern "C" int* __errno_location() noexcept;  // NOLINT(readability-identifier-naming)
+extern "C" int* __errno_location() noexcept;  // NOLINT(readability-identifier-naming): the C library's
 
 namespace refrain::layer::starter {
 

@@ -25,9 +25,8 @@ struct Facts {
   InnerCode* inner_code;  ///< see Starter
   void** inner_targets;
 };
-// NOLINTBEGIN(bugprone-dynamic-static-initializers): declared here, defined as constants
+// NOLINTNEXTLINE(bugprone-dynamic-static-initializers): a constant where it is defined
 extern const Facts facts;
-// NOLINTEND(bugprone-dynamic-static-initializers)
 
 /// Opens the layer of the starter at `file`; null if it is not there or can't be loaded, and then why.
 OpenLayer find_layer(const char* file, const char** why) noexcept;

@@ -52,8 +52,8 @@ int main(int argc, char** argv) {
     CHECK_CUDA(cudaMalloc(&device.own, kCount * sizeof(unsigned)));
     CHECK_CUDA(cudaMalloc(&device.sum, kCount * sizeof(unsigned)));
     CHECK_CUDA(cudaMemcpy(device.own, start.data(), kCount * sizeof(unsigned), cudaMemcpyHostToDevice));
-    CHECK_CUDA(
-        cudaDeviceSynchronize());  // it may return before all has arrived, and these streams do not wait for that
+    // The copy may return before all has arrived, and these streams do not wait for that.
+    CHECK_CUDA(cudaDeviceSynchronize());
   }
 
   gpu_test::Loop loop("allreduce");

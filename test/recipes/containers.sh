@@ -1,4 +1,4 @@
-# Podman: the entry point, a CDI device, a pod. The image is a system without anything of ours, older than this one if it can be.
+# Podman: the entry point and a CDI device. The image is a system without anything of ours, older than this one if it can be.
 # shellcheck shell=bash disable=SC2154,SC1091
 need podman jq
 need_root
@@ -9,7 +9,7 @@ same_as_plain result
 replayed report
 
 # Where Podman looks for devices; not over one that is there.
-if mkdir -p /etc/cdi && [ ! -e /etc/cdi/refrain.json ]; then
+if [ ! -e /etc/cdi/refrain.json ]; then
   trap 'rm -f /etc/cdi/refrain.json; podman rmi -f "$image" >/dev/null 2>&1 || true' EXIT
   block Containers 3 >line
   bash line
