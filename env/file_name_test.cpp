@@ -13,6 +13,7 @@
 #include <set>
 
 #include "env/own_file.h"
+#include "test/support/scratch_folder.h"
 
 namespace refrain::env {
 namespace {
@@ -25,23 +26,6 @@ Lookup among(std::map<std::string, std::string> variables) {
     return found == variables.end() ? std::nullopt : std::optional(found->second);
   };
 }
-
-class Folder {
- public:
-  Folder() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-  std::set<std::string> names() const {
-    std::set<std::string> result;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) result.insert(entry.path().filename());
-    return result;
-  }
-
- private:
-  std::string path_ = (std::filesystem::temp_directory_path() / "refrain-file-name-XXXXXX").string();
-};
 
 TEST_CASE("process, program and host are put into names") {
   const std::string id = std::to_string(::getpid());
@@ -93,7 +77,7 @@ TEST_CASE("a name is its own pattern once it is made literal") {
 }
 
 TEST_CASE("the counter takes the lowest number that is free, and writes nothing over") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   std::ofstream(folder.file("x.1.rfn")) << "of somebody";
   std::ofstream(folder.file("x.2.rfn")) << "";  // empty, and somebody's all the same
   std::ofstream(folder.file("x.4.rfn")) << "";
@@ -113,7 +97,7 @@ TEST_CASE("the counter takes the lowest number that is free, and writes nothing 
 TEST_CASE("processes that count at once never share a file") {
   constexpr int kProcesses = 8;
   constexpr int kFiles = 10;
-  const Folder folder;
+  const test::ScratchFolder folder;
   const FileName name(folder.file("x.%i"));
   for (int process = 0; process < kProcesses; ++process) {
     if (::fork() != 0) continue;
@@ -130,8 +114,8 @@ TEST_CASE("processes that count at once never share a file") {
     ::wait(&status);
     CHECK(status == 0);
   }
-  CHECK(folder.names().size() == std::size_t{kProcesses} * kFiles);
-  for (const std::string& file : folder.names()) CHECK(std::filesystem::file_size(folder.file(file)) == 1);
+  CHECK(folder.files().size() == std::size_t{kProcesses} * kFiles);
+  for (const std::string& file : folder.files()) CHECK(std::filesystem::file_size(file) == 1);
 }
 
 TEST_CASE("a counter in a folder that is not there is an error at once") {

@@ -17,22 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "test/support/scratch_folder.h"
+
 namespace refrain::env {
 namespace {
 
 constexpr mode_t kOwner = 0600;
-
-class Folder {
- public:
-  Folder() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_ = (std::filesystem::temp_directory_path() / "refrain-own-file-XXXXXX").string();
-};
 
 std::string contents(const std::string& path) {
   std::ifstream file(path);
@@ -65,7 +55,7 @@ void close_from(int first) {
 }
 
 TEST_CASE("it takes no descriptor that the program would get, and no child inherits it") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   CHECK(in_child([&] {
           close_from(3);
           OwnFile file;
@@ -84,7 +74,7 @@ TEST_CASE("it takes no descriptor that the program would get, and no child inher
 }
 
 TEST_CASE("closed by the program it is opened again, the program's file with its number gets nothing") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   CHECK(in_child([&] {
           OwnFile file;
           DEMAND(!file.append_to(folder.file("ours"), kOwner));
@@ -101,7 +91,7 @@ TEST_CASE("closed by the program it is opened again, the program's file with its
 }
 
 TEST_CASE("where its name leads elsewhere meanwhile it is given up") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   CHECK(in_child([&] {
           OwnFile file;
           DEMAND(!file.append_to(folder.file("x"), kOwner));
@@ -116,7 +106,7 @@ TEST_CASE("where its name leads elsewhere meanwhile it is given up") {
 }
 
 TEST_CASE("a limit of files' sizes and a reader that went away are errors, and no signals") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const int status = in_child([&] {
     ::signal(SIGXFSZ, SIG_DFL);
     ::signal(SIGPIPE, SIG_DFL);
@@ -167,7 +157,7 @@ TEST_CASE("a signal of the program's that waits is not taken away") {
 }
 
 TEST_CASE("a file that is there is never written over") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   std::ofstream(folder.file("x.rfn")) << "theirs";
   OwnFile first;
   OwnFile second;
@@ -201,7 +191,7 @@ mode_t mode_of(const std::string& path) {
 }
 
 TEST_CASE("files are made with the wanted permissions, whatever the program's umask") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const mode_t before = ::umask(0);
   for (const mode_t mask : {mode_t{0}, mode_t{022}, mode_t{0777}}) {
     ::umask(mask);
@@ -223,7 +213,7 @@ TEST_CASE("files are made with the wanted permissions, whatever the program's um
 }
 
 TEST_CASE("no link is followed, and no FIFO, socket or device written to, which the error says") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   std::ofstream(folder.file("theirs")) << "theirs";
   REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("link").c_str()) == 0);
   REQUIRE(::symlink(folder.file("nothing").c_str(), folder.file("dangling").c_str()) == 0);
@@ -249,7 +239,7 @@ TEST_CASE("no link is followed, and no FIFO, socket or device written to, which 
 }
 
 TEST_CASE("a FIFO that nobody reads keeps nobody waiting") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(in_child([&] {
           ::alarm(10);
@@ -259,7 +249,7 @@ TEST_CASE("a FIFO that nobody reads keeps nobody waiting") {
 }
 
 TEST_CASE("descriptors that the user names are written to, whatever they are") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const int regular = ::open(folder.file("x").c_str(), O_RDWR | O_CREAT, 0600);
@@ -286,7 +276,7 @@ TEST_CASE("descriptors that the user names are written to, whatever they are") {
 }
 
 TEST_CASE("in a folder that others may write to, files of others are left alone") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const std::string shared = folder.file("shared");
   std::filesystem::create_directory(shared);
   REQUIRE(::chmod(shared.c_str(), 01777) == 0);
@@ -315,7 +305,7 @@ TEST_CASE("in a folder that others may write to, files of others are left alone"
 }
 
 TEST_CASE("in a folder that others may write to, one's own file by a further name is left alone") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const std::string shared = folder.file("shared");
   std::filesystem::create_directory(shared);
   REQUIRE(::chmod(shared.c_str(), 01777) == 0);
@@ -329,7 +319,7 @@ TEST_CASE("in a folder that others may write to, one's own file by a further nam
 }
 
 TEST_CASE("a beginning is taken back, but nothing that others wrote behind it") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   OwnFile file;
   REQUIRE(!file.create(folder.file("x"), kOwner));
   REQUIRE(file.write("whole") == 0);
@@ -345,7 +335,7 @@ TEST_CASE("a beginning is taken back, but nothing that others wrote behind it") 
 }
 
 TEST_CASE("a file that got the number of ours, which is gone, is not ours") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   CHECK(in_child([&] {
           OwnFile file;
           DEMAND(!file.create(folder.file("x"), kOwner));
@@ -371,7 +361,7 @@ TEST_CASE("a file that got the number of ours, which is gone, is not ours") {
 }
 
 TEST_CASE("a draft has a name that nobody can foresee, and goes without a trace") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   {
     OwnFile first;
     OwnFile second;
@@ -389,7 +379,7 @@ TEST_CASE("a draft has a name that nobody can foresee, and goes without a trace"
 }
 
 TEST_CASE("where there is no room for a descriptor nothing is left behind") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   CHECK(in_child([&] {
           const rlimit limit{11, 11};
           ::setrlimit(RLIMIT_NOFILE, &limit);
@@ -403,7 +393,7 @@ TEST_CASE("where there is no room for a descriptor nothing is left behind") {
 }
 
 TEST_CASE("what another process is writing is busy") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   OwnFile file;
   REQUIRE(!file.create(folder.file("x"), kOwner));
   CHECK(in_child([&] { DEMAND(OwnFile::busy(folder.file("x"))); }) == 0);

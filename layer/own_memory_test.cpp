@@ -9,10 +9,13 @@
 
 #include "env/reserve.h"
 
+// The C library's.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
@@ -73,7 +76,8 @@ TEST_CASE("without memory new throws, but not where the reserve may be used", "[
     }
   });
   CHECK(threw);
-  CHECK(without_memory([] { return new (std::nothrow) int; }) == nullptr);
+  const std::unique_ptr<int> none(without_memory([] { return new (std::nothrow) int; }));
+  CHECK(none == nullptr);
   const int sum = without_memory([] {
     const env::UseReserve reserve;
     std::vector<int> numbers;

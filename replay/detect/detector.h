@@ -25,6 +25,7 @@ class Detector {
   /// To be called after each History::push().
   Step step() noexcept {
     Step result;
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): set by the constructor, which is in another file
     const std::uint64_t newest = history_.size() - 1;
     const std::size_t slot = (history_.gram() * kSpread) >> shift_;
     if (distance_ != 0) {

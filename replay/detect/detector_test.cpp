@@ -14,6 +14,7 @@ namespace tuning = refrain::replay::tuning;
 namespace {
 
 struct Rig {
+  // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject): its constructor is in another file
   explicit Rig(std::uint32_t capacity) : history(capacity), detector(history) {}
   Detector::Step push(std::uint64_t value) {
     history.push(value, Cut::kNone);

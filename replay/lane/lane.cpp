@@ -344,7 +344,7 @@ std::uint64_t Lane::tick_dormant() noexcept {
   if (dormancy_.tick()) {
     end_dormancy();
   }
-  DriverGate::Passage{gate_};  // waits where nobody may submit; the call itself is not known to end
+  const DriverGate::Passage passage(gate_);  // waits where nobody may submit; the call itself is not known to end
   return front().sequence;
 }
 

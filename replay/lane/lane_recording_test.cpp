@@ -29,7 +29,8 @@ double repeat(Rig& rig, Program& program, std::uint64_t number, int times) {
     rig.engine->wait_idle();
   }
   CHECK(errors == 0);
-  return (replayed() - before) / (static_cast<double>(times - times / 2) * kLength);
+  const auto counted = times - times / 2;
+  return (replayed() - before) / (static_cast<double>(counted) * kLength);
 }
 
 TEST_CASE("a chunk that gets the number of one that was forgotten gets a graph of its own", "[promise-6]") {

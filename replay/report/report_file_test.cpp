@@ -12,24 +12,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "test/support/scratch_folder.h"
+
 namespace refrain::replay {
 namespace {
-
-class Folder {
- public:
-  Folder() { REQUIRE(::mkdtemp(path_.data()) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  [[nodiscard]] std::size_t files() const {
-    const std::filesystem::directory_iterator all(path_);
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
- private:
-  std::string path_ = (std::filesystem::temp_directory_path() / "refrain-report-XXXXXX").string();
-};
 
 std::string contents(const std::string& path) {
   std::ifstream file(path);
@@ -37,12 +23,12 @@ std::string contents(const std::string& path) {
 }
 
 TEST_CASE("report file: each report replaces the one before, and is its owner's alone") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   ReportFile file(folder.file("x.json"), 0600);
   for (const char* text : {"one", "two"}) {
     file.write(text);
     CHECK(contents(folder.file("x.json")) == text);
-    CHECK(folder.files() == 1);
+    CHECK(folder.files().size() == 1);
   }
   struct stat status {};
   REQUIRE(::stat(folder.file("x.json").c_str(), &status) == 0);
@@ -50,7 +36,7 @@ TEST_CASE("report file: each report replaces the one before, and is its owner's 
 }
 
 TEST_CASE("report file: what others put in its place stays") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   ReportFile file(folder.file("x.json"), 0600);
   file.write("one");
   std::filesystem::remove(folder.file("x.json"));
@@ -61,7 +47,7 @@ TEST_CASE("report file: what others put in its place stays") {
 }
 
 TEST_CASE("report file: one that can't be written whole leaves nothing behind") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const pid_t child = ::fork();
   if (child == 0) {
     ::signal(SIGXFSZ, SIG_DFL);
@@ -73,11 +59,11 @@ TEST_CASE("report file: one that can't be written whole leaves nothing behind") 
   int status = -1;
   ::waitpid(child, &status, 0);
   CHECK(status == 0);
-  CHECK(folder.files() == 0);
+  CHECK(folder.files().size() == 0);
 }
 
 TEST_CASE("report file: nothing that waits at a name that can be foreseen is written to") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   std::ofstream(folder.file("theirs")).flush();
   REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("x.json.part").c_str()) == 0);
   ReportFile(folder.file("x.json"), 0600).write("one");

@@ -14,27 +14,12 @@
 
 #include "capture/reader.h"
 #include "test/cuda/run_process.h"
+#include "test/support/scratch_folder.h"
 
 namespace {
 
 using namespace refrain;
 using capture::OperationKind;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "refrain_cuda_capture_XXXXXX";
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    name_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(name_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const std::string& name) const { return name_ + "/" + name; }
-
- private:
-  std::string name_;
-};
 
 /// Runs a program in capture mode. It finds the library where it looks for the driver, as instrumented programs cannot
 /// have it preloaded.
@@ -72,7 +57,7 @@ std::string text_of(const std::vector<std::byte>& code) {
 }  // namespace
 
 TEST_CASE("CUDA capture: code, kernels, memory, devices") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const capture::Capture capture = captured(folder.file("one.rfn"), true);
   REQUIRE(capture.devices.size() == 1);
   CHECK(capture.devices[0].api == "cuda");
@@ -129,7 +114,7 @@ TEST_CASE("CUDA capture: code, kernels, memory, devices") {
 }
 
 TEST_CASE("CUDA capture: two runs agree on what was submitted") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const capture::Capture one = captured(folder.file("one.rfn"), false);
   const capture::Capture two = captured(folder.file("two.rfn"), true);
   CHECK(loop_of(one).graph().fingerprint() == loop_of(two).graph().fingerprint());
@@ -144,7 +129,7 @@ TEST_CASE("CUDA capture: two runs agree on what was submitted") {
 }
 
 TEST_CASE("CUDA capture: memory that is allocated in stream order where other memory was freed") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const std::string file = folder.file("ordered.rfn");
   const Outcome outcome = run_captured({PROGRAMS_FILE, "stream_memory"}, file, false, "2");
   CAPTURE(outcome.output);
@@ -162,7 +147,7 @@ TEST_CASE("CUDA capture: memory that is allocated in stream order where other me
 }
 
 TEST_CASE("CUDA capture: bench runs it without the program") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   for (const bool portable : {true, false}) {
     const std::string file = folder.file(portable ? "with.rfn" : "without.rfn");
     captured(file, portable);
@@ -188,7 +173,7 @@ TEST_CASE("CUDA capture: bench runs it without the program") {
 }
 
 TEST_CASE("CUDA capture: random programs") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   std::size_t replayed = 0;
   for (int number = 1; number <= 4; ++number) {
     const std::string seed = std::to_string(number);
@@ -216,7 +201,7 @@ TEST_CASE("CUDA capture: random programs") {
 }
 
 TEST_CASE("CUDA capture: dump") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const std::string file = folder.file("dump.rfn");
   const capture::Capture capture = captured(file, true);
   const std::string summary = run({REFRAIN, "dump", file}).output;
@@ -240,7 +225,7 @@ TEST_CASE("CUDA capture: dump") {
 }
 
 TEST_CASE("CUDA capture: bench says why it cannot") {
-  const Folder folder;
+  const test::ScratchFolder folder;
   const std::string file = folder.file("one.rfn");
   captured(file, false);
   const Outcome nowhere = run({REFRAIN, "bench", file}, {"LD_LIBRARY_PATH=/nonexistent"});

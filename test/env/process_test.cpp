@@ -14,6 +14,7 @@
 #include "process_programs.h"
 #include "test/capture/capture_files.h"
 #include "test/support/child.h"
+#include "test/support/scratch_folder.h"
 
 extern char** environ;
 
@@ -65,28 +66,6 @@ Result refrain(const std::string& api, const Words& options, const Words& words)
   return run(api, command);
 }
 
-class Folder {
- public:
-  Folder() : path_(child::scratch("folder")) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directory(path_);
-  }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  [[nodiscard]] Words files(const std::string& ending) const {
-    Words found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      if (entry.path().string().ends_with(ending)) {
-        found.push_back(entry.path().string());
-      }
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-  }
-
- private:
-  std::string path_;
-};
-
 std::string contents(const std::string& file) {
   std::ifstream in(file);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -124,7 +103,7 @@ std::string any_api() {
 
 TEST_CASE("files: a program that closes what it inherited has its own files for itself", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   const Result result =
       refrain(api, {"-o", folder.file("x.rfn"), "--log-file", folder.file("log")}, {"closer", folder.file("csv")});
   CAPTURE(api);
@@ -140,7 +119,7 @@ TEST_CASE("files: a program that closes what it inherited has its own files for 
 
 TEST_CASE("files: with standard error closed nothing is written into what has its number", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   for (const Words& options : {Words{"-o", folder.file("x.rfn")}, Words{"--log-level", "debug"}}) {
     const Result result = refrain(api, options, {"no-stderr", folder.file("csv")});
     CAPTURE(api);
@@ -154,7 +133,7 @@ TEST_CASE("files: with standard error closed nothing is written into what has it
 
 TEST_CASE("files: a limit of their size ends the capture, and not the program", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   const Result result = refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("json")}, {"limited"});
   CAPTURE(api);
   SHOW(result);
@@ -165,7 +144,7 @@ TEST_CASE("files: a limit of their size ends the capture, and not the program", 
 
 TEST_CASE("files: what is there and not Refrain's is refused before the program starts", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   const std::string theirs = folder.file("theirs");
   std::ofstream(theirs) << "a,b\n";
   for (const Words& options : {Words{"-o", theirs}, Words{"--report-file", theirs}, Words{"-o", folder.file("no/x")},
@@ -183,13 +162,13 @@ TEST_CASE("files: what is there and not Refrain's is refused before the program 
 TEST_CASE("files: they are their owner's alone, unless more is asked for", "[promise-7]") {
   const std::string api = any_api();
   for (const auto& [options, mode] : std::map<Words, mode_t>{{{}, 0600}, {{"--file-mode", "0640"}, 0640}}) {
-    const Folder folder;
+    const refrain::test::ScratchFolder folder;
     Words all{"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json"), "--log-file", folder.file("log")};
     all.insert(all.end(), options.begin(), options.end());
     const Result result = refrain(api, all, {"ending", "exit"});
     SHOW(result);
     CHECK(result.exit_code == 5);
-    const Words files = folder.files("");
+    const Words files = folder.files();
     CHECK(files.size() == 3);
     for (const std::string& file : files) {
       struct stat status {};
@@ -202,7 +181,7 @@ TEST_CASE("files: they are their owner's alone, unless more is asked for", "[pro
 
 TEST_CASE("files: links and FIFOs are refused, descriptors that are named are not", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   std::ofstream(folder.file("theirs")).flush();
   REQUIRE(::symlink(folder.file("theirs").c_str(), folder.file("link").c_str()) == 0);
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
@@ -224,20 +203,20 @@ TEST_CASE("files: links and FIFOs are refused, descriptors that are named are no
 
 TEST_CASE("files: a run replaces the capture and the report of an earlier one", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   for (int i = 0; i < 2; ++i) {
     const Result result =
         refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json")}, {"ending", "exit"});
     SHOW(result);
     CHECK(result.exit_code == 5);
   }
-  CHECK(folder.files("").size() == 2);
+  CHECK(folder.files().size() == 2);
   CHECK(captured(folder.file("x.rfn")) >= 2400);
 }
 
 TEST_CASE("files: a counter in their names gives each run one of its own", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   for (int run = 0; run < 2; ++run) {
     const Result result =
         refrain(api, {"-o", folder.file("x.%i.rfn"), "--log-file", folder.file("%h.%r.%j.%i.log")}, {"ending", "exit"});
@@ -255,7 +234,7 @@ TEST_CASE("files: a counter in their names gives each run one of its own", "[pro
 
 TEST_CASE("programs: in one that is not chosen it is as if Refrain were not there", "[promise-7]") {
   const std::string api = any_api();
-  const Folder folder;
+  const refrain::test::ScratchFolder folder;
   const std::string program = std::filesystem::path(kPrograms.at(api)).filename();
   for (const std::string& list : {"!" + program, std::string("python*")}) {
     const Result result = refrain(
@@ -266,7 +245,7 @@ TEST_CASE("programs: in one that is not chosen it is as if Refrain were not ther
     CHECK(result.output == plain(api, {"ending", "exit"}).output);
     CHECK(result.errors.empty());
     CHECK_FALSE(result.reported);
-    CHECK(folder.files("").empty());
+    CHECK(folder.files().empty());
   }
   const Result chosen = refrain(api, {"--programs", program + ", !python*"}, {"ending", "exit"});
   SHOW(chosen);
@@ -279,7 +258,7 @@ TEST_CASE("ends: report and capture are whole however the process ends, and it e
   for (const char* way :
        {"exit", "_exit", "_Exit", "quick_exit", "abort", "terminate", "interrupt", "hang-up", "handled", "thread"}) {
     CAPTURE(api, way);
-    const Folder folder;
+    const refrain::test::ScratchFolder folder;
     const Result bare = plain(api, {"ending", way});
     for (const Words& options : {Words{"-o", folder.file("x.rfn")}, Words{}}) {
       Words all{"--report-file", folder.file("x.json")};
@@ -301,7 +280,7 @@ TEST_CASE("ends: report and capture are whole however the process ends, and it e
 TEST_CASE("ends: each forked worker has a capture and a report of its own", "[promise-7]") {
   const std::string api = any_api();
   for (const char* way : {"_exit", "terminate"}) {
-    const Folder folder;
+    const refrain::test::ScratchFolder folder;
     const Result result =
         refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json")}, {"workers", way});
     CAPTURE(api, way);
@@ -321,7 +300,7 @@ TEST_CASE("ends: each forked worker has a capture and a report of its own", "[pr
 TEST_CASE("ends: that of a child which was forked in the middle is not its parent's", "[promise-7]") {
   const std::string api = any_api();
   for (const char* way : {"_exit", "terminate", "abort"}) {
-    const Folder folder;
+    const refrain::test::ScratchFolder folder;
     const Result result =
         refrain(api, {"-o", folder.file("x.rfn"), "--report-file", folder.file("x.json")}, {"forked", way});
     CAPTURE(api, way);
@@ -329,7 +308,7 @@ TEST_CASE("ends: that of a child which was forked in the middle is not its paren
     CHECK(result.exit_code == 0);
     CHECK(result.output == plain(api, {"forked", way}).output);
     CHECK(count(result.errors, "report (") == 1);
-    CHECK(folder.files("").size() == 2);
+    CHECK(folder.files().size() == 2);
     CHECK(captured(folder.file("x.rfn")) >= 4800);
   }
 }

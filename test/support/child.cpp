@@ -17,24 +17,10 @@
 #include <stdexcept>
 
 #include "test/support/hang.h"
+#include "test/support/scratch_folder.h"
 
 namespace child {
 namespace {
-
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "refrain-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw std::runtime_error("no scratch folder " + name);
-    }
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-};
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> list;
@@ -116,8 +102,8 @@ std::vector<Way> ways() {
 }
 
 std::string scratch(const std::string& name) {
-  static const Folder folder;
-  return (folder.path / name).string();
+  static const refrain::test::ScratchFolder folder;
+  return folder.file(name);
 }
 
 Result run(std::vector<std::string> command, std::vector<std::string> environment, double seconds) {
