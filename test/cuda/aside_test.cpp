@@ -3,7 +3,6 @@
 #include "test/cuda/contract.h"
 
 using contract::check_clean;
-using contract::same_everywhere;
 using run_program::Result;
 using run_program::run;
 
@@ -33,7 +32,7 @@ TEST_CASE("promise 3, bounded hold: where launches block, nothing is held", "[pr
 
 #ifndef PROGRAMS_ON_HIP
 TEST_CASE("promise 5, same errors: what names another context is refused or taken as without Refrain", "[promise-5]") {
-  same_everywhere({"strangers"}, 1);
+  contract::same_everywhere({"strangers"}, 1);
 }
 
 TEST_CASE("promise 3, bounded hold: nothing is held once CUPTI is used", "[promise-3]") {

@@ -85,7 +85,7 @@ const Setter kSetters[] = {
      [](const Loop& loop, int value) {
        CUstreamAttrValue attribute{};
        attribute.accessPolicyWindow.base_ptr = reinterpret_cast<void*>(loop.x);
-       attribute.accessPolicyWindow.num_bytes = 16U * static_cast<unsigned>(value);
+       attribute.accessPolicyWindow.num_bytes = std::size_t{16} * static_cast<unsigned>(value);
        CHECK_CU(cuStreamSetAttribute(loop.stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &attribute));
      }},
     {"cuStreamCopyAttributes", 2,
@@ -100,7 +100,7 @@ const Setter kSetters[] = {
      [](const Loop&, int value) { CHECK_CU(cuCtxSetSharedMemConfig(static_cast<CUsharedconfig>(value))); }},
     {"cuCtxSetLimit", 3,
      [](const Loop&, int value) {
-       CHECK_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024U * static_cast<unsigned>(value)));
+       CHECK_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, std::size_t{1024} * static_cast<unsigned>(value)));
      }},
     {"cuCtxSetFlags", 3, [](const Loop&, int value) { CHECK_CU(cuCtxSetFlags(static_cast<unsigned>(value))); }},
     {"cuDevicePrimaryCtxSetFlags", 3,

@@ -52,8 +52,8 @@ void passing(CUcontext context, Word seed) {
 /// soak ROUNDS [PAUSE]: in each round a thread, a stream, an event, memory and a module come and go, in every eighth
 /// one a context. After each PAUSE rounds it says so, and waits for a line on its standard input.
 PROGRAM(soak) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 40;
-  const int pause = argc > 2 ? std::atoi(argv[2]) : 0;
+  const int rounds = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 40;
+  const int pause = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 0;
   const Device gpu;
   CUfunction mix = gpu.function("mix_in");
   CUfunction multiply = gpu.function("scale");

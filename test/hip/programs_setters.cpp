@@ -69,7 +69,7 @@ const Setter kSetters[] = {
     {"hipCtxSetSharedMemConfig", 2,
      [](const Loop&, int value) { CHECK_CU(hipCtxSetSharedMemConfig(static_cast<hipSharedMemConfig>(value))); }},
     {"hipDeviceSetLimit", 3,
-     [](const Loop&, int value) { CHECK_CU(hipDeviceSetLimit(0, 1024U * static_cast<unsigned>(value))); }},
+     [](const Loop&, int value) { CHECK_CU(hipDeviceSetLimit(0, std::size_t{1024} * static_cast<unsigned>(value))); }},
     {"hipSetDeviceFlags", 2, [](const Loop&, int value) { CHECK_CU(hipSetDeviceFlags(static_cast<unsigned>(value))); }},
     {"hipDevicePrimaryCtxSetFlags", 2,
      [](const Loop&, int value) { CHECK_CU(hipDevicePrimaryCtxSetFlags(0, static_cast<unsigned>(value))); }},

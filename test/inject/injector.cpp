@@ -26,12 +26,15 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 
+// The C library's.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* old, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 

@@ -29,7 +29,7 @@ long calls_of(const std::string& function, const std::string& program, Variables
   child::run_until([&](const Result& /*checked*/) { return count >= least; },
                    [&] {
                      std::filesystem::remove(log);
-                     const Result result = run({program}, "replay", 1, more);
+                     Result result = run({program}, "replay", 1, more);
                      check_clean(result);
                      std::ifstream lines(log);
                      count = 0;

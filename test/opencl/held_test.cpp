@@ -161,7 +161,7 @@ TEST_CASE_METHOD(Fixture, "a thread that is left alone submits behind what anoth
   cl_mem y = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, kThreads * sizeof(cl_uint), nullptr, nullptr);
   cl_kernel other = kernel_on(y);
   swallowed = true;  // nothing repeats, for long
-  for (std::size_t i = 0; i < 5 * kLooks; ++i) {
+  for (std::size_t i = 0; i < std::size_t{5} * kLooks; ++i) {
     launch(other, i + 1);
   }
   wrap::clFinish(queue);

@@ -22,6 +22,7 @@ using capture::OperationView;
 
 class TestRecorder final : public capture::Recorder, public capture::Stream {
  public:
+  // NOLINTNEXTLINE(bugprone-exception-escape): a test without memory may end
   void define_all(const capture::Definitions& definitions) noexcept override {
     const auto add = [this]<typename Info>(std::span<const Info> infos) {
       all<Info>().insert(all<Info>().end(), infos.begin(), infos.end());

@@ -340,7 +340,7 @@ bool BlockMaker::fit(const Owned& owned, const Block& block, Step* step) {
       return true;
     }
     case Kind::kAskQueue: return can(Feature::kQueryQueue);
-    case Kind::kSeen: return can(Feature::kSetter);
+    case Kind::kSeen:
     case Kind::kSet: return can(Feature::kSetter);
     case Kind::kReplaceMemory: return plain(step->to) && !fixed(step->to);
     case Kind::kReplaceInOrder:

@@ -324,7 +324,7 @@ class CudaDevice final : public Device {
         break;
       case 2: CALL_CU(cuFuncSetCacheConfig(seen_, static_cast<CUfunc_cache>(few))); break;
       case 3: CALL_CU(cuCtxSetCacheConfig(static_cast<CUfunc_cache>(few))); break;
-      default: CALL_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024U * (1 + value % 3))); break;
+      default: CALL_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, std::size_t{1024} * (1 + value % 3))); break;
     }
   }
   int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order) override {
