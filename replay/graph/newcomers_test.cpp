@@ -25,7 +25,7 @@ TEST_CASE("stretches that wait and come in turn are looked for once all came") {
     while (!newcomers.came(came % 1000)) {
       ++came;
     }
-    CHECK(came >= 1000U * (Newcomers::kTimes - 1U));
+    CHECK(came >= std::uint64_t{1000} * (Newcomers::kTimes - 1U));
   }
 }
 

@@ -115,7 +115,7 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
   environment.push_back("REFRAIN_REPORT_FILE=" + report);
   if (std::none_of(environment.begin(), environment.end(),
                    [](const std::string& variable) { return variable.starts_with("REFRAIN_CONFIG="); })) {
-    environment.push_back("REFRAIN_CONFIG=/dev/null");  // not this machine's
+    environment.emplace_back("REFRAIN_CONFIG=/dev/null");  // not this machine's
   }
 
   posix_spawn_file_actions_t actions;

@@ -42,6 +42,7 @@ std::map<pid_t, Process> all_processes() {
     unsigned long long user = 0;
     unsigned long long system = 0;
     if (behind_name != nullptr &&
+        // NOLINTNEXTLINE(cert-err34-c): the kernel writes numbers
         std::sscanf(behind_name + 1, " %*c %lld %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &parent, &user,
                     &system) == 3) {
       result[process] = {static_cast<pid_t>(parent), user + system};

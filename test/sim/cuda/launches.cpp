@@ -63,8 +63,8 @@ std::uint64_t number_of(int id, const CUlaunchAttributeValue& value) noexcept {
   const auto& window = value.accessPolicyWindow;
   switch (id) {
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-      return window.num_bytes + 5 * static_cast<std::uint64_t>(window.hitRatio * 100) + 700 * window.hitProp +
-             9000 * window.missProp;
+      return window.num_bytes + 5 * static_cast<std::uint64_t>(window.hitRatio * 100) +
+             std::uint64_t{700} * window.hitProp + std::uint64_t{9000} * window.missProp;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: return value.cooperative != 0 ? 1 : 0;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       return value.clusterDim.x + 100 * value.clusterDim.y + 10000 * value.clusterDim.z;
