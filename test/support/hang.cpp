@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +80,9 @@ std::uint64_t own_ticks() noexcept {
 struct Watched {
   std::mutex mutex;
   std::string doing;
+  /// Held while the thread asks for memory, and by who forks: AddressSanitizer's run time does not see to it that a
+  /// child, too, can have memory then.
+  std::mutex looking;
   std::atomic<int> not_watched{0};
 };
 Watched& watched() {
@@ -90,9 +94,11 @@ void watch() {
   IdleWatch idle(getpid());
   for (;;) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::unique_lock looking(watched().looking);
     if (watched().not_watched.load() != 0) {
       idle.begin_again();
     } else if (idle.hangs()) {
+      looking.unlock();
       prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
       const std::string stacks = stacks_of(getpid());
       const std::lock_guard guard(watched().mutex);
@@ -141,7 +147,8 @@ std::string stacks_of(pid_t process) {
 
 void watch_this_process() noexcept {
   try {
-    static_cast<void>(watched());
+    pthread_atfork([] { watched().looking.lock(); }, [] { watched().looking.unlock(); },
+                   [] { watched().looking.unlock(); });
     std::thread(&watch).detach();
   } catch (const std::exception&) {
     // Then ctest's limit ends it.
