@@ -83,6 +83,7 @@ struct Watched {
   /// Held while the thread asks for memory, and by who forks: AddressSanitizer's run time does not see to it that a
   /// child, too, can have memory then.
   std::mutex looking;
+  std::atomic<bool> begun{false};  ///< to begin with it asks for memory, too
   std::atomic<int> not_watched{0};
 };
 Watched& watched() {
@@ -92,6 +93,8 @@ Watched& watched() {
 
 void watch() {
   IdleWatch idle(getpid());
+  watched().begun = true;
+  watched().begun.notify_all();
   for (;;) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     std::unique_lock looking(watched().looking);
@@ -150,6 +153,7 @@ void watch_this_process() noexcept {
     pthread_atfork([] { watched().looking.lock(); }, [] { watched().looking.unlock(); },
                    [] { watched().looking.unlock(); });
     std::thread(&watch).detach();
+    watched().begun.wait(false);
   } catch (const std::exception&) {
     // Then ctest's limit ends it.
   }
