@@ -1,6 +1,5 @@
 #include "env/config_files.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <fstream>
 
 #include "env/settings.h"
+#include "test/support/scratch_folder.h"
 
 namespace refrain::env {
 namespace {
@@ -20,16 +20,12 @@ using Names = std::vector<std::string>;
 class Home {
  public:
   Home() {
-    REQUIRE(::mkdtemp(path_.data()) != nullptr);
     write("system.conf", "hold_limit_us = 100\nmode = observe\nlog_level = debug\n");
     write(".config/refrain.conf", "hold_limit_us = 200\nmode = verify\n");
     write("xdg/refrain.conf", "hold_limit_us = 300\n");
     write("named.conf", "hold_limit_us = 400\n");
   }
-  ~Home() { std::filesystem::remove_all(path_); }
-  Home(const Home&) = delete;
-  Home& operator=(const Home&) = delete;
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  std::string file(const std::string& name) const { return folder_.file(name); }
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
     std::ofstream(file(name)) << text;
@@ -37,7 +33,7 @@ class Home {
   }
   /// With HOME and these variables.
   Settings load(Names variables = {}) {
-    variables.push_back("HOME=" + path_);
+    variables.push_back("HOME=" + folder_.path());
     std::vector<const char*> environment;
     for (const std::string& variable : variables) environment.push_back(variable.c_str());
     environment.push_back(nullptr);
@@ -54,7 +50,7 @@ class Home {
   std::vector<SettingProblem> problems;
 
  private:
-  std::string path_ = (std::filesystem::temp_directory_path() / "refrain-config-XXXXXX").string();
+  const test::ScratchFolder folder_;
 };
 
 TEST_CASE("the user's config file wins over the system's, and the environment over both") {

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
 
 #include "env/own_file.h"
 #include "test/support/scratch_folder.h"

@@ -36,7 +36,7 @@ TEST_CASE("others get a link, each one for good") {
 TEST_CASE("no link is made where others could change it, or that cannot be named either") {
   const test::ScratchFolder work;
   fs::create_directory(work.file("open"));
-  REQUIRE(::chmod((work.file("open")).c_str(), 0777) == 0);
+  REQUIRE(::chmod(work.file("open").c_str(), 0777) == 0);
   fs::create_directory(work.file("open/inside"));
   fs::create_symlink(work.file("open"), work.file("link"));
   CHECK(folder_without_separators("/a folder", {}).empty());
