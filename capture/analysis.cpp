@@ -264,4 +264,38 @@ Analysis analyse(const Capture& capture) {
   return result;
 }
 
+std::vector<RegionSum> region_sums(const Capture& capture) {
+  std::map<std::uint32_t, const RegionUse*> by_id;
+  for (const RegionUse& region : capture.regions) {
+    by_id[region.id] = &region;
+  }
+  // Outermost first; the reader has seen to it that this ends.
+  const auto path_of = [&](const RegionUse& region) {
+    std::string path = region.name;
+    for (std::uint32_t around = region.parent; around != 0; around = by_id.at(around)->parent) {
+      path = by_id.at(around)->name + "/" + path;
+    }
+    return path;
+  };
+  std::map<std::string, RegionSum> sums;
+  for (const RegionUse& region : capture.regions) {
+    RegionSum own;
+    for (const auto& [graph, times] : region.graphs) {
+      own.stretches += times;
+      own.submissions += times * capture.graphs[graph].size();
+    }
+    for (std::uint32_t id = region.id; id != 0; id = by_id.at(id)->parent) {
+      RegionSum& sum = sums[path_of(*by_id.at(id))];
+      sum.stretches += own.stretches;
+      sum.submissions += own.submissions;
+    }
+  }
+  std::vector<RegionSum> result;
+  for (auto& [path, sum] : sums) {
+    sum.name = path;
+    result.push_back(sum);
+  }
+  return result;
+}
+
 }  // namespace refrain::capture

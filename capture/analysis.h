@@ -61,6 +61,15 @@ struct Analysis {
   double graphable_share = 0;
 };
 
+/// A region that the program named: stretches that began there, or in regions inside it.
+struct RegionSum {
+  std::string name;  ///< with those around it: "step/forward"
+  std::uint64_t stretches = 0;
+  std::uint64_t submissions = 0;
+};
+/// Sorted by name, so that each stands behind what is around it.
+std::vector<RegionSum> region_sums(const Capture& capture);
+
 /// Stretches with fewer operations are reported as too short to pay.
 inline constexpr std::uint32_t kShortStretch = 4;
 

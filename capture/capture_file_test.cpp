@@ -14,6 +14,7 @@
 #include <random>
 #include <thread>
 
+#include "capture/analysis.h"
 #include "capture/file_recorder.h"
 #include "capture/file_writer.h"
 #include "capture/reader.h"
@@ -210,6 +211,55 @@ TEST_CASE("host calls are counted, cutting or not") {
   CHECK(capture.host_calls[0].cuts == 1);
   CHECK(capture.host_calls[0].idle == 999);
   CHECK(capture.ended_by(capture.host_calls[0].entry_point) == "clGetEventInfo");
+}
+
+TEST_CASE("regions tell which stretches began in them") {
+  env::Region step{nullptr, 1, "step"}, forward{&step, 2, "forward"}, unused{nullptr, 3, "unused"};
+  TemporaryFile file;
+  {
+    const auto recorder = open(file.name());
+    Stream& stream = recorder->open_stream(1);
+    TestRecord record;
+    std::uint64_t sequence = 0;
+    const auto stretch = [&](FunctionId function, int length) {
+      for (int i = 0; i < length; ++i) {
+        stream.operation(record.kernel({.function = function, .sequence = ++sequence}));
+      }
+      stream.host_call("clFinish", 0);
+    };
+    stretch(1, 2);  // in none
+    stream.region(&unused);
+    for (int i = 0; i < 10; ++i) {
+      stream.region(&step);
+      stretch(1, 2);
+      stream.region(&forward);
+      stretch(2, 3);
+      stream.operation(record.kernel({.function = 3, .sequence = ++sequence}));
+      stream.region(&step);
+      stretch(3, 2);  // began in `forward`
+      stream.region(nullptr);
+      if (i == 5) {
+        recorder->flush();  // what is told later replaces what is told here
+      }
+    }
+  }
+  const Capture capture = load(file.name());
+  REQUIRE(capture.regions.size() == 2);
+  CHECK(capture.regions[0].name == "step");
+  CHECK(capture.regions[0].parent == 0);
+  REQUIRE(capture.regions[0].graphs.size() == 1);
+  CHECK(capture.regions[0].graphs[0].second == 10);
+  CHECK(capture.regions[1].name == "forward");
+  CHECK(capture.regions[1].parent == 1);
+  CHECK(capture.regions[1].graphs.size() == 2);
+  const std::vector<RegionSum> sums = region_sums(capture);
+  REQUIRE(sums.size() == 2);
+  CHECK(sums[0].name == "step");
+  CHECK(sums[0].stretches == 30);
+  CHECK(sums[0].submissions == 80);
+  CHECK(sums[1].name == "step/forward");
+  CHECK(sums[1].stretches == 20);
+  CHECK(sums[1].submissions == 60);
 }
 
 TEST_CASE("an allocation beyond the last address is told without its address") {

@@ -79,6 +79,7 @@ class CaptureReader {
   void take_statistics(RecordView& record);
   void take_history(RecordView& record);
   void take_host_calls(RecordView& record);
+  void take_regions(RecordView& record);
   void check_items(RecordView& record, const std::vector<HistoryItem>& items) const;
   LaneHistory& lane_of(std::uint64_t lane);
   [[nodiscard]] RecordPlace place(std::size_t index = 0) const {
@@ -89,7 +90,8 @@ class CaptureReader {
   Capture capture_;
   std::uint64_t position_ = 0;
   std::vector<std::byte> stored_, raw_;
-  std::unordered_map<std::uint64_t, std::size_t> lane_numbers_;  // in Capture::lanes
+  std::unordered_map<std::uint64_t, std::size_t> lane_numbers_;    // in Capture::lanes
+  std::unordered_map<std::uint32_t, std::size_t> region_numbers_;  // in Capture::regions
 };
 
 }  // namespace refrain::capture

@@ -35,6 +35,7 @@ enum class RecordType : std::uint32_t {
   kStatistics = 11,  ///< Statistics: replace earlier ones of the same graph
   kHistory = 12,     ///< History: what one lane did, in order; replaces what was `open` in the one before
   kHostCalls = 13,   ///< HostCalls: counts; replace earlier ones
+  kRegions = 14,     ///< Regions: what was in them; replace earlier ones of the same region
 };
 
 }  // namespace format

@@ -252,6 +252,13 @@ void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out
     json.member("idle", call.idle);
     json.end_object();
   });
+  json.list("regions", region_sums(capture), [&](const RegionSum& region) {
+    json.begin_object();
+    json.member("name", region.name);
+    json.member("stretches", region.stretches);
+    json.member("submissions", region.submissions);
+    json.end_object();
+  });
   json.key("explain");
   json.begin_array();
   for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {

@@ -85,6 +85,25 @@ void mixed(Recorder&, Stream& stream) {
 
 }  // namespace
 
+TEST_CASE("summary and JSON tell regions that the program named") {
+  env::Region step{nullptr, 1, "step"}, forward{&step, 2, "for\x1bward"};
+  TemporaryFile file;
+  record_to(file.name(), [&](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      stream.region(i == 0 ? nullptr : &forward);
+      stream.operation(record.kernel({.function = 1, .sequence = i + 1}));
+      stream.host_call("clFinish", 0);
+    }
+  });
+  CHECK_THAT(dump(file.name(), DumpFormat::kSummary).out,
+             Contains("75.0 %          3           3  step") && Contains("step/for\\x1bward"));
+  const auto json = nlohmann::json::parse(dump(file.name(), DumpFormat::kJson).out);
+  REQUIRE(json["regions"].size() == 2);
+  CHECK(json["regions"][1]["name"] == "step/for\x1bward");
+  CHECK(json["regions"][1]["submissions"] == 3);
+}
+
 TEST_CASE("the summary tells the totals") {
   TemporaryFile file;
   record_to(file.name(), mixed);

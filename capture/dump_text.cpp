@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxRows = 10;
 constexpr std::size_t kMaxFindings = 20;
+constexpr std::size_t kMaxRegions = 20;
 
 std::string date(std::uint64_t realtime_ns) {
   const auto seconds = static_cast<std::time_t>(realtime_ns / 1'000'000'000U);
@@ -50,6 +51,23 @@ void findings(DumpOutput& out, const Capture& capture, const Analysis& analysis,
   if (rest != 0) {
     out.line("     {:>7}  {} submissions in {} more, see --json", percent(rest_share), grouped(rest),
              list.size() - kMaxFindings);
+  }
+}
+
+void show_regions(const Capture& capture, const Analysis& analysis, DumpOutput& out) {
+  const std::vector<RegionSum> regions = region_sums(capture);
+  if (regions.empty()) {
+    return;
+  }
+  out.blank();
+  out.line("Regions that the program named (stretches that began there, or in a region inside):");
+  out.line("  {:>7} {:>10} {:>11}  {}", "share", "stretches", "submissions", "region");
+  for (std::size_t i = 0; i < std::min(kMaxRegions, regions.size()); ++i) {
+    out.line("  {:>7} {:>10} {:>11}  {}", percent(share_of(regions[i].submissions, analysis.submissions)),
+             grouped(regions[i].stretches), grouped(regions[i].submissions), regions[i].name);
+  }
+  if (regions.size() > kMaxRegions) {
+    out.line("  … {} more, see --json", regions.size() - kMaxRegions);
   }
 }
 
@@ -100,6 +118,8 @@ void dump_summary(const Capture& capture, const Analysis& analysis, DumpOutput& 
   if (order.size() > kMaxRows) {
     out.line("  … {} more", order.size() - kMaxRows);
   }
+
+  show_regions(capture, analysis, out);
 
   auto calls = capture.host_calls;
   std::stable_sort(calls.begin(), calls.end(),

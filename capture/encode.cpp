@@ -110,4 +110,18 @@ Payload host_calls(std::span<const HostCallCount> counts) {
   return release(builder, wire::CreateHostCallsDirect(builder, &list));
 }
 
+Payload regions(std::span<const RegionUse> regions) {
+  FlatBufferBuilder builder;
+  std::vector<flatbuffers::Offset<wire::Region>> list;
+  std::vector<wire::RegionGraph> graphs;
+  for (const RegionUse& region : regions) {
+    graphs.clear();
+    for (const auto& [graph, times] : region.graphs) {
+      graphs.emplace_back(graph, 0, times);
+    }
+    list.push_back(wire::CreateRegionDirect(builder, region.id, region.parent, region.name.c_str(), &graphs));
+  }
+  return release(builder, wire::CreateRegionsDirect(builder, &list));
+}
+
 }  // namespace refrain::capture::encode

@@ -56,6 +56,7 @@ Payload graphs(std::span<const NewGraph> graphs);
 Payload argument_sets(std::span<const NewArgumentSet> sets);
 Payload statistics(std::span<const GraphFigures> figures);
 Payload history(const LaneNews& news);
+Payload regions(std::span<const RegionUse> regions);
 Payload host_calls(std::span<const HostCallCount> counts);
 
 }  // namespace refrain::capture::encode

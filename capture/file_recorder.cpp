@@ -68,6 +68,10 @@ class FileRecorder final : public Recorder {
   [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
   Stream& open_stream(std::uint64_t lane) override;
   void flush() noexcept override;
+  [[nodiscard]] std::string file() const override {
+    const env::MutexLock lock(work_mutex_);
+    return failed_ ? std::string() : writer_.name();
+  }
   [[nodiscard]] bool own_process() const noexcept { return signal_.own_process(); }
 
  private:
@@ -78,7 +82,7 @@ class FileRecorder final : public Recorder {
   void tell(Add&& add) noexcept;
   /// The analysis does not know that the graphs and calls are only named here.
   void add_lane(std::uint64_t lane) REFRAIN_REQUIRES(lanes_mutex_) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
-    lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_));
+    lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_));
   }
   void run() noexcept;
   void say_if_out_of_memory() noexcept;
@@ -112,10 +116,11 @@ class FileRecorder final : public Recorder {
   std::vector<std::unique_ptr<LaneWriter>> lanes_ REFRAIN_GUARDED_BY(lanes_mutex_);
 
   /// Also of what is in `lanes_`, but for the streams.
-  env::Mutex work_mutex_ REFRAIN_ACQUIRED_BEFORE(definitions_mutex_, lanes_mutex_);
+  mutable env::Mutex work_mutex_ REFRAIN_ACQUIRED_BEFORE(definitions_mutex_, lanes_mutex_);
   FileWriter writer_ REFRAIN_GUARDED_BY(work_mutex_);
   GraphDeduplicator graphs_ REFRAIN_GUARDED_BY(work_mutex_);
   HostCalls calls_ REFRAIN_GUARDED_BY(work_mutex_);
+  RegionUses regions_ REFRAIN_GUARDED_BY(work_mutex_);
   std::atomic<bool> failed_{false};
   const Clock::time_point started_ = Clock::now();
   Clock::time_point written_ REFRAIN_GUARDED_BY(work_mutex_) = started_;
@@ -400,6 +405,8 @@ void FileRecorder::write(Extent extent) {
   if (calls_.take_changed()) {
     append(RecordType::kHostCalls, encode::host_calls(calls_.counts()));
   }
+  append_in_batches(RecordType::kRegions, regions_.take_changed(), encode::regions,
+                    [](const RegionUse& region) { return 128 + region.graphs.size() * 16; });
 }
 
 void FileRecorder::append(format::RecordType type, std::span<const std::uint8_t> payload) {
@@ -414,6 +421,7 @@ class NoStream final : public Stream {
  public:
   void operation(const OperationView&) noexcept override {}
   void host_call(const char*, std::uint64_t) noexcept override {}
+  void region(const env::Region*) noexcept override {}
 };
 
 /// In a forked child the writer's thread does not exist and whatever it was doing stays half done: there
@@ -437,6 +445,7 @@ class ForkSafe final : public Recorder {
   Stream& open_stream(std::uint64_t lane) override {
     return recorder_->own_process() ? recorder_->open_stream(lane) : no_stream_;
   }
+  [[nodiscard]] std::string file() const override { return recorder_->file(); }
   void flush() noexcept override { recorder_->flush(); }
 
  private:

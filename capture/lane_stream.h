@@ -56,7 +56,7 @@ class LaneStream final : public Stream {
   void operation(const OperationView& operation) noexcept override {
     const auto bytes = operation.bytes();
     if (std::byte* place = reserve(sizeof(std::uint64_t) + bytes.size())) {
-      const std::uint64_t tag = 0;
+      const std::uint64_t tag = kOperation;
       std::memcpy(place, &tag, sizeof(tag));
       std::memcpy(place + sizeof(tag), bytes.data(), bytes.size());
       commit();
@@ -66,6 +66,14 @@ class LaneStream final : public Stream {
     if (std::byte* place = reserve(2 * sizeof(std::uint64_t))) {
       std::memcpy(place, &entry_point, sizeof(entry_point));
       std::memcpy(place + sizeof(std::uint64_t), &time_ns, sizeof(time_ns));
+      commit();
+    }
+  }
+  void region(const env::Region* region) noexcept override {
+    if (std::byte* place = reserve(2 * sizeof(std::uint64_t))) {
+      const std::uint64_t tag = kRegion;
+      std::memcpy(place, &tag, sizeof(tag));
+      std::memcpy(place + sizeof(tag), &region, sizeof(region));
       commit();
     }
   }
@@ -87,7 +95,8 @@ class LaneStream final : public Stream {
       marked_ = next;
     }
   }
-  /// Hands everything up to the mark to `visitor`: operation(view) or host_call(name, time). Returns true
+  /// Hands everything up to the mark to `visitor`: operation(view), host_call(name, time) or
+  /// region(region). Returns true
   /// if there was anything.
   template <typename Visitor>
   bool drain(Visitor&& visitor) {
@@ -100,10 +109,15 @@ class LaneStream final : public Stream {
         const std::byte* entry = reading_->data() + read_;
         std::uint64_t tag = 0;
         std::memcpy(&tag, entry, sizeof(tag));
-        if (tag == 0) {
+        if (tag == kOperation) {
           const OperationView view(entry + sizeof(tag));
           read_ += sizeof(tag) + view.header().size;
           visitor.operation(view);
+        } else if (tag == kRegion) {
+          const env::Region* region = nullptr;
+          std::memcpy(&region, entry + sizeof(tag), sizeof(region));
+          read_ += sizeof(tag) + sizeof(region);
+          visitor.region(region);
         } else {
           const char* name = nullptr;
           std::uint64_t time_ns = 0;
@@ -123,6 +137,10 @@ class LaneStream final : public Stream {
   }
 
  private:
+  // What an entry begins with; anything else is the name of a host call.
+  static constexpr std::uint64_t kOperation = 0;
+  static constexpr std::uint64_t kRegion = 1;
+
   struct Chunk {
     std::atomic<std::size_t> committed{0};
     std::atomic<Chunk*> next{nullptr};

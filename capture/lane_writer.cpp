@@ -61,6 +61,9 @@ void LaneWriter::operation(const OperationView& operation) {
     return this->operation(OperationView(reinterpret_cast<const std::byte*>(&header)));
   }
   splitter_.operation(operation);
+  if (splitter_.open_count() == 1) {
+    region_of_stretch_ = region_;
+  }
   open_written_ = false;
   if (operation.has(kBlocking)) {
     // The program waits for it, so it ends the stretch as any other host call does.
@@ -75,7 +78,11 @@ void LaneWriter::host_call(const char* name, std::uint64_t time_ns) {
 }
 
 void LaneWriter::stretch(std::span<const OperationView> operations, std::uint32_t ended_by, std::uint64_t end_ns) {
-  history_.add(occurrence(graphs_.add(operations), operations, ended_by, end_ns));
+  const GraphDeduplicator::Place place = graphs_.add(operations);
+  history_.add(occurrence(place, operations, ended_by, end_ns));
+  if (region_of_stretch_ != nullptr) {
+    regions_.add(*region_of_stretch_, place.graph);
+  }
   changed_ = true;
 }
 

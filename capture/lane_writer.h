@@ -13,6 +13,7 @@
 #include "capture/graph_deduplicator.h"
 #include "capture/history.h"
 #include "capture/lane_stream.h"
+#include "capture/region_uses.h"
 #include "capture/splitter.h"
 
 namespace refrain::capture {
@@ -41,8 +42,8 @@ class HostCalls {
 class LaneWriter final : public StretchSink {
  public:
   LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphDeduplicator& graphs,
-             HostCalls& calls)
-      : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), splitter_(*this) {}
+             HostCalls& calls, RegionUses& regions)
+      : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), regions_(regions), splitter_(*this) {}
 
   LaneStream& stream() noexcept { return stream_; }
 
@@ -54,6 +55,7 @@ class LaneWriter final : public StretchSink {
   // From the stream.
   void operation(const OperationView& operation);
   void host_call(const char* name, std::uint64_t time_ns);
+  void region(const env::Region* region) noexcept { region_ = region; }
   // From the splitter.
   void stretch(std::span<const OperationView> operations, std::uint32_t ended_by, std::uint64_t end_ns) override;
 
@@ -71,6 +73,9 @@ class LaneWriter final : public StretchSink {
   LaneStream stream_;
   GraphDeduplicator& graphs_;
   HostCalls& calls_;
+  RegionUses& regions_;
+  const env::Region* region_ = nullptr;             ///< that the lane is in
+  const env::Region* region_of_stretch_ = nullptr;  ///< that the open stretch began in
   Splitter splitter_;
   HistoryFolder history_;
   std::uint64_t closed_ = 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "capture/capture_store.h"
@@ -108,6 +109,14 @@ struct HostCallCount {
   std::uint64_t idle = 0;  ///< times nothing had been submitted before it
 };
 
+/// What began in one of the program's regions, and in none inside it.
+struct RegionUse {
+  std::uint32_t id = 0;
+  std::uint32_t parent = 0;  ///< the region around it, which comes before it; 0: none
+  std::string name;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> graphs;  ///< index in Capture::graphs → stretches
+};
+
 struct StoredCode {
   CodeId id = 0;
   CodeKind kind = CodeKind::kSource;
@@ -129,6 +138,7 @@ class Capture : public KnownDefinitions {
   std::vector<StoredGraph> graphs;
   std::vector<LaneHistory> lanes;
   std::vector<HostCallCount> host_calls;
+  std::vector<RegionUse> regions;  ///< as they were first entered
 
   /// Name of the host call, or "length limit", "end of capture".
   [[nodiscard]] std::string_view ended_by(std::uint32_t entry_point) const noexcept;

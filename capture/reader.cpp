@@ -86,6 +86,7 @@ void CaptureReader::take(RecordType type, RecordView& record) {
     case RecordType::kStatistics: return take_statistics(record);
     case RecordType::kHistory: return take_history(record);
     case RecordType::kHostCalls: return take_host_calls(record);
+    case RecordType::kRegions: return take_regions(record);
     // Definitions, or a type of a later version: the file says what it adds, not what it changes.
     default: return decode_definitions(type, record, *store_, capture_);
   }
@@ -145,6 +146,31 @@ void CaptureReader::take_host_calls(RecordView& record) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto& call = *content.calls()->Get(static_cast<flatbuffers::uoffset_t>(i));
     capture_.host_calls.push_back({call.entry_point(), call.cuts(), call.idle()});
+  }
+}
+
+void CaptureReader::take_regions(RecordView& record) {
+  const auto& content = record.root<wire::Regions>();
+  for (std::size_t i = 0, count = record.count(content.regions()); i < count; ++i) {
+    const auto& region = *content.regions()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    record.expect(region.id() != 0 && region.id() <= env::Region::kMost, "a region with a number that cannot be");
+    record.expect(region.parent() == 0 || (region.parent() < region.id() && region_numbers_.contains(region.parent())),
+                  "a region inside an unknown one");
+    const std::size_t graphs = record.count(region.graphs());
+    store_->charge(256 + graphs * 2 * sizeof(std::pair<std::uint32_t, std::uint64_t>));
+    const auto [known, is_new] = region_numbers_.try_emplace(region.id(), capture_.regions.size());
+    RegionUse& use = is_new ? capture_.regions.emplace_back() : capture_.regions[known->second];
+    record.expect(is_new || use.parent == region.parent(), "a region that is inside two others");
+    use.id = region.id();
+    use.parent = region.parent();
+    use.name = record.text(region.name());
+    record.expect(use.name.size() <= env::Region::kLongestName, "a region with too long a name");
+    use.graphs.clear();
+    for (std::size_t j = 0; j < graphs; ++j) {
+      const auto& graph = *region.graphs()->Get(static_cast<flatbuffers::uoffset_t>(j));
+      record.expect(graph.graph() < capture_.graphs.size(), "a region with an unknown graph");
+      use.graphs.emplace_back(graph.graph(), graph.times());
+    }
   }
 }
 

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "capture/definitions.h"
 #include "capture/operation.h"
+#include "env/region.h"
 
 namespace refrain::capture {
 
@@ -28,6 +30,8 @@ class Stream {
   /// `entry_point` is a name with static lifetime, e.g. "clFinish". Calls that cut nothing (no
   /// operation since the last one) are counted, not stored one by one.
   virtual void host_call(const char* entry_point, std::uint64_t time_ns) noexcept = 0;
+  /// What comes is in this region of the program's; null: in none.
+  virtual void region(const env::Region* region) noexcept = 0;
 };
 
 /// Thread-safe. Definitions may come in any order and more than once (the first one counts).
@@ -46,6 +50,8 @@ class Recorder {
   [[nodiscard]] virtual bool wants_contents() const noexcept = 0;
   /// Opens a stream; the recorder owns it and it lives as long as the recorder.
   virtual Stream& open_stream(std::uint64_t lane) = 0;
+  /// The name of the file; empty where there is none, or it cannot be written any more.
+  [[nodiscard]] virtual std::string file() const { return {}; }
   /// Writes everything that is complete to the file. Safe to call at exit and from any thread.
   virtual void flush() noexcept = 0;
 };

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "env/log.h"
+#include "env/ranges_environment.h"
 
 namespace refrain::env {
 namespace {
@@ -84,7 +85,7 @@ std::string why_aside(Api api, const std::function<const char*(const char*)>& va
     if ((sign.apis & static_cast<std::uint8_t>(api)) == 0) {
       continue;
     }
-    if (const char* value = value_of(sign.variable); says_yes(value)) {
+    if (const char* value = value_of(sign.variable); says_yes(value) && !names_own_ranges(value)) {
       return std::string(sign.variable) + "=" + value + " " + sign.meaning;
     }
   }

@@ -31,21 +31,6 @@ constexpr rlim_t kHighest = 4096;
 constexpr rlim_t kRoom = 32;
 constexpr rlim_t kLowest = 10;
 
-/// The same file at a high number; closes `descriptor`, which ends locks. Negative, with errno, if there is no room.
-int lift(int descriptor) noexcept {
-  rlimit limit{};
-  const bool known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
-  const rlim_t end = std::min(known ? limit.rlim_cur : rlim_t{256}, kHighest);
-  int high = ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(end > kLowest + kRoom ? end - kRoom : kLowest));
-  if (high < 0) {
-    high = ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(kLowest));
-  }
-  const int reason = errno;
-  ::close(descriptor);
-  errno = reason;
-  return high;
-}
-
 constexpr int kHow = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
 
 class RefusalCategory final : public std::error_category {
@@ -133,6 +118,20 @@ std::string further_name(const std::string& name, int number) {
 
 }  // namespace
 
+int lifted(int descriptor) noexcept {
+  rlimit limit{};
+  const bool known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  const rlim_t end = std::min(known ? limit.rlim_cur : rlim_t{256}, kHighest);
+  int high = ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(end > kLowest + kRoom ? end - kRoom : kLowest));
+  if (high < 0) {
+    high = ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(kLowest));
+  }
+  const int reason = errno;
+  ::close(descriptor);
+  errno = reason;
+  return high;
+}
+
 std::optional<FileIdentity> FileIdentity::of(int descriptor) noexcept {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return std::nullopt;
@@ -177,7 +176,7 @@ bool OwnFile::in_place() const noexcept {
 
 /// `made`: the file is there since this call alone, and goes if it can't be used.
 std::error_code OwnFile::take(int descriptor, const std::string& name, bool made) {
-  const int high = lift(descriptor);
+  const int high = lifted(descriptor);
   struct stat status {};
   if (high < 0 || ::fstat(high, &status) != 0) {
     const std::error_code error = system_error(errno);
@@ -305,7 +304,7 @@ int OwnFile::checked() noexcept {
     ::close(again);
     return -1;
   }
-  const int high = lift(again);
+  const int high = lifted(again);
   if (high < 0) return -1;
   // The earlier number is the program's now. Another thread may have done the same meanwhile.
   if (descriptor_.compare_exchange_strong(descriptor, high)) return high;

@@ -30,6 +30,10 @@ struct FileIdentity {
   static std::optional<FileIdentity> from(std::string_view text) noexcept;
 };
 
+/// The same file at a high number, with close-on-exec; closes `descriptor`, which ends locks. Negative, with errno, if
+/// there is no room.
+[[nodiscard]] int lifted(int descriptor) noexcept;
+
 /// Why a name is not written to, where the system would have done it. The texts say what to do instead.
 enum class FileRefusal {
   kLink = 1,  ///< a symbolic link: whoever made it chose what is written to

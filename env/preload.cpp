@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "env/ranges_environment.h"
 #include "env/secure_process.h"
 
 namespace refrain::env {
@@ -137,6 +138,7 @@ void restore_preload(const Settings& settings, const std::string& preloaded) noe
   try {
     if (settings.follow_children || in_secure_process()) return;
     apply(remove_libraries("LD_PRELOAD", {preloaded, exit_hooks_file()}, process_variable));
+    apply(remove_ranges(process_variable));
     const std::size_t slash = preloaded.rfind('/');
     if (slash != std::string::npos) {
       apply(remove_libraries("LD_AUDIT", {preloaded.substr(0, slash + 1) + kAuditFile}, process_variable));

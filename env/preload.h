@@ -30,8 +30,8 @@ std::vector<Variable> remove_libraries(const char* variable, const std::vector<s
 std::vector<std::string> list_entries(const char* variable, const std::string& list);
 
 /// Called by every layer, once, when it starts: unless children are followed it takes the library of
-/// layer/exit_hooks.cpp out of the environment, and, with the audit module, which lies beside it, what is `preloaded`
-/// and had the layer opened, if anything was. Never throws.
+/// layer/exit_hooks.cpp out of the environment, wherever it is named there, and, with the audit module, which lies
+/// beside it, what is `preloaded` and had the layer opened, if anything was. Never throws.
 void restore_preload(const Settings& settings, const std::string& preloaded = {}) noexcept;
 
 /// File name of the audit module, which lies beside the preloaded library.

@@ -18,6 +18,7 @@ enum class PartitionChoice : std::uint8_t { kNoFalseWait, kFewestParts };
 enum class OrderChoice : std::uint8_t { kSubmission, kBreadthFirst, kDepthFirst };
 enum class UpdateChoice : std::uint8_t { kAuto, kNever };
 
+enum class RangesChoice : std::uint8_t { kAuto, kOn, kOff };
 enum class ReportSignal : std::uint8_t { kOff, kUsr1, kUsr2 };
 /// By whom files may be read (R) and written (W), besides their owner.
 enum class FileMode : std::uint8_t { kOwnerAlone, kGroupR, kAllR, kGroupW, kGroupWAllR, kAllW };

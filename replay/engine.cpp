@@ -1,6 +1,7 @@
 #include "replay/engine.h"
 
 #include "env/log.h"
+#include "replay/lane/inside.h"
 #include "replay/lane/lane_context.h"
 #include "replay/lane/lane_registry.h"
 #include "replay/report/report.h"
@@ -41,7 +42,9 @@ Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerH
                capture::Recorder* recorder)
     : settings_(settings),
       started_ns_(now_ns()),
-      inside_(std::make_unique<Inside>(settings_, state_, backend, hooks, recorder)) {}
+      inside_(std::make_unique<Inside>(settings_, state_, backend, hooks, recorder)) {
+  state_.stopped.store(!settings_.start);
+}
 
 Engine::~Engine() {
   shut_down();
@@ -147,6 +150,33 @@ void Engine::state_changed(bool changed) noexcept {
   }
 }
 
+void Engine::stop() noexcept {
+  if (!active()) {
+    return;
+  }
+  state_.stopped.store(true);
+  state_.gone.fetch_add(1);  // what is predicted is looked at, and is not held then
+  inside_->lanes.flush_all(false);
+  flush_capture();
+}
+
+void Engine::enter_region(const env::Region* region) noexcept {
+  if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_) && active() && !inside_lane) {
+    mine->enter_region(region);
+  }
+}
+
+void Engine::flush_capture() noexcept {
+  if (capture::Recorder* const recorder = inside_->context.recorder; recorder != nullptr) {
+    recorder->flush();
+  }
+}
+
+std::string Engine::capture_file() const {
+  const capture::Recorder* const recorder = inside_->context.recorder;
+  return recorder != nullptr ? recorder->file() : std::string();
+}
+
 void Engine::wait_idle() {
   inside_->context.builder.wait_idle();
 }
@@ -214,9 +244,7 @@ void Engine::write_out_once() noexcept {
   if (written_out_.exchange(true)) {
     return;
   }
-  if (inside_->context.recorder != nullptr) {
-    inside_->context.recorder->flush();
-  }
+  flush_capture();
   write_report();
 }
 

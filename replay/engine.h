@@ -12,6 +12,7 @@
 
 #include "backends/backend.h"
 #include "capture/recorder.h"
+#include "env/region.h"
 #include "env/settings.h"
 #include "replay/lane/engine_state.h"
 #include "replay/lane/lane.h"
@@ -86,6 +87,16 @@ class Engine {
   void state_changed(bool changed) noexcept;
   [[nodiscard]] const StateChanges& state_changes() const noexcept { return state_.changes; }
 
+  /// From now on every lane is dormant (`refrain_stop()` in layer/refrain.h), with nothing held, until start(). Another
+  /// thread's submission that is being looked at may still be held, for the hold limit at most. Any thread.
+  void stop() noexcept REFRAIN_EXCLUDES(held_right);
+  void start() noexcept { state_.stopped.store(false); }
+  [[nodiscard]] bool stopped() const noexcept { return state_.stopped.load(std::memory_order_relaxed); }
+  /// The calling thread is in another region now; null: in none.
+  void enter_region(const env::Region* region) noexcept;
+  /// The file of the capture; empty: there is none.
+  [[nodiscard]] std::string capture_file() const;
+
   /// Waits until every graph that was asked for is built (tests).
   void wait_idle();
 
@@ -126,6 +137,7 @@ class Engine {
   void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;
+  void flush_capture() noexcept;
   void write_out_once() noexcept;
 
   struct Inside;

@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "capture/operation.h"
+#include "env/region.h"
 
 namespace refrain::replay {
 
@@ -34,6 +35,8 @@ class LayerHooks {
   /// that it runs before those of the driver: behind them the driver would refuse held work, and nobody would be told.
   /// False if it cannot be registered: then nothing may be held.
   virtual bool watch_exit() noexcept { return true; }
+  /// The region that the program is in on the calling thread; null: none.
+  virtual const env::Region* region_now() noexcept { return nullptr; }
   /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
   virtual std::string function_name(capture::FunctionId function) noexcept = 0;
 };

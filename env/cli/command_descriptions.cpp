@@ -65,6 +65,8 @@ CommandDescription describe(const CLI::App& app) {
   }
   result.takes_command = result.usage.find("COMMAND") != std::string::npos;
   if (result.usage.ends_with("SHELL")) result.words = completed_shells();
+  result.takes_process = result.usage.find("PID") != std::string::npos;
+  if (result.takes_process) result.words = control_words();
   return result;
 }
 

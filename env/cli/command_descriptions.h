@@ -25,6 +25,7 @@ struct CommandDescription {
   bool takes_settings = false;
   bool takes_command = false;      ///< a command of the system, at the end
   bool takes_file = false;         ///< a file, at the end
+  bool takes_process = false;      ///< before the words: the number of a process under Refrain
   std::vector<std::string> words;  ///< what it takes at the end, if that is a few words
 };
 

@@ -19,8 +19,12 @@ int touch_level_zero_command(const CommandArguments& arguments);  ///< makes Lev
 int settings_command(const CommandArguments& arguments);    ///< prints the settings in force, and the page about them
 int dump_command(const CommandArguments& arguments);        ///< prints a capture
 int bench_command(const CommandArguments& arguments);       ///< replays a capture alone
+int ctl_command(const CommandArguments& arguments);         ///< tells a running process something, or asks it
 int completion_command(const CommandArguments& arguments);  ///< prints a shell's completion
 int pages_command(const CommandArguments& arguments);       ///< writes manual pages and completions; for the build
+
+/// What `refrain ctl PID` takes.
+std::vector<std::string> control_words();
 
 struct Command {
   const char* name;

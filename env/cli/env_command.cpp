@@ -10,6 +10,7 @@
 #include "env/cli/saved_settings.h"
 #include "env/level_zero_environment.h"
 #include "env/preload.h"
+#include "env/ranges_environment.h"
 
 namespace refrain::env {
 namespace {
@@ -83,6 +84,7 @@ std::vector<Variable> deactivation() {
   for (const char* variable : {"LD_PRELOAD", "LD_AUDIT"}) {
     changes.make(remove_libraries(variable, ours(variable, lookup), lookup));
   }
+  changes.make(remove_ranges(lookup));
   if (const std::string layer = find_level_zero(); !layer.empty()) {
     changes.make(remove_level_zero(layer.substr(0, layer.rfind('/')), lookup));
   }

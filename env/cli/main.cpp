@@ -28,6 +28,7 @@ constexpr Command kCommands[] = {
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
 #endif
+    {"ctl", ctl_command, "tell a running process to stop or go on, or ask for its report: refrain ctl PID ACTION"},
     {"completion", completion_command, "print the completion of bash, zsh or fish: refrain completion SHELL"},
     {"pages", pages_command, nullptr},
 };

@@ -12,6 +12,7 @@
 #include "env/level_zero_environment.h"
 #include "env/log.h"
 #include "env/preload.h"
+#include "env/ranges_environment.h"
 #if REFRAIN_HAVE_CUDA
 #include "layer/cuda/driver_search.h"
 #endif
@@ -383,6 +384,7 @@ std::vector<Variable> activation(const std::vector<Variable>& given, const std::
     const std::string hooks = find_exit_hooks();
     if (result.size() > given.size() && !hooks.empty() && can_be_preloaded(hooks, "the end of processes")) {
       append(result, activate_library("LD_PRELOAD", hooks, process_variable));
+      if (wants_ranges(settings)) append(result, activate_ranges(hooks, process_variable));
     }
   }
   return result;

@@ -17,6 +17,7 @@ if(GZIP)
 endif()
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+install(FILES ${PROJECT_SOURCE_DIR}/layer/refrain.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # Where programs that call Refrain find its header; it works from wherever an archive was unpacked.
 set(pc_folder ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 file(RELATIVE_PATH up /prefix/${pc_folder} /prefix)
@@ -53,7 +54,7 @@ set(CPACK_RPM_PACKAGE_DESCRIPTION "${description}")
 set(CPACK_RPM_PACKAGE_AUTOREQPROV " no")
 set(CPACK_RPM_PACKAGE_REQUIRES "glibc >= 2.28")
 set(CPACK_RPM_SPEC_MORE_DEFINE "%define packager ${REFRAIN_PACKAGER}")
-set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/doc /usr/share /usr/share/man /usr/share/man/man1
+set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/share/doc /usr/share /usr/share/man /usr/share/man/man1 /usr/include
   /usr/share/pkgconfig /usr/share/bash-completion /usr/share/bash-completion/completions /usr/share/zsh /usr/share/zsh/site-functions
   /usr/share/fish /usr/share/fish/vendor_completions.d)
 include(CPack)

@@ -49,7 +49,7 @@ void start_engine() {
     return;  // too old to be watched at all
   }
   streams::start_engine<CudaLayer, backends::CudaBackend>(
-      settings, {&shut_down, &in_child, &streams::notify_end<CudaLayer>}, &on_host_call);
+      "cuda", settings, {&shut_down, &in_child, &streams::notify_end<CudaLayer>}, &on_host_call);
   if (runtime.replays) {
     answer_runtime(runtime.driver, settings);
   }

@@ -72,7 +72,7 @@ replay::Engine* decide() noexcept {
     }
     env::stand_aside(settings, env::Api::kHip);
     made = streams::start_engine<HipLayer, backends::HipBackend>(
-        settings, {&streams::shut_down<HipLayer>, &in_child, &streams::notify_end<HipLayer>},
+        "hip", settings, {&streams::shut_down<HipLayer>, &in_child, &streams::notify_end<HipLayer>},
         &streams::flush_for_stub<HipLayer>);
   });
   if (!started || made == nullptr) {

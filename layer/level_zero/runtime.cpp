@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "env/log.h"
+#include "layer/control.h"
 #include "layer/ending.h"
 #include "layer/immortal.h"
 #include "layer/interpose/host_stubs.h"
@@ -35,6 +36,7 @@ void before_end() {
 void in_child() {
   interpose::HostStubs::set_watching(false);
   forget_end_in_child();
+  forget_control_in_child();
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
@@ -74,6 +76,7 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
   interpose::HostStubs::set_hook(&on_host_call);
   interpose::HostStubs::set_watching(true);
   install_report_handler(settings);
+  open_control(*engine_pointer.load(std::memory_order_relaxed), "level_zero", &on_host_call);
 }
 
 void shut_down() noexcept {
@@ -84,6 +87,7 @@ void shut_down() noexcept {
   interpose::HostStubs::set_watching(false);
   running->shut_down();
   stop_watching_for_end();
+  close_control();
 }
 
 }  // namespace refrain::layer::level_zero

@@ -1,6 +1,7 @@
 // What the engine asks of the OpenCL layer.
 #pragma once
 
+#include "layer/control.h"
 #include "layer/start_up.h"
 #include "replay/engine.h"
 
@@ -14,6 +15,7 @@ class Hooks final : public replay::LayerHooks {
   backends::Event acquire_event(capture::WaitRef wait) noexcept override;
   bool may_wait() noexcept override;
   bool watch_exit() noexcept override { return layer::watch_exit(); }
+  const env::Region* region_now() noexcept override { return layer::region_now(); }
   std::string function_name(capture::FunctionId function) noexcept override;
 };
 

@@ -7,6 +7,7 @@
 #include "backends/opencl/opencl_backend.h"
 #include "env/aside.h"
 #include "env/mutex.h"
+#include "layer/control.h"
 #include "layer/ending.h"
 #include "layer/immortal.h"
 #include "layer/opencl/helper_thread.h"
@@ -33,6 +34,7 @@ void before_end() {
 void in_child() {
   set_stubs_watching(false);
   forget_end_in_child();
+  forget_control_in_child();
   forget_helper_thread();
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
@@ -58,6 +60,7 @@ void make_engine() {
   engine_pointer.store(made.release(), std::memory_order_release);
   set_stubs_watching(true);
   install_report_handler(state.settings, &wake_helper_thread);
+  open_control(*engine_pointer.load(std::memory_order_relaxed), "opencl", &common::flush_for_stub<Protocol>);
 }
 
 }  // namespace
@@ -82,6 +85,7 @@ void shut_down() noexcept {
   set_stubs_watching(false);
   running->shut_down();
   stop_watching_for_end();
+  close_control();
   signal_promises();
   stop_helper_thread();
   signal_handed_over();

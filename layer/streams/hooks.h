@@ -1,6 +1,7 @@
 // What the engine asks of the layer of an API with streams.
 #pragma once
 
+#include "layer/control.h"
 #include "layer/start_up.h"
 #include "layer/streams/objects.h"
 #include "replay/engine.h"
@@ -42,6 +43,7 @@ class Hooks final : public replay::LayerHooks {
   backends::Event acquire_event(capture::WaitRef /*wait*/) noexcept override { return backends::kNoEvent; }
 
   bool watch_exit() noexcept override { return layer::watch_exit(); }
+  const env::Region* region_now() noexcept override { return layer::region_now(); }
 
   std::string function_name(capture::FunctionId function) noexcept override { return L::name_of_function(function); }
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "layer/control.h"
 #include "layer/ending.h"
 #include "layer/immortal.h"
 #include "layer/interpose/stub_table.h"
@@ -37,6 +38,7 @@ void shut_down() noexcept {
   L::stubs().set_watching(false);
   running->shut_down();
   stop_watching_for_end();
+  close_control();
   leave_proxy<L>();  // stubs do not look any more
 }
 
@@ -45,6 +47,7 @@ template <class L>
 void disable_in_child() noexcept {
   L::stubs().set_watching(false);
   forget_end_in_child();
+  forget_control_in_child();
   if (replay::Engine* running = L::any_engine(); running != nullptr) {
     running->disable_after_fork();
   }
@@ -58,10 +61,11 @@ void notify_end() noexcept {
   }
 }
 
-/// Makes what L::runtime() has besides the driver's functions, and makes it known, and has stubs call `hook`, as the
-/// last steps. May throw: then nothing of it is there. Returns the engine.
+/// `api`: see open_control(). Makes what L::runtime() has besides the driver's functions, and makes it known, and has
+/// stubs call `hook`, as the last steps. May throw: then nothing of it is there. Returns the engine.
 template <class L, class Backend>
-replay::Engine* start_engine(const env::Settings& settings, const ProcessHooks& process, interpose::HostCallHook hook) {
+replay::Engine* start_engine(const char* api, const env::Settings& settings, const ProcessHooks& process,
+                             interpose::HostCallHook hook) {
   static Immortal<Hooks<L>> hooks;
   auto& runtime = L::runtime();
   std::unique_ptr<capture::Recorder> recorder(open_recorder(settings));
@@ -76,6 +80,7 @@ replay::Engine* start_engine(const env::Settings& settings, const ProcessHooks& 
   interpose::HostStubs::set_hook(hook);
   L::stubs().set_watching(true);
   install_report_handler(settings);
+  open_control(*made, api, hook);
   return made;
 }
 

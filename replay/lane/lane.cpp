@@ -66,6 +66,7 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
       number_(number),
       replaying_(env::replays(context.settings) && number != kPassing),
       stream_(stream_of(context, number)),
+      region_(context.regions, stream_),
       current_submission_({parts(context), prediction_, gate_, stream_, replaying_}) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
@@ -86,6 +87,9 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     on_queue_handoff(*submission.queue);
   }
   const bool passes = inside_lane || !active();
+  if (front().engine->stopped.load(std::memory_order_relaxed) && !passes) [[unlikely]] {
+    stop();
+  }
   if (dormancy_.is_dormant() && !passes) {
     tick_dormant();
     return Verdict::kIssue;
@@ -107,6 +111,12 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   }
   const std::uint64_t gone = front().engine->gone.load(std::memory_order_relaxed);
   counters_.submissions.add(count);
+  if (front().engine->stopped.load(std::memory_order_relaxed)) [[unlikely]] {
+    counters_.stopped.add(count);
+    deferred_.forget();
+    deferred_.begin_anew(gone);
+    return;
+  }
   dormancy_.stretch_begins(front().sequence, counters_.hopeless());
   try {
     deferred_.take(may_ask,
@@ -251,19 +261,25 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
     end_dormancy();
     return;
   }
-  if (!end_stretch()) {
-    return;
+  // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no interval of its own
+  // will show which plan is the fastest.
+  if (cut_between_calls("another thread's work in the same queue") && !waited_ && plan_ != kFewLaunches &&
+      tuner_.has_few_launches()) {
+    use_plan(kFewLaunches);
   }
+}
+
+/// Where no call of the program is that ends a stretch. False if nothing had to be cut, or that failed.
+bool Lane::cut_between_calls(const char* why) noexcept {
   try {
-    cut("another thread's work in the same queue", kHandoff, false);
-    // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no interval of its
-    // own will show which plan is the fastest.
-    if (!waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
-      use_plan(kFewLaunches);
+    if (end_stretch()) {
+      cut(why, kHandoff, false);
+      return true;
     }
   } catch (const std::exception& failure) {
     front().engine->fail(failure.what());
   }
+  return false;
 }
 
 void Lane::release_later(void (*release)(capture::Handle), capture::Handle handle) noexcept {
@@ -316,6 +332,7 @@ void Lane::park() noexcept {
   flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
   prediction_.clear();
   intervals_.abandon();
+  enter_region(nullptr);
   static_cast<void>(take_error());
   tuner_.stop_app_clock();
   graphs_.pause();
@@ -339,13 +356,31 @@ void Lane::consider_dormancy() noexcept {
 std::uint64_t Lane::tick_dormant() noexcept {
   ++front().sequence;
   counters_.submissions.add();
-  counters_.dormant.add();
   current_submission_.pass();
-  if (dormancy_.tick()) {
-    end_dormancy();
+  if (dormancy_.is_stopped()) {
+    counters_.stopped.add();
+    if (!front().engine->stopped.load(std::memory_order_relaxed)) {
+      end_dormancy();
+    }
+  } else {
+    counters_.dormant.add();
+    if (dormancy_.tick()) {
+      end_dormancy();
+    }
   }
   const DriverGate::Passage passage(gate_);  // waits where nobody may submit; the call itself is not known to end
   return front().sequence;
+}
+
+/// What is held leaves, and nothing is looked at until the engine goes on.
+void Lane::stop() noexcept {
+  if (dormancy_.is_stopped()) {
+    return;
+  }
+  static_cast<void>(cut_between_calls("Refrain was stopped"));
+  intervals_.abandon();
+  prediction_.clear();
+  dormancy_.stop();
 }
 
 void Lane::end_dormancy() noexcept {

@@ -38,6 +38,7 @@
 #include "replay/lane/held_operations.h"
 #include "replay/lane/lane_context.h"
 #include "replay/lane/lane_counters.h"
+#include "replay/lane/lane_region.h"
 #include "replay/lane/prediction.h"
 #include "replay/lane/submitter.h"
 #include "replay/policy/chunk_tuner.h"
@@ -159,6 +160,9 @@ class alignas(64) Lane {
   void flush(bool expired, std::uint64_t sequence = kNewest) noexcept REFRAIN_EXCLUDES(held_right);
   static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< format: held whenever anything is
 
+  /// The thread is in another region of the program's; null: in none.
+  void enter_region(const env::Region* region) noexcept { region_.enter(region, front().sequence, counters_); }
+
   /// The thread ends: everything held is submitted, and nothing of the thread is left that its successor could be told.
   /// (A lane outlives its thread: programs that start threads again and again, for each step of a loop, do in each what
   /// an earlier one did.)
@@ -173,6 +177,7 @@ class alignas(64) Lane {
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const ChunkTuner& tuner() const noexcept { return tuner_; }
   [[nodiscard]] const IntervalTrial& intervals() const noexcept { return intervals_; }
+  [[nodiscard]] const LaneRegion& region() const noexcept { return region_; }
   /// What its own thread knows; for tests.
   [[nodiscard]] const Matcher& matcher() const noexcept { return matcher_; }
   [[nodiscard]] const ChunkGraphs& graphs() const noexcept { return graphs_; }
@@ -186,6 +191,7 @@ class alignas(64) Lane {
   Verdict look_at(const Submission& submission) noexcept;
   int issued_now(int status, std::uint32_t host_ns) noexcept;
   [[nodiscard]] bool end_stretch() noexcept;
+  bool cut_between_calls(const char* why) noexcept;
   void cut(const char* why, capture::Token identity, bool waits);
   int leave() noexcept;
   void interval_ended();
@@ -198,6 +204,7 @@ class alignas(64) Lane {
   [[nodiscard]] Dormancy::Seen seen() const noexcept;
   void consider_dormancy() noexcept;
   void end_dormancy() noexcept;
+  void stop() noexcept;
 
   // The first cache line is what a submission needs that is held because it was predicted (LaneFront). What the launch
   // of a chunk needs lies behind it.
@@ -217,6 +224,7 @@ class alignas(64) Lane {
   const std::uint64_t number_;
   const bool replaying_;           ///< work may be held
   capture::Stream* const stream_;  ///< of the capture; null: there is none
+  LaneRegion region_;
   CurrentSubmission current_submission_;
   bool waited_ = false;            ///< at the end of an interval, ever
   std::uint32_t plan_ = 0;         ///< in which intervals are divided now

@@ -16,6 +16,7 @@
 #include "replay/lane/engine_state.h"
 #include "replay/layer_hooks.h"
 #include "replay/policy/trial_budget.h"
+#include "replay/report/region_totals.h"
 #include "replay/runtime/watchdog.h"
 #include "replay/verify/verification_pause.h"
 
@@ -56,6 +57,7 @@ struct LaneContext {
   GraphCache graphs;
   GraphBuilder builder;
   Watchdog watchdog;
+  RegionTotals regions;
   env::Mutex preparing;
   bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;
   std::unique_ptr<VerificationPause> verification_pause;  ///< null except in verify mode

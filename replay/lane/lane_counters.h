@@ -65,6 +65,7 @@ struct LaneCounters {
   Counter expired;      ///< flushes by the watchdog
   Counter unholdable;   ///< of all names in unholdable_by
   Counter dormant;      ///< not looked at, because nothing had paid for a long time
+  Counter stopped;      ///< not looked at, because Refrain was stopped
   Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
   NamedCounts unholdable_by;

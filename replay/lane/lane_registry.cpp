@@ -42,6 +42,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.held_issued += counters.held_issued.get();
   totals.expired += counters.expired.get();
   totals.dormant += counters.dormant.get();
+  totals.stopped += counters.stopped.get();
   totals.cuts += counters.cuts.get();
   totals.verified += counters.verified.get();
   totals.unverified += counters.unverified.get();
@@ -121,6 +122,7 @@ Lane& LaneRegistry::open() noexcept {
   }
   count_open();
   Lane::current = lane;
+  lane->enter_region(context_.hooks.region_now());
   return *lane;
 }
 
@@ -200,9 +202,13 @@ void LaneRegistry::flush_all(bool others) noexcept {
 ReportData LaneRegistry::report() const {
   const env::MutexLock lock(mutex_);
   ReportData data = closed_;
+  RegionTotals regions;
+  regions.add_all(context_.regions);
   for (Lane* lane : lanes_) {
     add(data, *lane, ~std::size_t{0});
+    lane->region().add_rest(regions, lane->counters());
   }
+  data.regions = regions.summaries();
   return data;
 }
 

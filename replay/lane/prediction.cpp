@@ -249,7 +249,10 @@ bool Prediction::may_hold_beside() const noexcept {
   if (entry == nullptr) {
     return false;
   }
-  const std::uint64_t gone = front_.engine->gone.load(std::memory_order_relaxed);  // before the entry is asked
+  const std::uint64_t gone = front_.engine->gone.load(std::memory_order_acquire);  // before the entry is asked
+  if (front_.engine->stopped.load(std::memory_order_relaxed)) [[unlikely]] {
+    return false;
+  }
   auto occurrence = entry->predicted(context_.state.changes, context_.hooks);
   if (occurrence == nullptr || occurrence->size() != holding.length) {
     return false;

@@ -51,12 +51,17 @@ class Dormancy {
   /// interval with which graphs are being compared, 0 if none are.
   std::uint64_t consider(const Seen& seen, std::uint64_t on_trial) noexcept;
   [[nodiscard]] bool is_dormant() const noexcept { return left_ != 0; }
+  /// Until resume(): nothing is to be looked at for another reason.
+  void stop() noexcept { left_ = kUntilResumed; }
+  [[nodiscard]] bool is_stopped() const noexcept { return left_ == kUntilResumed; }
   /// One of them has come. True: it was the last one.
-  [[nodiscard]] bool tick() noexcept { return --left_ == 0; }
+  [[nodiscard]] bool tick() noexcept { return !is_stopped() && --left_ == 0; }
   /// From now on it is looked at what comes.
   void resume(const Seen& seen) noexcept;
 
  private:
+  static constexpr std::uint64_t kUntilResumed = ~std::uint64_t{0};  // format
+
   [[nodiscard]] std::uint64_t dormant_for(const Seen& seen, std::uint64_t on_trial) noexcept;
   [[nodiscard]] std::uint64_t hopeless(const Seen& seen) const noexcept { return seen.hopeless + alone_; }
 

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "env/escape.h"
+
 namespace refrain::replay {
 
 namespace {
@@ -98,6 +100,12 @@ void add_line(std::string* text, const IntervalSummary& interval) {
                  static_cast<double>(interval.eager_ns) / static_cast<double>(with));
 }
 
+void add_line(std::string* text, const RegionSummary& region) {
+  fmt::format_to(std::back_inserter(*text), "    {:<30} entered {} times, submissions {}, replayed {:.1f} %\n",
+                 env::escaped(region.name), region.entered, region.submissions,
+                 share(region.replayed, region.submissions));
+}
+
 /// A line for each of the first ones, and one that says how many more there are.
 template <class Item>
 void add_first(std::string* text, const std::vector<Item>& items) {
@@ -142,6 +150,13 @@ void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
   add_first(text, intervals);
 }
 
+void add_regions(std::string* text, const ReportData& data) {
+  if (!data.regions.empty()) {
+    *text += "  regions that the program named, with those inside them:\n";
+    add_first(text, data.regions);
+  }
+}
+
 void add_not_replayed(std::string* text, const ReportData& data) {
   std::uint64_t left = data.submissions - std::min(data.submissions, data.replayed);
   const auto row = [&](std::uint64_t count, std::string_view why) {
@@ -158,6 +173,7 @@ void add_not_replayed(std::string* text, const ReportData& data) {
   row(data.recorded, "while a stretch was being recorded");
   row_if_any(data.between, "between the parts of graphs: events, and what is too short for a part");
   row_if_any(data.dormant, "while the thread was dormant: nothing had paid for a long time before");
+  row_if_any(data.stopped, "while Refrain was stopped: refrain_stop(), refrain ctl, or start = off");
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     row(count, reason);
   }
@@ -187,6 +203,7 @@ std::string report_text(const ReportData& data) {
   add_summary(&text, data);
   add_graphs(&text, data);
   add_intervals(&text, data.intervals);
+  add_regions(&text, data);
   add_not_replayed(&text, data);
   add_host_calls(&text, data);
   fmt::format_to(std::back_inserter(text), "  building and trying graphs cost {:.2f} ms", data.trial_ms);
@@ -215,6 +232,7 @@ std::string report_json(const ReportData& data) {
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
   root["dormant"] = data.dormant;
+  root["stopped"] = data.stopped;
   root["cuts"] = data.cuts;
   root["verified"] = data.verified;
   root["unverified"] = data.unverified;
@@ -227,6 +245,13 @@ std::string report_json(const ReportData& data) {
   auto& times = root["times"] = nlohmann::json::array();
   for (const LaneTimes& lane : data.times) {
     times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
+  }
+  auto& regions = root["regions"] = nlohmann::json::array();
+  for (const RegionSummary& region : data.regions) {
+    regions.push_back({{"name", region.name},
+                       {"entered", region.entered},
+                       {"submissions", region.submissions},
+                       {"replayed", region.replayed}});
   }
   auto& intervals = root["sync_intervals"] = nlohmann::json::array();
   for (const IntervalSummary& interval : data.intervals) {

@@ -9,6 +9,7 @@
 #include "replay/graph/graph_cache.h"
 #include "replay/graph/graph_entry.h"
 #include "replay/policy/interval_trial.h"
+#include "replay/report/region_totals.h"
 
 namespace refrain::replay {
 
@@ -23,14 +24,15 @@ struct ReportData {
   std::string backend;
   double seconds = 0;
   std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, predicted = 0, launches = 0, followed = 0,
-                recorded = 0, held_issued = 0, expired = 0, dormant = 0, cuts = 0, verified = 0, unverified = 0,
-                differences = 0;
+                recorded = 0, held_issued = 0, expired = 0, dormant = 0, stopped = 0, cuts = 0, verified = 0,
+                unverified = 0, differences = 0;
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
   std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
   std::vector<GraphEntry::Summary> graphs;
   GraphCache::Gone graphs_gone;  ///< what is not among them any more
   std::vector<IntervalSummary> intervals;
+  std::vector<RegionSummary> regions;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs
   double yielded_ms = 0;         ///< of that: threads waited, so that the driver let a build in

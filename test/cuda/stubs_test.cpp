@@ -296,6 +296,7 @@ struct Recorder : capture::Recorder {
   struct Stream : capture::Stream {
     void operation(const capture::OperationView& /*operation*/) noexcept override {}
     void host_call(const char* /*entry_point*/, std::uint64_t /*time_ns*/) noexcept override {}
+    void region(const env::Region* /*region*/) noexcept override {}
   } stream;
   Recorder() { runtime.recorder = this; }
   ~Recorder() override { runtime.recorder = nullptr; }

@@ -45,6 +45,7 @@ class TestRecorder final : public capture::Recorder, public capture::Stream {
     records.push_back(std::move(copy));
   }
   void host_call(const char* entry_point, std::uint64_t) noexcept override { host_calls.emplace_back(entry_point); }
+  void region(const env::Region*) noexcept override {}
 
   OperationView last(std::size_t back = 0) const {
     const auto& record = records.at(records.size() - 1 - back);

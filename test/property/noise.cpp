@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "layer/refrain.h"
 #include "test/portable/kernels.h"
 
 namespace property {
@@ -52,6 +53,10 @@ class Worker {
     const unsigned times = 10 + below(400);
     const bool in_turn = below(2) == 0;
     const bool pauses = below(4) == 0;
+    const bool stopped = below(6) == 0;
+    if (stopped) {
+      refrain_stop();
+    }
     const unsigned waits_every = below(2) == 0 ? 1 : 1 + below(30);
     for (unsigned i = 0; i < times && !stop.stop_requested(); ++i) {
       Queue*& queue = queues_[in_turn ? i / waits_every % queues_.size() : 0];
@@ -67,10 +72,13 @@ class Worker {
         std::this_thread::yield();
       }
     }
+    if (stopped) {
+      refrain_start();
+    }
   }
 
  private:
-  static constexpr unsigned kCalls = 9;
+  static constexpr unsigned kCalls = 11;
 
   unsigned below(std::size_t limit) { return static_cast<unsigned>(random_() % limit); }
 
@@ -102,6 +110,8 @@ class Worker {
         }
         break;
       case 7: device_.ask_something(); break;
+      case 8: below(2) == 0 ? refrain_region_begin("noise") : refrain_region_end(); break;
+      case 9: refrain_flush(); break;
       default:
         if ((*queue)->kind == QueueKind::kInOrder && below(8) == 0) {
           device_.synchronize(*queue);

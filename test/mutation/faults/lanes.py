@@ -169,6 +169,27 @@ FAULTS = [
           new="std::max(suits.most, suits.most_of_several)", promise=3,
           seen="More operations are held at once than chunk_max allows."),
 
+    # --- stopped and started, regions ---
+    Fault("stopped-lanes-predict-on", PREDICTION,
+          old="front_.engine->stopped.load(std::memory_order_relaxed)", new="false", promise=7,
+          seen="After refrain_stop() a thread whose submissions are predicted goes on replaying."),
+    Fault("stopped-for-ever", LANE,
+          old="!front().engine->stopped.load(std::memory_order_relaxed)", new="false", promise=6,
+          seen="After refrain_start() nothing is replayed any more."),
+    Fault("stop-leaves-work-held", ENGINE,
+          old="state_.gone.fetch_add(1);  // what is predicted is looked at, and is not held then\n  inside_->lanes.flush_all(false);",
+          new="state_.gone.fetch_add(1);", promise=3, statement=True,
+          seen="refrain_stop() returns with work that is still held."),
+    Fault("region-counts-from-the-beginning", "replay/lane/lane_region.h",
+          old="submissions_.add(submissions - submissions_.get());", new="", statement=True, promise=0,
+          seen="Each region is said to have all submissions so far."),
+    Fault("stretch-counted-where-it-ended", "capture/lane_writer.cpp",
+          old="splitter_.open_count() == 1", new="true", promise=0,
+          seen="A dump tells stretches of the region in which they ended."),
+    Fault("anybody-may-ask", "layer/control_socket.cpp",
+          old="!may_ask(client)", new="false", promise=0,
+          seen="Another user who can reach the socket may stop a process."),
+
     # --- engine ---
     Fault("watchdog-told-of-the-newest-instead-of-the-oldest", "replay/lane/lane_registry.cpp",
           old="held == 0 ? since : std::min(held, since)", new="held == 0 ? since : std::max(held, since)", promise=3,
