@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+/* NOLINTBEGIN(modernize-redundant-void-arg): it says something in C */
 
 #define REFRAIN_FUNCTION_(name, parameters) extern void name##_ parameters __asm__(#name) __attribute__((weak))
 REFRAIN_FUNCTION_(refrain_start, (void));
@@ -53,6 +54,7 @@ static inline void refrain_region_end(void) {
   if (refrain_region_end_) refrain_region_end_();
 }
 
+/* NOLINTEND(modernize-redundant-void-arg) */
 #ifdef __cplusplus
 }
 #endif

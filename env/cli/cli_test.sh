@@ -149,7 +149,7 @@ if [ "$OPENCL_LAYERS $REFRAIN_LOG_FILE $REFRAIN_MODE" != "/it's \$HOME.so:$layer
   echo "FAILED: env gave OPENCL_LAYERS=$OPENCL_LAYERS REFRAIN_LOG_FILE=$REFRAIN_LOG_FILE REFRAIN_MODE=$REFRAIN_MODE"
   failures=$((failures + 1))
 fi
-unset OPENCL_LAYERS LD_PRELOAD "${!REFRAIN_@}"
+unset OPENCL_LAYERS LD_PRELOAD NVTX_INJECTION64_PATH INTEL_LIBITTNOTIFY64 "${!REFRAIN_@}"
 export REFRAIN_CUDA=off REFRAIN_HIP=off REFRAIN_CONFIG=/dev/null
 # What env --undo prints makes everything as it was, settings that were set before and lists of others' libraries too.
 undone() {  # the environment before, and after env twice and env --undo
