@@ -36,7 +36,7 @@ TEST_CASE("stopped: what is held leaves, nothing is held or looked at, until it 
   CHECK(program.predicted > 0);
   rig.engine->start();
   loop(rig, program, 50, kLength, constant);
-  CHECK(rig.report()["replayed"] > before + 30 * kLength);
+  CHECK(rig.report()["replayed"] > before + std::uint64_t{30} * kLength);
   CHECK(rig.backend.log() == program.submitted);
 }
 

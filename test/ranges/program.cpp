@@ -13,8 +13,10 @@
 #endif
 
 extern "C" {
-int roctxRangePushA(const char* name);  // AMD's: roctx_library.cpp
+// NOLINTBEGIN(readability-identifier-naming): AMD's, of roctx_library.cpp
+int roctxRangePushA(const char* name);
 int roctxRangePop();
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace {

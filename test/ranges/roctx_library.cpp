@@ -4,10 +4,12 @@ int depth = 0;
 }  // namespace
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): AMD's
 __attribute__((visibility("default"))) int roctxRangePushA(const char* /*name*/) {
   return depth++;
 }
 __attribute__((visibility("default"))) int roctxRangePop() {
   return --depth;
 }
+// NOLINTEND(readability-identifier-naming)
 }
