@@ -30,7 +30,7 @@ set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BU
 if(REFRAIN_SANITIZE)
   string(APPEND compiler ", sanitizers ${REFRAIN_SANITIZE}")
 endif()
-file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/made/env/cli/features.h @ONLY CONTENT
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/made/env/cli/features.h CONTENT
 "namespace refrain::env {
 struct Feature {
   const char* name;
@@ -40,4 +40,4 @@ constexpr Feature kFeatures[] = {
 @features@};
 constexpr const char* kCompiler = \"@compiler@\";
 }  // namespace refrain::env
-")
+" @ONLY)
