@@ -1,7 +1,7 @@
 # Writes OUTPUT with the commit that SOURCE is of, if that is another one than stands there: at each build, so that one
 # file is compiled anew after a commit, and nothing else. Without git it is what `git archive` put into commit.txt, or
 # nothing.
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.18...3.25)
 set(commit "")
 find_program(GIT git)
 if(GIT)

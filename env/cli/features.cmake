@@ -34,7 +34,7 @@ file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/made/env/cli/features.h CONTEN
 "namespace refrain::env {
 struct Feature {
   const char* name;
-  const char* absent;  ///< why it is not built; null: it is
+  const char* absent;  // why it is not built; null: it is
 };
 constexpr Feature kFeatures[] = {
 @features@};

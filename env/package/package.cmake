@@ -7,8 +7,10 @@ mark_as_advanced(GZIP)
 if(GZIP)
   string(TIMESTAMP time "%a, %d %b %Y %H:%M:%S +0000" UTC)
   set(changelog ${CMAKE_CURRENT_BINARY_DIR}/package/changelog)
-  file(CONFIGURE OUTPUT ${changelog} CONTENT
-    "refrain (@PROJECT_VERSION@) unstable; urgency=medium\n\n  * Version @PROJECT_VERSION@.\n\n -- @REFRAIN_PACKAGER@  @time@\n" @ONLY)
+  # (CMake 3.18 configures no file with a "<" in it.)
+  string(CONFIGURE
+    "refrain (@PROJECT_VERSION@) unstable; urgency=medium\n\n  * Version @PROJECT_VERSION@.\n\n -- @REFRAIN_PACKAGER@  @time@\n" changelog_text @ONLY)
+  file(WRITE ${changelog} "${changelog_text}")
   execute_process(COMMAND ${GZIP} -9nkf ${changelog} RESULT_VARIABLE failed)
   if(failed)
     message(FATAL_ERROR "${GZIP} failed for ${changelog}")
