@@ -9,7 +9,7 @@
 
 namespace {
 
-std::vector<std::string> told;
+thread_local std::vector<std::string> told;
 
 std::string path_of(const refrain::env::Region* region) {
   if (region == nullptr) {
@@ -59,7 +59,7 @@ TEST_CASE("program control: layers are told, and learn what they missed") {
     refrain_region_end();
     refrain_region_end();
     CHECK(refrain_region_now() == nullptr);
-    CHECK(taken() == Told{"step", "step/forward", "step", "step", "step/forward", "step", ""});
+    CHECK(taken() == Told{"step", "step/forward", "step", "step/forward", "step", ""});
   }
 
   SECTION("a long name is cut between two letters, and no name is a region without one") {
