@@ -30,7 +30,8 @@ set(compiler "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_BU
 if(REFRAIN_SANITIZE)
   string(APPEND compiler ", sanitizers ${REFRAIN_SANITIZE}")
 endif()
-file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/made/env/cli/features.h CONTENT
+# (CMake 3.18 has file(CONFIGURE), but loses what is behind a semicolon.)
+string(CONFIGURE
 "namespace refrain::env {
 struct Feature {
   const char* name;
@@ -40,4 +41,5 @@ constexpr Feature kFeatures[] = {
 @features@};
 constexpr const char* kCompiler = \"@compiler@\";
 }  // namespace refrain::env
-" @ONLY)
+" features_header @ONLY)
+file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/made/env/cli/features.h CONTENT "${features_header}")
