@@ -6,6 +6,8 @@
 #include <bit>
 #include <tuple>
 
+#include "env/region_sums.h"
+
 namespace refrain::capture {
 namespace {
 
@@ -265,36 +267,18 @@ Analysis analyse(const Capture& capture) {
 }
 
 std::vector<RegionSum> region_sums(const Capture& capture) {
-  std::map<std::uint32_t, const RegionUse*> by_id;
+  std::vector<RegionSum> result;
   for (const RegionUse& region : capture.regions) {
-    by_id[region.id] = &region;
-  }
-  // Outermost first; the reader has seen to it that this ends.
-  const auto path_of = [&](const RegionUse& region) {
-    std::string path = region.name;
-    for (std::uint32_t around = region.parent; around != 0; around = by_id.at(around)->parent) {
-      path = by_id.at(around)->name + "/" + path;
-    }
-    return path;
-  };
-  std::map<std::string, RegionSum> sums;
-  for (const RegionUse& region : capture.regions) {
-    RegionSum own;
+    RegionSum& own = result.emplace_back();
+    own.id = region.id;
+    own.parent = region.parent;
+    own.name = region.name;
     for (const auto& [graph, times] : region.graphs) {
       own.stretches += times;
       own.submissions += times * capture.graphs[graph].size();
     }
-    for (std::uint32_t id = region.id; id != 0; id = by_id.at(id)->parent) {
-      RegionSum& sum = sums[path_of(*by_id.at(id))];
-      sum.stretches += own.stretches;
-      sum.submissions += own.submissions;
-    }
   }
-  std::vector<RegionSum> result;
-  for (auto& [path, sum] : sums) {
-    sum.name = path;
-    result.push_back(sum);
-  }
+  env::add_up(result);
   return result;
 }
 

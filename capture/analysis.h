@@ -63,7 +63,13 @@ struct Analysis {
 
 /// A region that the program named: stretches that began there, or in regions inside it.
 struct RegionSum {
-  std::string name;  ///< with those around it: "step/forward"
+  void add_inside(const RegionSum& other) noexcept {
+    stretches += other.stretches;
+    submissions += other.submissions;
+  }
+
+  std::uint32_t id = 0, parent = 0;  ///< RegionUse's
+  std::string name;                  ///< with those around it: "step/forward"
   std::uint64_t stretches = 0;
   std::uint64_t submissions = 0;
 };

@@ -113,6 +113,7 @@ struct HostCallCount {
 struct RegionUse {
   std::uint32_t id = 0;
   std::uint32_t parent = 0;  ///< the region around it, which comes before it; 0: none
+  std::uint32_t depth = 0;   ///< regions around it, and itself
   std::string name;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> graphs;  ///< index in Capture::graphs → stretches
 };

@@ -157,15 +157,20 @@ void CaptureReader::take_regions(RecordView& record) {
     record.expect(region.parent() == 0 || (region.parent() < region.id() && region_numbers_.contains(region.parent())),
                   "a region inside an unknown one");
     const std::size_t graphs = record.count(region.graphs());
-    store_->charge(256 + graphs * 2 * sizeof(std::pair<std::uint32_t, std::uint64_t>));
     const auto [known, is_new] = region_numbers_.try_emplace(region.id(), capture_.regions.size());
     RegionUse& use = is_new ? capture_.regions.emplace_back() : capture_.regions[known->second];
     record.expect(is_new || use.parent == region.parent(), "a region that is inside two others");
+    // What comes again takes no more memory than it has.
+    const std::size_t more = graphs - std::min(graphs, use.graphs.capacity());
+    store_->charge((is_new ? 256 : 0) + more * sizeof(use.graphs[0]));
+    use.depth = region.parent() == 0 ? 1 : capture_.regions[region_numbers_.at(region.parent())].depth + 1;
+    record.expect(use.depth <= env::Region::kDeepest, "too many regions inside one another");
     use.id = region.id();
     use.parent = region.parent();
     use.name = record.text(region.name());
     record.expect(use.name.size() <= env::Region::kLongestName, "a region with too long a name");
     use.graphs.clear();
+    use.graphs.reserve(graphs);
     for (std::size_t j = 0; j < graphs; ++j) {
       const auto& graph = *region.graphs()->Get(static_cast<flatbuffers::uoffset_t>(j));
       record.expect(graph.graph() < capture_.graphs.size(), "a region with an unknown graph");

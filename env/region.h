@@ -10,6 +10,7 @@ namespace refrain::env {
 /// keep a pointer to one for the life of the process.
 struct Region {
   static constexpr std::size_t kMost = 1024;       ///< limit: of different ones; more belong to what is around them
+  static constexpr std::size_t kDeepest = 32;      ///< limit: regions inside one another; more belong to the last one
   static constexpr std::size_t kLongestName = 63;  ///< limit: bytes; the rest is cut off
 
   const Region* parent = nullptr;  ///< null: outermost

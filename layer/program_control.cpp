@@ -14,7 +14,8 @@ using refrain::env::Region;
 struct Node {
   Region region;
   std::atomic<Node*> first_inside{nullptr};
-  Node* next = nullptr;  ///< beside it, older
+  Node* next = nullptr;   ///< beside it, older
+  std::size_t depth = 0;  ///< regions around it, and itself
 };
 
 constexpr std::size_t kMostLayers = 8;  // limit
@@ -55,8 +56,11 @@ void copy_name(char* to, const char* name) noexcept {
   std::memcpy(to, name, length);
 }
 
-/// Null if there are too many.
+/// Null if there are too many, or it would be too deep.
 Node* make(Node& around, Node* seen, const char* name) noexcept {
+  if (around.depth >= Region::kDeepest) {
+    return nullptr;
+  }
   const std::uint32_t number = used.load(std::memory_order_relaxed) < Region::kMost ? used.fetch_add(1) : Region::kMost;
   if (number >= Region::kMost) {
     return nullptr;
@@ -64,6 +68,7 @@ Node* make(Node& around, Node* seen, const char* name) noexcept {
   Node& made = nodes[number];
   made.region.parent = &around == &outermost ? nullptr : &around.region;
   made.region.id = number + 1;
+  made.depth = around.depth + 1;
   copy_name(made.region.name, name);
   made.next = seen;
   while (!around.first_inside.compare_exchange_weak(made.next, &made, std::memory_order_acq_rel)) {

@@ -94,6 +94,23 @@ TEST_CASE("program control: layers are told, and learn what they missed") {
     }
   }
 
+  SECTION("what is never left does not get deeper for ever") {
+    constexpr std::size_t kBegun = 2 * refrain::env::Region::kDeepest;
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < kBegun; ++i) {
+      refrain_region_begin("again");
+    }
+    for (const auto* region = refrain_region_now(); region != nullptr; region = region->parent) {
+      ++depth;
+    }
+    CHECK(depth == refrain::env::Region::kDeepest);
+    for (std::size_t i = 0; i < kBegun; ++i) {
+      CHECK(refrain_region_now() != nullptr);
+      refrain_region_end();
+    }
+    CHECK(refrain_region_now() == nullptr);
+  }
+
   SECTION("too many different names belong to what is around them") {
     refrain_region_begin("around");
     const auto* const around = refrain_region_now();

@@ -24,7 +24,7 @@ expect() {  # STATUS PATTERN COMMAND...
   # shellcheck disable=SC2053
   if [ "$status" != "$wanted" ] || [[ $output != $pattern ]]; then fail "$* ended with $status: $output"; fi
 }
-# begin OPTION...: the program runs, with its input at descriptor 5 and its number in `process`.
+# begin OPTION...: the program runs, with its input at the descriptor `input` and its number in `process`.
 begin() {
   exec {input}> >(exec "$refrain" run "$@" -- "$program" until_told >"$scratch/output" 2>"$scratch/errors")
   process=$!

@@ -10,7 +10,7 @@
 #define CL_USE_DEPRECATED_OPENCL_2_2_APIS
 #include <CL/cl_layer.h>
 
-// Not in the headers of 2022.
+// Older headers do not have it.
 #ifndef CL_LAYER_NAME
 #define CL_LAYER_NAME 0x4241
 #endif

@@ -1,22 +1,11 @@
 #include "replay/report/region_totals.h"
 
 #include <algorithm>
-#include <map>
 #include <new>
 
+#include "env/region_sums.h"
+
 namespace refrain::replay {
-namespace {
-
-std::string path_of(const env::Region& region) {
-  std::string path = region.name;
-  for (const env::Region* around = region.parent; around != nullptr; around = around->parent) {
-    path = std::string(around->name) + "/" + path;
-  }
-  return path;
-}
-
-}  // namespace
-
 void RegionTotals::add(const Row& row) noexcept {
   const std::size_t id = row.region->id;
   if (id >= rows_.size()) {
@@ -53,24 +42,22 @@ std::vector<RegionTotals::Row> RegionTotals::rows() const {
   return rows_;
 }
 
+// A region has a higher number than what is around it.
 std::vector<RegionSummary> RegionTotals::summaries() const {
-  std::map<std::string, RegionSummary> sums;
-  for (const Row& row : rows()) {
-    if (row.region == nullptr) {
-      continue;
-    }
-    sums[path_of(*row.region)].entered += row.entered;
-    for (const env::Region* region = row.region; region != nullptr; region = region->parent) {
-      RegionSummary& sum = sums[path_of(*region)];
-      sum.submissions += row.submissions;
-      sum.replayed += row.replayed;
+  std::vector<Row> rows = this->rows();
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    if (const env::Region* region = rows[i].region; region != nullptr && region->parent != nullptr) {
+      rows[region->parent->id].region = region->parent;  // which nothing may have come in alone
     }
   }
   std::vector<RegionSummary> result;
-  for (auto& [path, sum] : sums) {
-    sum.name = path;
-    result.push_back(sum);
+  for (const Row& row : rows) {
+    if (const env::Region* region = row.region; region != nullptr) {
+      result.push_back({region->id, region->parent == nullptr ? 0 : region->parent->id, region->name, row.entered,
+                        row.submissions, row.replayed});
+    }
   }
+  env::add_up(result);
   return result;
 }
 

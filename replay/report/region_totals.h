@@ -11,7 +11,13 @@
 namespace refrain::replay {
 
 struct RegionSummary {
-  std::string name;  ///< with those around it: "step/forward"
+  void add_inside(const RegionSummary& other) noexcept {
+    submissions += other.submissions;
+    replayed += other.replayed;
+  }
+
+  std::uint32_t id = 0, parent = 0;  ///< env::Region's; 0: none
+  std::string name;                  ///< with those around it: "step/forward"
   std::uint64_t entered = 0;
   std::uint64_t submissions = 0;  ///< those of regions inside it, too, as below
   std::uint64_t replayed = 0;     ///< what is launched later than it was submitted counts where it is launched
