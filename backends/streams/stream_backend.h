@@ -93,8 +93,8 @@ class StreamBackend : public Backend {
   Handover follow(typename Api::ContextHandle context, typename Api::StreamHandle from,
                   typename Api::StreamHandle to) noexcept;
   /// After a wait of the application's, which may know all before the end to be done, and must not be told that the
-  /// stream behind is not ready: waits until it is and gives the events back. False: there is more to wait for.
-  bool close(Handover* handover) noexcept;
+  /// stream behind is not ready: waits until it is and gives the events back. False: it is not after `patience`.
+  bool close(Handover* handover, std::chrono::steady_clock::duration patience) noexcept;
   void give_back(Handover* handover) noexcept;
   /// A context is about to be destroyed (kNoContext: any may be): what the backend has in it goes.
   void context_gone(typename Api::ContextHandle context) noexcept REFRAIN_REQUIRES(recording_);
@@ -285,12 +285,9 @@ auto StreamBackend<Api>::follow(typename Api::ContextHandle context, typename Ap
 }
 
 template <class Api>
-bool StreamBackend<Api>::close(Handover* handover) noexcept {
-  // Both are directly behind the application's own work: if that is done, they are within microseconds, unless the
-  // machine is so busy that the driver's own threads are late.
-  constexpr int kQuestions = 200;
-  constexpr auto kPatience = std::chrono::milliseconds(5);
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+bool StreamBackend<Api>::close(Handover* handover, std::chrono::steady_clock::duration patience) noexcept {
+  constexpr int kQuestions = 200;  // at least: on a busy machine the time may pass while this thread does not run
+  const auto until = std::chrono::steady_clock::now() + patience;
   for (const Event event : {handover->end, handover->behind}) {
     for (int asked = 0; event != kNoEvent && !complete(event); ++asked) {
       if (asked > kQuestions && std::chrono::steady_clock::now() > until) {

@@ -77,6 +77,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
         if (event != nullptr) {
           event->lane.store(running->lane().number(), std::memory_order_relaxed);
           event->sequence.store(sequence, std::memory_order_relaxed);
+          event->stream.store(&known->stream, std::memory_order_relaxed);
         }
       });
 }

@@ -94,9 +94,11 @@ struct EventState {
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::uint64_t> waiting_lane{0};
   std::atomic<std::uint64_t> waiting_sequence{0};
+  std::atomic<const backends::Stream<Api>*> stream{nullptr};  ///< of the newest record
 
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
+    stream.store(nullptr, std::memory_order_relaxed);
     for (auto* number : {&lane, &sequence, &waiting_lane, &waiting_sequence}) {
       number->store(0, std::memory_order_relaxed);
     }

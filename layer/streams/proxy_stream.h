@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "layer/streams/objects.h"
@@ -54,6 +55,8 @@ struct ProxyStreams {
   /// The one that the thread switched back from last, where that may not be complete yet.
   static inline thread_local ProxyStream<Api>* left __attribute__((tls_model("initial-exec"))) = nullptr;
   static inline thread_local bool waited __attribute__((tls_model("initial-exec"))) = false;  ///< by a call since then
+  /// What was waited for, or asked after and done, came after everything that the proxy stream held.
+  static inline thread_local bool done __attribute__((tls_model("initial-exec"))) = false;
 };
 
 /// A number that no other thread of the process ever had.
@@ -157,6 +160,7 @@ template <class L>
   proxy->left = L::runtime().backend->follow(proxy->context, proxy->handle, Api::per_thread_stream());
   ProxyStreams<Api>::left = proxy;
   ProxyStreams<Api>::waited = false;
+  ProxyStreams<Api>::done = false;
   proxy->in_use = false;
   ProxyStream<Api>** place = &ProxyStreams<Api>::in_use;
   while (*place != proxy) {
@@ -180,7 +184,10 @@ template <class L>
   using Api = typename L::Api;
   ProxyStream<Api>& proxy = *ProxyStreams<Api>::left;
   ProxyStreams<Api>::waited = false;
-  if (is_current<L>(proxy) && L::runtime().backend->close(&proxy.left)) {
+  // It is a matter of microseconds if the work in front of it is done, unless the machine is so busy that the driver's
+  // own threads are late.
+  const auto patience = std::chrono::milliseconds(ProxyStreams<Api>::done ? 1000 : 5);
+  if (is_current<L>(proxy) && L::runtime().backend->close(&proxy.left, patience)) {
     ProxyStreams<Api>::left = nullptr;
   }
 }

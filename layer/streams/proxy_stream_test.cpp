@@ -1,6 +1,10 @@
 // What stands in for threads' own default streams.
 #include "layer/streams/proxy_stream.h"
 
+#include <chrono>
+#include <limits>
+#include <thread>
+
 #include "layer/streams/layer_test_support.h"
 
 namespace refrain::layer::streams {
@@ -95,6 +99,45 @@ TEST_CASE("a question behind a wait is asked when what Refrain put behind the wo
   REQUIRE(wait_for_stream<TestLayer>(test::kWait, TestApi::per_thread_stream(), DefaultStream::kPerThread,
                                      [] { return 0; }) == 0);
   CHECK(ask() <= 0);
+}
+
+TEST_CASE("a question behind an event that came after all that was held waits longer for a driver that is late",
+          "[promise-1]") {
+  Rig rig;
+  State& own = Rig::own_default_stream();
+  use(own);
+  rig.device.busy = {own.stream.handle};
+  const test::EventHandle last = Rig::event();
+  const auto record = [&](test::EventHandle event) {
+    REQUIRE(record_event<TestLayer>(
+                test::kLaunch, event, [&] { return &own; }, 0, [] { return 0; }) == 0);
+  };
+  const bool asked = GENERATE(false, true);
+  const bool is_last = GENERATE(true, false);
+  CAPTURE(asked, is_last);
+  record(last);
+  if (!is_last) {
+    record(Rig::event());
+  }
+  leave_proxy<TestLayer>();
+  rig.device.unfinished = std::numeric_limits<int>::max();
+  const auto done = [] { return 0; };
+  REQUIRE((asked ? query_event<TestLayer>(test::kHostCall, last, done)
+                 : wait_for_event<TestLayer>(test::kWait, last, done)) == 0);
+  CHECK(ProxyStreams<TestApi>::done == is_last);
+  if (is_last) {
+    std::thread late([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      rig.device.unfinished = 0;
+    });
+    bool unfinished = true;
+    CHECK(query_stream<TestLayer>(test::kHostCall, TestApi::per_thread_stream(), DefaultStream::kPerThread, [&] {
+            unfinished = rig.device.unfinished.load() > 0;
+            return 0;
+          }) == 0);
+    CHECK(!unfinished);
+    late.join();
+  }
 }
 
 }  // namespace

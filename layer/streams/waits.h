@@ -32,6 +32,31 @@ void before_question() noexcept {
   }
 }
 
+/// The thread knows that the event is done, and with it what it put into the proxy stream that it left before the
+/// event was recorded.
+template <class L>
+[[gnu::noinline]] void event_done(typename L::Api::EventHandle handle) noexcept {
+  using Proxies = ProxyStreams<typename L::Api>;
+  Proxies::waited = true;
+  const auto* event = find_event<L>(handle);
+  replay::Engine* running = L::any_engine();
+  if (event == nullptr || running == nullptr) {
+    return;
+  }
+  const replay::Lane& lane = running->lane();
+  Proxies::done |= event->lane.load(std::memory_order_relaxed) == lane.number() &&
+                   event->sequence.load(std::memory_order_relaxed) + 1 == lane.next_sequence() &&
+                   event->stream.load(std::memory_order_relaxed) == Proxies::left->stream;
+}
+
+/// `status`: of a call that waited for the event, or asked whether it is done.
+template <class L>
+void asked_event(typename L::Api::EventHandle handle, typename L::Api::Status status) noexcept {
+  if (ProxyStreams<typename L::Api>::left != nullptr && status == L::Api::kSuccess) [[unlikely]] {
+    event_done<L>(handle);
+  }
+}
+
 /// A call that waits for a stream, and for nothing else.
 template <class L, class Wait>
 typename L::Api::Status wait_for_stream(const replay::EntryPoint& entry_point, typename L::Api::StreamHandle handle,
@@ -47,7 +72,9 @@ template <class L, class Wait>
 typename L::Api::Status wait_for_event(const replay::EntryPoint& entry_point, typename L::Api::EventHandle handle,
                                        Wait&& call) {
   HostCall<L> host_call(entry_point, [&](replay::Engine& running) { flush_observed_event<L>(running, handle); });
-  return host_call.done(call(), true);
+  const auto status = call();
+  asked_event<L>(handle, status);
+  return host_call.done(status, true);
 }
 
 /// A call that may observe anything that was submitted, and submits nothing that could still run when it returns.
@@ -63,7 +90,9 @@ StatusOf<L> query_event(const replay::EntryPoint& entry_point, typename L::Api::
                         Query&& call) noexcept {
   HostCall<L> host_call(entry_point, [&](replay::Engine& running) { flush_observed_event<L>(running, handle); });
   before_question<L>();
-  return host_call.done(call(), false);
+  const auto status = call();
+  asked_event<L>(handle, status);
+  return host_call.done(status, false);
 }
 
 /// Whether a stream is done.

@@ -151,7 +151,7 @@ TEST_CASE_METHOD(Issuing, "a stream comes after what another one holds, whatever
   SECTION("nothing") {
     handover = backend.follow(stream.context, from, to);
     CHECK(calls == Calls{"record 100 in 1", "2 waits for 100", "record 101 in 2"});
-    CHECK(backend.close(&handover));
+    CHECK(backend.close(&handover, std::chrono::milliseconds(5)));
   }
   SECTION("an event") {
     create_result = CUDA_ERROR_OUT_OF_MEMORY;
