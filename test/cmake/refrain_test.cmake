@@ -1,3 +1,9 @@
+# So many seconds a test may take: the error tests start hundreds of processes, and instrumented or emulated ones are slow.
+set(refrain_timeout 300)
+if(REFRAIN_SANITIZE OR CMAKE_CROSSCOMPILING)
+  set(refrain_timeout 1200)
+endif()
+
 # refrain_test(NAME name SOURCES … LIBRARIES …): a Catch2 executable; ctest sees its cases one by one. Executables with cases
 # that do more where TEST_NIGHTLY is set have the label "nightly".
 function(refrain_test)
@@ -6,10 +12,6 @@ function(refrain_test)
   target_link_libraries(${ARG_NAME} PRIVATE refrain_program refrain_catch ${ARG_LIBRARIES})
   # What is tested is in libraries, as fast as users get it.
   target_compile_options(${ARG_NAME} PRIVATE ${REFRAIN_COLD})
-  set(timeout 300)
-  if(REFRAIN_SANITIZE)
-    set(timeout 1200)  # the error tests start hundreds of processes
-  endif()
   foreach(source IN LISTS ARG_SOURCES)
     file(STRINGS ${source} asks REGEX "nightly\\(\\)|TEST_NIGHTLY|support/same.h|level_zero/compare.h|cuda/contract.h" LIMIT_COUNT 1)
     if(asks AND source MATCHES "_test.cpp$")
@@ -17,5 +19,5 @@ function(refrain_test)
       break()
     endif()
   endforeach()
-  catch_discover_tests(${ARG_NAME} EXTRA_ARGS --warn NoTests TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT ${timeout} ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
+  catch_discover_tests(${ARG_NAME} EXTRA_ARGS --warn NoTests TEST_PREFIX "${ARG_NAME}: " PROPERTIES TIMEOUT ${refrain_timeout} ${ARG_PROPERTIES} DISCOVERY_MODE PRE_TEST)
 endfunction()
