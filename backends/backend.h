@@ -6,6 +6,7 @@
 // throws; every function reports the driver's own error code.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +20,8 @@
 #include "capture/operation.h"
 
 namespace refrain::backends {
+
+class AddressedMemory;
 
 /// The driver's error code; 0 is success in every API Refrain knows.
 struct [[nodiscard]] Status {
@@ -123,6 +126,12 @@ class Backend {
   /// Waits for everything issued to the queue so far.
   virtual Status finish(const capture::QueueInfo& queue) noexcept = 0;
 
+  /// The same, but not beyond `until`: false then. `held`: all that was issued to it, this backend issued.
+  virtual bool finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point /*until*/,
+                         bool /*held*/) noexcept {
+    return finish(queue).ok();
+  }
+
   virtual void retain_event(Event event) noexcept = 0;
   virtual void release_event(Event event) noexcept = 0;
   /// True if complete (or failed); never waits.
@@ -131,6 +140,8 @@ class Backend {
   /// Whether records name all the memory that operations use, as handles that the next three functions take. False:
   /// kernels are given addresses, which look like any other argument, and verify cannot put back what they change.
   [[nodiscard]] virtual bool names_memory() const noexcept { return true; }
+  /// For verify where records do not name all memory; null: it cannot be compared. One check at a time.
+  [[nodiscard]] virtual AddressedMemory* addressed_memory() noexcept { return nullptr; }
   /// Reads or writes the whole content of a buffer or image, waiting for it (verify and bench).
   /// The caller made sure that nothing else uses it. `handle` is the native handle.
   [[nodiscard]] virtual std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept = 0;

@@ -117,7 +117,8 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
   if (inside_->context.verification_pause != nullptr) {
     // Later verifications cannot wait for its work any more.
     if (inside_->context.hooks.may_wait()) {
-      static_cast<void>(inside_->context.backend.finish(slot.info));
+      static_cast<void>(inside_->context.backend.finish_by(
+          slot.info, std::chrono::steady_clock::now() + VerificationPause::kPatience, true));
     }
     inside_->context.verification_pause->forget(slot);
   }

@@ -25,4 +25,16 @@ bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation
   return true;
 }
 
+Reach reach(const CudaDriver& driver, std::uint64_t address) noexcept {
+  CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_ACCESS_FLAGS;
+  CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  void* answer = &flags;
+  if (driver.cuPointerGetAttributes(1, &wanted, &answer, address) != CUDA_SUCCESS) {
+    return Reach::kNone;
+  }
+  return flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? Reach::kWrites
+         : flags == CU_MEM_ACCESS_FLAGS_PROT_READ    ? Reach::kReads
+                                                     : Reach::kNone;
+}
+
 }  // namespace refrain::backends

@@ -3,11 +3,15 @@
 
 #include "backends/cuda/driver_api.h"
 #include "backends/streams/named_memory.h"
+#include "backends/streams/reach.h"
 
 namespace refrain::backends {
 
 /// False if it is no memory of the driver's: pageable, or freed. Source: cuPointerGetAttributes, whose buffer ids are
 /// unique in the process. Thread-safe.
 bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept;
+
+/// What work of the current context may do with the memory there.
+[[nodiscard]] Reach reach(const CudaDriver& driver, std::uint64_t address) noexcept;
 
 }  // namespace refrain::backends

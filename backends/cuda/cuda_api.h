@@ -6,6 +6,7 @@
 #include "backends/cuda/graph_node.h"
 #include "backends/cuda/graph_uploader.h"
 #include "backends/cuda/issue.h"
+#include "backends/cuda/page_hash.h"
 #include "backends/streams/command_buffer.h"
 
 namespace refrain::backends {
@@ -34,6 +35,8 @@ struct CudaApi {
   static constexpr ContextHandle kNoContext = nullptr;
   static constexpr bool kStreamAttributes = true;  ///< a kernel node gets those of its stream
   static constexpr bool kRows = true;              ///< copies and fills of rows can be nodes
+  static constexpr bool kPageHash = true;          ///< see stream_memory.h
+  using PageHash = CudaPageHash;
 
   static std::uint64_t number_of(CUcontext context) noexcept { return reinterpret_cast<std::uint64_t>(context); }
 
@@ -65,6 +68,28 @@ struct CudaApi {
   static Status create_blocking_stream(const CudaDriver& driver, CUstream* stream) noexcept {
     const RelaxedCapture relaxed(driver);
     return driver.cuStreamCreateWithPriority(stream, CU_STREAM_DEFAULT, 0);
+  }
+  static Status create_stream(const CudaDriver& driver, CUstream* stream) noexcept {
+    return driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
+  }
+  static Status allocate(const CudaDriver& driver, std::uint64_t bytes, std::uint64_t* address) noexcept {
+    CUdeviceptr made = 0;
+    const CUresult status = driver.cuMemAlloc_v2(&made, bytes);
+    *address = made;
+    return status;
+  }
+  static Status release(const CudaDriver& driver, std::uint64_t address) noexcept {
+    return driver.cuMemFree_v2(address);
+  }
+  static Status zero(const CudaDriver& driver, std::uint64_t address, std::uint64_t bytes, CUstream stream) noexcept {
+    return driver.cuMemsetD8Async(address, 0, bytes, stream);
+  }
+  static Reach reach(const CudaDriver& driver, std::uint64_t address) noexcept {
+    return backends::reach(driver, address);
+  }
+  static int device_of(const CudaDriver& driver, CUcontext /*context*/) noexcept {
+    CUdevice device = -1;
+    return driver.cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
   }
   static CUstream legacy_stream() noexcept { return CU_STREAM_LEGACY; }
   static CUstream per_thread_stream() noexcept { return CU_STREAM_PER_THREAD; }

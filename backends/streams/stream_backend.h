@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <thread>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "backends/backend.h"
 #include "backends/streams/command_buffer.h"
 #include "backends/streams/idle_moment.h"
+#include "backends/streams/stream_memory.h"
 #include "env/mutex.h"
 
 namespace refrain::backends {
@@ -26,7 +28,7 @@ class StreamBackend : public Backend {
  public:
   /// `driver` must outlive the backend. `too_old`: why the driver cannot replay, with static lifetime; null: it can.
   StreamBackend(const typename Api::Driver& driver, const char* too_old)
-      : driver_(driver), too_old_(too_old), events_(driver, exclusive_call_yield()) {}
+      : driver_(driver), too_old_(too_old), events_(driver, exclusive_call_yield()), addressed_memory_(driver) {}
 
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
@@ -42,6 +44,8 @@ class StreamBackend : public Backend {
   /// Streams start work by themselves.
   Status flush(const capture::QueueInfo& /*queue*/) noexcept override { return {}; }
   Status finish(const capture::QueueInfo& queue) noexcept override;
+  bool finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
+                 bool held) noexcept override;
   void retain_event(Event event) noexcept override {
     NativeEvent<Api>::of(event).references.fetch_add(1, std::memory_order_relaxed);
   }
@@ -50,6 +54,19 @@ class StreamBackend : public Backend {
     return Api::query_event(driver_, NativeEvent<Api>::of(event).handle) != Api::kNotReady;
   }
   [[nodiscard]] bool names_memory() const noexcept override { return false; }
+  [[nodiscard]] AddressedMemory* addressed_memory() noexcept override {
+    if constexpr (Api::kPageHash) {
+      return addressed_memory_.usable() ? &addressed_memory_ : nullptr;
+    } else {
+      return nullptr;
+    }
+  }
+  /// Lets verify compare all memory of the inventory, which must outlive the backend. Before anything is held.
+  void compare(MemoryInventory& inventory) noexcept {
+    if constexpr (Api::kPageHash) {
+      addressed_memory_.use(inventory);
+    }
+  }
   /// Where memory behind pointers ends is not known here: 0. Who knows it can read and write, with an address as the
   /// handle.
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind /*kind*/, capture::Handle /*handle*/) noexcept override {
@@ -118,6 +135,7 @@ class StreamBackend : public Backend {
   LiveBuffers<Api> live_;
   NamedMemory memory_;
   IdleMoment<Api> idle_moment_{driver_, submission_pause()};
+  std::conditional_t<Api::kPageHash, StreamMemory<Api>, NoStreamMemory> addressed_memory_;
   env::Mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_ REFRAIN_GUARDED_BY(recording_);
   std::unordered_set<capture::FunctionId> gone_functions_ REFRAIN_GUARDED_BY(recording_);
@@ -364,6 +382,26 @@ Status StreamBackend<Api>::finish(const capture::QueueInfo& queue) noexcept {
 }
 
 template <class Api>
+bool StreamBackend<Api>::finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
+                                   bool held) noexcept {
+  const Stream<Api>& stream = Stream<Api>::of(queue.handle);
+  if (stream.kind == StreamKind::kPerThread && !held) {
+    return false;  // its thread alone can ask
+  }
+  const typename Api::Scope scope(driver_, stream.context);
+  if (scope.status() != Api::kSuccess) {
+    return true;  // the context is gone, and its work
+  }
+  while (Api::query_stream(driver_, stream.handle) == Api::kNotReady) {
+    if (std::chrono::steady_clock::now() > until) {
+      return false;
+    }
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+template <class Api>
 typename Api::Status StreamBackend<Api>::copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to,
                                                        std::uint64_t from, std::size_t bytes) noexcept {
   const Stream<Api>& stream = Stream<Api>::of(queue.handle);
@@ -415,6 +453,7 @@ void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexc
   memory_.changed();
   live_.context_gone(context);
   events_.context_gone(context);
+  addressed_memory_.context_gone(context);
   for (auto entry = uploaders_.begin(); entry != uploaders_.end();) {
     if (context != Api::kNoContext && entry->first != context) {
       ++entry;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <unordered_set>
@@ -13,6 +14,7 @@
 #include "env/log.h"
 #include "env/mutex.h"
 #include "layer/cuda/driver_functions.h"
+#include "layer/cuda/inventory.h"
 #include "layer/cuda/runtime.h"
 #include "layer/immortal.h"
 #include "layer/streams/waits.h"
@@ -20,6 +22,7 @@
 namespace refrain::layer::cuda {
 namespace {
 
+using backends::LiveMemory;
 using capture::ArgumentKind;
 using capture::MemoryPlace;
 
@@ -33,20 +36,11 @@ constexpr std::uint64_t kHighestAddress = std::uint64_t{1} << 57U;
 /// Values that turned out to be no addresses; forgotten when there are too many.
 constexpr std::size_t kMostOthers = 1U << 16U;
 
-struct Allocation {
-  std::uint64_t address = 0;
-  std::uint64_t size = 0;
-  unsigned long long id = 0;  ///< never given again, unlike the address
-  MemoryPlace place = MemoryPlace::kDevice;
-  int device = 0;
-};
-
 struct Tables {
   env::Mutex mutex;
-  /// Ranges told and still there: start → size.
-  std::map<std::uint64_t, std::uint64_t> known REFRAIN_GUARDED_BY(mutex);
-  /// Values that are no addresses of memory.
+  /// Values that are no addresses of memory, as long as no memory is made or freed.
   std::unordered_set<std::uint64_t> others REFRAIN_GUARDED_BY(mutex);
+  std::uint64_t others_at REFRAIN_GUARDED_BY(mutex) = 0;  ///< MemoryInventory::changes()
   std::unordered_set<ObjectId> recorded REFRAIN_GUARDED_BY(mutex);
   std::map<CUdevice, ObjectId> devices REFRAIN_GUARDED_BY(mutex);
   /// That anything was submitted to; records of streams stay.
@@ -55,37 +49,6 @@ struct Tables {
 Tables& tables() noexcept {
   static Immortal<Tables> all;
   return *all;
-}
-
-bool find_allocation(std::uint64_t address, Allocation* found) noexcept {
-  unsigned type = 0;
-  unsigned managed = 0;
-  CUdeviceptr start = 0;
-  std::size_t size = 0;
-  std::array<CUpointer_attribute, 5> wanted = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                               CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_BUFFER_ID,
-                                               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  std::array<void*, 5> answers = {&type, &start, &size, &found->id, &found->device};
-  if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
-          CUDA_SUCCESS ||
-      (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST) || size == 0 || address < start ||
-      address - start >= size) {
-    return false;
-  }
-  if (found->id == 0) {  // a kind of memory that has none: where it is must do
-    found->id = capture::mix(start, size);
-  }
-  CUpointer_attribute is_managed = CU_POINTER_ATTRIBUTE_IS_MANAGED;
-  void* answer = &managed;
-  if (driver.cuPointerGetAttributes(1, &is_managed, &answer, address) != CUDA_SUCCESS) {
-    managed = 0;
-  }
-  found->address = start;
-  found->size = size;
-  found->place = managed != 0                 ? MemoryPlace::kManaged
-                 : type == CU_MEMORYTYPE_HOST ? MemoryPlace::kHost
-                                              : MemoryPlace::kDevice;
-  return true;
 }
 
 /// Waits for everything that was submitted to a stream, but not beyond `end`: it may wait for what the program does
@@ -111,24 +74,24 @@ bool done(CUstream stream, std::chrono::steady_clock::time_point end) {
 }
 
 /// The context must be current, and the program's work done.
-bool read(const Allocation& memory, std::vector<std::byte>* into) {
-  into->resize(memory.size);
+bool read(const LiveMemory& memory, std::vector<std::byte>* into) {
+  into->resize(memory.bytes);
   if (memory.place == MemoryPlace::kHost) {
-    std::memcpy(into->data(), reinterpret_cast<const void*>(memory.address), memory.size);
+    std::memcpy(into->data(), reinterpret_cast<const void*>(memory.start), memory.bytes);
     return true;
   }
   CUstream stream = nullptr;  // waits for no stream of the program's
   if (driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) != CUDA_SUCCESS) {
     return false;
   }
-  const bool good = driver.cuMemcpyDtoHAsync_v2(into->data(), memory.address, memory.size, stream) == CUDA_SUCCESS &&
+  const bool good = driver.cuMemcpyDtoHAsync_v2(into->data(), memory.start, memory.bytes, stream) == CUDA_SUCCESS &&
                     driver.cuStreamSynchronize(stream) == CUDA_SUCCESS;
   driver.cuStreamDestroy_v2(stream);
   return good;
 }
 
 /// Any stream may be writing it, and copies that have returned may still be on their way.
-void record_contents(const std::vector<Allocation>& fresh, const std::vector<const StreamState*>& streams,
+void record_contents(const std::vector<LiveMemory>& fresh, const std::vector<const StreamState*>& streams,
                      CUcontext context) {
   const backends::ContextScope scope(runtime.driver, context);
   const backends::RelaxedCapture relaxed(runtime.driver);
@@ -137,8 +100,8 @@ void record_contents(const std::vector<Allocation>& fresh, const std::vector<con
       done(CU_STREAM_LEGACY, end) && std::ranges::all_of(streams, [&](const StreamState* stream) {
         return stream->stream.context != context || stream->stream.id.load() == 0 || done(stream->stream.handle, end);
       });
-  for (const Allocation& memory : fresh) {
-    if (memory.size > kLargestContents) {
+  for (const LiveMemory& memory : fresh) {
+    if (memory.bytes > kLargestContents) {
       continue;
     }
     std::vector<std::byte> contents;
@@ -154,60 +117,46 @@ void record_contents(const std::vector<Allocation>& fresh, const std::vector<con
 }
 
 /// `fresh` gets what was told for the first time.
-void record_memory(const StreamState& stream, std::uint64_t address, std::vector<Allocation>* fresh)
+void record_memory(const StreamState& stream, std::uint64_t address, std::vector<LiveMemory>* fresh)
     REFRAIN_REQUIRES(tables().mutex) {
-  const auto after = tables().known.upper_bound(address);
-  if (after != tables().known.begin()) {
-    const auto& [start, size] = *std::prev(after);
-    if (address - start < size) {
+  std::optional<LiveMemory> memory = runtime.inventory->find(address);
+  if (!memory) {
+    std::unordered_set<std::uint64_t>& others = tables().others;
+    if (const std::uint64_t changes = runtime.inventory->changes();
+        tables().others_at != changes || others.size() >= kMostOthers) {
+      others.clear();
+      tables().others_at = changes;
+    }
+    if (others.contains(address)) {
       return;
     }
-  }
-  if (tables().others.contains(address)) {
-    return;
-  }
-  Allocation memory;
-  if (!find_allocation(address, &memory)) {
-    if (tables().others.size() >= kMostOthers) {
-      tables().others.clear();
+    // What was there before Refrain was, or what a call made that nobody knows here, the driver does know.
+    memory.emplace();
+    if (!describe_memory(address, &*memory)) {
+      others.insert(address);
+      return;
     }
-    tables().others.insert(address);
-    return;
+    runtime.inventory->add(*memory);
   }
-  tables().known[memory.address] = memory.size;
-  if (!tables().recorded.insert(memory.id).second) {
+  if (!tables().recorded.insert(memory->id).second) {
     return;
   }
   capture::BufferInfo info;
-  info.id = memory.id;
+  info.id = memory->id;
   info.context = stream.slot.info.context;
-  info.size = memory.size;
-  info.address = memory.address;
-  info.description = {static_cast<std::uint64_t>(memory.place), static_cast<std::uint64_t>(memory.device)};
+  info.size = memory->bytes;
+  info.address = memory->start;
+  info.description = {static_cast<std::uint64_t>(memory->place), static_cast<std::uint64_t>(memory->device)};
   runtime.recorder->define(info);
-  fresh->push_back(memory);
-}
-
-void forget_memory() noexcept {
-  const env::MutexLock guard(tables().mutex);
-  tables().known.clear();
-  tables().others.clear();  // new memory may be where there was none
-}
-
-bool begins_with_any(std::string_view name, std::initializer_list<std::string_view> beginnings) noexcept {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [name](std::string_view beginning) { return name.substr(0, beginning.size()) == beginning; });
+  fresh->push_back(*memory);
 }
 
 }  // namespace
 
-void notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
+void notify_recorder(const StreamState& stream, const replay::EntryPoint& /*entry_point*/,
                      const capture::OperationView& operation) noexcept {
   try {
-    if (operation.kind() == OperationKind::kOther || operation.kind() == OperationKind::kHostFunction) {
-      watch_memory(entry_point);
-    }
-    std::vector<Allocation> fresh;
+    std::vector<LiveMemory> fresh;
     std::vector<const StreamState*> streams;
     {
       const env::MutexLock guard(tables().mutex);
@@ -238,14 +187,6 @@ void notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_
     if (!said.exchange(true)) {
       env::log_error("out of memory: the capture lacks some buffers and cannot be benchmarked");
     }
-  }
-}
-
-void watch_memory(const replay::EntryPoint& entry_point) noexcept {
-  const std::string_view name = entry_point.name;
-  if (begins_with_any(name, {"cuMemFree", "cuMemUnmap", "cuMemMap", "cuMemRelease", "cuMemHostUnregister",
-                             "cuMemHostRegister", "cuMemPoolDestroy", "cuIpcClose", "cuMemAlloc"})) {
-    forget_memory();
   }
 }
 

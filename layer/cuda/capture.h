@@ -10,9 +10,6 @@ namespace refrain::layer::cuda {
 void notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
                      const capture::OperationView& operation) noexcept;
 
-/// A host call that may free or map memory: what is known of addresses is asked for again.
-void watch_memory(const replay::EntryPoint& entry_point) noexcept;
-
 /// The number that the device of a context has in the capture; told on first sight.
 [[nodiscard]] ObjectId record_device(CUcontext context);
 

@@ -3,6 +3,7 @@
 #include "layer/streams/memory.h"
 
 #include "layer/cuda/driver_functions.h"
+#include "layer/cuda/inventory.h"
 #include "layer/cuda/submission.h"
 
 namespace refrain::layer::cuda {
@@ -19,10 +20,14 @@ std::uint64_t start_of(const void* host) noexcept {
 
 template <class Free>
 CUresult free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
-  if (runtime.recorder != nullptr) {
-    watch_memory(entry_point);
+  forget_memory(start);
+  const CUresult status = streams::free_memory<CudaLayer>(entry_point, start, call);
+  if (start == backends::NamedMemory::kAny) {
+    forget_freed_memory();
+  } else if (status != CUDA_SUCCESS) {
+    note_memory(CUDA_SUCCESS, start);  // it still is there
   }
-  return streams::free_memory<CudaLayer>(entry_point, start, call);
+  return status;
 }
 
 }  // namespace
@@ -53,6 +58,7 @@ FREE(cuGraphicsUnregisterResource, backends::NamedMemory::kAny, (CUgraphicsResou
         entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                        \
           const CUresult status = driver.name arguments;                                                   \
           streams::allocated_in_order<CudaLayer>(status, status == CUDA_SUCCESS ? start_of(*address) : 0); \
+          note_memory(status, status == CUDA_SUCCESS ? start_of(*address) : 0);                            \
           return status;                                                                                   \
         });                                                                                                \
   }
@@ -70,6 +76,7 @@ ALLOCATE(cuMemAllocFromPoolAsync_ptsz, DefaultStream::kPerThread,
   CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                               \
     return streams::submit_unheld<CudaLayer>(                                                        \
         entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                  \
+          forget_memory(start_of(address));                                                          \
           return streams::freeing_in_order<CudaLayer>(start_of(address), 0,                          \
                                                       [&] { return driver.name(address, stream); }); \
         });                                                                                          \

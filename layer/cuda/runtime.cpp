@@ -2,9 +2,9 @@
 
 #include "env/aside.h"
 #include "env/log.h"
-#include "layer/cuda/capture.h"
 #include "layer/cuda/cudart.h"
 #include "layer/cuda/real_library.h"
+#include "layer/immortal.h"
 #include "layer/streams/start_engine.h"
 
 namespace refrain::layer::cuda {
@@ -19,9 +19,6 @@ namespace {
 
 /// What HOST stubs call.
 void on_host_call(const replay::EntryPoint& entry_point) noexcept {
-  if (runtime.recorder != nullptr) {
-    watch_memory(entry_point);
-  }
   streams::flush_for_stub<CudaLayer>(entry_point);
 }
 
@@ -32,6 +29,7 @@ void shut_down() noexcept {
 
 void in_child() noexcept {
   stop_answering_runtime();
+  runtime.inventory = nullptr;  // its lock may be taken for ever
   streams::disable_in_child<CudaLayer>();
 }
 
@@ -48,8 +46,15 @@ void start_engine() {
   if (runtime.driver.cuCtxGetCurrent == nullptr || runtime.driver.cuStreamGetCtx == nullptr) {
     return;  // too old to be watched at all
   }
+  if (settings.mode == env::Mode::kCapture || settings.mode == env::Mode::kVerify) {
+    static Immortal<backends::MemoryInventory> inventory;
+    runtime.inventory = &*inventory;
+  }
   streams::start_engine<CudaLayer, backends::CudaBackend>(
       "cuda", settings, {&shut_down, &in_child, &streams::notify_end<CudaLayer>}, &on_host_call);
+  if (runtime.inventory != nullptr) {
+    runtime.backend->compare(*runtime.inventory);
+  }
   if (runtime.replays) {
     answer_runtime(runtime.driver, settings);
   }

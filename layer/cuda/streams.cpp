@@ -4,6 +4,7 @@
 #include "layer/cuda/cudart_launch.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
+#include "layer/cuda/inventory.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/immortal.h"
@@ -84,7 +85,10 @@ template <class Destroy>
 CUresult destroy_context(const replay::EntryPoint& entry_point, CUcontext context, Destroy&& destroy) noexcept {
   context_ended();         // before it is, so that nobody's answer is older
   context_changed = true;  // it may have been the thread's
-  return Table::all().destroy_context(entry_point, context, destroy);
+  forget_memory(backends::NamedMemory::kAny);
+  const CUresult status = Table::all().destroy_context(entry_point, context, destroy);
+  forget_freed_memory();
+  return status;
 }
 
 /// A device's primary context; null if that cannot be known.

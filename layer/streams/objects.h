@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/memory_inventory.h"
 #include "backends/streams/stream_backend.h"
 #include "capture/operation.h"
 #include "capture/recorder.h"
@@ -42,7 +43,8 @@ struct alignas(64) StreamRuntime {
   /// Graphs may be launched: the order of streams counts.
   bool replays = false;
   backends::StreamBackend<Api>* backend = nullptr;
-  capture::Recorder* recorder = nullptr;  ///< in capture mode
+  capture::Recorder* recorder = nullptr;           ///< in capture mode
+  backends::MemoryInventory* inventory = nullptr;  ///< null: nobody wants it
   typename Api::Driver driver{};
 };
 

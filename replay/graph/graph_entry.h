@@ -19,6 +19,7 @@
 #include "replay/detect/matcher.h"
 #include "replay/graph/executable.h"
 #include "replay/graph/graph_variants.h"
+#include "replay/graph/verification.h"
 #include "replay/policy/backoff.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
@@ -110,6 +111,7 @@ class GraphEntry final : public Declinable {
     }
     return fitting != GraphVariants::kNone;
   }
+  [[nodiscard]] Verification& verification() noexcept { return verification_; }
   void declined_by_interval(std::uint64_t eager_ns, std::uint64_t replay_ns) override;
   /// Never replay it again.
   void retire(Decline why, const std::string& text);
@@ -179,6 +181,7 @@ class GraphEntry final : public Declinable {
   void measured(bool proven) REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t next_check() const noexcept REFRAIN_REQUIRES(mutex_);
 
+  Verification verification_;
   const capture::Fingerprint fingerprint_;
   const std::vector<capture::Token> tokens_;
   const Limits limits_;

@@ -68,6 +68,7 @@ struct LaneCounters {
   Counter stopped;      ///< not looked at, because Refrain was stopped
   Counter cuts;         ///< host calls that ended a stretch
   Counter verified, unverified, differences;
+  Counter compared;  ///< bytes, of those verified
   NamedCounts unholdable_by;
   NamedCounts cut_by;
   NamedCounts unchecked;  ///< verify mode: replays that could not be checked, and why

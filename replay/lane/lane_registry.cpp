@@ -46,6 +46,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.cuts += counters.cuts.get();
   totals.verified += counters.verified.get();
   totals.unverified += counters.unverified.get();
+  totals.compared += counters.compared.get();
   totals.differences += counters.differences.get();
 }
 

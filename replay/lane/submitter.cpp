@@ -65,12 +65,22 @@ void Submitter::issue_rest() noexcept {
   if (entry == nullptr) {
     return false;
   }
-  if (context_.settings.mode == env::Mode::kVerify) {
-    return launch_verified(entry);
+  if (context_.settings.mode == env::Mode::kVerify) [[unlikely]] {
+    switch (entry->verification().next(static_cast<std::uint64_t>(context_.settings.verify_every))) {
+      case Verification::Turn::kCompare: return launch_verified(entry);
+      case Verification::Turn::kIssue: count_unchecked(entry->verification().why_not()); return false;
+      case Verification::Turn::kReplay: break;
+    }
+    const Entered entered(context_.verification_pause.get(), held_.queues());
+    return launch(entry);
   }
+  return launch(entry);
+}
+
+[[gnu::hot, gnu::always_inline]] inline bool Submitter::launch(const std::shared_ptr<GraphEntry>& entry) {
   const DriverGate::Passage passage(gate_);
   const GraphLaunch result =
-      entry->launch(submit_context(), views_, tuner_.hold_cost_ns() * action.count, intervals_.proven());
+      entry->launch(submit_context(), views_, tuner_.hold_cost_ns() * views_.size(), intervals_.proven());
   const bool done = result.launch == Launched::kDone;
   held_.note_error(result.error);
   try {
@@ -135,6 +145,11 @@ void Submitter::issue_rest() noexcept {
   }
 }
 
+void Submitter::count_unchecked(const char* why) {
+  counters_.unverified.add();
+  counters_.unchecked.add(why);
+}
+
 /// False: nothing was submitted.
 bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   std::vector<capture::QueueInfo> queues;
@@ -145,8 +160,8 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   // other threads change meanwhile.
   VerificationPause& pause = *context_.verification_pause;
   const auto unchecked = [&](const char* why) {
-    counters_.unverified.add();
-    counters_.unchecked.add(why);
+    count_unchecked(why);
+    entry->verification().failed(why);
   };
   if (!pause.begin(held_.queues())) {
     unchecked("another thread was inside the driver for too long");
@@ -157,11 +172,14 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   std::size_t native = 0;
   const std::span<const OperationView> views = views_;
   const bool fits = entry->with_executable(views, [&](Executable& executable) {
-    result = verify(context, executable, views, queues, pause);
+    result = context.backend.names_memory()
+                 ? verify(context, executable, views, queues, pause)
+                 : context_.address_check->run(context, entry->fingerprint(), executable, views, queues, pause);
     native = executable.native_nodes();
   });
   pause.end();
   if (!fits) {
+    entry->verification().soon("no graph of it has its arguments");
     static_cast<void>(entry->launch(context, {}, 0, false));  // counts the mismatch
     return false;
   }
@@ -169,6 +187,8 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   switch (result.outcome) {
     case Verified::kEqual:
       counters_.verified.add();
+      entry->verification().equal();
+      counters_.compared.add(result.compared);
       count_replayed(views_.size(), native);
       break;
     case Verified::kDifferent:
@@ -182,7 +202,12 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
       unchecked("two eager runs differ from each other");
       entry->retire(GraphEntry::Decline::kDiffers, "two eager runs differ from each other: " + result.text);
       break;
-    case Verified::kImpossible: unchecked(result.why); break;
+    case Verified::kImpossible:
+      unchecked(result.why);
+      if (result.soon) {
+        entry->verification().soon(result.why);
+      }
+      break;
   }
   return true;
 }

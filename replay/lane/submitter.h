@@ -52,9 +52,11 @@ class Submitter {
 
  private:
   [[nodiscard]] bool launch(const Action& action) REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool launch(const std::shared_ptr<GraphEntry>& entry) REFRAIN_REQUIRES(held_right);
   [[nodiscard]] bool launch_verified(const std::shared_ptr<GraphEntry>& entry) REFRAIN_REQUIRES(held_right);
   void issue() REFRAIN_REQUIRES(held_right);
   void count_replayed(std::size_t operations, std::size_t native) noexcept REFRAIN_REQUIRES(held_right);
+  void count_unchecked(const char* why) REFRAIN_REQUIRES(held_right);
   void count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) REFRAIN_REQUIRES(held_right);
   void pop(std::size_t count) REFRAIN_REQUIRES(held_right);
   [[nodiscard]] SubmitContext submit_context() noexcept REFRAIN_REQUIRES(held_right) {

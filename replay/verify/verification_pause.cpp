@@ -59,6 +59,30 @@ bool VerificationPause::finish(backends::Backend& backend) {
   return ok;
 }
 
+bool VerificationPause::finish_by(backends::Backend& backend, std::chrono::steady_clock::time_point until,
+                                  const std::vector<capture::QueueInfo>& but) {
+  std::vector<capture::QueueInfo> used;
+  {
+    const env::MutexLock lock(mutex_);
+    for (const Known& known : queues_) {
+      if (known.used && std::ranges::find(but, known.info.id, &capture::QueueInfo::id) == but.end()) {
+        used.push_back(known.info);
+      }
+    }
+  }
+  for (const capture::QueueInfo& queue : used) {
+    if (!backend.finish_by(queue, until, false)) {
+      return false;
+    }
+    const env::MutexLock lock(mutex_);
+    const auto known = std::ranges::find(queues_, queue.id, [](const Known& each) { return each.info.id; });
+    if (known != queues_.end()) {
+      known->used = false;
+    }
+  }
+  return true;
+}
+
 void VerificationPause::add(const QueueSlot& queue) {
   const env::MutexLock lock(mutex_);
   queues_.push_back({queue.info});

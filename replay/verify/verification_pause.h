@@ -33,6 +33,9 @@ class VerificationPause {
   /// Between begin() and end(): waits for every queue of the process with work since it was last waited
   /// for. False if the driver reports an error.
   [[nodiscard]] bool finish(backends::Backend& backend);
+  /// The same, but not beyond `until`, and except for queues of `but`: false if something is not done, or nobody knows.
+  [[nodiscard]] bool finish_by(backends::Backend& backend, std::chrono::steady_clock::time_point until,
+                               const std::vector<capture::QueueInfo>& but);
 
   /// A queue was created, or goes away: forget() returns when no verification uses it.
   void add(const QueueSlot& queue);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "replay/layer_hooks.h"
+#include "replay/verify/issue_again.h"
 
 namespace refrain::replay {
 
@@ -22,12 +23,6 @@ struct Memory {
   capture::QueueInfo queue;
 };
 using Contents = std::vector<std::vector<std::byte>>;
-
-const capture::QueueInfo* queue_of(const std::vector<capture::QueueInfo>& queues, const OperationView& operation) {
-  const auto found = std::find_if(queues.begin(), queues.end(),
-                                  [&](const auto& queue) { return queue.id == operation.header().queue; });
-  return found == queues.end() ? nullptr : &*found;
-}
 
 bool collect(std::span<const OperationView> operations, const std::vector<capture::QueueInfo>& queues,
              std::vector<Memory>* memories, const char** why) {
@@ -113,31 +108,6 @@ std::string difference(const std::vector<Memory>& memories, std::span<const Oper
   return {};
 }
 
-int issue_all(const SubmitContext& context, std::span<const OperationView> operations,
-              const std::vector<capture::QueueInfo>& queues) {
-  int error = 0;
-  for (const OperationView& operation : operations) {
-    const int status = issue_held(context, operation, *queue_of(queues, operation));
-    error = error != 0 ? error : status;
-  }
-  return error;
-}
-
-/// The same operations without promises: for runs that the application must not notice.
-Occurrence without_promises(std::span<const OperationView> operations, std::vector<OperationView>* views) {
-  Occurrence copy;
-  for (const OperationView& operation : operations) {
-    copy.add(operation);
-  }
-  for (const std::size_t offset : copy.offsets) {
-    reinterpret_cast<capture::OperationHeader*>(copy.storage.data() + offset)->promise = 0;
-  }
-  for (std::size_t i = 0; i < copy.size(); ++i) {
-    views->push_back(copy.operation(i));
-  }
-  return copy;
-}
-
 }  // namespace
 
 VerifyResult verify(const SubmitContext& context, Executable& executable, std::span<const OperationView> operations,
@@ -147,31 +117,19 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
   Contents before;
   Contents replayed;
   Contents eager;
-  bool possible = context.backend.names_memory();
-  if (!possible) {
-    result.why =
-        "kernels use memory by address, which verify cannot copy (CUDA: capture with --portable, and refrain bench "
-        "compares)";
-  } else {
-    possible = collect(operations, queues, &memories, &result.why);
-  }
+  bool possible = collect(operations, queues, &memories, &result.why);
   if (possible && !context.hooks.may_wait()) {
     possible = false;
     result.why = "the application has user events that it has not set yet";
   }
   if (!possible || !pause.finish(context.backend) || !read(context.backend, memories, &before)) {
     result.why = *result.why == 0 ? "its buffers could not be read" : result.why;
-    for (const OperationView& operation : operations) {
-      const auto* queue = queue_of(queues, operation);
-      const int status = issue_held(context, operation, queue != nullptr ? *queue : capture::QueueInfo{});
-      result.error = result.error != 0 ? result.error : status;
-    }
+    result.error = issue_all(context, operations, queues);
     return result;
   }
-  std::vector<OperationView> silent;
-  const Occurrence copy = without_promises(operations, &silent);
+  const SilentOperations silent(operations);
   bool failed = false;
-  static_cast<void>(executable.launch(context, silent, &failed));
+  static_cast<void>(executable.launch(context, silent.operations(), &failed));
   bool compared = finish(context.backend, queues) && read(context.backend, memories, &replayed);
   compared = write(context.backend, memories, before) && compared;
   result.error = issue_all(context, operations, queues);
@@ -182,11 +140,15 @@ VerifyResult verify(const SubmitContext& context, Executable& executable, std::s
   }
   result.text = difference(memories, operations, eager, replayed, context.hooks);
   result.outcome = result.text.empty() ? Verified::kEqual : Verified::kDifferent;
+  for (const auto& contents : eager) {
+    result.compared += contents.size();
+  }
   if (result.outcome == Verified::kDifferent) {
     // Would two eager runs agree? Programs with unordered floating-point atomics do not.
     Contents again;
-    const bool repeated = write(context.backend, memories, before) && issue_all(context, silent, queues) == 0 &&
-                          finish(context.backend, queues) && read(context.backend, memories, &again);
+    const bool repeated = write(context.backend, memories, before) &&
+                          issue_all(context, silent.operations(), queues) == 0 && finish(context.backend, queues) &&
+                          read(context.backend, memories, &again);
     static_cast<void>(write(context.backend, memories, eager));
     if (repeated && !difference(memories, operations, eager, again, context.hooks).empty()) {
       result.outcome = Verified::kUnstable;

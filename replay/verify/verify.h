@@ -20,11 +20,14 @@ enum class Verified : std::uint8_t {
 
 struct VerifyResult {
   Verified outcome = Verified::kImpossible;
-  std::string text;      ///< kDifferent, kUnstable: first differing byte, buffer and operation
-  const char* why = "";  ///< kImpossible: for users, with static lifetime
-  int error = 0;         ///< first error of the eager execution
+  std::string text;            ///< kDifferent, kUnstable: first differing byte, buffer and operation
+  const char* why = "";        ///< kImpossible: for users, with static lifetime
+  bool soon = false;           ///< kImpossible: the next occurrence may be compared
+  int error = 0;               ///< first error of the eager execution
+  std::uint64_t compared = 0;  ///< kEqual: bytes of memory
 };
 
+/// Where the records name all memory (Backend::names_memory()); else see address_check.h.
 /// Runs the graph on the buffers involved, puts their contents back, runs the operations eagerly, and
 /// compares. What stays in the buffers, and what promises stand for, is the eager execution. `queues`:
 /// those the operations go to. All queues of the process are waited for first (`pause`, which the caller

@@ -90,23 +90,5 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
   CHECK(backend.live_events == 0);
 }
 
-TEST_CASE("where verify cannot check, everything is submitted, and the first error is told", "[promise-5]") {
-  const int spare = GENERATE(0, 1, 2);  // submissions before the one that is refused
-  CAPTURE(spare);
-  Trial trial(ArgumentKind::kBuffer);
-  trial.backend.addresses = true;
-  trial.backend.spare = spare;
-  trial.backend.fail_issues = 1;
-
-  const VerifyResult result = trial.run();
-
-  CHECK(result.outcome == Verified::kImpossible);
-  CHECK(result.error == -5);
-  for (int i = 0; i < kKernels; ++i) {
-    CHECK((trial.hooks.kept.at(1 + static_cast<std::uint64_t>(i)) != 0) == (i == spare));
-  }
-  trial.window.clear(trial.backend);
-}
-
 }  // namespace
 }  // namespace refrain::replay

@@ -156,6 +156,8 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
     result.cuts = number_of(parsed, "cuts");
     result.followed = number_of(parsed, "followed");
     result.differences = number_of(parsed, "differences");
+    result.verified = number_of(parsed, "verified");
+    result.unverified = number_of(parsed, "unverified");
   }
   return result;
 }

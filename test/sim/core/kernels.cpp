@@ -9,6 +9,7 @@
 
 #include "test/sim/core/contract_kernels.h"
 #include "test/sim/core/kernel.h"
+#include "test/sim/core/page_kernels.h"
 #include "test/sim/core/settings.h"
 
 namespace sim {
@@ -32,6 +33,7 @@ std::vector<std::span<const Kernel>> load() {
     tables.push_back(table->kernels);
   }
   tables.push_back(contract_kernels());
+  tables.push_back(page_kernels());
   return tables;
 }
 

@@ -36,6 +36,9 @@ CUresult attribute(CUpointer_attribute wanted, const Allocation* found, CUdevice
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: give(found == nullptr ? 0ULL : found->id); break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: give(found == nullptr ? -2 : 0); break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: give(found != nullptr && found->type == MemoryType::kShared ? 1 : 0); break;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      give(found == nullptr ? CU_MEM_ACCESS_FLAGS_PROT_NONE : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+      break;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;

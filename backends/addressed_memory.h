@@ -1,0 +1,48 @@
+// Memory of the program that kernels reach by address, as verify looks at it: compared by a number for each page, put
+// back from copies. Which of it a kernel touches is not known, so it is all of it.
+//
+// For one check at a time, which sees to it that nothing else is submitted meanwhile; every function waits for what it
+// does. None throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/backend.h"
+
+namespace refrain::backends {
+
+struct MemoryRange {
+  std::uint64_t start = 0, bytes = 0;
+  bool operator==(const MemoryRange&) const = default;
+};
+
+/// Contents of some ranges at one time.
+class MemoryCopy {
+ public:
+  virtual ~MemoryCopy() = default;
+  /// Writes them back, all or those that lie in `ranges`, each of which lies in one that was copied.
+  virtual Status write_back(std::span<const MemoryRange> ranges) noexcept = 0;
+};
+
+class AddressedMemory {
+ public:
+  static constexpr std::uint64_t kPage = std::uint64_t{64} << 10U;
+
+  virtual ~AddressedMemory() = default;
+  /// Everything that work of the queue may read or write, by address, and no overlaps. False: there is more that cannot
+  /// be compared; `why` is for users, with static lifetime. Until end() calls of the program that free memory wait.
+  virtual bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges, const char** why) noexcept = 0;
+  /// `idle`: nothing runs on the device, so that the memory of copies can be given back at once.
+  virtual void end(bool idle) noexcept = 0;
+
+  /// A number for each page of each range, in their order; the last page of a range may be shorter. Equal contents have
+  /// equal numbers.
+  virtual Status hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept = 0;
+  /// Null if it would take more than `most` bytes together with the other copies that live, or there is no memory.
+  virtual std::unique_ptr<MemoryCopy> copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept = 0;
+};
+
+}  // namespace refrain::backends

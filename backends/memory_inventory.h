@@ -1,0 +1,70 @@
+// What memory a program has from its driver: every allocation, by whichever call, until it is freed.
+//
+// Kept by the layer of an API whose kernels use memory by address, where somebody asks for it: captures with contents,
+// and verify mode.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "capture/definitions.h"
+#include "env/mutex.h"
+
+namespace refrain::backends {
+
+struct LiveMemory {
+  std::uint64_t start = 0, bytes = 0;
+  std::uint64_t id = 0;  ///< never given again, unlike the address
+  int device = 0;        ///< as the API numbers it
+  capture::MemoryPlace place = capture::MemoryPlace::kDevice;
+
+  [[nodiscard]] bool contains(std::uint64_t address) const noexcept { return address - start < bytes; }
+  bool operator==(const LiveMemory&) const = default;
+};
+
+/// Thread-safe. Ranges never overlap: what is added replaces what was there.
+class MemoryInventory {
+ public:
+  /// To be called when the driver has made it. If there is no memory for the record, complete() is false from then on.
+  void add(const LiveMemory& memory) noexcept;
+  /// Before the driver frees it: the allocation that starts there, if it is known.
+  void remove(std::uint64_t start) noexcept;
+  /// Everything that has a byte in the range.
+  void remove(std::uint64_t start, std::uint64_t bytes) noexcept;
+  /// Where it is not known what a call freed: keeps what is still there.
+  void keep_if(const std::function<bool(const LiveMemory&)>& is_there) noexcept;
+
+  /// From hold() until let_go() nobody removes anything: who is about to free memory waits, and so does who else would
+  /// hold it. For a check, which comes to its end whatever the program does.
+  void hold() noexcept;
+  void let_go() noexcept;
+
+  /// There may be memory that kernels write and nobody can compare. The first reason counts; static lifetime.
+  void cannot_compare(const char* why) noexcept { why_not_.store(why, std::memory_order_relaxed); }
+  [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
+
+  /// What the address lies in.
+  [[nodiscard]] std::optional<LiveMemory> find(std::uint64_t address) const noexcept;
+  /// By address. May throw std::bad_alloc.
+  [[nodiscard]] std::vector<LiveMemory> all() const;
+  /// Counts what was added and removed.
+  [[nodiscard]] std::uint64_t changes() const noexcept;
+  [[nodiscard]] bool complete() const noexcept;
+
+ private:
+  void remove_locked(std::uint64_t start, std::uint64_t bytes) noexcept REFRAIN_REQUIRES(mutex_);
+
+  std::atomic<const char*> why_not_{nullptr};
+  mutable env::Mutex mutex_;
+  env::ConditionVariable let_go_;
+  bool held_ REFRAIN_GUARDED_BY(mutex_) = false;
+  std::map<std::uint64_t, LiveMemory> memory_ REFRAIN_GUARDED_BY(mutex_);  ///< by start
+  std::uint64_t changes_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  bool complete_ REFRAIN_GUARDED_BY(mutex_) = true;
+};
+
+}  // namespace refrain::backends

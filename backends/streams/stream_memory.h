@@ -1,0 +1,312 @@
+// Memory by address in APIs whose queues are streams: numbers of pages by kernels, copies on the device while they fit.
+//
+// Api has, besides what stream.h lists, kPageHash (whether the rest is there), PageHash (the kernels of one context:
+// load(driver), words(driver, start, words, sums, stream), bytes(driver, start, bytes, sums, stream): adds numbers of
+// the pages that begin at `start` to those at `sums`, see page_hash.h), create_stream, allocate, release, zero, copy,
+// and reach(driver, address): what the current context may do with memory.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "backends/addressed_memory.h"
+#include "backends/memory_inventory.h"
+#include "backends/streams/named_memory.h"
+#include "backends/streams/reach.h"
+#include "backends/streams/stream.h"
+
+namespace refrain::backends {
+
+/// Of an API without page hashes.
+struct NoStreamMemory {
+  explicit NoStreamMemory(const auto& /*driver*/) noexcept {}
+  void context_gone(auto /*context*/) noexcept {}
+};
+
+template <class Api>
+class StreamMemory final : public AddressedMemory {
+ public:
+  explicit StreamMemory(const typename Api::Driver& driver) noexcept : driver_(driver) {}
+
+  /// Before the first check. `inventory` must outlive this.
+  void use(MemoryInventory& inventory) noexcept { inventory_ = &inventory; }
+  [[nodiscard]] bool usable() const noexcept { return inventory_ != nullptr; }
+  /// What was made in it goes with it.
+  void context_gone(typename Api::ContextHandle context) noexcept {
+    if (inventory_ == nullptr) {
+      return;
+    }
+    inventory_->hold();
+    for (auto each = contexts_.begin(); each != contexts_.end();) {
+      each = context == Api::kNoContext || each->first == context ? contexts_.erase(each) : std::next(each);
+    }
+    std::erase_if(unused_, [&](const Piece& piece) { return context == Api::kNoContext || piece.context == context; });
+    inventory_->let_go();
+  }
+
+  bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges, const char** why) noexcept override;
+  void end(bool idle) noexcept override;
+  Status hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept override;
+  std::unique_ptr<MemoryCopy> copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept override;
+
+ private:
+  /// Memory of ours on the device.
+  struct Piece {
+    typename Api::ContextHandle context;
+    std::uint64_t address = 0, bytes = 0;
+  };
+  struct OfContext {
+    typename Api::PageHash kernels;
+    typename Api::StreamHandle stream = {};
+  };
+  class Copy;
+
+  [[nodiscard]] typename Api::Status prepare() noexcept;
+  [[nodiscard]] typename Api::Status allocate(std::uint64_t bytes, Piece* piece) noexcept;
+  void free_unused() noexcept;
+
+  const typename Api::Driver& driver_;
+  MemoryInventory* inventory_ = nullptr;
+  std::map<typename Api::ContextHandle, OfContext> contexts_;
+  std::vector<Piece> unused_;     ///< to be given back when the device is idle
+  std::uint64_t in_copies_ = 0;   ///< bytes
+  OfContext* current_ = nullptr;  ///< of the check that is under way
+  typename Api::ContextHandle context_ = Api::kNoContext;
+};
+
+template <class Api>
+class StreamMemory<Api>::Copy final : public MemoryCopy {
+ public:
+  Copy(StreamMemory& owner, std::span<const MemoryRange> ranges, const Piece& piece)
+      : owner_(owner), ranges_(ranges.begin(), ranges.end()), piece_(piece) {
+    owner_.in_copies_ += piece_.bytes;
+  }
+  ~Copy() override {
+    owner_.in_copies_ -= piece_.bytes;
+    owner_.unused_.push_back(piece_);  // there is room, see copy()
+  }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
+
+  [[nodiscard]] typename Api::Status take() noexcept {
+    return move(ranges_, [&](std::uint64_t memory, std::uint64_t kept, std::uint64_t bytes) {
+      return Api::copy(owner_.driver_, kept, memory, bytes, owner_.current_->stream);
+    });
+  }
+  Status write_back(std::span<const MemoryRange> ranges) noexcept override {
+    return {move(ranges, [&](std::uint64_t memory, std::uint64_t kept, std::uint64_t bytes) {
+      return Api::copy(owner_.driver_, memory, kept, bytes, owner_.current_->stream);
+    })};
+  }
+
+ private:
+  template <class Move>
+  typename Api::Status move(std::span<const MemoryRange> ranges, Move&& one) noexcept {
+    const typename Api::RelaxedCapture relaxed(owner_.driver_);
+    const typename Api::Scope scope(owner_.driver_, owner_.context_);
+    typename Api::Status status = scope.status();
+    std::uint64_t place = piece_.address;
+    std::size_t index = 0;
+    for (const MemoryRange& range : ranges) {
+      while (index < ranges_.size() && range.start - ranges_[index].start >= ranges_[index].bytes) {
+        place += ranges_[index].bytes;
+        ++index;
+      }
+      if (index == ranges_.size()) {
+        return Api::kInvalidHandle;
+      }
+      if (status == Api::kSuccess) {
+        status = one(range.start, place + (range.start - ranges_[index].start), range.bytes);
+      }
+    }
+    const typename Api::Status waited = Api::synchronize(owner_.driver_, owner_.current_->stream);
+    return status != Api::kSuccess ? status : waited;
+  }
+
+  StreamMemory& owner_;
+  const std::vector<MemoryRange> ranges_;
+  const Piece piece_;
+};
+
+template <class Api>
+bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges,
+                              const char** why) noexcept {
+  inventory_->hold();
+  context_ = Stream<Api>::of(queue.handle).context;
+  *why = inventory_->why_not();
+  if (*why != nullptr) {
+    return false;
+  }
+  try {
+    const typename Api::RelaxedCapture relaxed(driver_);
+    const typename Api::Scope scope(driver_, context_);
+    if (scope.status() != Api::kSuccess || prepare() != Api::kSuccess) {
+      *why = "what compares memory could not be loaded into the device";
+      return false;
+    }
+    free_unused();
+    const int device = Api::device_of(driver_, context_);
+    for (const LiveMemory& memory : inventory_->all()) {
+      // Whatever was freed in a way that nobody saw must not be touched.
+      Allocation now;
+      if (!Api::find_allocation(driver_, memory.start, &now) || now.start != memory.start || now.bytes < memory.bytes) {
+        continue;
+      }
+      const Reach reach = Api::reach(driver_, memory.start);
+      if (reach == Reach::kNone) {
+        continue;
+      }
+      if (memory.place == capture::MemoryPlace::kDevice && memory.device != device) {
+        *why = "kernels can use memory of another device";
+        return false;
+      }
+      if (reach == Reach::kWrites) {
+        ranges->push_back({memory.start, memory.bytes});
+      }
+    }
+    if (!inventory_->complete()) {
+      *why = "the host had no memory for the list of the program's memory";
+      return false;
+    }
+    return true;
+  } catch (const std::bad_alloc&) {
+    *why = "the host has no memory for it";
+    return false;
+  }
+}
+
+template <class Api>
+void StreamMemory<Api>::end(bool idle) noexcept {
+  if (idle && context_ != Api::kNoContext) {
+    const typename Api::RelaxedCapture relaxed(driver_);
+    const typename Api::Scope scope(driver_, context_);
+    if (scope.status() == Api::kSuccess) {
+      free_unused();
+    }
+  }
+  context_ = Api::kNoContext;
+  current_ = nullptr;
+  inventory_->let_go();
+}
+
+/// The context must be current.
+template <class Api>
+typename Api::Status StreamMemory<Api>::prepare() noexcept {
+  const auto [place, fresh] = contexts_.try_emplace(context_);
+  if (fresh) {
+    typename Api::Status status = place->second.kernels.load(driver_);
+    if (status == Api::kSuccess) {
+      status = Api::create_stream(driver_, &place->second.stream);
+    }
+    if (status != Api::kSuccess) {
+      contexts_.erase(place);
+      return status;
+    }
+  }
+  current_ = &place->second;
+  return Api::kSuccess;
+}
+
+template <class Api>
+typename Api::Status StreamMemory<Api>::allocate(std::uint64_t bytes, Piece* piece) noexcept {
+  try {
+    unused_.reserve(unused_.size() + 8);  // for it, when it is not used any more
+  } catch (...) {
+    return Api::kOutOfMemory;
+  }
+  piece->context = context_;
+  piece->bytes = bytes;
+  return Api::allocate(driver_, bytes, &piece->address);
+}
+
+template <class Api>
+void StreamMemory<Api>::free_unused() noexcept {
+  std::erase_if(unused_, [&](const Piece& piece) {
+    if (piece.context != context_) {
+      return false;
+    }
+    static_cast<void>(Api::release(driver_, piece.address));
+    return true;
+  });
+}
+
+template <class Api>
+Status StreamMemory<Api>::hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept {
+  std::size_t pages = 0;
+  for (const MemoryRange& range : ranges) {
+    pages += (range.bytes + kPage - 1) / kPage;
+  }
+  try {
+    numbers->assign(pages, 0);
+  } catch (const std::bad_alloc&) {
+    return {Api::kOutOfMemory};
+  }
+  if (pages == 0) {
+    return {};
+  }
+  const typename Api::RelaxedCapture relaxed(driver_);
+  const typename Api::Scope scope(driver_, context_);
+  Piece sums;
+  typename Api::Status status = scope.status();
+  if (status == Api::kSuccess) {
+    status = allocate(pages * sizeof(std::uint64_t), &sums);
+  }
+  if (status != Api::kSuccess) {
+    return {status};
+  }
+  status = Api::zero(driver_, sums.address, sums.bytes, current_->stream);
+  std::uint64_t place = sums.address;
+  for (const MemoryRange& range : ranges) {
+    // Kernels read whole words: what does not begin or end at one is read by bytes.
+    const std::uint64_t words = range.start % sizeof(std::uint64_t) == 0 ? range.bytes / sizeof(std::uint64_t) : 0;
+    if (status == Api::kSuccess && words != 0) {
+      status = current_->kernels.words(driver_, range.start, words, place, current_->stream);
+    }
+    const std::uint64_t read = words * sizeof(std::uint64_t);
+    if (status == Api::kSuccess && read != range.bytes) {
+      const std::uint64_t page = read / kPage;
+      status =
+          current_->kernels.bytes(driver_, range.start + page * kPage, read - page * kPage, range.bytes - page * kPage,
+                                  place + page * sizeof(std::uint64_t), current_->stream);
+    }
+    place += (range.bytes + kPage - 1) / kPage * sizeof(std::uint64_t);
+  }
+  if (status == Api::kSuccess) {
+    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(numbers->data()), sums.address, sums.bytes,
+                       current_->stream);
+  }
+  const typename Api::Status waited = Api::synchronize(driver_, current_->stream);
+  static_cast<void>(Api::release(driver_, sums.address));
+  return {status != Api::kSuccess ? status : waited};
+}
+
+template <class Api>
+std::unique_ptr<MemoryCopy> StreamMemory<Api>::copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept {
+  std::uint64_t bytes = 0;
+  for (const MemoryRange& range : ranges) {
+    bytes += range.bytes;
+  }
+  if (bytes == 0 || bytes > most || in_copies_ > most - bytes) {
+    return nullptr;
+  }
+  const typename Api::RelaxedCapture relaxed(driver_);
+  const typename Api::Scope scope(driver_, context_);
+  Piece piece;
+  if (scope.status() != Api::kSuccess || allocate(bytes, &piece) != Api::kSuccess) {
+    return nullptr;
+  }
+  try {
+    auto made = std::make_unique<Copy>(*this, ranges, piece);
+    return made->take() == Api::kSuccess ? std::move(made) : nullptr;
+  } catch (const std::bad_alloc&) {
+    unused_.push_back(piece);
+    return nullptr;
+  }
+}
+
+}  // namespace refrain::backends

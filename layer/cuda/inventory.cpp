@@ -1,0 +1,121 @@
+#include "layer/cuda/inventory.h"
+
+#include <array>
+
+#include "capture/operation.h"
+#include "layer/cuda/driver_functions.h"
+#include "layer/cuda/runtime.h"
+#include "layer/cuda/wrappers.h"
+
+namespace refrain::layer::cuda {
+
+bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept {
+  unsigned type = 0;
+  unsigned managed = 0;
+  CUdeviceptr start = 0;
+  CUdeviceptr on_device = 0;
+  std::size_t bytes = 0;
+  unsigned long long id = 0;
+  int device = 0;
+  std::array<CUpointer_attribute, 7> wanted = {
+      CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+      CU_POINTER_ATTRIBUTE_BUFFER_ID,      CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_IS_MANAGED,
+      CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
+  };
+  std::array<void*, 7> answers = {&type, &start, &bytes, &id, &device, &managed, &on_device};
+  // Host memory may have another address on the device: then kernels are given that one.
+  if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
+          CUDA_SUCCESS ||
+      (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST) || address - start >= bytes) {
+    return false;
+  }
+  found->start = start;
+  found->bytes = bytes;
+  found->id = id != 0 ? id : capture::mix(start, bytes);  // a kind of memory that has none: where it is must do
+  found->device = device;
+  found->place = managed != 0                 ? capture::MemoryPlace::kManaged
+                 : type == CU_MEMORYTYPE_HOST ? capture::MemoryPlace::kHost
+                                              : capture::MemoryPlace::kDevice;
+  return true;
+}
+
+void note_memory(CUresult status, std::uint64_t address) noexcept {
+  backends::LiveMemory made;
+  if (runtime.inventory != nullptr && status == CUDA_SUCCESS && address != 0 && describe_memory(address, &made)) {
+    runtime.inventory->add(made);
+  }
+}
+
+void forget_memory(std::uint64_t start) noexcept {
+  if (runtime.inventory != nullptr) {
+    runtime.inventory->remove(start);
+  }
+}
+
+void forget_freed_memory() noexcept {
+  if (runtime.inventory != nullptr) {
+    runtime.inventory->keep_if([](const backends::LiveMemory& memory) {
+      backends::LiveMemory now;
+      return describe_memory(memory.start, &now) && now == memory;
+    });
+  }
+}
+
+namespace {
+
+std::uint64_t address_in(const CUdeviceptr* address) noexcept {
+  return address != nullptr ? *address : 0;
+}
+std::uint64_t address_in(void* const* host) noexcept {
+  return host != nullptr ? reinterpret_cast<std::uint64_t>(*host) : 0;
+}
+
+}  // namespace
+
+// Calls that make memory, or tell where some is: neutral, since the driver waits for nothing.
+#define ALLOCATE(name, parameters, arguments, where)                     \
+  CUresult wrap::name parameters noexcept {                              \
+    const CUresult status = driver.name arguments;                       \
+    note_memory(status, status == CUDA_SUCCESS ? address_in(where) : 0); \
+    return status;                                                       \
+  }
+ALLOCATE(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes), (address, bytes), address)
+ALLOCATE(cuMemAllocPitch_v2, (CUdeviceptr * address, size_t* pitch, size_t width, size_t height, unsigned element),
+         (address, pitch, width, height, element), address)
+ALLOCATE(cuMemAllocManaged, (CUdeviceptr * address, size_t bytes, unsigned flags), (address, bytes, flags), address)
+ALLOCATE(cuMemAllocHost_v2, (void** host, size_t bytes), (host, bytes), host)
+ALLOCATE(cuMemHostAlloc, (void** host, size_t bytes, unsigned flags), (host, bytes, flags), host)
+ALLOCATE(cuModuleGetGlobal_v2, (CUdeviceptr * address, size_t* bytes, CUmodule module, const char* name),
+         (address, bytes, module, name), address)
+ALLOCATE(cuLibraryGetGlobal, (CUdeviceptr * address, size_t* bytes, CUlibrary library, const char* name),
+         (address, bytes, library, name), address)
+ALLOCATE(cuLibraryGetManaged, (CUdeviceptr * address, size_t* bytes, CUlibrary library, const char* name),
+         (address, bytes, library, name), address)
+#undef ALLOCATE
+
+// The same, which may wait.
+#define ALLOCATE_NOW(name, parameters, arguments, address)     \
+  CUresult wrap::name parameters noexcept(!may_wait(#name)) {  \
+    HostCall host_call(entry::name);                           \
+    const CUresult status = driver.name arguments;             \
+    note_memory(status, status == CUDA_SUCCESS ? address : 0); \
+    return host_call.done(status, false);                      \
+  }
+ALLOCATE_NOW(cuMemHostRegister_v2, (void* host, size_t bytes, unsigned flags), (host, bytes, flags),
+             reinterpret_cast<std::uint64_t>(host))
+ALLOCATE_NOW(cuMemMap,
+             (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,
+              unsigned long long flags),
+             (address, bytes, offset, memory, flags), address)
+ALLOCATE_NOW(cuIpcOpenMemHandle_v2, (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags),
+             (address, handle, flags), address_in(address))
+ALLOCATE_NOW(cuMemPoolImportPointer, (CUdeviceptr * address, CUmemoryPool pool, CUmemPoolPtrExportData* data),
+             (address, pool, data), address_in(address))
+ALLOCATE_NOW(cuExternalMemoryGetMappedBuffer,
+             (CUdeviceptr * address, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* what),
+             (address, memory, what), address_in(address))
+ALLOCATE_NOW(cuGraphicsResourceGetMappedPointer_v2, (CUdeviceptr * address, size_t* bytes, CUgraphicsResource resource),
+             (address, bytes, resource), address_in(address))
+#undef ALLOCATE_NOW
+
+}  // namespace refrain::layer::cuda

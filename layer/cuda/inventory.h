@@ -1,0 +1,23 @@
+// The inventory of the program's memory: what the driver allocated, and what it frees.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/memory_inventory.h"
+#include "layer/cuda/cuda_headers.h"
+
+namespace refrain::layer::cuda {
+
+/// What the driver says of memory around an address; false if it is no memory of its own that a device can use. Asks
+/// the driver.
+[[nodiscard]] bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
+
+/// Behind a call that may have made memory there (0: nowhere), if anybody wants the inventory.
+void note_memory(CUresult status, std::uint64_t address) noexcept;
+/// Before a call that frees the allocation that starts there, or NamedMemory::kAny: forget_freed_memory() is to follow.
+/// Waits while memory is compared.
+void forget_memory(std::uint64_t start) noexcept;
+/// Behind a call that freed nobody knows what: whatever the driver does not know any more.
+void forget_freed_memory() noexcept;
+
+}  // namespace refrain::layer::cuda

@@ -1,0 +1,48 @@
+// Which occurrences of a graph are compared with eager execution in verify mode, and what becomes of the others.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+namespace refrain::replay {
+
+/// Of one graph. Thread-safe.
+class Verification {
+ public:
+  enum class Turn : std::uint8_t {
+    kCompare,
+    kReplay,  ///< it was equal the last time
+    kIssue,   ///< it could not be compared, several times: not replayed, and tried again more and more seldom
+  };
+
+  /// Of the next occurrence. `every`: the setting verify_every. kCompare is to be followed by one of the calls below.
+  [[nodiscard]] Turn next(std::uint64_t every) noexcept {
+    constexpr std::uint64_t kFirst = 3;  // limit
+    if (why_not() != nullptr) {
+      const std::uint64_t tries = tries_.fetch_add(1, std::memory_order_relaxed);
+      return tries < kFirst || std::has_single_bit(tries) ? Turn::kCompare : Turn::kIssue;
+    }
+    const std::uint64_t turn = turns_.fetch_add(1, std::memory_order_relaxed);
+    return turn < kFirst || (every != 0 && turn % every == 0) ? Turn::kCompare : Turn::kReplay;
+  }
+  void equal() noexcept {
+    why_not_.store(nullptr, std::memory_order_relaxed);
+    tries_.store(0, std::memory_order_relaxed);
+  }
+  /// It could not be compared; `why` has static lifetime.
+  void failed(const char* why) noexcept { why_not_.store(why, std::memory_order_relaxed); }
+  /// Nor could it, but the next one may be: that try does not count.
+  void soon(const char* why) noexcept {
+    failed(why);
+    tries_.store(0, std::memory_order_relaxed);
+  }
+  [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> turns_{0};  ///< since it was equal for the first time
+  std::atomic<std::uint64_t> tries_{0};  ///< without a comparison
+  std::atomic<const char*> why_not_{"it was not compared yet"};
+};
+
+}  // namespace refrain::replay
