@@ -159,7 +159,7 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   // Nothing else is submitted until the comparison is done, or it would compare, and put back, what
   // other threads change meanwhile.
   VerificationPause& pause = *context_.verification_pause;
-  const auto unchecked = [&](const char* why) {
+  const auto unchecked = [&](const char* why) REFRAIN_REQUIRES(held_right) {
     count_unchecked(why);
     entry->verification().failed(why);
   };
