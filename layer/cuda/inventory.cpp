@@ -6,6 +6,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
+#include "layer/waiting.h"
 
 namespace refrain::layer::cuda {
 
@@ -48,12 +49,14 @@ void note_memory(CUresult status, std::uint64_t address) noexcept {
 
 void forget_memory(std::uint64_t start) noexcept {
   if (runtime.inventory != nullptr) {
+    const NotCancelled during(true);
     runtime.inventory->remove(start);
   }
 }
 
 void forget_freed_memory() noexcept {
   if (runtime.inventory != nullptr) {
+    const NotCancelled during(true);
     runtime.inventory->keep_if([](const backends::LiveMemory& memory) {
       backends::LiveMemory now;
       return describe_memory(memory.start, &now) && now == memory;
