@@ -39,13 +39,6 @@ void MemoryInventory::remove(std::uint64_t start) noexcept {
   changes_ += memory_.erase(start);
 }
 
-void MemoryInventory::remove(std::uint64_t start, std::uint64_t bytes) noexcept {
-  env::UniqueLock guard(mutex_);
-  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
-  ++changes_;
-  remove_locked(start, bytes);
-}
-
 void MemoryInventory::remove_locked(std::uint64_t start, std::uint64_t bytes) noexcept {
   auto first = memory_.lower_bound(start);
   if (first != memory_.begin() && std::prev(first)->second.contains(start)) {

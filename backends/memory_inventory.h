@@ -33,8 +33,6 @@ class MemoryInventory {
   void add(const LiveMemory& memory) noexcept;
   /// Before the driver frees it: the allocation that starts there, if it is known.
   void remove(std::uint64_t start) noexcept;
-  /// Everything that has a byte in the range.
-  void remove(std::uint64_t start, std::uint64_t bytes) noexcept;
   /// Where it is not known what a call freed: keeps what is still there.
   void keep_if(const std::function<bool(const LiveMemory&)>& is_there) noexcept;
 

@@ -68,10 +68,12 @@ TEST_CASE("inventory: ranges never overlap, whatever is added and removed") {
   for (std::uint64_t id = 1; id < 2000; ++id) {
     const std::uint64_t start = random() % 240;
     const std::uint64_t bytes = 1 + random() % 16;
-    clear(start, bytes);
-    if (random() % 3 == 0) {
-      inventory.remove(start, bytes);
+    if (random() % 3 == 0 && owner[start] != 0) {
+      const std::uint64_t first = inventory.find(start)->start;
+      clear(first, 1);
+      inventory.remove(first);
     } else {
+      clear(start, bytes);
       inventory.add({start, bytes, id});
       std::fill_n(owner.begin() + static_cast<long>(start), bytes, id);
     }

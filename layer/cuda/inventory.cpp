@@ -64,7 +64,18 @@ void forget_freed_memory() noexcept {
   }
 }
 
+void note_incomparable(CUresult status, const char* why) noexcept {
+  if (runtime.inventory != nullptr && status == CUDA_SUCCESS) {
+    runtime.inventory->cannot_compare(why);
+  }
+}
+
 namespace {
+
+// What kernels may write from then on is run twice where it cannot be put back: nothing is compared any more.
+constexpr const char* kShared = "it may use memory that other processes or APIs use as well";
+constexpr const char* kSurfaces = "kernels may write CUDA arrays, which cannot be compared";
+constexpr const char* kOwnGraphs = "graphs of the program allocate memory, which cannot be compared";
 
 std::uint64_t address_in(const CUdeviceptr* address) noexcept {
   return address != nullptr ? *address : 0;
@@ -96,6 +107,18 @@ ALLOCATE(cuLibraryGetManaged, (CUdeviceptr * address, size_t* bytes, CUlibrary l
          (address, bytes, library, name), address)
 #undef ALLOCATE
 
+CUresult wrap::cuSurfObjectCreate(CUsurfObject* surface, const CUDA_RESOURCE_DESC* what) noexcept {
+  const CUresult status = driver.cuSurfObjectCreate(surface, what);
+  note_incomparable(status, kSurfaces);
+  return status;
+}
+CUresult wrap::cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, size_t count,
+                                      CUDA_MEM_ALLOC_NODE_PARAMS* what) noexcept {
+  const CUresult status = driver.cuGraphAddMemAllocNode(node, graph, after, count, what);
+  note_incomparable(status, kOwnGraphs);
+  return status;
+}
+
 // The same, which may wait.
 #define ALLOCATE_NOW(name, parameters, arguments, address)     \
   CUresult wrap::name parameters noexcept(!may_wait(#name)) {  \
@@ -110,15 +133,31 @@ ALLOCATE_NOW(cuMemMap,
              (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,
               unsigned long long flags),
              (address, bytes, offset, memory, flags), address)
-ALLOCATE_NOW(cuIpcOpenMemHandle_v2, (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags),
-             (address, handle, flags), address_in(address))
-ALLOCATE_NOW(cuMemPoolImportPointer, (CUdeviceptr * address, CUmemoryPool pool, CUmemPoolPtrExportData* data),
-             (address, pool, data), address_in(address))
-ALLOCATE_NOW(cuExternalMemoryGetMappedBuffer,
-             (CUdeviceptr * address, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* what),
-             (address, memory, what), address_in(address))
-ALLOCATE_NOW(cuGraphicsResourceGetMappedPointer_v2, (CUdeviceptr * address, size_t* bytes, CUgraphicsResource resource),
-             (address, bytes, resource), address_in(address))
 #undef ALLOCATE_NOW
+
+#define REACH_BEYOND(name, why, parameters, arguments)        \
+  CUresult wrap::name parameters noexcept(!may_wait(#name)) { \
+    HostCall host_call(entry::name);                          \
+    const CUresult status = driver.name arguments;            \
+    note_incomparable(status, why);                           \
+    return host_call.done(status, false);                     \
+  }
+REACH_BEYOND(cuIpcOpenMemHandle_v2, kShared, (CUdeviceptr * address, CUipcMemHandle handle, unsigned flags),
+             (address, handle, flags))
+REACH_BEYOND(cuMemPoolImportPointer, kShared, (CUdeviceptr * address, CUmemoryPool pool, CUmemPoolPtrExportData* data),
+             (address, pool, data))
+REACH_BEYOND(cuExternalMemoryGetMappedBuffer, kShared,
+             (CUdeviceptr * address, CUexternalMemory memory, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC* what),
+             (address, memory, what))
+REACH_BEYOND(cuGraphicsResourceGetMappedPointer_v2, kShared,
+             (CUdeviceptr * address, size_t* bytes, CUgraphicsResource resource), (address, bytes, resource))
+REACH_BEYOND(cuMemImportFromShareableHandle, kShared,
+             (CUmemGenericAllocationHandle * memory, void* handle, CUmemAllocationHandleType type),
+             (memory, handle, type))
+REACH_BEYOND(cuMulticastCreate, kShared, (CUmemGenericAllocationHandle * memory, const CUmulticastObjectProp* what),
+             (memory, what))
+REACH_BEYOND(cuModuleGetSurfRef, kSurfaces, (CUsurfref * surface, CUmodule module, const char* name),
+             (surface, module, name))
+#undef REACH_BEYOND
 
 }  // namespace refrain::layer::cuda

@@ -14,6 +14,9 @@ namespace refrain::layer::cuda {
 
 /// Behind a call that may have made memory there (0: nowhere), if anybody wants the inventory.
 void note_memory(CUresult status, std::uint64_t address) noexcept;
+/// Behind a call with which kernels may write what cannot be put back: verify compares nothing from then on. `why` has
+/// static lifetime.
+void note_incomparable(CUresult status, const char* why) noexcept;
 /// Before a call that frees the allocation that starts there, or NamedMemory::kAny: forget_freed_memory() is to follow.
 /// Waits while memory is compared.
 void forget_memory(std::uint64_t start) noexcept;

@@ -465,6 +465,30 @@ TEST_CASE("exports are read from memory") {
   dlclose(library);
 }
 
+TEST_CASE("verify compares nothing once kernels may write what cannot be put back", "[promise-4]") {
+  backends::MemoryInventory inventory;
+  const DriverFunctions before = driver;
+  runtime.inventory = &inventory;
+  driver.cuSurfObjectCreate = [](auto...) { return CUDA_ERROR_INVALID_VALUE; };
+  CHECK(wrap::cuSurfObjectCreate(nullptr, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(inventory.why_not() == nullptr);
+  SECTION("arrays") {
+    driver.cuSurfObjectCreate = [](auto...) { return CUDA_SUCCESS; };
+    CHECK(wrap::cuSurfObjectCreate(nullptr, nullptr) == CUDA_SUCCESS);
+  }
+  SECTION("memory of graphs") {
+    driver.cuGraphAddMemAllocNode = [](auto...) { return CUDA_SUCCESS; };
+    CHECK(wrap::cuGraphAddMemAllocNode(nullptr, nullptr, nullptr, 0, nullptr) == CUDA_SUCCESS);
+  }
+  SECTION("memory of other processes") {
+    driver.cuIpcOpenMemHandle_v2 = [](auto...) { return CUDA_SUCCESS; };
+    CHECK(wrap::cuIpcOpenMemHandle_v2(nullptr, {}, 0) == CUDA_SUCCESS);
+  }
+  CHECK(inventory.why_not() != nullptr);
+  runtime.inventory = nullptr;
+  driver = before;
+}
+
 TEST_CASE("what a stub costs", "[.benchmark]") {
   const Watching watching;
   const auto host_stub_of = [](void* function) {

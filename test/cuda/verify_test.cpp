@@ -1,0 +1,22 @@
+// verify mode, where memory by address is compared.
+#include "test/cuda/contract.h"
+
+using namespace contract;
+
+TEST_CASE("promise 1, same results: verify mode compares all memory, and the program sees nothing of it",
+          "[promise-1]") {
+  const auto program =
+      GENERATE(Words{"loop"}, Words{"memory_kinds"}, Words{"fork_join"}, Words{"per_thread"}, Words{"threads"},
+               Words{"handover"}, Words{"staging"}, Words{"new_memory"}, Words{"contexts"}, Words{"reload"});
+  CAPTURE(program);
+  const Result plain = run(program, "plain", 1);
+  const Result result = child::run_until_replayed(1, plain.output, [&] {
+    return run(program, "verify", 1, {{"REFRAIN_VERIFY_EVERY", "10"}});
+  });
+  check_clean(result);
+  CHECK(result.output == plain.output);
+  REQUIRE(result.reported);
+  CHECK(result.differences == 0);
+  CHECK(result.verified > 0);
+  CHECK(result.unverified <= result.verified);
+}
