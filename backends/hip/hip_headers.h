@@ -9,8 +9,32 @@
 #ifndef __HIP_DISABLE_CPP_FUNCTIONS__
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 #endif
+// Headers that know these have other types for them than what is declared below, which older headers must do with.
+// NOLINTBEGIN(cppcoreguidelines-macro-usage)
+#define hipDeviceSetLimit hipDeviceSetLimit_as_the_header_has_it
+#define hipKernelSetAttribute hipKernelSetAttribute_as_the_header_has_it
+#define hipPointerSetAttribute hipPointerSetAttribute_as_the_header_has_it
+#define hipStreamSetAttribute hipStreamSetAttribute_as_the_header_has_it
+#define hipStreamBeginCaptureToGraph hipStreamBeginCaptureToGraph_as_the_header_has_it
+#define hipGetProcAddress hipGetProcAddress_as_the_header_has_it
+#define hipGetProcAddress_spt hipGetProcAddress_spt_as_the_header_has_it
+#define hipGetDriverEntryPoint hipGetDriverEntryPoint_as_the_header_has_it
+#define hipGetDriverEntryPoint_spt hipGetDriverEntryPoint_spt_as_the_header_has_it
+// NOLINTEND(cppcoreguidelines-macro-usage)
 #include <hip/hip_runtime_api.h>
+#undef hipDeviceSetLimit
+#undef hipKernelSetAttribute
+#undef hipPointerSetAttribute
+#undef hipStreamSetAttribute
+#undef hipStreamBeginCaptureToGraph
+#undef hipGetProcAddress
+#undef hipGetProcAddress_spt
+#undef hipGetDriverEntryPoint
+#undef hipGetDriverEntryPoint_spt
 #include <hip/hip_version.h>
+// Functions, which newer headers make other names for newer ones.
+#undef hipChooseDevice
+#undef hipGetDeviceProperties
 
 #include <cstddef>
 #include <cstdint>

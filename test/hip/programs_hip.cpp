@@ -1,6 +1,13 @@
 // What HIP programs do that CUDA programs do otherwise: kernels as clang registers them, launches in work-items,
 // streams of threads, the last error, calls behind which there are others.
+// Newer headers have other types for them.
+#define hipGetDriverEntryPoint hipGetDriverEntryPoint_as_the_header_has_it
+#define hipGetDriverEntryPoint_spt hipGetDriverEntryPoint_spt_as_the_header_has_it
+#define hipGetProcAddress hipGetProcAddress_as_the_header_has_it
 #include <cuda.h>  // in HIP's words
+#undef hipGetDriverEntryPoint
+#undef hipGetDriverEntryPoint_spt
+#undef hipGetProcAddress
 
 #include <thread>
 

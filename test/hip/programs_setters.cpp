@@ -1,7 +1,16 @@
 // Setters in the middle of loops that are replayed: kernels tell what they were launched with.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // programs call such functions, too
 
+// Newer headers have other types for them.
+#define hipDeviceSetLimit hipDeviceSetLimit_as_the_header_has_it
+#define hipKernelSetAttribute hipKernelSetAttribute_as_the_header_has_it
+#define hipPointerSetAttribute hipPointerSetAttribute_as_the_header_has_it
+#define hipStreamSetAttribute hipStreamSetAttribute_as_the_header_has_it
 #include <cuda.h>  // in HIP's words
+#undef hipDeviceSetLimit
+#undef hipKernelSetAttribute
+#undef hipPointerSetAttribute
+#undef hipStreamSetAttribute
 
 #include "test/cuda/program.h"
 

@@ -2,6 +2,7 @@
 // waits for, in an update, while graphs are built, by the watchdog. The rules are those of a program without Refrain:
 // what was refused is not done and is told once, to the thread whose work it was, by one of the calls up to the end of
 // its next wait; nothing else is lost, and what was not refused to the program is not told. Prints what was not so.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
