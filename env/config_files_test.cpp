@@ -13,7 +13,7 @@
 namespace refrain::env {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using Names = std::vector<std::string>;
 
 /// A home with config files: of the system, of the user, and in another folder for them.

@@ -17,7 +17,7 @@
 namespace refrain::env {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 Lookup among(std::map<std::string, std::string> variables) {
   return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {

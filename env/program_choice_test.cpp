@@ -8,7 +8,7 @@
 namespace refrain::env {
 namespace {
 
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 bool chosen(const char* list, const char* program) {
   return ProgramChoice(list, program).chosen();

@@ -1,6 +1,7 @@
 // Graphs whose arguments change or take turns: which instances are built, and which are changed.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "replay/engine_test_support.h"
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <level_zero/ze_api.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>

@@ -72,10 +72,10 @@ cl_int CL_API_CALL enqueue_buffer(cl_uint queues, cl_command_queue* queue, cl_co
                                   const cl_event*, cl_event* event) {
   return answer(queues == 0 ? mine(buffer)->queue : queue[0], event);
 }
-cl_int CL_API_CALL record_kernel(cl_command_buffer_khr, cl_command_queue,
-                                 const cl_ndrange_kernel_command_properties_khr*, cl_kernel, cl_uint, const size_t*,
-                                 const size_t*, const size_t*, cl_uint, const cl_sync_point_khr*,
-                                 cl_sync_point_khr* sync_point, cl_mutable_command_khr* command) {
+cl_int CL_API_CALL record_kernel(cl_command_buffer_khr, cl_command_queue, const void* /*properties*/, cl_kernel,
+                                 cl_uint, const size_t*, const size_t*, const size_t*, cl_uint,
+                                 const cl_sync_point_khr*, cl_sync_point_khr* sync_point,
+                                 cl_mutable_command_khr* command) {
   if (sync_point != nullptr) *sync_point = 1;
   if (command != nullptr) *command = nullptr;
   return CL_SUCCESS;

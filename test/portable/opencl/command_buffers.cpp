@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <chrono>
-#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "test/portable/opencl/opencl_device.h"
 
@@ -35,12 +37,15 @@ kernel void busy(global uint* x, uint us) {
 
 CommandBuffers::CommandBuffers(cl_platform_id platform, cl_device_id device) {
   std::size_t bytes = 0;
-  CALL_CL(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, nullptr, &bytes));
-  std::string extensions(bytes, '\0');
-  CALL_CL(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, bytes, extensions.data(), nullptr));
-  if (extensions.find("cl_khr_command_buffer") == std::string::npos) {
+  CALL_CL(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, 0, nullptr, &bytes));
+  std::vector<cl_name_version> extensions(bytes / sizeof(cl_name_version));
+  CALL_CL(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS_WITH_VERSION, bytes, extensions.data(), nullptr));
+  const auto extension = std::ranges::find_if(
+      extensions, [](const cl_name_version& each) { return std::string_view(each.name) == "cl_khr_command_buffer"; });
+  if (extension == extensions.end()) {
     return;
   }
+  have_properties_ = extension->version >= CL_MAKE_VERSION(0, 9, 5);
   const auto find = [platform](const char* name, auto* function) {
     count_call();
     *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(
@@ -77,18 +82,30 @@ void CommandBuffers::launch(cl_kernel kernel, std::size_t threads) {
   has_last_ = true;
 }
 
-void CommandBuffers::copy(cl_mem to, std::size_t to_offset, cl_mem from, std::size_t from_offset, std::size_t bytes) {
-  cl_sync_point_khr point = 0;
-  CALL_CL(copy_(buffer_, nullptr, from, to, from_offset, to_offset, bytes, count(), list(), &point, nullptr));
+template <class... Arguments>
+void CommandBuffers::command(void* function, Arguments... arguments) {
+  using Buffer = cl_command_buffer_khr;
+  using Queue = cl_command_queue;
+  using Point = cl_sync_point_khr;
+  using Older = cl_int(CL_API_CALL*)(Buffer, Queue, Arguments..., cl_uint, const Point*, Point*, void*);
+  using Newer = cl_int(CL_API_CALL*)(Buffer, Queue, const void*, Arguments..., cl_uint, const Point*, Point*, void*);
+  Point point = 0;
+  if (have_properties_) {
+    CALL_CL(
+        reinterpret_cast<Newer>(function)(buffer_, nullptr, nullptr, arguments..., count(), list(), &point, nullptr));
+  } else {
+    CALL_CL(reinterpret_cast<Older>(function)(buffer_, nullptr, arguments..., count(), list(), &point, nullptr));
+  }
   last_ = point;
   has_last_ = true;
 }
 
+void CommandBuffers::copy(cl_mem to, std::size_t to_offset, cl_mem from, std::size_t from_offset, std::size_t bytes) {
+  command(copy_, from, to, from_offset, to_offset, bytes);
+}
+
 void CommandBuffers::fill(cl_mem to, std::size_t offset, std::span<const std::byte> pattern, std::size_t bytes) {
-  cl_sync_point_khr point = 0;
-  CALL_CL(fill_(buffer_, nullptr, to, pattern.data(), pattern.size(), offset, bytes, count(), list(), &point, nullptr));
-  last_ = point;
-  has_last_ = true;
+  command(fill_, to, static_cast<const void*>(pattern.data()), pattern.size(), offset, bytes);
 }
 
 void CommandBuffers::enqueue(Queue* queue, Graph* graph, Ordered& ordered) {

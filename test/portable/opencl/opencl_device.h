@@ -98,6 +98,8 @@ class CommandBuffers {
   void release(Graph* graph);
 
  private:
+  template <class... Arguments>
+  void command(void* function, Arguments... arguments);
   [[nodiscard]] cl_uint count() const { return has_last_ ? 1 : 0; }
   [[nodiscard]] const cl_sync_point_khr* list() const { return has_last_ ? &last_ : nullptr; }
 
@@ -106,8 +108,10 @@ class CommandBuffers {
   clReleaseCommandBufferKHR_fn release_ = nullptr;
   clEnqueueCommandBufferKHR_fn enqueue_ = nullptr;
   clCommandNDRangeKernelKHR_fn kernel_ = nullptr;
-  clCommandCopyBufferKHR_fn copy_ = nullptr;
-  clCommandFillBufferKHR_fn fill_ = nullptr;
+  // Whatever the headers say: from version 0.9.5 on commands have properties behind the queue.
+  void* copy_ = nullptr;
+  void* fill_ = nullptr;
+  bool have_properties_ = false;
   // One thread at a time makes a graph.
   Queue* queue_ = nullptr;
   cl_command_buffer_khr buffer_ = nullptr;
