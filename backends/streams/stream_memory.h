@@ -138,10 +138,6 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
                               const char** why) noexcept {
   inventory_->hold();
   context_ = Stream<Api>::of(queue.handle).context;
-  *why = inventory_->why_not();
-  if (*why != nullptr) {
-    return false;
-  }
   try {
     const typename Api::RelaxedCapture relaxed(driver_);
     const typename Api::Scope scope(driver_, context_);
@@ -150,6 +146,11 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
       return false;
     }
     free_unused();
+    inventory_->find_rest();
+    *why = inventory_->why_not();
+    if (*why != nullptr) {
+      return false;
+    }
     const int device = Api::device_of(driver_, context_);
     for (const LiveMemory& memory : inventory_->all()) {
       // Whatever was freed in a way that nobody saw must not be touched.

@@ -5,6 +5,7 @@
 #include "backends/cuda/function_kind.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
+#include "layer/cuda/module_variables.h"
 #include "layer/cuda/runtime.h"
 #include "layer/streams/function_table.h"
 
@@ -83,6 +84,8 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
     describe(made, handle);
     if (runtime.recorder != nullptr) {
       made.id = record_function(handle, made.name, made.id);
+    } else if (runtime.inventory != nullptr) {
+      note_kernel_in_use(owner_of(handle), made.name);
     }
   });
 }

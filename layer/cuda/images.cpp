@@ -15,6 +15,7 @@
 #include "env/mutex.h"
 #include "env/regular_file.h"
 #include "layer/cuda/driver_functions.h"
+#include "layer/cuda/module_variables.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/immortal.h"
@@ -33,8 +34,9 @@ struct Image {
 
 struct Tables {
   env::Mutex mutex;
-  std::unordered_map<const void*, CodeId> loaded REFRAIN_GUARDED_BY(mutex);   ///< by module or library
-  std::unordered_map<const void*, CodeId> kernels REFRAIN_GUARDED_BY(mutex);  ///< whose owner the driver does not tell
+  std::unordered_map<const void*, CodeId> loaded REFRAIN_GUARDED_BY(mutex);  ///< by module or library; 0: no capture
+  /// Owners of kernels, where the driver does not tell them.
+  std::unordered_map<const void*, const void*> kernels REFRAIN_GUARDED_BY(mutex);
   std::unordered_map<CodeId, Image> images REFRAIN_GUARDED_BY(mutex);
 };
 Tables& tables() noexcept {
@@ -42,7 +44,19 @@ Tables& tables() noexcept {
   return *all;
 }
 
-void note(const void* handle, const backends::CodeImage& image) {
+/// Somebody wants to know of images.
+bool are_wanted() noexcept {
+  return runtime.recorder != nullptr || runtime.inventory != nullptr;
+}
+
+template <class Handle>
+void note(Handle handle, const backends::CodeImage& image) {
+  if (runtime.recorder == nullptr) {
+    note_code(handle, image);
+    const env::MutexLock guard(tables().mutex);
+    tables().loaded[handle] = 0;
+    return;
+  }
   if (image.bytes.empty()) {
     env::log_debug("capture: a module was loaded from an image that is neither cubin, fat binary nor PTX");
     forget_image(handle);
@@ -70,7 +84,7 @@ void note(const void* handle, const backends::CodeImage& image) {
 /// After a load that the driver accepted, so that the image's own headers can be believed.
 template <class Handle>
 CUresult loaded(CUresult status, const Handle* handle, const void* image) noexcept {
-  if (runtime.recorder == nullptr || status != CUDA_SUCCESS) [[likely]] {
+  if (!are_wanted() || status != CUDA_SUCCESS) [[likely]] {
     return status;
   }
   try {
@@ -83,7 +97,7 @@ CUresult loaded(CUresult status, const Handle* handle, const void* image) noexce
 
 template <class Handle>
 CUresult loaded_from_file(CUresult status, const Handle* handle, const char* name) noexcept {
-  if (runtime.recorder == nullptr || status != CUDA_SUCCESS) [[likely]] {
+  if (!are_wanted() || status != CUDA_SUCCESS) [[likely]] {
     return status;
   }
   try {
@@ -100,11 +114,11 @@ CUresult loaded_from_file(CUresult status, const Handle* handle, const char* nam
 
 /// For handles whose owner the driver does not tell: kernels before CUDA 12.5, and functions of library kernels,
 /// whose module is one that nobody loaded by itself.
-void note_kernel(const void* handle, CodeId image) noexcept {
+void note_kernel(const void* handle, const void* owner) noexcept {
   try {
     const env::MutexLock guard(tables().mutex);
-    if (image != 0) {
-      tables().kernels[handle] = image;
+    if (owner != nullptr) {
+      tables().kernels[handle] = owner;
     } else {
       tables().kernels.erase(handle);
     }
@@ -113,31 +127,15 @@ void note_kernel(const void* handle, CodeId image) noexcept {
   }
 }
 
+bool was_loaded(const void* owner) noexcept {
+  const env::MutexLock guard(tables().mutex);
+  return tables().loaded.contains(owner);
+}
+
 CodeId image_of(const void* owner) noexcept {
   const env::MutexLock guard(tables().mutex);
   const auto found = tables().loaded.find(owner);
   return found == tables().loaded.end() ? 0 : found->second;
-}
-
-CodeId image_of_kernel(const void* handle) noexcept {
-  CUmodule module = nullptr;
-  CUlibrary library = nullptr;
-  const backends::CudaDriver& asked = runtime.driver;
-  auto* function = static_cast<CUfunction>(const_cast<void*>(handle));
-  auto* kernel = static_cast<CUkernel>(const_cast<void*>(handle));
-  const bool of_library = backends::kind_of(asked, function) == backends::FunctionKind::kKernel;
-  CodeId image = 0;
-  if (of_library && asked.cuKernelGetLibrary != nullptr) {
-    image = asked.cuKernelGetLibrary(&library, kernel) == CUDA_SUCCESS ? image_of(library) : 0;
-  } else if (!of_library && asked.cuFuncGetModule != nullptr) {
-    image = asked.cuFuncGetModule(&module, function) == CUDA_SUCCESS ? image_of(module) : 0;
-  }
-  if (image != 0) {
-    return image;
-  }
-  const env::MutexLock guard(tables().mutex);
-  const auto found = tables().kernels.find(handle);
-  return found == tables().kernels.end() ? 0 : found->second;
 }
 
 }  // namespace
@@ -146,9 +144,27 @@ capture::FunctionId function_identity(CodeId image, std::string_view name) noexc
   return capture::mix(image, XXH3_64bits(name.data(), name.size()));
 }
 
+const void* owner_of(CUfunction handle) noexcept {
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  const backends::CudaDriver& asked = runtime.driver;
+  const bool of_library = backends::kind_of(asked, handle) == backends::FunctionKind::kKernel;
+  if (of_library && asked.cuKernelGetLibrary != nullptr &&
+      asked.cuKernelGetLibrary(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS && was_loaded(library)) {
+    return library;
+  }
+  if (!of_library && asked.cuFuncGetModule != nullptr && asked.cuFuncGetModule(&module, handle) == CUDA_SUCCESS &&
+      was_loaded(module)) {
+    return module;
+  }
+  const env::MutexLock guard(tables().mutex);
+  const auto found = tables().kernels.find(handle);
+  return found == tables().kernels.end() ? nullptr : found->second;
+}
+
 capture::FunctionId record_function(CUfunction handle, const std::string& name, capture::FunctionId otherwise) {
   // Without a name all kernels of an image would look like one.
-  const CodeId image = name.empty() ? 0 : image_of_kernel(handle);
+  const CodeId image = name.empty() ? 0 : image_of(owner_of(handle));
   const capture::FunctionId id = image == 0 ? otherwise : function_identity(image, name);
   if (image != 0) {
     Image taken;
@@ -166,6 +182,7 @@ capture::FunctionId record_function(CUfunction handle, const std::string& name, 
 }
 
 void forget_image(const void* handle) noexcept {
+  forget_code(handle);
   const env::MutexLock guard(tables().mutex);
   tables().loaded.erase(handle);
 }
@@ -207,8 +224,8 @@ CUresult wrap::cuModuleGetFunction(CUfunction* function, CUmodule module, const 
     return status;
   }
   backends::note_function_kind(*function, backends::FunctionKind::kFunction);
-  if (runtime.recorder != nullptr) [[unlikely]] {
-    note_kernel(*function, image_of(module));
+  if (are_wanted()) [[unlikely]] {
+    note_kernel(*function, module);
   }
   return status;
 }
@@ -219,8 +236,8 @@ CUresult wrap::cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const cha
     return status;
   }
   backends::note_function_kind(*kernel, backends::FunctionKind::kKernel);
-  if (runtime.recorder != nullptr) [[unlikely]] {
-    note_kernel(*kernel, image_of(library));
+  if (are_wanted()) [[unlikely]] {
+    note_kernel(*kernel, library);
   }
   return status;
 }
@@ -231,8 +248,8 @@ CUresult wrap::cuKernelGetFunction(CUfunction* function, CUkernel kernel) noexce
     return status;
   }
   backends::note_function_kind(*function, backends::FunctionKind::kFunction);
-  if (runtime.recorder != nullptr) [[unlikely]] {
-    note_kernel(*function, image_of_kernel(kernel));
+  if (are_wanted()) [[unlikely]] {
+    note_kernel(*function, owner_of(reinterpret_cast<CUfunction>(kernel)));
   }
   return status;
 }

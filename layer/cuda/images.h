@@ -1,4 +1,4 @@
-// Capture mode only: which code image each module and library was loaded from, and so each kernel.
+// Captures and verify mode only: which code image each module and library was loaded from, and so each kernel.
 #pragma once
 
 #include <string_view>
@@ -15,6 +15,9 @@ namespace refrain::layer::cuda {
 /// has in the capture: function_identity() if its image is known, else `otherwise`.
 [[nodiscard]] capture::FunctionId record_function(CUfunction handle, const std::string& name,
                                                   capture::FunctionId otherwise);
+
+/// The module or library that was loaded and that the kernel is of; null: not known.
+[[nodiscard]] const void* owner_of(CUfunction handle) noexcept;
 
 /// A module or library is about to be unloaded: its handle may come again.
 void forget_image(const void* handle) noexcept;

@@ -40,11 +40,13 @@ bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcep
   return true;
 }
 
-void note_memory(CUresult status, std::uint64_t address) noexcept {
+bool note_memory(CUresult status, std::uint64_t address) noexcept {
   backends::LiveMemory made;
-  if (runtime.inventory != nullptr && status == CUDA_SUCCESS && address != 0 && describe_memory(address, &made)) {
-    runtime.inventory->add(made);
+  if (runtime.inventory == nullptr || status != CUDA_SUCCESS || address == 0 || !describe_memory(address, &made)) {
+    return false;
   }
+  runtime.inventory->add(made);
+  return true;
 }
 
 void forget_memory(std::uint64_t start) noexcept {

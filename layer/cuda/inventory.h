@@ -12,8 +12,9 @@ namespace refrain::layer::cuda {
 /// the driver.
 [[nodiscard]] bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
 
-/// Behind a call that may have made memory there (0: nowhere), if anybody wants the inventory.
-void note_memory(CUresult status, std::uint64_t address) noexcept;
+/// Behind a call that may have made memory there (0: nowhere), if anybody wants the inventory. False: it has none
+/// there.
+bool note_memory(CUresult status, std::uint64_t address) noexcept;
 /// Behind a call with which kernels may write what cannot be put back: verify compares nothing from then on. `why` has
 /// static lifetime.
 void note_incomparable(CUresult status, const char* why) noexcept;

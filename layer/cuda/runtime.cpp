@@ -3,6 +3,7 @@
 #include "env/aside.h"
 #include "env/log.h"
 #include "layer/cuda/cudart.h"
+#include "layer/cuda/module_variables.h"
 #include "layer/cuda/real_library.h"
 #include "layer/immortal.h"
 #include "layer/streams/start_engine.h"
@@ -48,6 +49,7 @@ void start_engine() {
   }
   if (settings.mode == env::Mode::kCapture || settings.mode == env::Mode::kVerify) {
     static Immortal<backends::MemoryInventory> inventory;
+    inventory->find_rest_with(&add_variables);
     runtime.inventory = &*inventory;
   }
   streams::start_engine<CudaLayer, backends::CudaBackend>(

@@ -110,37 +110,3 @@ PROGRAM(shared_event) {
   print("x", x, kCount);
   return 0;
 }
-
-/// Kernels on memory of every kind that calls make.
-PROGRAM(memory_kinds) {
-  const Device gpu;
-  CUfunction scale_function = gpu.function("scale");
-  CUstream stream = make_stream();
-  constexpr std::size_t kBytes = kCount * sizeof(Word);
-  std::size_t pitch = 0;
-  CUdeviceptr kinds[5] = {};
-  void* pinned = nullptr;
-  static Word own[kCount];
-  CHECK_CU(cuMemAllocPitch(&kinds[0], &pitch, kBytes, 4, sizeof(Word)));
-  CHECK_CU(cuMemAllocManaged(&kinds[1], kBytes, CU_MEM_ATTACH_GLOBAL));
-  CHECK_CU(cuMemAllocHost(&pinned, kBytes));
-  CHECK_CU(cuMemHostRegister(own, kBytes, 0));
-  CHECK_CU(cuMemAllocAsync(&kinds[4], kBytes, stream));
-  kinds[2] = reinterpret_cast<CUdeviceptr>(pinned);
-  kinds[3] = reinterpret_cast<CUdeviceptr>(own);
-  for (Word kind = 0; kind < 5; ++kind) {
-    CHECK_CU(cuMemsetD32Async(kinds[kind], kind, kCount, stream));
-  }
-  CHECK_CU(cuStreamSynchronize(stream));
-  for (int round = 0; round < kRounds; ++round) {
-    for (const CUdeviceptr kind : kinds) {
-      scale(stream, scale_function, kind, kCount, 3, 1);
-    }
-    CHECK_CU(cuStreamSynchronize(stream));
-  }
-  for (const CUdeviceptr kind : kinds) {
-    print("x", kind, kCount);
-  }
-  CHECK_CU(cuMemHostUnregister(own));
-  return 0;
-}

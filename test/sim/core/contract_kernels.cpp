@@ -108,6 +108,20 @@ void seen(const std::byte* arguments, const Shape& shape) {
   *x = *x * 31 + static_cast<Word>(shape.set ^ (shape.set >> 32U));
 }
 
+// counted(Word* x): x[0] = x[0] * 31 + how often it ran
+constexpr Parameter kCounted[] = {{0, 8, true}};
+void counted(const std::byte* arguments, const Shape& shape) {
+  auto* x = argument<Word*>(arguments, 0);
+  auto* calls = reinterpret_cast<Word*>(shape.variable);
+  *x = *x * 31 + (calls != nullptr ? ++*calls : 0);
+}
+void counted_accesses(const std::byte* arguments, const Shape& shape, Accesses& all) {
+  one_word(arguments, shape, all);
+  if (shape.variable != 0) {
+    all.writes(shape.variable, sizeof(Word));
+  }
+}
+
 void nothing(const std::byte*, const Shape&) {}
 
 const Kernel kKernels[] = {
@@ -115,7 +129,8 @@ const Kernel kKernels[] = {
     {"await", kAwait, &await, &nowhere},        {"bump", kBump, &bump, &nowhere},
     {"odd", kOdd, &odd, &odd_accesses},         {"wide", kWide, &wide, &wide_accesses},
     {"store", kStore, &store, &one_word, true}, {"busy", kBusy, &busy, &one_word},
-    {"seen", kSeen, &seen, &one_word},          {"nothing", {}, &nothing, &nowhere},
+    {"seen", kSeen, &seen, &one_word},          {"counted", kCounted, &counted, &counted_accesses},
+    {"nothing", {}, &nothing, &nowhere},
 };
 
 }  // namespace

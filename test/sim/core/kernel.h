@@ -37,6 +37,7 @@ struct Shape {
   unsigned block[3] = {1, 1, 1};
   unsigned shared_bytes = 0;
   std::uint64_t set = 0;  ///< what setters had set when it was launched, or made a node
+  Address variable = 0;   ///< of the kernel's module; 0: its image has none
   [[nodiscard]] std::size_t threads() const noexcept {
     std::size_t all = 1;
     for (int i = 0; i < 3; ++i) {

@@ -1,10 +1,12 @@
 // Modules and libraries: every image has all kernels.
+#include <cstring>
+
 #include "test/sim/cuda/face.h"
 
 namespace sim::cuda {
 namespace {
 
-CUresult load_module(CUmodule* module) {
+CUresult load_module(CUmodule* module, const void* image) {
   const Lock lock;
   Context* context = nullptr;
   if (const Status status = current(&context); status != Status::kOk) {
@@ -12,7 +14,22 @@ CUresult load_module(CUmodule* module) {
   }
   Module* made = state().modules.make();
   made->context = context;
+  read_image(*made, image, context);
   *module = reinterpret_cast<CUmodule>(made);
+  return CUDA_SUCCESS;
+}
+
+CUresult variable_of(const Module* module, const char* name, CUdeviceptr* address, std::size_t* bytes) {
+  if (module == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (module->variable == 0 || std::strcmp(name, "calls") != 0) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  *address = module->variable;
+  if (bytes != nullptr) {
+    *bytes = sizeof(std::uint32_t);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -69,13 +86,27 @@ FACE cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   *mode = CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
 }
-FACE cuModuleLoadData(CUmodule* module, const void*) {
+FACE cuModuleLoadData(CUmodule* module, const void* image) {
   ENTER(cuModuleLoadData);
-  return sim::cuda::load_module(module);
+  return sim::cuda::load_module(module, image);
 }
-FACE cuModuleLoadDataEx(CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
+FACE cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
   ENTER(cuModuleLoadDataEx);
-  return sim::cuda::load_module(module);
+  return sim::cuda::load_module(module, image);
+}
+FACE cuModuleGetGlobal_v2(CUdeviceptr* address, std::size_t* bytes, CUmodule module, const char* name) {
+  ENTER(cuModuleGetGlobal_v2);
+  const Lock lock;
+  return sim::cuda::variable_of(state().modules.find(module), name, address, bytes);
+}
+FACE cuLibraryGetGlobal(CUdeviceptr* address, std::size_t* bytes, CUlibrary library, const char* name) {
+  ENTER(cuLibraryGetGlobal);
+  const Lock lock;
+  return sim::cuda::variable_of(state().libraries.find(library), name, address, bytes);
+}
+FACE cuLibraryGetManaged(CUdeviceptr*, std::size_t*, CUlibrary, const char*) {
+  ENTER(cuLibraryGetManaged);
+  return CUDA_ERROR_NOT_FOUND;
 }
 FACE cuModuleGetFunction(CUfunction* result, CUmodule handle, const char* name) {
   ENTER(cuModuleGetFunction);
@@ -90,11 +121,16 @@ FACE cuModuleUnload(CUmodule module) {
   Lock lock;
   return sim::cuda::result(sim::unload(lock, state().modules, state().functions, module, "cuModuleUnload"));
 }
-FACE cuLibraryLoadData(CUlibrary* library, const void*, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
+/// Its variable is in the calling thread's context, if there is one: programs here use a library in one only.
+FACE cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, CUlibraryOption*, void**,
                        unsigned) {
   ENTER(cuLibraryLoadData);
   const Lock lock;
-  *library = reinterpret_cast<CUlibrary>(state().libraries.make());
+  sim::Module* made = state().libraries.make();
+  if (sim::Context* context = nullptr; sim::current(&context) == sim::Status::kOk) {
+    sim::read_image(*made, image, context);
+  }
+  *library = reinterpret_cast<CUlibrary>(made);
   return CUDA_SUCCESS;
 }
 FACE cuLibraryGetKernel(CUkernel* result, CUlibrary handle, const char* name) {

@@ -3,9 +3,18 @@
 #include <cstring>
 
 #include "test/sim/core/calls.h"
+#include "test/sim/core/memory.h"
 #include "test/sim/streams/objects.h"
 
 namespace sim {
+
+void read_image(Module& module, const void* image, const Context* owner) {
+  const auto* text = static_cast<const char*>(image);
+  if (text != nullptr && text[0] == '.' && std::strstr(text, ".global") != nullptr) {
+    module.variable = allocate(owner, sizeof(std::uint32_t), MemoryType::kDevice);
+    std::memset(host(module.variable), 0, sizeof(std::uint32_t));
+  }
+}
 
 Function* function_of(Module& module, Handles<Function>& handles, const char* name) {
   const auto known = std::find_if(module.functions.begin(), module.functions.end(), [name](const Function* function) {
@@ -36,6 +45,11 @@ Status unload(Lock& lock, Handles<Module>& modules, Handles<Function>& functions
   wait_for_device(lock);
   for (Function* function : module->functions) {
     functions.destroy(function);
+  }
+  // With its context it is gone already.
+  if (const Allocation* variable = find_allocation(module->variable);
+      variable != nullptr && variable->start == module->variable) {
+    release(module->variable);
   }
   modules.destroy(module);
   return Status::kOk;

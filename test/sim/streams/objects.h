@@ -79,7 +79,11 @@ struct Function {
 struct Module {
   Context* context = nullptr;
   std::vector<Function*> functions;
+  Address variable = 0;  ///< `calls`, a number of four bytes, if the image declares variables
 };
+/// What is loaded from PTX has the variable if the text declares any, in memory of the context. Otherwise there is
+/// none.
+void read_image(Module& module, const void* image, const Context* owner);
 
 struct State {
   std::map<std::uint64_t, std::uint64_t> set;  ///< what was set for all launches

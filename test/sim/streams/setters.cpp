@@ -27,6 +27,7 @@ Status launched_with(const Function& function, Task* task) {
   if (task->shape.shared_bytes > static_cast<unsigned>(most_shared)) {
     return Status::kInvalidValue;
   }
+  task->shape.variable = function.module->variable;
   task->shape.set = 0;
   for (const auto& [what, value] : state().set) {
     task->shape.set ^= number_of(what, value);
