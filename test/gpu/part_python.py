@@ -163,8 +163,15 @@ def show_gain(results, case, synchronous, times):
                 f"{ratios(times, 'observe', 'plain, observe')[0]:.3f}")
 
 
-def run_applications(results, options):
-    """Each case is a program of its own, as what one library does to a process must not hide what another one does."""
+def application(script, name):
+    """The command. Each case is a program of its own, as what one library does to a process must not hide what another
+    one does."""
+    return [sys.executable, HERE / script, "--case", name, "--iterations", "20", "--warmup", "30", "--at-most",
+            str(APPLICATION_SECONDS)]
+
+
+def application_names(results, options):
+    """Pairs of script and name."""
     listed = {script: harness.run([sys.executable, HERE / script, "--list"], timeout=120) for script in APPLICATIONS}
     for script, done in listed.items():
         if done.status != 0:
@@ -173,6 +180,11 @@ def run_applications(results, options):
     names = [(script, name) for script, done in listed.items() for name in done.output.split()]
     if options.applications:
         names = [(script, name) for script, name in names if name in options.applications.split(",")]
+    return names
+
+
+def run_applications(results, options):
+    names = application_names(results, options)
     end = time.monotonic() + options.application_seconds
 
     def check(script, name):
@@ -187,8 +199,10 @@ def run_applications(results, options):
 
 def check_application(results, script, name):
     """Plain twice, with the gate off, and as a user switches it on. Times are no more than hints: others run beside."""
-    arguments = ["--case", name, "--iterations", "20", "--warmup", "30", "--at-most", str(APPLICATION_SECONDS)]
-    plain, again = cases(script, None, arguments), cases(script, None, arguments)
+    def started(settings=None):
+        return harness.run(application(script, name), settings, timeout=300)
+
+    plain, again = started(), started()
     harness.say(f"{name}: plain {plain.seconds:.0f}, {again.seconds:.0f} s, status {plain.status}")
     if plain.status != 0:
         results.problem(f"{name} without Refrain: {plain.why()}")
@@ -202,7 +216,7 @@ def check_application(results, script, name):
     shares, times = {}, {}
     good = True
     for mode, settings in {"gate off": GATE_OFF, "default": DEFAULT}.items():
-        done = cases(script, settings, arguments)
+        done = started(settings)
         harness.say(f"{name}, {mode}: {done.seconds:.0f} s, {harness.share(done.report):.0f} % replayed")
         good = harness.same(results, name, plain, done, mode, lambda run: {key: hashes(run).get(key) for key in stable}
                             ) and good
