@@ -155,7 +155,8 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
     for (const LiveMemory& memory : inventory_->all()) {
       // Whatever was freed in a way that nobody saw must not be touched.
       Allocation now;
-      if (!Api::find_allocation(driver_, memory.start, &now) || now.start != memory.start || now.bytes < memory.bytes) {
+      if (!Api::find_allocation(driver_, memory.start, &now) ||
+          (now.id != 0 ? now.id != memory.id : now.start != memory.start || now.bytes < memory.bytes)) {
         continue;
       }
       const Reach reach = Api::reach(driver_, memory.start);

@@ -30,6 +30,8 @@ bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcep
       (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST) || address - start >= bytes) {
     return false;
   }
+  // The attributes of what is mapped tell all that is reserved around it.
+  static_cast<void>(driver.cuMemGetAddressRange_v2(&start, &bytes, address));
   found->start = start;
   found->bytes = bytes;
   found->id = id != 0 ? id : capture::mix(start, bytes);  // a kind of memory that has none: where it is must do
@@ -61,7 +63,7 @@ void forget_freed_memory() noexcept {
     const NotCancelled during(true);
     runtime.inventory->keep_if([](const backends::LiveMemory& memory) {
       backends::LiveMemory now;
-      return describe_memory(memory.start, &now) && now == memory;
+      return describe_memory(memory.start, &now) && now.id == memory.id;
     });
   }
 }
@@ -131,11 +133,20 @@ CUresult wrap::cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CU
   }
 ALLOCATE_NOW(cuMemHostRegister_v2, (void* host, size_t bytes, unsigned flags), (host, bytes, flags),
              reinterpret_cast<std::uint64_t>(host))
-ALLOCATE_NOW(cuMemMap,
-             (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,
-              unsigned long long flags),
-             (address, bytes, offset, memory, flags), address)
 #undef ALLOCATE_NOW
+
+CUresult wrap::cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,
+                        unsigned long long flags) noexcept(!may_wait("cuMemMap")) {
+  HostCall host_call(entry::cuMemMap);
+  const CUresult status = driver.cuMemMap(address, bytes, offset, memory, flags);
+  backends::LiveMemory made;
+  if (runtime.inventory != nullptr && status == CUDA_SUCCESS && describe_memory(address, &made)) {
+    made.start = address;
+    made.bytes = bytes;
+    runtime.inventory->add(made);
+  }
+  return host_call.done(status, false);
+}
 
 #define REACH_BEYOND(name, why, parameters, arguments)        \
   CUresult wrap::name parameters noexcept(!may_wait(#name)) { \

@@ -9,7 +9,7 @@
 namespace refrain::layer::cuda {
 
 /// What the driver says of memory around an address; false if it is no memory of its own that a device can use. Asks
-/// the driver.
+/// the driver. Of memory that is mapped, and that no device may use yet, it tells more than is mapped.
 [[nodiscard]] bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
 
 /// Behind a call that may have made memory there (0: nowhere), if anybody wants the inventory. False: it has none

@@ -79,6 +79,51 @@ PROGRAM(device_heap) {
   return 0;
 }
 
+/// Pieces that are mapped side by side, one of which is exchanged, and one that no device may use.
+PROGRAM(mapped_memory) {
+  const Device gpu;
+  CUfunction scale_function = gpu.function("scale");
+  CUstream stream = make_stream();
+  constexpr std::size_t kPiece = std::size_t{2} << 20U;
+  constexpr Word kWords = kPiece / sizeof(Word);
+  CUdeviceptr base = 0;
+  CUmemAllocationProp kind = {};
+  kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  kind.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemAccessDesc access = {};
+  access.location = kind.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  CHECK_CU(cuMemAddressReserve(&base, 8 * kPiece, 0, 0, 0));
+  const auto map = [&](std::size_t piece) {
+    CUmemGenericAllocationHandle memory = 0;
+    CHECK_CU(cuMemCreate(&memory, kPiece, &kind, 0));
+    CHECK_CU(cuMemMap(base + piece * kPiece, kPiece, 0, memory, 0));
+    CHECK_CU(cuMemRelease(memory));
+  };
+  for (const std::size_t piece : {1, 2, 3}) {
+    map(piece);
+  }
+  const CUdeviceptr x = base + kPiece;
+  CHECK_CU(cuMemSetAccess(x, 2 * kPiece, &access, 1));
+  for (int turn = 0; turn < 2; ++turn) {
+    CHECK_CU(cuMemsetD32Async(x, 1, kWords, stream));
+    CHECK_CU(cuMemsetD32Async(x + kPiece, 2, kWords, stream));
+    for (int round = 0; round < kRounds / 2; ++round) {
+      for (Word i = 0; i < 4; ++i) {
+        scale(stream, scale_function, x + kPiece - sizeof(Word) * kCount / 2, kCount, 3, i);
+      }
+      CHECK_CU(cuStreamSynchronize(stream));
+    }
+    print("x", x + kPiece - sizeof(Word) * kCount / 2, kCount);
+    CHECK_CU(cuMemUnmap(base + 2 * kPiece, kPiece));
+    map(2);
+    CHECK_CU(cuMemSetAccess(base + 2 * kPiece, kPiece, &access, 1));
+  }
+  CHECK_CU(cuMemUnmap(base + kPiece, 3 * kPiece));
+  CHECK_CU(cuMemAddressFree(base, 8 * kPiece));
+  return 0;
+}
+
 /// Kernels on memory of every kind that calls make.
 PROGRAM(memory_kinds) {
   const Device gpu;

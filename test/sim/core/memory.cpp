@@ -55,12 +55,21 @@ bool was_freed(Address address) {
 
 bool usable(Address address, std::size_t bytes, const char* by, std::uint64_t number) {
   const Allocation* found = find_allocation(address);
-  if (found != nullptr && within(*found, address, bytes)) {
-    return true;
+  // What is mapped side by side is one piece for kernels.
+  for (std::size_t rest = bytes; found != nullptr && found->accessible;) {
+    const Address from = address + (bytes - rest);
+    const std::size_t here = found->start + found->bytes - from;
+    if (rest <= here) {
+      return true;
+    }
+    rest -= here;
+    found = found->registered ? find_allocation(from + here) : nullptr;
   }
-  const char* what = found != nullptr     ? "memory beyond the end of an allocation"
-                     : was_freed(address) ? "freed memory"
-                                          : "memory that is not the device's";
+  found = find_allocation(address);
+  const char* what = found != nullptr && !found->accessible ? "memory without access"
+                     : found != nullptr                     ? "memory beyond the end of an allocation"
+                     : was_freed(address)                   ? "freed memory"
+                                                            : "memory that is not the device's";
   violation_of({number}, "%s (operation %llu) uses %s (%zu bytes at %llx)", by, static_cast<unsigned long long>(number),
                what, bytes, address);
   return false;
@@ -89,13 +98,20 @@ Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::siz
   return address;
 }
 
-bool register_memory(const void* owner, Address start, std::size_t bytes) {
+void set_accessible(Address start, std::size_t bytes, bool accessible) {
+  for (auto each = memory().live.lower_bound(start); each != memory().live.end() && each->first - start < bytes;
+       ++each) {
+    each->second.accessible = accessible || !each->second.registered;
+  }
+}
+
+bool register_memory(const void* owner, Address start, std::size_t bytes, MemoryType type) {
   auto next = memory().live.lower_bound(start);
   if (bytes == 0 || find_allocation(start) != nullptr || (next != memory().live.end() && next->first - start < bytes)) {
     return false;
   }
   memory().freed.erase(start);
-  memory().live[start] = {start, bytes, ++memory().last_id, MemoryType::kHost, owner, true};
+  memory().live[start] = {start, bytes, ++memory().last_id, type, owner, true};
   return true;
 }
 

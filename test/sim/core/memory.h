@@ -14,7 +14,8 @@ struct Allocation {
   unsigned long long id = 0;  ///< never used again
   MemoryType type = MemoryType::kDevice;
   const void* owner = nullptr;  ///< the face's context
-  bool registered = false;      ///< the program's own memory
+  bool registered = false;      ///< the program's own memory, or reserved by it
+  bool accessible = true;
 };
 
 /// What the address lies in; null: memory that no face allocated, or freed.
@@ -29,8 +30,10 @@ bool usable(Address address, std::size_t bytes, const char* by, std::uint64_t nu
 
 /// `alignment`: a power of two, at most 65536. 0 if there is none left. What lies in it is rubbish, on purpose.
 [[nodiscard]] Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::size_t alignment = 256);
-/// Memory of the program that the device may use from now on as MemoryType::kHost; false if some of it already is.
-bool register_memory(const void* owner, Address start, std::size_t bytes);
+/// Memory of the program that the device may use from now on; false if some of it already is.
+bool register_memory(const void* owner, Address start, std::size_t bytes, MemoryType type = MemoryType::kHost);
+/// Whether kernels may use what was registered and begins in these bytes.
+void set_accessible(Address start, std::size_t bytes, bool accessible);
 /// `start` must be that of an allocation. Waits for nothing: that is the face's duty.
 void release(Address start);
 /// Everything of a context that is destroyed.

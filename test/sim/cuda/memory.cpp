@@ -1,4 +1,7 @@
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "test/sim/cuda/face.h"
 
@@ -10,6 +13,8 @@ using sim::Status;
 
 namespace {
 
+constexpr std::size_t kGranularity = std::size_t{64} << 10U;
+
 CUresult allocate_host(std::size_t bytes, void** host) {
   Address address = 0;
   const Status status = sim::allocate_memory(bytes, MemoryType::kHost, &address);
@@ -17,6 +22,24 @@ CUresult allocate_host(std::size_t bytes, void** host) {
     *host = sim::host(address);
   }
   return sim::cuda::result(status);
+}
+
+/// Ranges of addresses that memory can be mapped into, and how large they are.
+std::map<Address, std::size_t>& reserved() noexcept {
+  static auto& all = *new std::map<Address, std::size_t>;
+  return all;
+}
+
+/// What the attributes of a range tell: of memory that is mapped they tell the reservation.
+std::pair<Address, std::size_t> range_of(const Allocation& allocation) {
+  const auto next = reserved().upper_bound(allocation.start);
+  if (next != reserved().begin()) {
+    const auto& [start, bytes] = *std::prev(next);
+    if (allocation.start - start < bytes) {
+      return {start, bytes};
+    }
+  }
+  return {allocation.start, allocation.bytes};
 }
 
 /// CUmemorytype; memory that both use is the device's, and managed.
@@ -31,13 +54,13 @@ CUresult attribute(CUpointer_attribute wanted, const Allocation* found, CUdevice
     case CU_POINTER_ATTRIBUTE_CONTEXT: give(found == nullptr ? nullptr : found->owner); break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
     case CU_POINTER_ATTRIBUTE_HOST_POINTER: give(found == nullptr ? CUdeviceptr{0} : address); break;
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: give(found == nullptr ? CUdeviceptr{0} : found->start); break;
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: give(found == nullptr ? std::size_t{0} : found->bytes); break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: give(found == nullptr ? CUdeviceptr{0} : range_of(*found).first); break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: give(found == nullptr ? std::size_t{0} : range_of(*found).second); break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: give(found == nullptr ? 0ULL : found->id); break;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: give(found == nullptr ? -2 : 0); break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: give(found != nullptr && found->type == MemoryType::kShared ? 1 : 0); break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      give(found == nullptr ? CU_MEM_ACCESS_FLAGS_PROT_NONE : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+      give(found == nullptr || !found->accessible ? CU_MEM_ACCESS_FLAGS_PROT_NONE : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
       break;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -111,8 +134,12 @@ FACE cuMemGetInfo_v2(std::size_t* unused, std::size_t* total) {
 FACE cuMemGetAddressRange_v2(CUdeviceptr* start, std::size_t* bytes, CUdeviceptr address) {
   ENTER(cuMemGetAddressRange_v2);
   const Lock lock;
+  sim::Context* context = nullptr;
+  if (const Status status = sim::current(&context); status != Status::kOk) {
+    return sim::cuda::result(status);
+  }
   const Allocation* found = sim::find_allocation(address);
-  if (found == nullptr) {
+  if (found == nullptr || !found->accessible) {
     return CUDA_ERROR_NOT_FOUND;
   }
   if (start != nullptr) {
@@ -137,6 +164,67 @@ FACE cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, void** 
     if (const CUresult status = attribute(wanted[i], found, address, answers[i]); status != CUDA_SUCCESS) {
       return status;
     }
+  }
+  return CUDA_SUCCESS;
+}
+// Memory that is mapped is that of the reservation: it has no other address.
+FACE cuMemAddressReserve(CUdeviceptr* address, std::size_t bytes, std::size_t, CUdeviceptr, unsigned long long) {
+  ENTER(cuMemAddressReserve);
+  const Lock lock;
+  void* made = bytes % kGranularity == 0 ? std::aligned_alloc(kGranularity, bytes) : nullptr;
+  if (made == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memset(made, 0xA5, bytes);
+  *address = sim::address_of(made);
+  reserved()[*address] = bytes;
+  return CUDA_SUCCESS;
+}
+FACE cuMemAddressFree(CUdeviceptr address, std::size_t bytes) {
+  ENTER(cuMemAddressFree);
+  const Lock lock;
+  const auto found = reserved().find(address);
+  if (found == reserved().end() || found->second != bytes) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  reserved().erase(found);
+  std::free(sim::host(address));
+  return CUDA_SUCCESS;
+}
+FACE cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes, const CUmemAllocationProp*,
+                 unsigned long long) {
+  ENTER(cuMemCreate);
+  const Lock lock;
+  static CUmemGenericAllocationHandle last = 0;
+  *handle = ++last;
+  return bytes % kGranularity == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FACE cuMemRelease(CUmemGenericAllocationHandle) {
+  ENTER(cuMemRelease);
+  return CUDA_SUCCESS;
+}
+FACE cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t, CUmemGenericAllocationHandle, unsigned long long) {
+  ENTER(cuMemMap);
+  const Lock lock;
+  const auto next = reserved().upper_bound(address);
+  if (next == reserved().begin() || address - std::prev(next)->first >= std::prev(next)->second ||
+      !sim::register_memory(nullptr, address, bytes, MemoryType::kDevice)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  sim::set_accessible(address, bytes, false);
+  return CUDA_SUCCESS;
+}
+FACE cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
+  ENTER(cuMemUnmap);
+  Lock lock;
+  sim::wait_for_device(lock);
+  for (std::size_t done = 0; done < bytes;) {
+    const Allocation* found = sim::find_allocation(address + done);
+    if (found == nullptr || found->start != address + done || !found->registered) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    done += found->bytes;
+    sim::release(found->start);
   }
   return CUDA_SUCCESS;
 }

@@ -95,8 +95,12 @@ FACE cuCtxDisablePeerAccess(CUcontext) {
   ENTER(cuCtxDisablePeerAccess);
   return set(kPeer, 0);
 }
-FACE cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* wanted, std::size_t) {
+FACE cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* wanted, std::size_t) {
   ENTER(cuMemSetAccess);
+  {
+    const sim::Lock lock;
+    sim::set_accessible(address, bytes, wanted->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+  }
   return set(kAccess, wanted->flags);
 }
 FACE cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc* wanted, std::size_t) {
