@@ -85,7 +85,7 @@ PROGRAM(mapped_memory) {
   CUfunction scale_function = gpu.function("scale");
   CUstream stream = make_stream();
   constexpr std::size_t kPiece = std::size_t{2} << 20U;
-  constexpr Word kWords = kPiece / sizeof(Word);
+  constexpr Word kBoth = 2 * kPiece / sizeof(Word);
   CUdeviceptr base = 0;
   CUmemAllocationProp kind = {};
   kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -106,8 +106,7 @@ PROGRAM(mapped_memory) {
   const CUdeviceptr x = base + kPiece;
   CHECK_CU(cuMemSetAccess(x, 2 * kPiece, &access, 1));
   for (int turn = 0; turn < 2; ++turn) {
-    CHECK_CU(cuMemsetD32Async(x, 1, kWords, stream));
-    CHECK_CU(cuMemsetD32Async(x + kPiece, 2, kWords, stream));
+    CHECK_CU(cuMemsetD32Async(x, 1, kBoth, stream));
     for (int round = 0; round < kRounds / 2; ++round) {
       for (Word i = 0; i < 4; ++i) {
         scale(stream, scale_function, x + kPiece - sizeof(Word) * kCount / 2, kCount, 3, i);

@@ -43,8 +43,17 @@ const Allocation* find_allocation(Address address) {
 }
 
 bool within(const Allocation& allocation, Address address, std::size_t bytes) {
-  return address >= allocation.start && bytes <= allocation.bytes &&
-         address - allocation.start <= allocation.bytes - bytes;
+  const Allocation* part = &allocation;
+  while (part != nullptr && part->accessible && address >= part->start && address - part->start <= part->bytes) {
+    const std::size_t here = part->bytes - (address - part->start);
+    if (bytes <= here) {
+      return true;
+    }
+    address += here;
+    bytes -= here;
+    part = part->registered ? find_allocation(address) : nullptr;
+  }
+  return false;
 }
 
 bool was_freed(Address address) {
@@ -55,17 +64,9 @@ bool was_freed(Address address) {
 
 bool usable(Address address, std::size_t bytes, const char* by, std::uint64_t number) {
   const Allocation* found = find_allocation(address);
-  // What is mapped side by side is one piece for kernels.
-  for (std::size_t rest = bytes; found != nullptr && found->accessible;) {
-    const Address from = address + (bytes - rest);
-    const std::size_t here = found->start + found->bytes - from;
-    if (rest <= here) {
-      return true;
-    }
-    rest -= here;
-    found = found->registered ? find_allocation(from + here) : nullptr;
+  if (found != nullptr && within(*found, address, bytes)) {
+    return true;
   }
-  found = find_allocation(address);
   const char* what = found != nullptr && !found->accessible ? "memory without access"
                      : found != nullptr                     ? "memory beyond the end of an allocation"
                      : was_freed(address)                   ? "freed memory"

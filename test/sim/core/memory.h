@@ -20,7 +20,7 @@ struct Allocation {
 
 /// What the address lies in; null: memory that no face allocated, or freed.
 [[nodiscard]] const Allocation* find_allocation(Address address);
-/// Whether all of it lies in one allocation.
+/// Whether all of it lies in the allocation, or in what is mapped side by side, and may be used.
 [[nodiscard]] bool within(const Allocation& allocation, Address address, std::size_t bytes);
 /// Freed, and not allocated again.
 [[nodiscard]] bool was_freed(Address address);
