@@ -21,10 +21,23 @@ void MemoryInventory::add(const LiveMemory& memory) noexcept {
   }
 }
 
-void MemoryInventory::hold() noexcept {
+bool MemoryInventory::hold() noexcept {
   env::UniqueLock guard(mutex_);
   let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
-  held_ = true;
+  // Not waited for: what the driver waits for may be up to who holds.
+  held_ = freeing_ == 0;
+  return held_;
+}
+
+void MemoryInventory::begin_freeing() noexcept {
+  env::UniqueLock guard(mutex_);
+  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+  ++freeing_;
+}
+
+void MemoryInventory::end_freeing() noexcept {
+  const env::MutexLock guard(mutex_);
+  --freeing_;
 }
 
 void MemoryInventory::let_go() noexcept {

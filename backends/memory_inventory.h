@@ -37,9 +37,12 @@ class MemoryInventory {
   void keep_if(const std::function<bool(const LiveMemory&)>& is_there) noexcept;
 
   /// From hold() until let_go() nobody removes anything: who is about to free memory waits, and so does who else would
-  /// hold it. For a check, which comes to its end whatever the program does.
-  void hold() noexcept;
+  /// hold it. For a check, which comes to its end whatever the program does. False: not held, somebody frees memory.
+  [[nodiscard]] bool hold() noexcept;
   void let_go() noexcept;
+  /// Around a call that frees nobody knows what until it has returned. Several threads may be between the two.
+  void begin_freeing() noexcept;
+  void end_freeing() noexcept;
 
   /// There may be memory that kernels write and nobody can compare. The first reason counts; static lifetime.
   void cannot_compare(const char* why) noexcept { why_not_.store(why, std::memory_order_relaxed); }
@@ -70,6 +73,7 @@ class MemoryInventory {
   mutable env::Mutex mutex_;
   env::ConditionVariable let_go_;
   bool held_ REFRAIN_GUARDED_BY(mutex_) = false;
+  int freeing_ REFRAIN_GUARDED_BY(mutex_) = 0;                             ///< threads
   std::map<std::uint64_t, LiveMemory> memory_ REFRAIN_GUARDED_BY(mutex_);  ///< by start
   std::uint64_t changes_ REFRAIN_GUARDED_BY(mutex_) = 0;
   bool complete_ REFRAIN_GUARDED_BY(mutex_) = true;

@@ -1,7 +1,10 @@
 #include "backends/memory_inventory.h"
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <random>
+#include <thread>
 
 namespace refrain::backends {
 namespace {
@@ -52,6 +55,32 @@ TEST_CASE("inventory: what still is there is kept where nobody knows what was fr
   inventory.add({200, 10, 2});
   inventory.keep_if([](const LiveMemory& memory) { return memory.id == 2; });
   CHECK(starts(inventory) == std::vector<std::uint64_t>{200});
+}
+
+TEST_CASE("inventory: nobody frees memory while it is held, and nobody holds it while memory is freed") {
+  MemoryInventory inventory;
+  inventory.add({100, 10, 1});
+  REQUIRE(inventory.hold());
+  std::atomic<bool> began = false;
+  std::thread freeing([&] {
+    inventory.begin_freeing();
+    began = true;
+  });
+  std::thread removing([&] { inventory.remove(100); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK_FALSE(began);
+  CHECK(inventory.find(100));
+  inventory.let_go();
+  freeing.join();
+  removing.join();
+  CHECK_FALSE(inventory.find(100));
+  CHECK_FALSE(inventory.hold());
+  inventory.begin_freeing();
+  inventory.end_freeing();
+  CHECK_FALSE(inventory.hold());
+  inventory.end_freeing();
+  CHECK(inventory.hold());
+  inventory.let_go();
 }
 
 TEST_CASE("inventory: ranges never overlap, whatever is added and removed") {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/addressed_memory.h"
@@ -36,17 +37,15 @@ class StreamMemory final : public AddressedMemory {
   /// Before the first check. `inventory` must outlive this.
   void use(MemoryInventory& inventory) noexcept { inventory_ = &inventory; }
   [[nodiscard]] bool usable() const noexcept { return inventory_ != nullptr; }
-  /// What was made in it goes with it.
+  /// What was made in it goes with it. Between begin_freeing() and end_freeing() of the inventory, one call at a time.
   void context_gone(typename Api::ContextHandle context) noexcept {
     if (inventory_ == nullptr) {
       return;
     }
-    inventory_->hold();
     for (auto each = contexts_.begin(); each != contexts_.end();) {
       each = context == Api::kNoContext || each->first == context ? contexts_.erase(each) : std::next(each);
     }
     std::erase_if(unused_, [&](const Piece& piece) { return context == Api::kNoContext || piece.context == context; });
-    inventory_->let_go();
   }
 
   bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges, const char** why) noexcept override;
@@ -75,6 +74,7 @@ class StreamMemory final : public AddressedMemory {
   std::map<typename Api::ContextHandle, OfContext> contexts_;
   std::vector<Piece> unused_;     ///< to be given back when the device is idle
   std::uint64_t in_copies_ = 0;   ///< bytes
+  bool is_held_ = false;          ///< the inventory, by the check that is under way
   OfContext* current_ = nullptr;  ///< of the check that is under way
   typename Api::ContextHandle context_ = Api::kNoContext;
 };
@@ -136,7 +136,11 @@ class StreamMemory<Api>::Copy final : public MemoryCopy {
 template <class Api>
 bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges,
                               const char** why) noexcept {
-  inventory_->hold();
+  is_held_ = inventory_->hold();
+  if (!is_held_) {
+    *why = "another thread frees memory";
+    return false;
+  }
   context_ = Stream<Api>::of(queue.handle).context;
   try {
     const typename Api::RelaxedCapture relaxed(driver_);
@@ -193,7 +197,9 @@ void StreamMemory<Api>::end(bool idle) noexcept {
   }
   context_ = Api::kNoContext;
   current_ = nullptr;
-  inventory_->let_go();
+  if (std::exchange(is_held_, false)) {
+    inventory_->let_go();
+  }
 }
 
 /// The context must be current.

@@ -58,13 +58,20 @@ void forget_memory(std::uint64_t start) noexcept {
   }
 }
 
-void forget_freed_memory() noexcept {
+Freeing::Freeing() noexcept {
   if (runtime.inventory != nullptr) {
     const NotCancelled during(true);
+    runtime.inventory->begin_freeing();
+  }
+}
+
+Freeing::~Freeing() {
+  if (runtime.inventory != nullptr) {
     runtime.inventory->keep_if([](const backends::LiveMemory& memory) {
       backends::LiveMemory now;
       return describe_memory(memory.start, &now) && now.id == memory.id;
     });
+    runtime.inventory->end_freeing();
   }
 }
 

@@ -18,10 +18,16 @@ bool note_memory(CUresult status, std::uint64_t address) noexcept;
 /// Behind a call with which kernels may write what cannot be put back: verify compares nothing from then on. `why` has
 /// static lifetime.
 void note_incomparable(CUresult status, const char* why) noexcept;
-/// Before a call that frees the allocation that starts there, or NamedMemory::kAny: forget_freed_memory() is to follow.
-/// Waits while memory is compared.
+/// Before a call that frees the allocation that starts there. Waits while memory is compared.
 void forget_memory(std::uint64_t start) noexcept;
-/// Behind a call that freed nobody knows what: whatever the driver does not know any more.
-void forget_freed_memory() noexcept;
+/// Around a call that frees nobody knows what: whatever the driver does not know behind it is forgotten. Waits while
+/// memory is compared; then none is until the end.
+class Freeing {
+ public:
+  Freeing() noexcept;
+  ~Freeing();
+  Freeing(const Freeing&) = delete;
+  Freeing& operator=(const Freeing&) = delete;
+};
 
 }  // namespace refrain::layer::cuda

@@ -20,11 +20,13 @@ std::uint64_t start_of(const void* host) noexcept {
 
 template <class Free>
 CUresult free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
+  if (start == backends::NamedMemory::kAny) {
+    const Freeing during;
+    return streams::free_memory<CudaLayer>(entry_point, start, call);
+  }
   forget_memory(start);
   const CUresult status = streams::free_memory<CudaLayer>(entry_point, start, call);
-  if (start == backends::NamedMemory::kAny) {
-    forget_freed_memory();
-  } else if (status != CUDA_SUCCESS) {
+  if (status != CUDA_SUCCESS) {
     note_memory(CUDA_SUCCESS, start);  // it still is there
   }
   return status;

@@ -85,10 +85,8 @@ template <class Destroy>
 CUresult destroy_context(const replay::EntryPoint& entry_point, CUcontext context, Destroy&& destroy) noexcept {
   context_ended();         // before it is, so that nobody's answer is older
   context_changed = true;  // it may have been the thread's
-  forget_memory(backends::NamedMemory::kAny);
-  const CUresult status = Table::all().destroy_context(entry_point, context, destroy);
-  forget_freed_memory();
-  return status;
+  const Freeing during;
+  return Table::all().destroy_context(entry_point, context, destroy);
 }
 
 /// A device's primary context; null if that cannot be known.
@@ -118,11 +116,13 @@ CUresult wrap::cuStreamDestroy_v2(CUstream stream) noexcept {
 
 CUresult wrap::cuModuleUnload(CUmodule module) noexcept {
   forget_image(module);
+  const Freeing variables;
   return streams::unload<CudaLayer>(entry::cuModuleUnload, handle_of(module),
                                     [&] { return driver.cuModuleUnload(module); });
 }
 CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
   forget_image(library);
+  const Freeing variables;
   return streams::unload<CudaLayer>(entry::cuLibraryUnload, streams::kAnyModule,
                                     [&] { return driver.cuLibraryUnload(library); });
 }
