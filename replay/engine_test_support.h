@@ -316,6 +316,8 @@ class Program {
   int kernel(std::uint64_t function, std::uint64_t buffer, std::uint64_t scalar, std::uint64_t promise = 0,
              const char* unholdable = nullptr, capture::WaitRef wait = 0) {
     submitted.push_back({queue_.info.id, buffer, scalar, false});
+    for (const std::uint64_t end = own_ns != 0 ? now_ns() + own_ns : 0; end != 0 && now_ns() < end;) {
+    }
     Lane& lane = engine_.lane();
     if (const OperationView known = lane.predicted(); known) {
       ++asked;
@@ -395,6 +397,7 @@ class Program {
   }
 
   std::vector<Arrived> submitted;
+  std::uint64_t own_ns = 0;  ///< busy time before each submission: the program's pace
   std::uint64_t issue_cost_ns = 0;
   int refusal = 0;    ///< what the driver says to what it is given at once, instead of doing it; 0: it does it
   int asked = 0;      ///< submissions that had to be compared with what was predicted

@@ -102,12 +102,11 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
   facts.update = facts.api.has_update() && ask_number(driver_, device, kDeviceMutableCapabilities, &updatable) &&
                  (updatable & kAllUpdatableFields) == kAllUpdatableFields;
 
-  // PoCL 3.1 takes the address of a copy of the sampler's handle for the sampler itself when it retains the
-  // arguments of a recorded kernel (lib/CL/clCommandNDRangeKernelKHR.c): memory is corrupted.
+  // PoCL takes the address of a copy of the sampler's handle for the sampler itself when it retains the arguments of a
+  // recorded kernel (lib/CL/pocl_ndrange_kernel.c; every version since it has command buffers): memory is corrupted.
   char platform_name[64] = "";
   (void)driver_.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(platform_name), platform_name, nullptr);
-  facts.samplers_broken =
-      facts.version == make_version(0, 9, 0) && std::strcmp(platform_name, "Portable Computing Language") == 0;
+  facts.samplers_broken = std::strcmp(platform_name, "Portable Computing Language") == 0;
   facts.native = true;
   return facts;
 }

