@@ -204,70 +204,87 @@ void GraphEntry::build_cancelled() {
   building_ = building_ == 0 ? 0 : building_ - 1;
 }
 
+GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
+                                std::vector<capture::ObjectId>* new_objects) {
+  Fit result;
+  if (state_ != State::kReady || retired_) {
+    return result;
+  }
+  const std::size_t likely = variants_.likeliest();
+  result.variant = variants_.find(operations);
+  if (result.variant != GraphVariants::kNone) {
+    variants_.hit(result.variant);
+    ++(result.variant == likely ? totals_.as_predicted : totals_.found);
+    return result;
+  }
+  if (!can_update() || variants_.empty()) {
+    return result;
+  }
+  const std::size_t changeable = variants_.changeable();
+  if (changeable == GraphVariants::kNone) {
+    result.all_run = true;
+    return result;
+  }
+  const std::uint64_t start = now_ns();
+  if (variants_[changeable].update(operations)) {
+    result.variant = changeable;
+    failed_updates_ = 0;
+    ++totals_.changed;
+    totals_.changed_operations += variants_[changeable].changed();
+    if (variants_[changeable].objects_changed()) {
+      *new_objects = variants_[changeable].objects();
+    }
+    // What comes back is worth an instance of its own: changing one costs more than launching it.
+    const ArgumentHashes& hashes = variants_.changed(changeable, operations);
+    result.deserves_own = come_back(hashes.whole());
+    if (variants_[changeable].changed() * 2 > operations.size()) {
+      result.deserves_own = nearly_come_back(hashes) || result.deserves_own;
+    }
+  } else if (++failed_updates_ == tuning::kGivenUpAfter) {
+    hash_count_ = 0;  // what was recorded before says nothing about which arguments come back
+    change_state(State::kRecording);
+  }
+  result.update_ns = now_ns() - start;
+  if (result.variant == GraphVariants::kNone) {
+    variants_.remove_dead();
+  }
+  return result;
+}
+
+void GraphEntry::count_mismatch() {
+  ++totals_.mismatched;
+  if (state_ != State::kReady || ++misses_ < tuning::kNoChance) {
+    return;
+  }
+  misses_ = 0;
+  // Every return to recording that ends here again is one step towards giving up, if hardly any launch came
+  // between.
+  vain_rounds_ = totals_.launched - launched_then_ < tuning::kNoChance ? vain_rounds_ + 1 : 1;
+  launched_then_ = totals_.launched;
+  if (vain_rounds_ >= tuning::kNoChance) {
+    vain_rounds_ = 0;
+    backoff_.grow();
+    pass(Decline::kArguments, argument_text());
+  } else {
+    change_state(State::kRecording);
+  }
+}
+
 GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const OperationView> operations,
                                std::uint64_t hold_ns, bool proven) {
   const env::MutexLock guard(mutex_);
   GraphLaunch result;
-  std::size_t fitting = GraphVariants::kNone;
-  std::uint64_t update_ns = 0;
-  bool deserves_own = false;
-  if (state_ == State::kReady && !retired_) {
-    const std::size_t likely = variants_.likeliest();
-    fitting = variants_.find(operations);
-    if (fitting != GraphVariants::kNone) {
-      variants_.hit(fitting);
-      ++(fitting == likely ? totals_.as_predicted : totals_.found);
-    } else if (can_update() && !variants_.empty()) {
-      const std::size_t changeable = variants_.changeable();
-      if (changeable == GraphVariants::kNone) {
-        return result;  // all still run and cannot be changed: eager this time
-      }
-      const std::uint64_t start = now_ns();
-      if (variants_[changeable].update(operations)) {
-        fitting = changeable;
-        failed_updates_ = 0;
-        ++totals_.changed;
-        totals_.changed_operations += variants_[changeable].changed();
-        if (variants_[changeable].objects_changed()) {
-          result.new_objects = variants_[changeable].objects();
-        }
-        // What comes back is worth an instance of its own: changing one costs more than launching it.
-        const ArgumentHashes& hashes = variants_.changed(changeable, operations);
-        deserves_own = come_back(hashes.whole());
-        if (variants_[changeable].changed() * 2 > operations.size()) {
-          deserves_own = nearly_come_back(hashes) || deserves_own;
-        }
-      } else if (++failed_updates_ == tuning::kGivenUpAfter) {
-        hash_count_ = 0;  // what was recorded before says nothing about which arguments come back
-        change_state(State::kRecording);
-      }
-      update_ns = now_ns() - start;
-      if (fitting == GraphVariants::kNone) {
-        variants_.remove_dead();
-      }
-    }
+  const Fit found = fit(operations, &result.new_objects);
+  if (found.all_run) {
+    return result;  // and none can be changed: eager this time
   }
-  if (fitting == GraphVariants::kNone) {
-    ++totals_.mismatched;
-    if (state_ == State::kReady && ++misses_ >= tuning::kNoChance) {
-      misses_ = 0;
-      // Every return to recording that ends here again is one step towards giving up, if hardly any launch came
-      // between.
-      vain_rounds_ = totals_.launched - launched_then_ < tuning::kNoChance ? vain_rounds_ + 1 : 1;
-      launched_then_ = totals_.launched;
-      if (vain_rounds_ >= tuning::kNoChance) {
-        vain_rounds_ = 0;
-        backoff_.grow();
-        pass(Decline::kArguments, argument_text());
-      } else {
-        change_state(State::kRecording);
-      }
-    }
+  if (found.variant == GraphVariants::kNone) {
+    count_mismatch();
     return result;
   }
   // Else it still runs and cannot be used twice at once, or nothing can: eager this time.
-  if (variants_[fitting].available() && context.backend.may_replay()) {
-    launch(context, operations, {fitting, update_ns, hold_ns, deserves_own, proven}, &result);
+  if (variants_[found.variant].available() && context.backend.may_replay()) {
+    launch(context, operations, {found.variant, found.update_ns, hold_ns, found.deserves_own, proven}, &result);
   }
   return result;
 }

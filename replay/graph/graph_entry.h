@@ -101,15 +101,21 @@ class GraphEntry final : public Declinable {
     return likely != GraphVariants::kNone && variants_.is_current(likely, changes, hooks) ? variants_[likely].lend()
                                                                                           : nullptr;
   }
-  /// For verify mode: calls `use` with the fitting executable under the entry's lock; false if there is none.
+  /// For verify mode: calls `use` with the executable that launch() would launch, under the entry's lock; false if
+  /// there is none. `new_objects`: see GraphLaunch.
   template <class Use>
-  bool with_executable(std::span<const capture::OperationView> operations, Use&& use) {
+  bool with_executable(std::span<const capture::OperationView> operations, std::vector<capture::ObjectId>* new_objects,
+                       Use&& use) {
     const env::MutexLock guard(mutex_);
-    const std::size_t fitting = variants_.find(operations);
-    if (fitting != GraphVariants::kNone) {
-      use(variants_[fitting]);
+    const Fit found = fit(operations, new_objects);
+    if (found.variant != GraphVariants::kNone && variants_[found.variant].available()) {
+      use(variants_[found.variant]);
+      return true;
     }
-    return fitting != GraphVariants::kNone;
+    if (found.variant == GraphVariants::kNone && !found.all_run) {
+      count_mismatch();
+    }
+    return false;
   }
   [[nodiscard]] Verification& verification() noexcept { return verification_; }
   void declined_by_interval(std::uint64_t eager_ns, std::uint64_t replay_ns) override;
@@ -169,6 +175,16 @@ class GraphEntry final : public Declinable {
   };
   void launch(const SubmitContext& context, std::span<const capture::OperationView> operations, const Chosen& chosen,
               GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
+  /// An instance that has these arguments, or was given them.
+  struct Fit {
+    std::size_t variant = GraphVariants::kNone;
+    std::uint64_t update_ns = 0;
+    bool deserves_own = false;  ///< it was changed for what comes back
+    bool all_run = false;       ///< there is none because those that could be changed still run
+  };
+  [[nodiscard]] Fit fit(std::span<const capture::OperationView> operations, std::vector<capture::ObjectId>* new_objects)
+      REFRAIN_REQUIRES(mutex_);
+  void count_mismatch() REFRAIN_REQUIRES(mutex_);
   void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
   void change_state(State state) REFRAIN_REQUIRES(mutex_);
   void pass(Decline why, std::string text) REFRAIN_REQUIRES(mutex_);

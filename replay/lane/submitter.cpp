@@ -171,16 +171,19 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   VerifyResult result;
   std::size_t native = 0;
   const std::span<const OperationView> views = views_;
-  const bool fits = entry->with_executable(views, [&](Executable& executable) {
+  std::vector<capture::ObjectId> new_objects;
+  const bool fits = entry->with_executable(views, &new_objects, [&](Executable& executable) {
     result = context.backend.names_memory()
                  ? verify(context, executable, views, queues, pause)
                  : context_.address_check->run(context, entry->fingerprint(), executable, views, queues, pause);
     native = executable.native_nodes();
   });
   pause.end();
+  if (!new_objects.empty()) {
+    context_.graphs.objects_changed(entry, new_objects);
+  }
   if (!fits) {
     entry->verification().soon("no graph of it has its arguments");
-    static_cast<void>(entry->launch(context, {}, 0, false));  // counts the mismatch
     return false;
   }
   held_.note_error(result.error);

@@ -8,7 +8,9 @@ TEST_CASE("promise 1, same results: verify mode compares all memory, and the pro
   const auto program =
       GENERATE(Words{"loop"}, Words{"memory_kinds"}, Words{"fork_join"}, Words{"per_thread"}, Words{"threads"},
                Words{"handover"}, Words{"staging"}, Words{"new_memory"}, Words{"contexts"}, Words{"reload"},
-               Words{"module_variable"}, Words{"library_variable"}, Words{"mapped_memory"});
+               Words{"module_variable"}, Words{"library_variable"}, Words{"mapped_memory"}, Words{"arguments"},
+               Words{"ping_pong"}, Words{"fills"}, Words{"layouts"}, Words{"rows"}, Words{"launches_with_attributes"},
+               Words{"mixed_kinds"}, Words{"default_stream"});
   CAPTURE(program);
   const Result plain = run(program, "plain", 1);
   const Result result = child::run_until_replayed(1, plain.output, [&] {
