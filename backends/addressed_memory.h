@@ -5,6 +5,7 @@
 // does. None throws.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -41,6 +42,8 @@ class AddressedMemory {
   /// A number for each page of each range, in their order; the last page of a range may be shorter. Equal contents have
   /// equal numbers.
   virtual Status hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept = 0;
+  /// Into memory of the host.
+  virtual Status read(const MemoryRange& range, std::byte* into) noexcept = 0;
   /// Null if it would take more than `most` bytes together with the other copies that live, or there is no memory.
   virtual std::unique_ptr<MemoryCopy> copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept = 0;
 };

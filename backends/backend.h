@@ -71,6 +71,9 @@ class CommandBuffer {
   /// Changes arguments for later submissions; never waits for the device. Fails without side
   /// effects if the backend cannot (Capabilities::update_arguments) or the layout differs.
   virtual Status update(std::span<const NodeUpdate> updates) noexcept = 0;
+  /// For verify, while nothing of it runs: later submissions do the work of nodes below `end` only. False: the device
+  /// cannot leave work out, and nobody knows what is done now.
+  virtual bool run_before(capture::NodeIndex /*end*/) noexcept { return false; }
   /// True while a submission may still be running. Never waits.
   [[nodiscard]] virtual bool busy() const noexcept = 0;
 };

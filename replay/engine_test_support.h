@@ -47,10 +47,11 @@ class ArithmeticBackend : public backends::Backend {
   std::atomic<int> fail_updates{0};         ///< of command buffers, with code -59
   std::atomic<int> spare{0};                ///< so many enqueues, issues and updates go well before those that fail
   std::atomic<bool> corrupt_replay{false};  ///< planted fault: a command buffer adds one to the scalar
-  std::uint64_t enqueue_cost_ns = 0;        ///< busy time of an enqueue
-  std::function<void()> in_record;          ///< called while a command buffer is recorded
-  std::function<void()> in_enqueue;         ///< called inside an enqueue, as a driver may call the application
-  std::function<void()> in_run;             ///< called before each operation is done, eagerly or in a command buffer
+  bool can_leave_out = true;
+  std::uint64_t enqueue_cost_ns = 0;  ///< busy time of an enqueue
+  std::function<void()> in_record;    ///< called while a command buffer is recorded
+  std::function<void()> in_enqueue;   ///< called inside an enqueue, as a driver may call the application
+  std::function<void()> in_run;       ///< called before each operation is done, eagerly or in a command buffer
 
   std::vector<Arrived> log() {
     const std::lock_guard guard(mutex_);
@@ -118,7 +119,9 @@ class ArithmeticBackend : public backends::Backend {
       while (now_ns() < end) {
       }
       for (const capture::NodeIndex node : nodes_) {
-        backend_.run(OperationView(records_[node].data()), true);
+        if (node < end_) {
+          backend_.run(OperationView(records_[node].data()), true);
+        }
       }
       if (done != nullptr) {
         *done = backend_.new_event();
@@ -136,10 +139,15 @@ class ArithmeticBackend : public backends::Backend {
       }
       return {};
     }
+    bool run_before(capture::NodeIndex end) noexcept override {
+      end_ = end;
+      return backend_.can_leave_out;
+    }
     [[nodiscard]] bool busy() const noexcept override { return backend_.busy && backend_.busy(); }
 
    private:
     ArithmeticBackend& backend_;
+    capture::NodeIndex end_ = ~capture::NodeIndex{0};  ///< nodes from here on do nothing
     std::vector<capture::NodeIndex> nodes_;
     std::vector<std::vector<std::byte>> records_;
   };

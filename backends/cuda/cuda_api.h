@@ -102,6 +102,11 @@ struct CudaApi {
   static Status launch(const CudaDriver& driver, CUgraphExec executable, CUstream stream) noexcept {
     return driver.cuGraphLaunch(executable, stream);
   }
+  /// Whether a node does its work in later launches.
+  static bool set_enabled(const CudaDriver& driver, CUgraphExec executable, CUgraphNode node, bool enabled) noexcept {
+    return driver.cuGraphNodeSetEnabled != nullptr &&
+           driver.cuGraphNodeSetEnabled(executable, node, enabled ? 1U : 0U) == CUDA_SUCCESS;
+  }
   static Status destroy_executable(const CudaDriver& driver, CUgraphExec executable) noexcept {
     return driver.cuGraphExecDestroy(executable);
   }

@@ -72,6 +72,7 @@ class StreamCommandBuffer final : public CommandBuffer {
 
   Status enqueue(std::span<const Event> waits, Event* done) noexcept override;
   Status update(std::span<const NodeUpdate> updates) noexcept override;
+  bool run_before(capture::NodeIndex end) noexcept override;
   /// Always false: a graph may be launched, and changed for later launches, while it runs. (CUDA's
   /// driver takes as long to change a node of a running graph as of an idle one; HIP's runtime gives each
   /// change memory of its own.)
@@ -316,6 +317,17 @@ Status StreamCommandBuffer<Api>::update(std::span<const NodeUpdate> updates) noe
     changed = true;
   }
   return {};
+}
+
+template <class Api>
+bool StreamCommandBuffer<Api>::run_before([[maybe_unused]] capture::NodeIndex end) noexcept {
+  if constexpr (requires { &Api::set_enabled; }) {
+    const typename Api::Scope scope(parts_.driver, context_);
+    return is_there() && std::ranges::all_of(nodes_, [&](const Node& node) {
+             return Api::set_enabled(parts_.driver, executable_, node.node.handle(), node.index < end);
+           });
+  }
+  return false;
 }
 
 }  // namespace refrain::backends

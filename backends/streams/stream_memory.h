@@ -51,6 +51,7 @@ class StreamMemory final : public AddressedMemory {
   bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges, const char** why) noexcept override;
   void end(bool idle) noexcept override;
   Status hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept override;
+  Status read(const MemoryRange& range, std::byte* into) noexcept override;
   std::unique_ptr<MemoryCopy> copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept override;
 
  private:
@@ -290,6 +291,18 @@ Status StreamMemory<Api>::hash(std::span<const MemoryRange> ranges, std::vector<
   }
   const typename Api::Status waited = Api::synchronize(driver_, current_->stream);
   static_cast<void>(Api::release(driver_, sums.address));
+  return {status != Api::kSuccess ? status : waited};
+}
+
+template <class Api>
+Status StreamMemory<Api>::read(const MemoryRange& range, std::byte* into) noexcept {
+  const typename Api::RelaxedCapture relaxed(driver_);
+  const typename Api::Scope scope(driver_, context_);
+  typename Api::Status status = scope.status();
+  if (status == Api::kSuccess) {
+    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(into), range.start, range.bytes, current_->stream);
+  }
+  const typename Api::Status waited = Api::synchronize(driver_, current_->stream);
   return {status != Api::kSuccess ? status : waited};
 }
 

@@ -394,6 +394,12 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
   return first_error;
 }
 
+bool Executable::run_before(std::size_t end) noexcept {
+  return std::ranges::all_of(parts_, [end](const Part& part) {
+    return part.buffer != nullptr && part.buffer->run_before(static_cast<NodeIndex>(end));
+  });
+}
+
 std::size_t Executable::memory() const noexcept {
   // A recorded node costs a command object and a kernel object in the driver: 2 KiB is a fair guess.
   return recorded_->storage.size() * 2 + native_nodes_ * 2048;

@@ -57,6 +57,10 @@ class Executable {
   /// queue. None is looked at, unless something fails.
   int launch_plain(const SubmitContext& context, bool* failed);
 
+  /// For verify, while nothing of it runs: later launches do the work of the first `end` operations only; of size():
+  /// all. False: it cannot, and must not be launched any more.
+  bool run_before(std::size_t end) noexcept;
+
   /// Shares the operations with their current arguments; a later update() works on a copy.
   [[nodiscard]] std::shared_ptr<const Occurrence> lend() noexcept {
     lent_ = true;

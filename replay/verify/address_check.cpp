@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include "replay/layer_hooks.h"
 #include "replay/verify/issue_again.h"
+#include "replay/verify/page_ranges.h"
 
 namespace refrain::replay {
 
@@ -20,71 +22,6 @@ using capture::OperationView;
 namespace {
 
 constexpr std::size_t kMostGraphs = 4096;  // limit: whose writes are remembered
-
-using Ranges = std::vector<MemoryRange>;
-using Numbers = std::vector<std::uint64_t>;
-
-/// Pages of `ranges` whose numbers differ, neighbours together.
-Ranges changed(const Ranges& ranges, const Numbers& before, const Numbers& after) {
-  Ranges result;
-  std::size_t index = 0;
-  for (const MemoryRange& range : ranges) {
-    for (std::uint64_t offset = 0; offset < range.bytes; offset += AddressedMemory::kPage, ++index) {
-      if (before[index] == after[index]) {
-        continue;
-      }
-      const MemoryRange page{range.start + offset, std::min(AddressedMemory::kPage, range.bytes - offset)};
-      if (!result.empty() && result.back().start + result.back().bytes == page.start && offset != 0) {
-        result.back().bytes += page.bytes;
-      } else {
-        result.push_back(page);
-      }
-    }
-  }
-  return result;
-}
-
-std::uint64_t bytes_of(std::span<const MemoryRange> ranges) {
-  std::uint64_t sum = 0;
-  for (const MemoryRange& range : ranges) {
-    sum += range.bytes;
-  }
-  return sum;
-}
-
-/// What both have. Each is by address, without overlaps.
-Ranges common(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
-  Ranges result;
-  for (auto x = a.begin(), y = b.begin(); x != a.end() && y != b.end();) {
-    const std::uint64_t start = std::max(x->start, y->start);
-    const std::uint64_t end = std::min(x->start + x->bytes, y->start + y->bytes);
-    if (start < end) {
-      result.push_back({start, end - start});
-    }
-    if (x->start + x->bytes < y->start + y->bytes) {
-      ++x;
-    } else {
-      ++y;
-    }
-  }
-  return result;
-}
-
-/// What any of both has.
-Ranges united(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
-  Ranges all(a.begin(), a.end());
-  all.insert(all.end(), b.begin(), b.end());
-  std::ranges::sort(all, {}, &MemoryRange::start);
-  Ranges result;
-  for (const MemoryRange& range : all) {
-    if (result.empty() || range.start > result.back().start + result.back().bytes) {
-      result.push_back(range);
-    } else {
-      result.back().bytes = std::max(result.back().bytes, range.start + range.bytes - result.back().start);
-    }
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -225,7 +162,8 @@ class AddressCheck::Check {
     }
     static_cast<void>(put(old, common(copied, differences)));  // the graph may have written where the work does not
     verdict.outcome = Verified::kDifferent;
-    verdict.text = name(old, differences, changes);
+    verdict.text = fmt::format("{} bytes at {:#x} and {} more differ", differences.front().bytes,
+                               differences.front().start, bytes_of(differences) - differences.front().bytes);
     const std::uint64_t lost = bytes_of(differences) - bytes_of(common(united(copied, changes), differences));
     if (lost != 0) {
       verdict.text +=
@@ -233,6 +171,9 @@ class AddressCheck::Check {
     }
     if (!deterministic(old, changes, eager)) {
       verdict.outcome = Verified::kUnstable;
+    } else if (copied == ranges_) {
+      verdict.text += culprit(old, common(united(changes, differences), ranges_));
+      static_cast<void>(put(old, ranges_));  // part of the work may change what all of it does not
     }
     static_cast<void>(put(result, changes));
     return verdict;
@@ -252,32 +193,99 @@ class AddressCheck::Check {
     return true;
   }
 
-  /// The first operation that writes what differs, run eagerly one by one, and the first page of it.
-  std::string name(MemoryCopy* old, const Ranges& differences, const Ranges& changes) {
-    const MemoryRange& first = differences.front();
-    std::string text = fmt::format("{} bytes at {:#x} and {} more differ", first.bytes, first.start,
-                                   bytes_of(differences) - first.bytes);
-    const Ranges inside = common(differences, changes);
-    Numbers last;
-    if (inside.empty() || !put(old, changes) || !memory_->hash(inside, &last).ok()) {
-      return text + "; eager execution writes none of it";
+  struct Both {
+    Numbers eager, replayed;
+  };
+  /// What the first `end` operations leave in `looked_at`, eagerly and as a graph. False: nobody knows. `old`: of all.
+  bool run_before(std::size_t end, MemoryCopy* old, const Ranges& looked_at, Both* numbers) {
+    bool failed = false;
+    if (!put(old, ranges_) || issue_all(context_, silent_.operations().first(end), queues_) != 0 || !idle(false) ||
+        !memory_->hash(looked_at, &numbers->eager).ok() || !read_page(&expected_)) {
+      return false;
     }
-    for (std::size_t i = 0; i < operations_.size(); ++i) {
-      Numbers now;
-      if (issue_all(context_, silent_.operations().subspan(i, 1), queues_) != 0 || !idle(false) ||
-          !memory_->hash(inside, &now).ok()) {
-        return text;
-      }
-      if (now != last) {
-        const OperationView& writer = operations_[i];
-        return text + fmt::format("; the first operation that writes some of it is number {} of {} ({}{}{})", i,
-                                  operations_.size(), capture::name_of(writer.kind()),
-                                  writer.header().function != 0 ? " " : "",
-                                  writer.header().function != 0 ? context_.hooks.function_name(writer.header().function)
-                                                                : std::string());
-      }
+    if (!put(old, ranges_) || !executable_.run_before(end)) {
+      return false;
     }
-    return text;
+    static_cast<void>(executable_.launch(context_, silent_.operations(), &failed));
+    return idle(false) && !failed && memory_->hash(looked_at, &numbers->replayed).ok() && read_page(&found_);
+  }
+  bool read_page(std::vector<std::byte>* into) {
+    into->resize(page_.bytes);
+    return page_.bytes == 0 || memory_->read(page_, into->data()).ok();
+  }
+
+  /// The operation that the graph does otherwise, for users: the last one of the fewest that have to run for memory to
+  /// differ. Empty if the device cannot leave work out.
+  std::string culprit(MemoryCopy* old, const Ranges& looked_at) {
+    Both numbers;
+    std::size_t same = 0;
+    std::size_t differ = operations_.size();
+    while (differ - same > 1) {
+      const std::size_t middle = (same + differ) / 2;
+      if (!run_before(middle, old, looked_at, &numbers)) {
+        return {};
+      }
+      (numbers.eager == numbers.replayed ? same : differ) = middle;
+    }
+    if (!run_before(differ, old, looked_at, &numbers) || numbers.eager == numbers.replayed) {
+      return {};
+    }
+    page_ = changed(looked_at, numbers.eager, numbers.replayed).front();
+    page_.bytes = std::min(page_.bytes, AddressedMemory::kPage);
+    if (!run_before(differ, old, looked_at, &numbers)) {
+      return {};
+    }
+    return fmt::format("; operation {} of {} is done otherwise: {}{}", differ - 1, operations_.size(),
+                       text_of(operations_[differ - 1]), first_difference());
+  }
+
+  /// Of the page that was read.
+  [[nodiscard]] std::string first_difference() const {
+    const auto [expected, found] = std::ranges::mismatch(expected_, found_);
+    if (expected == expected_.end()) {
+      return {};
+    }
+    constexpr std::ptrdiff_t kShown = 8;  // limit
+    const auto shown = std::min(kShown, expected_.end() - expected);
+    const std::uint64_t address = page_.start + static_cast<std::uint64_t>(expected - expected_.begin());
+    const auto owner =
+        std::ranges::find_if(ranges_, [&](const MemoryRange& range) { return address - range.start < range.bytes; });
+    const auto hex = [shown](auto from) {
+      std::string text;
+      for (auto byte = from; byte != from + shown; ++byte) {
+        text += fmt::format(" {:02x}", std::to_integer<unsigned>(*byte));
+      }
+      return text;
+    };
+    return fmt::format("; of the {} bytes at {:#x} those from {} on are{}, not{}", owner->bytes, owner->start,
+                       address - owner->start, hex(found), hex(expected));
+  }
+
+  /// With its arguments, as far as they are short.
+  [[nodiscard]] std::string text_of(const OperationView& operation) const {
+    std::string text(capture::name_of(operation.kind()));
+    if (operation.header().function != 0) {
+      text += " " + context_.hooks.function_name(operation.header().function);
+    }
+    std::string list;
+    for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
+      const bool is_value = operation.arguments()[i].kind == capture::ArgumentKind::kValue;
+      const std::span<const std::byte> bytes = is_value ? operation.value_of(i) : std::span<const std::byte>();
+      std::uint64_t value = is_value ? 0 : operation.handle_of(i);
+      if (is_value && bytes.empty()) {
+        continue;
+      }
+      list += list.empty() ? "(" : ", ";
+      if (bytes.size() > sizeof(value)) {
+        list += fmt::format("{} bytes", bytes.size());
+        continue;
+      }
+      if (is_value) {
+        std::memcpy(&value, bytes.data(), bytes.size());
+      }
+      list += fmt::format("{:#x}", value);
+    }
+    return list.empty() ? text : text + list + ")";
   }
 
   AddressCheck& owner_;
@@ -290,6 +298,8 @@ class AddressCheck::Check {
   AddressedMemory* const memory_;
   Ranges ranges_;
   std::vector<std::unique_ptr<MemoryCopy>> copies_;
+  MemoryRange page_;  ///< with the first difference, once it is known
+  std::vector<std::byte> expected_, found_;
   int error_ = 0;
   bool issued_ = false;
   bool idle_ = true;

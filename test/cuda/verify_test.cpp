@@ -1,5 +1,8 @@
 // verify mode, where memory by address is compared.
+#include <sstream>
+
 #include "test/cuda/contract.h"
+#include "test/support/child.h"
 
 using namespace contract;
 
@@ -34,4 +37,45 @@ TEST_CASE("promise 1, same results: verify mode leaves alone what kernels may ch
   REQUIRE(result.reported);
   CHECK(result.verified == 0);
   CHECK(result.unverified > 0);
+}
+
+TEST_CASE("promise 1, same results: verify finds what a graph does otherwise, and names the operation", "[promise-1]") {
+  struct Fault {
+    const char* kind;
+    const char* program;
+    const char* operation;
+  };
+  const auto fault =
+      GENERATE(Fault{"skipped", "loop", "kernel mix_in(0x"}, Fault{"repeats", "loop", "kernel mix_in(0x"},
+               Fault{"early", "loop", "kernel mix_in(0x"}, Fault{"argument", "loop", "kernel mix_in(0x"},
+               Fault{"stale", "arguments", "kernel scale(0x"}, Fault{"shape", "layouts", "kernel odd(0x"},
+               Fault{"attribute", "launches_with_attributes", "kernel seen(0x"},
+               Fault{"attribute", "same_setters", "kernel seen(0x"}, Fault{"bytes", "fills", "pointer fill(0x"},
+               Fault{"pattern", "fills", "pointer fill(0x"}, Fault{"bytes", "rows", "pointer copy rect(0x"},
+               Fault{"rows", "rows", "pointer copy rect(0x"});
+  CAPTURE(fault.kind, fault.program);
+  const Words program{fault.program};
+  const Result plain = run(program, "plain", 1);
+  const Result result =
+      child::run_until([](const Result& each) { return each.differences > 0; },
+                       [&] {
+                         return run(program, "verify", 1, {{"SIM_WRONG", fault.kind}, {"REFRAIN_VERIFY_EVERY", "1"}});
+                       });
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == plain.output);
+  REQUIRE(result.differences > 0);
+  int named = 0;
+  std::istringstream lines(result.errors);
+  for (std::string line; std::getline(lines, line);) {
+    const auto at = line.find("; operation ");
+    int number = 0;
+    int of = 0;
+    if (at != std::string::npos && std::sscanf(line.c_str() + at, "; operation %d of %d is", &number, &of) == 2) {
+      // The device does the one in the middle otherwise; those of `fills` are in two streams, each with its own middle.
+      CHECK((number == of / 2 || std::string(fault.program) == "fills"));
+      named += line.find(std::string("is done otherwise: ") + fault.operation, at) != std::string::npos ? 1 : 0;
+    }
+  }
+  CHECK(named > 0);
 }

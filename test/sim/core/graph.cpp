@@ -47,7 +47,11 @@ bool copy_nodes(const Graph& graph, Exec& exec) {
     const std::size_t known = exec.nodes.size();
     std::vector<const Node*> later;
     for (const Node* node : left) {
-      ExecNode copy{node, node->task, node->signals, node->user, {}};
+      ExecNode copy;
+      copy.node = node;
+      copy.task = copy.at_first = node->task;
+      copy.signals = node->signals;
+      copy.user = node->user;
       bool ready = true;
       for (const Node* before : node->before) {
         const auto place = places.find(before);
@@ -122,6 +126,44 @@ void spend_update() noexcept {
   spend(settings().costs.update);
 }
 
+namespace {
+
+/// The task of a node, as SIM_WRONG says that the device does it.
+Task wrong(const Exec& exec, const ExecNode& node) {
+  const std::string& kind = settings().wrong;
+  Task task = node.task;
+  const auto middle = static_cast<std::ptrdiff_t>(exec.nodes.size() / 2);
+  if (kind.empty() || &node - exec.nodes.data() != middle) {
+    return task;
+  }
+  const bool kernel = task.kind == Task::Kind::kKernel;
+  const bool moves = task.kind == Task::Kind::kCopy || task.kind == Task::Kind::kFill;
+  if (kind == "skipped") {
+    task = {};
+  } else if (kind == "repeats" && middle != 0) {
+    task = exec.nodes[static_cast<std::size_t>(middle) - 1].task;
+  } else if (kind == "early" && middle + 1 < static_cast<std::ptrdiff_t>(exec.nodes.size())) {
+    task = exec.nodes[static_cast<std::size_t>(middle) + 1].task;
+  } else if (kind == "stale" && kernel) {
+    task.arguments = node.at_first.arguments;
+  } else if (kind == "argument" && kernel && !task.arguments.empty()) {
+    task.arguments.back() ^= std::byte{1};
+  } else if (kind == "shape" && kernel && task.shape.block[0] > 1) {
+    --task.shape.block[0];
+  } else if (kind == "attribute" && kernel) {
+    task.shape.set ^= 1;
+  } else if (kind == "bytes" && moves && task.bytes > 1) {
+    task.bytes /= 2;
+  } else if (kind == "rows" && moves && task.height > 1) {
+    --task.height;
+  } else if (kind == "pattern" && task.kind == Task::Kind::kFill) {
+    task.pattern.front() ^= std::byte{1};
+  }
+  return task;
+}
+
+}  // namespace
+
 OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span<const OperationRef> after) {
   std::vector<OpenRef> both = {open, exec.open};
   if (settings().graph_memory) {
@@ -141,7 +183,8 @@ OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span
     if (node.user != nullptr) {
       each.push_back(node.user);
     }
-    all.push_back(schedule_node(lock, std::move(each), node.task, before, node.signals));
+    all.push_back(
+        schedule_node(lock, std::move(each), node.enabled ? wrong(exec, node) : Task{}, before, node.signals));
   }
   all.push_back(start);
   exec.last = schedule_node(lock, both, {}, all, {});

@@ -30,6 +30,8 @@ struct ExecNode {
   Signals signals;
   OpenRef user;
   std::vector<std::size_t> before;  ///< places in Exec::nodes
+  Task at_first;                    ///< when it was made
+  bool enabled = true;              ///< else it does nothing
 };
 struct Exec {
   std::vector<ExecNode> nodes;                  ///< in an order that respects the edges

@@ -17,6 +17,7 @@ const char* text_of(const char* variable) noexcept {
 Settings read() {
   Settings read;
   read.log = text_of("SIM_LOG");
+  read.wrong = text_of("SIM_WRONG");
   read.seed = std::strtoull(text_of("SIM_SEED"), nullptr, 10);
   read.fail_at = std::strtoull(text_of("SIM_FAIL_AT"), nullptr, 10);
   if (const char* failing = text_of("SIM_FAIL_COUNT"); *failing != '\0') {

@@ -223,6 +223,19 @@ FACE cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long
   ENTER_SUBMISSION(cuGraphInstantiateWithFlags);
   return sim::cuda::instantiate(exec, graph);
 }
+FACE cuGraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node, unsigned enabled) {
+  ENTER(cuGraphNodeSetEnabled);
+  const Lock lock;
+  sim::Exec* exec = nullptr;
+  const Status status = sim::find_exec(handle, &exec);
+  sim::ExecNode* copy =
+      status == Status::kOk ? sim::find_copy(*exec, reinterpret_cast<const sim::Node*>(node)) : nullptr;
+  if (copy == nullptr || copy->task.kind == Task::Kind::kHost) {
+    return status == Status::kOk ? CUDA_ERROR_INVALID_VALUE : sim::cuda::result(status);
+  }
+  copy->enabled = enabled != 0;
+  return CUDA_SUCCESS;
+}
 FACE cuGraphExecDestroy(CUgraphExec exec) {
   ENTER(cuGraphExecDestroy);
   const sim::Alone inside;
