@@ -72,7 +72,7 @@ TEST_CASE("promise 1, same results: verify finds what a graph does otherwise, an
     int number = 0;
     int of = 0;
     if (at != std::string::npos && std::sscanf(line.c_str() + at, "; operation %d of %d is", &number, &of) == 2) {
-      // The device does the one in the middle otherwise; those of `fills` are in two streams, each with its own middle.
+      // The device does the one in the middle otherwise; one of `fills` has no work, and no node.
       CHECK((number == of / 2 || std::string(fault.program) == "fills"));
       named += line.find(std::string("is done otherwise: ") + fault.operation, at) != std::string::npos ? 1 : 0;
     }

@@ -80,7 +80,7 @@ FAULTS = [
           promise=7, statement=True,
           seen="A thread has ended, and the program crashes when a graph of its work changes its state."),
     Fault("arguments-that-never-fit-are-held-for-ever", "replay/graph/graph_entry.cpp",
-          old="state_ == State::kReady && ++misses_ >= tuning::kNoChance", new="false", promise=6,
+          old="state_ != State::kReady || ++misses_ < tuning::kNoChance", new="true", promise=6,
           seen="A stretch whose arguments do not come back any more is held and issued each time, and never declined."),
     Fault("weight-without-launches", "replay/graph/graph_entry.h",
           old="operations * (recorded + bypassed + launched)", new="operations * (recorded + bypassed)", promise=0,
