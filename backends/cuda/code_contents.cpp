@@ -366,7 +366,7 @@ bool read_entries(Bytes image, std::uint16_t kind, std::span<const int> majors, 
 
 void sort_once(std::vector<std::string>* names) {
   std::ranges::sort(*names);
-  names->erase(std::ranges::unique(*names).begin(), names->end());
+  names->erase(std::unique(names->begin(), names->end()), names->end());
 }
 
 }  // namespace
