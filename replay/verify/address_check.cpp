@@ -171,7 +171,7 @@ class AddressCheck::Check {
     }
     if (!deterministic(old, changes, eager)) {
       verdict.outcome = Verified::kUnstable;
-    } else if (copied == ranges_) {
+    } else if (copied == ranges_ && queues_.size() == 1) {  // in one queue nothing waits for what comes later
       verdict.text += culprit(old, common(united(changes, differences), ranges_));
       static_cast<void>(put(old, ranges_));  // part of the work may change what all of it does not
     }
