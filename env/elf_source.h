@@ -1,4 +1,4 @@
-// A file as a source for ElfReader (env/elf_reader.h).
+// Files and memory as sources for ElfReader (env/elf_reader.h).
 #pragma once
 
 #include <fcntl.h>
@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +55,23 @@ class FileSource {
  private:
   int descriptor_;
   bool regular_ = false;
+};
+
+/// Bytes that are there, of which nothing beyond the end is read. They must outlive it.
+struct MemorySource {
+  std::span<const std::byte> all;
+
+  bool read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
+    if (offset > all.size() || bytes > all.size() - offset) {
+      return false;
+    }
+    std::memcpy(into, all.data() + offset, bytes);
+    return true;
+  }
+  template <class T>
+  bool read(std::uint64_t offset, T* value) const noexcept {
+    return read(offset, value, sizeof(T));
+  }
 };
 
 using ElfFileReader = ElfReader<FileSource>;

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "env/elf_reader.h"
+#include "env/elf_source.h"
 
 namespace refrain::backends {
 namespace {
@@ -22,31 +22,17 @@ constexpr const char* kContradiction = "a code image of the program is not as CU
 constexpr const char* kPacked = "a code image of the program is packed in a way that is not known here";
 constexpr const char* kOtherDevice = "a code image of the program has nothing for its devices";
 
-struct Source {
-  Bytes all;
-  bool read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
-    if (offset > all.size() || bytes > all.size() - offset) {
-      return false;
-    }
-    std::memcpy(into, all.data() + offset, bytes);
-    return true;
-  }
-};
+using env::MemorySource;
 
-template <class T>
-bool read(Bytes from, std::uint64_t offset, T* value) noexcept {
-  return Source{from}.read(offset, value, sizeof(T));
-}
-
-/// What functions call that reaches beyond memory that has a name.
-bool is_beyond(std::string_view function) noexcept {
+/// What functions call to print, or to use the device's heap: memory that has no name.
+bool prints_or_allocates(std::string_view function) noexcept {
   return function == "malloc" || function == "free" || function == "vprintf";
 }
 
 /// A cubin: ELF, whose symbols name the variables and whose call graph tells who calls whom.
 class Cubin {
  public:
-  explicit Cubin(Bytes image) : image_(image), file_(Source{image}) {}
+  explicit Cubin(Bytes image) : image_(image), file_(MemorySource{image}) {}
 
   /// Adds to `contents`.
   void read_into(CodeContents* contents) {
@@ -73,11 +59,11 @@ class Cubin {
   struct Symbol {
     std::string_view name;
     bool is_variable = false;
-    bool is_beyond = false;  ///< or calls what is
+    bool prints_or_allocates = false;  ///< or calls what does
   };
 
   bool read_sections() {
-    env::ElfReader<Source>::Table table;
+    env::ElfReader<MemorySource>::Table table;
     Elf64_Shdr names;
     if (!file_.sections(&table) || table.count > image_.size() / sizeof(Elf64_Shdr) ||
         !file_.header_at(table, file_.header().e_shstrndx, &names)) {
@@ -103,7 +89,7 @@ class Cubin {
     const Bytes all = contents_of(table->header);
     for (std::uint64_t place = 0; place + sizeof(Elf64_Sym) <= all.size(); place += sizeof(Elf64_Sym)) {
       Elf64_Sym found;
-      static_cast<void>(read(all, place, &found));
+      static_cast<void>(MemorySource{all}.read(place, &found));
       if (found.st_shndx == SHN_XINDEX) {
         return false;
       }
@@ -111,7 +97,7 @@ class Cubin {
       symbol.is_variable = ELF64_ST_TYPE(found.st_info) != STT_SECTION && found.st_size != 0 &&
                            found.st_shndx < sections_.size() &&
                            sections_[found.st_shndx].name.starts_with(".nv.global");
-      symbol.is_beyond = found.st_shndx == SHN_UNDEF && is_beyond(symbol.name);
+      symbol.prints_or_allocates = found.st_shndx == SHN_UNDEF && prints_or_allocates(symbol.name);
       symbols_.push_back(symbol);
     }
     return true;
@@ -120,7 +106,7 @@ class Cubin {
   /// Pairs of symbols: who calls whom; then, after others whose first is 0 and whose second tells which kind follows,
   /// functions and their types, and who calls what has a type.
   bool read_calls(CodeContents* contents) {
-    if (std::ranges::none_of(symbols_, &Symbol::is_beyond)) {
+    if (std::ranges::none_of(symbols_, &Symbol::prints_or_allocates)) {
       return true;
     }
     const Section* table = find(std::nullopt, ".nv.callgraph");
@@ -141,8 +127,8 @@ class Cubin {
     for (std::uint64_t place = 0; place + 8 <= all.size(); place += 8) {
       std::uint32_t first = 0;
       std::uint32_t second = 0;
-      static_cast<void>(read(all, place, &first));
-      static_cast<void>(read(all, place + 4, &second));
+      static_cast<void>(MemorySource{all}.read(place, &first));
+      static_cast<void>(MemorySource{all}.read(place + 4, &second));
       if (second >= kLastMarker) {
         kind = second;
       } else if (kind == kTyped) {
@@ -151,23 +137,26 @@ class Cubin {
         calls.push_back({first, second, kind == kTyped - 1});
       }
     }
-    const auto is_beyond = [&](std::uint32_t symbol) { return symbol < symbols_.size() && symbols_[symbol].is_beyond; };
+    const auto prints_or_allocates = [&](std::uint32_t symbol) {
+      return symbol < symbols_.size() && symbols_[symbol].prints_or_allocates;
+    };
     for (bool changed = true; changed;) {
       changed = false;
       for (const Call& call : calls) {
-        const bool calls_beyond =
-            call.by_type
-                ? std::ranges::any_of(
-                      types, [&](const auto& type) { return type.second == call.callee && is_beyond(type.first); })
-                : is_beyond(call.callee);
-        if (calls_beyond && call.caller < symbols_.size() && !symbols_[call.caller].is_beyond) {
-          symbols_[call.caller].is_beyond = changed = true;
+        const bool callee_does =
+            call.by_type ? std::ranges::any_of(types,
+                                               [&](const auto& type) {
+                                                 return type.second == call.callee && prints_or_allocates(type.first);
+                                               })
+                         : prints_or_allocates(call.callee);
+        if (callee_does && call.caller < symbols_.size() && !symbols_[call.caller].prints_or_allocates) {
+          symbols_[call.caller].prints_or_allocates = changed = true;
         }
       }
     }
     for (const Symbol& symbol : symbols_) {
-      if (symbol.is_beyond) {
-        contents->beyond_names.emplace_back(symbol.name);
+      if (symbol.prints_or_allocates) {
+        contents->printing_or_allocating.emplace_back(symbol.name);
       }
     }
     return true;
@@ -188,28 +177,24 @@ class Cubin {
   }
   [[nodiscard]] std::string_view text_at(const Elf64_Shdr& section, std::uint64_t offset) const noexcept {
     const Bytes all = contents_of(section);
-    if (offset >= all.size()) {
-      return {};
-    }
-    const auto* start = reinterpret_cast<const char*>(all.data() + offset);
-    return {start, ::strnlen(start, all.size() - offset)};
+    return env::text_at({reinterpret_cast<const char*>(all.data()), all.size()}, offset);
   }
 
   const Bytes image_;
-  env::ElfReader<Source> file_;
+  env::ElfReader<MemorySource> file_;
   std::vector<Section> sections_;
   std::vector<Symbol> symbols_;
 };
 
-/// PTX: module variables are what `.global` begins. Who calls what is not looked at: if anybody in the image reaches
-/// beyond names, all its kernels count.
+/// PTX: module variables are what `.global` begins. Who calls what is not looked at: if anybody in the image
+/// prints or allocates, all its kernels count.
 class Ptx {
  public:
   explicit Ptx(std::string_view text) : text_(text) {}
 
   void read_into(CodeContents* contents) {
     std::string_view previous;
-    bool is_beyond_used = false;
+    bool any_does = false;
     std::vector<std::string> kernels;
     for (std::string_view word = next(); !word.empty(); previous = word, word = next()) {
       // A pointer's parameter says `.ptr .global`; an instruction's `.global` is part of its word.
@@ -219,10 +204,10 @@ class Ptx {
         word = next();
         kernels.emplace_back(word);
       }
-      is_beyond_used = is_beyond_used || is_beyond(word);
+      any_does = any_does || prints_or_allocates(word);
     }
-    if (is_beyond_used) {
-      contents->beyond_names.insert(contents->beyond_names.end(), kernels.begin(), kernels.end());
+    if (any_does) {
+      contents->printing_or_allocating.insert(contents->printing_or_allocating.end(), kernels.begin(), kernels.end());
     }
   }
 
@@ -341,11 +326,11 @@ bool read_entries(Bytes image, std::uint16_t kind, std::span<const int> majors, 
   std::uint16_t header_size = 0;
   bool any = false;
   FatEntry entry;
-  if (!read(image, kHeaderSizeAt, &header_size)) {
+  if (!MemorySource{image}.read(kHeaderSizeAt, &header_size)) {
     contents->unknown = kContradiction;
     return true;
   }
-  for (std::uint64_t place = header_size; read(image, place, &entry);) {
+  for (std::uint64_t place = header_size; MemorySource{image}.read(place, &entry);) {
     const std::uint64_t rest = image.size() - place;
     if (entry.header_size < sizeof(entry) || entry.header_size > rest || entry.size > rest - entry.header_size) {
       contents->unknown = kContradiction;
@@ -384,7 +369,7 @@ CodeContents contents_of(const CodeImage& image, std::span<const int> majors) {
     contents.unknown = kOtherDevice;
   }
   sort_once(&contents.variables);
-  sort_once(&contents.beyond_names);
+  sort_once(&contents.printing_or_allocating);
   return contents;
 }
 

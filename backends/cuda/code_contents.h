@@ -15,7 +15,7 @@ struct CodeContents {
   /// Of variables that kernels may write, each once, sorted.
   std::vector<std::string> variables;
   /// Kernels (and functions) that print, or use the device's heap: memory that has no name. Sorted.
-  std::vector<std::string> beyond_names;
+  std::vector<std::string> printing_or_allocating;
   /// They are not known. Null, or why; static lifetime.
   const char* unknown = nullptr;
 };

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "env/elf_reader.h"
+#include "env/elf_source.h"
 
 namespace refrain::backends {
 namespace {
@@ -28,27 +28,11 @@ struct FatWrapper {
 };
 constexpr std::uint32_t kWrapperMagic = 0x466243B1;
 
-struct Bytes {
-  std::span<const std::byte> all;
-  bool read(std::uint64_t offset, void* into, std::size_t bytes) const noexcept {
-    if (offset > all.size() || bytes > all.size() - offset) {
-      return false;
-    }
-    std::memcpy(into, all.data() + offset, bytes);
-    return true;
-  }
-};
-
-template <class T>
-bool read(std::span<const std::byte> from, std::uint64_t offset, T* value) noexcept {
-  return Bytes{from}.read(offset, value, sizeof(T));
-}
-
 /// The end of the last thing that the headers name; 0 if they name anything outside `from`.
 std::uint64_t elf_size(std::span<const std::byte> from) noexcept {
-  env::ElfReader<Bytes> file{Bytes{from}};
-  env::ElfReader<Bytes>::Table segments;
-  env::ElfReader<Bytes>::Table sections;
+  env::ElfReader<env::MemorySource> file{env::MemorySource{from}};
+  env::ElfReader<env::MemorySource>::Table segments;
+  env::ElfReader<env::MemorySource>::Table sections;
   if (!file || !file.segments(&segments) || !file.sections(&sections)) {
     return 0;
   }
@@ -83,8 +67,8 @@ std::uint64_t elf_size(std::span<const std::byte> from) noexcept {
 
 std::uint64_t fat_size(std::span<const std::byte> from) noexcept {
   FatHeader header;
-  if (!read(from, 0, &header) || header.header_size < sizeof(header) || header.header_size > from.size() ||
-      header.size > from.size() - header.header_size) {
+  if (!env::MemorySource{from}.read(0, &header) || header.header_size < sizeof(header) ||
+      header.header_size > from.size() || header.size > from.size() - header.header_size) {
     return 0;
   }
   return header.header_size + header.size;
@@ -138,7 +122,7 @@ CodeImage image_at(const void* start) noexcept {
     return image_in(all);
   }
   FatWrapper wrapper;
-  if (!read(all, 0, &wrapper) || wrapper.data == nullptr) {
+  if (!env::MemorySource{all}.read(0, &wrapper) || wrapper.data == nullptr) {
     return {};
   }
   const std::span<const std::byte> inner(static_cast<const std::byte*>(wrapper.data), kLargestImage);

@@ -31,7 +31,12 @@ bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcep
     return false;
   }
   // The attributes of what is mapped tell all that is reserved around it.
-  static_cast<void>(driver.cuMemGetAddressRange_v2(&start, &bytes, address));
+  CUdeviceptr mapped_at = 0;
+  std::size_t mapped = 0;
+  if (driver.cuMemGetAddressRange_v2(&mapped_at, &mapped, address) == CUDA_SUCCESS) {
+    start = mapped_at;
+    bytes = mapped;
+  }
   found->start = start;
   found->bytes = bytes;
   found->id = id != 0 ? id : capture::mix(start, bytes);  // a kind of memory that has none: where it is must do
@@ -67,6 +72,7 @@ Freeing::Freeing() noexcept {
 
 Freeing::~Freeing() {
   if (runtime.inventory != nullptr) {
+    const NotCancelled during(true);
     runtime.inventory->keep_if([](const backends::LiveMemory& memory) {
       backends::LiveMemory now;
       return describe_memory(memory.start, &now) && now.id == memory.id;
@@ -130,17 +136,13 @@ CUresult wrap::cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CU
   return status;
 }
 
-// The same, which may wait.
-#define ALLOCATE_NOW(name, parameters, arguments, address)     \
-  CUresult wrap::name parameters noexcept(!may_wait(#name)) {  \
-    HostCall host_call(entry::name);                           \
-    const CUresult status = driver.name arguments;             \
-    note_memory(status, status == CUDA_SUCCESS ? address : 0); \
-    return host_call.done(status, false);                      \
-  }
-ALLOCATE_NOW(cuMemHostRegister_v2, (void* host, size_t bytes, unsigned flags), (host, bytes, flags),
-             reinterpret_cast<std::uint64_t>(host))
-#undef ALLOCATE_NOW
+CUresult wrap::cuMemHostRegister_v2(void* host, size_t bytes,
+                                    unsigned flags) noexcept(!may_wait("cuMemHostRegister_v2")) {
+  HostCall host_call(entry::cuMemHostRegister_v2);
+  const CUresult status = driver.cuMemHostRegister_v2(host, bytes, flags);
+  note_memory(status, address_in(&host));
+  return host_call.done(status, false);
+}
 
 CUresult wrap::cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle memory,
                         unsigned long long flags) noexcept(!may_wait("cuMemMap")) {

@@ -17,7 +17,7 @@ namespace refrain::layer::cuda {
 namespace {
 
 constexpr const char* kUnknownCode = "it is not known which variables the code of a kernel has";
-constexpr const char* kBeyond = "a kernel prints, or allocates memory, which cannot be put back";
+constexpr const char* kPrintsOrAllocates = "a kernel prints, or allocates memory, which cannot be put back";
 constexpr const char* kUnnamed = "the driver does not tell where a variable of a kernel's code is";
 
 struct Code {
@@ -96,11 +96,11 @@ void note_kernel_in_use(const void* owner, std::string_view kernel) noexcept {
   }
   Code& code = found->second;
   code.in_use = true;
-  const std::vector<std::string>& beyond = code.contents.beyond_names;
+  const std::vector<std::string>& names = code.contents.printing_or_allocating;
   if (code.contents.unknown != nullptr) {
     runtime.inventory->cannot_compare(code.contents.unknown);
-  } else if (std::ranges::binary_search(beyond, kernel) || (kernel.empty() && !beyond.empty())) {
-    runtime.inventory->cannot_compare(kBeyond);
+  } else if (std::ranges::binary_search(names, kernel) || (kernel.empty() && !names.empty())) {
+    runtime.inventory->cannot_compare(kPrintsOrAllocates);
   }
 }
 

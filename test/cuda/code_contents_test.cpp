@@ -45,15 +45,16 @@ TEST_CASE("code contents: variables of PTX, and nothing that only looks like one
 })");
   CHECK(found.unknown == nullptr);
   CHECK(found.variables == Names{"calls", "elsewhere", "managed", "more", "pairs"});
-  CHECK(found.beyond_names.empty());
+  CHECK(found.printing_or_allocating.empty());
 }
 
-TEST_CASE("code contents: all kernels of PTX that allocates or prints reach beyond names") {
+TEST_CASE("code contents: all kernels of PTX that allocates or prints count") {
   const std::string kernels = ".entry one() { ret; } .visible .entry two() { call (r), malloc, (b); }";
-  CHECK(of_text(".extern .func (.param .b64 r) malloc (.param .b64 b);" + kernels).beyond_names == Names{"one", "two"});
-  CHECK(of_text(".extern .func (.param .b32 r) vprintf (.param .b64 b);" + kernels).beyond_names ==
+  CHECK(of_text(".extern .func (.param .b64 r) malloc (.param .b64 b);" + kernels).printing_or_allocating ==
         Names{"one", "two"});
-  CHECK(of_text(".entry one() { ret; }").beyond_names.empty());
+  CHECK(of_text(".extern .func (.param .b32 r) vprintf (.param .b64 b);" + kernels).printing_or_allocating ==
+        Names{"one", "two"});
+  CHECK(of_text(".entry one() { ret; }").printing_or_allocating.empty());
 }
 
 TEST_CASE("code contents: what is no image is not known") {
@@ -83,7 +84,7 @@ TEST_CASE("code contents: what nvcc compiled, in every form") {
   const std::vector<char> bytes = contents_of_file(name);
   const CodeContents found = of_bytes(bytes);
   check_compiled(found);
-  CHECK(found.beyond_names == Names{"keep", "malloc", "print", "vprintf"});
+  CHECK(found.printing_or_allocating == Names{"keep", "malloc", "print", "vprintf"});
 }
 
 TEST_CASE("code contents: PTX for other devices") {
@@ -93,7 +94,7 @@ TEST_CASE("code contents: PTX for other devices") {
   const std::vector<char> bytes = contents_of_file(name);
   const CodeContents found = of_bytes(bytes, kOther);
   check_compiled(found);
-  CHECK(found.beyond_names == Names{"add", "keep", "print", "scale"});
+  CHECK(found.printing_or_allocating == Names{"add", "keep", "print", "scale"});
 }
 
 TEST_CASE("code contents: damaged images are read to their ends and no further") {

@@ -31,11 +31,10 @@
 //   SIM_COSTS     what things cost (clock.h)
 //   CUDA_LAUNCH_BLOCKING, HIP_LAUNCH_BLOCKING, AMD_SERIALIZE_KERNEL  as for the real ones: a launch of a kernel is done
 //                 when it returns
-//   SIM_WRONG     what the device does otherwise with the node in the middle of each graph: "skipped", "repeats" the
-//   node
-//                 before it, does the one behind it "early", "stale" arguments of the time when the graph was made,
-//                 another last "argument", one thread less in its "shape", an "attribute" that was not set, half of the
-//                 "bytes" or one of the "rows" less, another "pattern"
+//   SIM_WRONG     what the device does otherwise with the node in the middle of each graph:
+//                 "skipped"; "repeats": the node before it once more; "early": the one behind it instead; "stale":
+//                 arguments of the time when the graph was made; "argument": another last one; "shape": a thread less;
+//                 "attribute": one that was not set; "bytes": half of them; "rows": one less; "pattern": another one
 //   SIM_CALL_US   a submission-like call takes so many microseconds of its thread, as a real driver's does (default 0)
 //   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
 #pragma once
