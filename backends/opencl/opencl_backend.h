@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "backends/backend.h"
+#include "backends/memory_inventory.h"
 #include "backends/opencl/device_facts.h"
 #include "backends/opencl/kernel_cache.h"
 #include "backends/opencl/opencl_headers.h"
@@ -17,8 +18,9 @@ namespace refrain::backends {
 
 class OpenClBackend : public Backend {
  public:
-  /// `driver` must outlive the backend. Touches no driver.
-  explicit OpenClBackend(const cl_icd_dispatch& driver);
+  /// `driver` must outlive the backend, and so must `shared`, the shared virtual memory that there is (null: none is
+  /// freed while something is recorded). Touches no driver.
+  explicit OpenClBackend(const cl_icd_dispatch& driver, MemoryInventory* shared = nullptr);
   /// All command buffers must be gone.
   ~OpenClBackend() override;
   OpenClBackend(const OpenClBackend&) = delete;
@@ -75,6 +77,7 @@ class OpenClBackend : public Backend {
   [[nodiscard]] bool drop_complete(std::vector<cl_event>& running) noexcept;
 
   const cl_icd_dispatch& driver_;
+  MemoryInventory* const shared_;
   opencl::DeviceTable devices_;
   opencl::KernelCache kernels_;
   env::Mutex leftover_mutex_;

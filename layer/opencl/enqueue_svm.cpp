@@ -28,7 +28,28 @@ void name_pointers(OperationWriter& writer, std::initializer_list<const void*> p
   list.write(writer);
 }
 
+/// Before it is freed. Waits while a graph is recorded.
+void forget_shared(const void* memory) noexcept {
+  const NotCancelled during(true);
+  state.shared_memory.remove(reinterpret_cast<std::uint64_t>(memory));
+}
+
 }  // namespace
+
+void* wrap::clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment) noexcept {
+  void* const made = target.clSVMAlloc(context, flags, size, alignment);
+  if (made != nullptr) {
+    const auto start = reinterpret_cast<std::uint64_t>(made);
+    state.shared_memory.add({start, size, capture::mix(start, size), 0, capture::MemoryPlace::kManaged});
+  }
+  return made;
+}
+
+void wrap::clSVMFree(cl_context context, void* pointer) noexcept {
+  common::flush_for_stub<Protocol>(entry::clSVMFree);  // it returns no error either
+  forget_shared(pointer);
+  target.clSVMFree(context, pointer);
+}
 
 cl_int wrap::clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* destination, const void* source,
                                 size_t size, cl_uint count, const cl_event* waits, cl_event* event) noexcept {
@@ -124,6 +145,9 @@ cl_int wrap::clEnqueueSVMFree(cl_command_queue queue, cl_uint pointer_count, voi
         }
       },
       [&](const cl_event* driver_waits, cl_event* result) {
+        for (cl_uint i = 0; pointers != nullptr && i < pointer_count; ++i) {
+          forget_shared(pointers[i]);
+        }
         return target.clEnqueueSVMFree(queue, pointer_count, pointers, function, user, count, driver_waits, result);
       },
       &no_doubt);

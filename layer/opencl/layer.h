@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/backend.h"
+#include "backends/memory_inventory.h"
 #include "capture/recorder.h"
 #include "env/settings.h"
 #include "layer/common/host_call.h"
@@ -31,6 +32,8 @@ struct Layer {
   /// of the next waits, whether the command buffers that ran with them are done.
   std::atomic<int> sweeps{0};
   std::atomic<bool> device_queues{false};  ///< the application made a queue on a device
+  /// Shared virtual memory that the application has.
+  backends::MemoryInventory shared_memory;
 };
 extern Layer& state;
 

@@ -48,7 +48,7 @@ void make_engine() {
   // Tests bring their own.
   std::unique_ptr<capture::Recorder> recorder(state.recorder == nullptr ? open_recorder(state.settings) : nullptr);
   capture::Recorder* const recording = state.recorder != nullptr ? state.recorder : recorder.get();
-  auto backend = std::make_unique<backends::OpenClBackend>(target);
+  auto backend = std::make_unique<backends::OpenClBackend>(target, &state.shared_memory);
   auto made = std::make_unique<replay::Engine>(state.settings, *backend, *hooks, recording);
   watch_process({&shut_down, &in_child, &before_end});
   if (!start_helper_thread()) {

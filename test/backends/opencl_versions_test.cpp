@@ -206,6 +206,29 @@ TEST_CASE("versions: no extension, no version, unknown version, missing function
         std::string::npos);
 }
 
+TEST_CASE("versions: what names shared virtual memory that was freed is not recorded") {
+  FakeDriver driver;
+  driver.version = make_version(0, 9, 4);
+  backends::MemoryInventory shared;
+  backends::OpenClBackend backend(driver.dispatch, &shared);
+  RecordMaker records(kInOrder);
+  const auto graph = graph_of(kInOrder, everything(records, true));  // copies from 0x20 to 0x10
+  const auto recorded = [&] {
+    std::unique_ptr<backends::CommandBuffer> buffer;
+    driver.finalized = 0;  // the fake one has one command buffer
+    return backend.record(graph, all_nodes(graph), &buffer).ok();
+  };
+  shared.add({.start = 0x10, .bytes = 8, .id = 1});
+  shared.add({.start = 0x18, .bytes = 16, .id = 2});
+  CHECK(recorded());
+  shared.remove(0x18);
+  CHECK_FALSE(recorded());
+  shared.add({.start = 0x20, .bytes = 8, .id = 3});
+  CHECK(recorded());
+  shared.remove(0x10);
+  CHECK_FALSE(recorded());
+}
+
 TEST_CASE("versions: simultaneous use") {
   for (const std::uint32_t patch : {0U, 7U, 8U}) {
     for (const bool capable : {false, true}) {

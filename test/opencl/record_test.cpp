@@ -204,6 +204,22 @@ TEST_CASE_METHOD(Fixture, "reference counts are mirrored") {
   CHECK(objects.kernels.size() == kernels);
 }
 
+TEST_CASE_METHOD(Fixture, "shared virtual memory is known until it is freed") {
+  const auto known = [](const std::byte* address) {
+    return state.shared_memory.find(reinterpret_cast<std::uint64_t>(address)).has_value();
+  };
+  auto* now = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  auto* later = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  REQUIRE((now != nullptr && later != nullptr));
+  CHECK((known(now) && known(now + 63) && known(later)));
+  wrap::clSVMFree(context, now);
+  CHECK_FALSE(known(now));
+  void* freed = later;
+  REQUIRE(wrap::clEnqueueSVMFree(queue, 1, &freed, nullptr, nullptr, 0, nullptr, nullptr) == CL_SUCCESS);
+  CHECK_FALSE(known(later));
+  CHECK(wrap::clFinish(queue) == CL_SUCCESS);
+}
+
 TEST_CASE_METHOD(Fixture, "calls that are wrong get the driver's answer") {
   const size_t global = 16;
   CHECK(wrap::clEnqueueNDRangeKernel(nullptr, kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr) ==
