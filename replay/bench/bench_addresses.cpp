@@ -8,7 +8,7 @@ namespace refrain::replay {
 using capture::ArgumentKind;
 using capture::OperationView;
 
-BenchAddresses::BenchAddresses(const capture::Capture& capture) : capture_(capture) {
+BenchAddresses::BenchAddresses(const capture::Capture& capture) {
   for (const auto& [id, buffer] : capture.buffers) {
     if (buffer.address != 0 && buffer.size != 0) {
       known_.push_back({buffer.address, buffer.address + buffer.size, 0, id, false});

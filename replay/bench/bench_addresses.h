@@ -45,7 +45,6 @@ class BenchAddresses {
     capture::ObjectId buffer;
     bool used;
   };
-  const capture::Capture& capture_;
   std::vector<Known> known_;  ///< by address
   std::vector<Region> regions_;
 };
