@@ -49,9 +49,9 @@ class MemoryInventory {
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
 
   /// Memory that is there and that nobody asked for yet: who compares calls find_rest() before all(), with the context
-  /// current, and the layer that keeps the inventory adds it. Before anything is compared.
-  void find_rest_with(void (*rest)() noexcept) noexcept { add_rest_ = rest; }
-  void find_rest() const noexcept {
+  /// current, and the layer that keeps the inventory adds it. May throw std::bad_alloc. Before anything is compared.
+  void find_rest_with(void (*rest)()) noexcept { add_rest_ = rest; }
+  void find_rest() const {
     if (add_rest_ != nullptr) {
       add_rest_();
     }
@@ -69,7 +69,7 @@ class MemoryInventory {
   void remove_locked(std::uint64_t start, std::uint64_t bytes) noexcept REFRAIN_REQUIRES(mutex_);
 
   std::atomic<const char*> why_not_{nullptr};
-  void (*add_rest_)() noexcept = nullptr;
+  void (*add_rest_)() = nullptr;
   mutable env::Mutex mutex_;
   env::ConditionVariable let_go_;
   bool held_ REFRAIN_GUARDED_BY(mutex_) = false;

@@ -1,9 +1,8 @@
 // Memory by address in APIs whose queues are streams: numbers of pages by kernels, copies on the device while they fit.
 //
 // Api has, besides what stream.h lists, kPageHash (whether the rest is there), PageHash (the kernels of one context:
-// load(driver), words(driver, start, words, sums, stream), bytes(driver, start, bytes, sums, stream): adds numbers of
-// the pages that begin at `start` to those at `sums`, see page_hash.h), create_stream, allocate, release, zero, copy,
-// and reach(driver, address): what the current context may do with memory.
+// load(driver), run(driver, table, pieces, pages, numbers, stream): see page_hash.h), create_stream, allocate, release,
+// zero, copy, and reach(driver, address): what the current context may do with memory.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "backends/addressed_memory.h"
 #include "backends/memory_inventory.h"
+#include "backends/streams/memory_piece.h"
 #include "backends/streams/named_memory.h"
 #include "backends/streams/reach.h"
 #include "backends/streams/stream.h"
@@ -67,6 +67,8 @@ class StreamMemory final : public AddressedMemory {
   class Copy;
 
   [[nodiscard]] typename Api::Status prepare() noexcept;
+  /// One pass over the pieces, in one launch; sets their first pages. `numbers`: of all pages, or null.
+  [[nodiscard]] typename Api::Status pass(std::span<MemoryPiece> pieces, std::vector<std::uint64_t>* numbers) noexcept;
   [[nodiscard]] typename Api::Status allocate(std::uint64_t bytes, Piece* piece) noexcept;
   void free_unused() noexcept;
 
@@ -83,55 +85,65 @@ class StreamMemory final : public AddressedMemory {
 template <class Api>
 class StreamMemory<Api>::Copy final : public MemoryCopy {
  public:
-  Copy(StreamMemory& owner, std::span<const MemoryRange> ranges, const Piece& piece)
-      : owner_(owner), ranges_(ranges.begin(), ranges.end()), piece_(piece) {
-    owner_.in_copies_ += piece_.bytes;
+  /// Room for these ranges. May throw std::bad_alloc.
+  Copy(StreamMemory& owner, std::span<const MemoryRange> ranges) : owner_(owner) {
+    pieces_.reserve(ranges.size());
+    for (const MemoryRange& range : ranges) {
+      // Kernels move much at once only between addresses that are equally far from a multiple of it.
+      constexpr std::uint64_t kTogether = 16;
+      const std::uint64_t place = (bytes_ + kTogether - 1) / kTogether * kTogether + range.start % kTogether;
+      pieces_.push_back({range.start, place, range.bytes});
+      bytes_ = place + range.bytes;
+    }
   }
   ~Copy() override {
-    owner_.in_copies_ -= piece_.bytes;
-    owner_.unused_.push_back(piece_);  // there is room, see copy()
+    if (memory_.address != 0) {
+      owner_.in_copies_ -= memory_.bytes;
+      owner_.unused_.push_back(memory_);  // there is room, see allocate()
+    }
   }
   Copy(const Copy&) = delete;
   Copy& operator=(const Copy&) = delete;
 
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] typename Api::Status take() noexcept {
-    return move(ranges_, [&](std::uint64_t memory, std::uint64_t kept, std::uint64_t bytes) {
-      return Api::copy(owner_.driver_, kept, memory, bytes, owner_.current_->stream);
-    });
+    const typename Api::Status status = owner_.allocate(bytes_, &memory_);
+    if (status != Api::kSuccess) {
+      memory_.address = 0;
+      return status;
+    }
+    owner_.in_copies_ += memory_.bytes;
+    for (MemoryPiece& piece : pieces_) {
+      piece.to += memory_.address;
+    }
+    return owner_.pass(pieces_, nullptr);
   }
+  /// By the driver, which knows what is to be done for constant memory.
   Status write_back(std::span<const MemoryRange> ranges) noexcept override {
-    return {move(ranges, [&](std::uint64_t memory, std::uint64_t kept, std::uint64_t bytes) {
-      return Api::copy(owner_.driver_, memory, kept, bytes, owner_.current_->stream);
-    })};
-  }
-
- private:
-  template <class Move>
-  typename Api::Status move(std::span<const MemoryRange> ranges, Move&& one) noexcept {
     const typename Api::RelaxedCapture relaxed(owner_.driver_);
     const typename Api::Scope scope(owner_.driver_, owner_.context_);
     typename Api::Status status = scope.status();
-    std::uint64_t place = piece_.address;
-    std::size_t index = 0;
+    auto piece = pieces_.begin();
     for (const MemoryRange& range : ranges) {
-      while (index < ranges_.size() && range.start - ranges_[index].start >= ranges_[index].bytes) {
-        place += ranges_[index].bytes;
-        ++index;
-      }
-      if (index == ranges_.size()) {
-        return Api::kInvalidHandle;
+      piece = std::find_if(piece, pieces_.end(),
+                           [&](const MemoryPiece& each) { return range.start - each.from < each.bytes; });
+      if (piece == pieces_.end()) {
+        return {Api::kInvalidHandle};
       }
       if (status == Api::kSuccess) {
-        status = one(range.start, place + (range.start - ranges_[index].start), range.bytes);
+        status = Api::copy(owner_.driver_, range.start, piece->to + (range.start - piece->from), range.bytes,
+                           owner_.current_->stream);
       }
     }
     const typename Api::Status waited = Api::synchronize(owner_.driver_, owner_.current_->stream);
-    return status != Api::kSuccess ? status : waited;
+    return {status != Api::kSuccess ? status : waited};
   }
 
+ private:
   StreamMemory& owner_;
-  const std::vector<MemoryRange> ranges_;
-  const Piece piece_;
+  std::vector<MemoryPiece> pieces_;
+  std::uint64_t bytes_ = 0;
+  Piece memory_{};
 };
 
 template <class Api>
@@ -244,54 +256,66 @@ void StreamMemory<Api>::free_unused() noexcept {
   });
 }
 
+/// The context must be current.
 template <class Api>
-Status StreamMemory<Api>::hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept {
-  std::size_t pages = 0;
-  for (const MemoryRange& range : ranges) {
-    pages += (range.bytes + kPage - 1) / kPage;
+typename Api::Status StreamMemory<Api>::pass(std::span<MemoryPiece> pieces,
+                                             std::vector<std::uint64_t>* numbers) noexcept {
+  std::uint64_t pages = 0;
+  for (MemoryPiece& piece : pieces) {
+    piece.first_page = pages;
+    pages += piece.pages();
   }
   try {
-    numbers->assign(pages, 0);
+    if (numbers != nullptr) {
+      numbers->assign(pages, 0);
+    }
+  } catch (const std::bad_alloc&) {
+    return Api::kOutOfMemory;
+  }
+  if (pages == 0) {
+    return Api::kSuccess;
+  }
+  const auto stream = current_->stream;
+  const std::uint64_t of_numbers = numbers != nullptr ? pages * sizeof(std::uint64_t) : 0;
+  Piece memory;
+  typename Api::Status status = allocate(pieces.size_bytes() + of_numbers, &memory);
+  if (status != Api::kSuccess) {
+    return status;
+  }
+  const std::uint64_t at = numbers != nullptr ? memory.address + pieces.size_bytes() : 0;
+  status =
+      Api::copy(driver_, memory.address, reinterpret_cast<std::uint64_t>(pieces.data()), pieces.size_bytes(), stream);
+  if (status == Api::kSuccess && at != 0) {
+    status = Api::zero(driver_, at, of_numbers, stream);
+  }
+  if (status == Api::kSuccess) {
+    status = current_->kernels.run(driver_, memory.address, pieces.size(), pages, at, stream);
+  }
+  if (status == Api::kSuccess && at != 0) {
+    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(numbers->data()), at, of_numbers, stream);
+  }
+  const typename Api::Status waited = Api::synchronize(driver_, stream);
+  static_cast<void>(Api::release(driver_, memory.address));
+  return status != Api::kSuccess ? status : waited;
+}
+
+template <class Api>
+Status StreamMemory<Api>::hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept {
+  const typename Api::RelaxedCapture relaxed(driver_);
+  const typename Api::Scope scope(driver_, context_);
+  if (scope.status() != Api::kSuccess) {
+    return {scope.status()};
+  }
+  try {
+    std::vector<MemoryPiece> pieces;
+    pieces.reserve(ranges.size());
+    for (const MemoryRange& range : ranges) {
+      pieces.push_back({.from = range.start, .bytes = range.bytes});
+    }
+    return {pass(pieces, numbers)};
   } catch (const std::bad_alloc&) {
     return {Api::kOutOfMemory};
   }
-  if (pages == 0) {
-    return {};
-  }
-  const typename Api::RelaxedCapture relaxed(driver_);
-  const typename Api::Scope scope(driver_, context_);
-  Piece sums;
-  typename Api::Status status = scope.status();
-  if (status == Api::kSuccess) {
-    status = allocate(pages * sizeof(std::uint64_t), &sums);
-  }
-  if (status != Api::kSuccess) {
-    return {status};
-  }
-  status = Api::zero(driver_, sums.address, sums.bytes, current_->stream);
-  std::uint64_t place = sums.address;
-  for (const MemoryRange& range : ranges) {
-    // Kernels read whole words: what does not begin or end at one is read by bytes.
-    const std::uint64_t words = range.start % sizeof(std::uint64_t) == 0 ? range.bytes / sizeof(std::uint64_t) : 0;
-    if (status == Api::kSuccess && words != 0) {
-      status = current_->kernels.words(driver_, range.start, words, place, current_->stream);
-    }
-    const std::uint64_t read = words * sizeof(std::uint64_t);
-    if (status == Api::kSuccess && read != range.bytes) {
-      const std::uint64_t page = read / kPage;
-      status =
-          current_->kernels.bytes(driver_, range.start + page * kPage, read - page * kPage, range.bytes - page * kPage,
-                                  place + page * sizeof(std::uint64_t), current_->stream);
-    }
-    place += (range.bytes + kPage - 1) / kPage * sizeof(std::uint64_t);
-  }
-  if (status == Api::kSuccess) {
-    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(numbers->data()), sums.address, sums.bytes,
-                       current_->stream);
-  }
-  const typename Api::Status waited = Api::synchronize(driver_, current_->stream);
-  static_cast<void>(Api::release(driver_, sums.address));
-  return {status != Api::kSuccess ? status : waited};
 }
 
 template <class Api>
@@ -308,24 +332,15 @@ Status StreamMemory<Api>::read(const MemoryRange& range, std::byte* into) noexce
 
 template <class Api>
 std::unique_ptr<MemoryCopy> StreamMemory<Api>::copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept {
-  std::uint64_t bytes = 0;
-  for (const MemoryRange& range : ranges) {
-    bytes += range.bytes;
-  }
-  if (bytes == 0 || bytes > most || in_copies_ > most - bytes) {
-    return nullptr;
-  }
-  const typename Api::RelaxedCapture relaxed(driver_);
-  const typename Api::Scope scope(driver_, context_);
-  Piece piece;
-  if (scope.status() != Api::kSuccess || allocate(bytes, &piece) != Api::kSuccess) {
-    return nullptr;
-  }
   try {
-    auto made = std::make_unique<Copy>(*this, ranges, piece);
-    return made->take() == Api::kSuccess ? std::move(made) : nullptr;
+    auto made = std::make_unique<Copy>(*this, ranges);
+    if (made->bytes() == 0 || made->bytes() > most || in_copies_ > most - made->bytes()) {
+      return nullptr;
+    }
+    const typename Api::RelaxedCapture relaxed(driver_);
+    const typename Api::Scope scope(driver_, context_);
+    return scope.status() == Api::kSuccess && made->take() == Api::kSuccess ? std::move(made) : nullptr;
   } catch (const std::bad_alloc&) {
-    unused_.push_back(piece);
     return nullptr;
   }
 }

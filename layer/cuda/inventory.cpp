@@ -4,6 +4,7 @@
 
 #include "capture/operation.h"
 #include "layer/cuda/driver_functions.h"
+#include "layer/cuda/module_variables.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/waiting.h"
@@ -77,6 +78,7 @@ Freeing::~Freeing() {
       backends::LiveMemory now;
       return describe_memory(memory.start, &now) && now.id == memory.id;
     });
+    ask_variables_again();
     runtime.inventory->end_freeing();
   }
 }

@@ -24,6 +24,7 @@ struct Code {
   backends::CodeContents contents;
   bool is_library = false;
   bool in_use = false;
+  std::vector<CUcontext> known_in = {};  ///< whose variables are in the inventory
 };
 
 struct Tables {
@@ -87,6 +88,13 @@ void forget_code(const void* handle) noexcept {
   tables().loaded.erase(handle);
 }
 
+void ask_variables_again() noexcept {
+  const env::MutexLock guard(tables().mutex);
+  for (auto& [owner, code] : tables().loaded) {
+    code.known_in.clear();
+  }
+}
+
 void note_kernel_in_use(const void* owner, std::string_view kernel) noexcept {
   const env::MutexLock guard(tables().mutex);
   const auto found = tables().loaded.find(owner);
@@ -104,13 +112,16 @@ void note_kernel_in_use(const void* owner, std::string_view kernel) noexcept {
   }
 }
 
-void add_variables() noexcept {
+void add_variables() {
+  CUcontext context = nullptr;
+  static_cast<void>(driver.cuCtxGetCurrent(&context));
   // Nothing is unloaded while they are asked for.
   const env::MutexLock guard(tables().mutex);
-  for (const auto& [owner, code] : tables().loaded) {
-    if (!code.in_use) {
+  for (auto& [owner, code] : tables().loaded) {
+    if (!code.in_use || std::ranges::find(code.known_in, context) != code.known_in.end()) {
       continue;
     }
+    code.known_in.push_back(context);
     for (const std::string& name : code.contents.variables) {
       if (!note_memory(CUDA_SUCCESS, address_of(owner, code, name.c_str()))) {
         runtime.inventory->cannot_compare(kUnnamed);

@@ -16,15 +16,23 @@ class Verification {
     kIssue,   ///< it could not be compared, several times: not replayed, and tried again more and more seldom
   };
 
-  /// Of the next occurrence. `every`: the setting verify_every. kCompare is to be followed by one of the calls below.
-  [[nodiscard]] Turn next(std::uint64_t every) noexcept {
-    constexpr std::uint64_t kFirst = 3;  // limit
+  /// Of the next occurrence. `is_due(number)`: whether a later one is to be compared. kCompare is to be followed by one
+  /// of the calls below.
+  template <class IsDue>
+  [[nodiscard]] Turn next(IsDue&& is_due) noexcept {
     if (why_not() != nullptr) {
       const std::uint64_t tries = tries_.fetch_add(1, std::memory_order_relaxed);
       return tries < kFirst || std::has_single_bit(tries) ? Turn::kCompare : Turn::kIssue;
     }
     const std::uint64_t turn = turns_.fetch_add(1, std::memory_order_relaxed);
-    return turn < kFirst || (every != 0 && turn % every == 0) ? Turn::kCompare : Turn::kReplay;
+    return turn < kFirst || is_due(turn) ? Turn::kCompare : Turn::kReplay;
+  }
+  /// Takes the next occurrence if it is one to be replayed; otherwise next() is to be asked.
+  template <class IsDue>
+  [[nodiscard]] bool take_replay(IsDue&& is_due) noexcept {
+    std::uint64_t turn = turns_.load(std::memory_order_relaxed);
+    return why_not() == nullptr && turn >= kFirst && !is_due(turn) &&
+           turns_.compare_exchange_strong(turn, turn + 1, std::memory_order_relaxed);
   }
   void equal() noexcept {
     why_not_.store(nullptr, std::memory_order_relaxed);
@@ -40,6 +48,8 @@ class Verification {
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
 
  private:
+  static constexpr std::uint64_t kFirst = 3;  // limit
+
   std::atomic<std::uint64_t> turns_{0};  ///< since it was equal for the first time
   std::atomic<std::uint64_t> tries_{0};  ///< without a comparison
   std::atomic<const char*> why_not_{"it was not compared yet"};

@@ -53,7 +53,8 @@ constexpr capture::Token kHandoff = 0x9F0C5A7E61D34B82ULL;  // format
 }  // namespace
 
 Lane::Lane(LaneContext& context, std::uint64_t number)
-    : prediction_(parts(context), context.settings.mode == env::Mode::kReplay),
+    : prediction_(parts(context),
+                  context.settings.mode == env::Mode::kReplay || context.settings.mode == env::Mode::kVerify),
       held_(front(), context),
       submitter_(context, held_, graphs_, gate_, intervals_, tuner_, counters_),
       matcher_(options_of(context, number)),

@@ -20,6 +20,7 @@
 #include "replay/runtime/watchdog.h"
 #include "replay/verify/address_check.h"
 #include "replay/verify/verification_pause.h"
+#include "replay/verify/verification_sampling.h"
 
 namespace refrain::replay {
 
@@ -42,6 +43,7 @@ struct LaneContext {
       AddressCheck::Limits limits;
       limits.copies = static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U;
       address_check = std::make_unique<AddressCheck>(limits);
+      sampling = std::make_unique<VerificationSampling>(static_cast<std::uint64_t>(settings.verify_every));
     }
   }
 
@@ -66,6 +68,7 @@ struct LaneContext {
   bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;
   std::unique_ptr<VerificationPause> verification_pause;  ///< null except in verify mode
   std::unique_ptr<AddressCheck> address_check;            ///< the same; for who has stopped the others
+  std::unique_ptr<VerificationSampling> sampling;         ///< the same
 
   std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
   std::atomic<std::size_t> open_lanes{0};  ///< lanes of threads that run

@@ -66,7 +66,7 @@ void Submitter::issue_rest() noexcept {
     return false;
   }
   if (context_.settings.mode == env::Mode::kVerify) [[unlikely]] {
-    switch (entry->verification().next(static_cast<std::uint64_t>(context_.settings.verify_every))) {
+    switch (entry->verification().next(is_due())) {
       case Verification::Turn::kCompare: return launch_verified(entry);
       case Verification::Turn::kIssue: count_unchecked(entry->verification().why_not()); return false;
       case Verification::Turn::kReplay: break;
@@ -101,8 +101,12 @@ void Submitter::issue_rest() noexcept {
 
 [[gnu::hot]] GraphLaunch Submitter::launch_predicted(GraphEntry& entry, const Occurrence& occurrence,
                                                      std::span<const OperationView> operations) {
+  if (context_.sampling != nullptr && !entry.verification().take_replay(is_due())) [[unlikely]] {
+    return {};  // it is to be compared, or cannot be
+  }
   const Inside guard;
   const env::UseReserve reserve;
+  const Entered entered(context_.verification_pause.get(), held_.queues());
   const DriverGate::Passage passage(gate_);
   GraphLaunch result =
       entry.launch_predicted(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
@@ -167,6 +171,7 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
     unchecked("another thread was inside the driver for too long");
     return false;
   }
+  const std::uint64_t started_ns = now_ns();
   const SubmitContext context = submit_context();
   VerifyResult result;
   std::size_t native = 0;
@@ -179,6 +184,7 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
     native = executable.native_nodes();
   });
   pause.end();
+  context_.sampling->took(now_ns() - started_ns);
   if (!new_objects.empty()) {
     context_.graphs.objects_changed(entry, new_objects);
   }

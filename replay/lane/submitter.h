@@ -63,6 +63,11 @@ class Submitter {
     return {context_.backend, context_.hooks, window_};
   }
 
+  /// In verify mode: whether a graph's replay is to be compared, by its number.
+  [[nodiscard]] auto is_due() const noexcept {
+    return [this](std::uint64_t number) { return context_.sampling->due(number); };
+  }
+
   LaneContext& context_;
   HeldOperations& held_;
   ChunkGraphs& graphs_;

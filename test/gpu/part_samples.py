@@ -114,8 +114,20 @@ def run_libraries(results, options):
     show(results, "libraries", names, checked)
 
 
+def check_page_numbers(results):
+    """Refrain's own kernel, with which verify mode compares memory, on a GiB of it."""
+    done = harness.run([program("page_numbers"), "30"])
+    good = done.status == 0
+    if not good:
+        results.problem(f"page_numbers: {done.why()} {done.output}")
+    speeds = [line.split()[1] for line in done.output.splitlines() if line.startswith("elapsed-")]
+    results.row("rules", "numbers of pages, copies", f"{', '.join(speeds)} GB/s", "none wrong", good)
+
+
 def run_rules(results, _options):
-    """Which device is the thread's, asked in every way: what Refrain answers is what the runtime says."""
+    """What the driver's rules are said to be. Which device is the thread's, asked in every way: what Refrain answers is
+    what the runtime says."""
+    check_page_numbers(results)
     command = [program("device_rules")]
     plain = harness.run(command, toolkit=True)
     if plain.status != 0:

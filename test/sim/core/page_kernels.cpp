@@ -1,4 +1,4 @@
-// What device code does in backends/cuda/page_hash.cpp, which is not run here: numbers of pages.
+// What device code does in backends/cuda/page_hash.cpp, which is not run here: numbers of pages, and copies.
 #include "test/sim/core/page_kernels.h"
 
 #include <algorithm>
@@ -18,43 +18,59 @@ Number mix(Number value, Number place) noexcept {
   return x ^ (x >> 32U);
 }
 
-// refrain_page_words(start, words, sums)
-constexpr Parameter kWords[] = {{0, 8, true}, {8, 8}, {16, 8, true}};
-void page_words(const std::byte* arguments, const Shape& shape) {
-  const std::byte* start = host(argument<Address>(arguments, 0));
-  const Number words = argument<Number>(arguments, 8);
-  auto* sums = argument<Number*>(arguments, 16);
-  constexpr Number kWordsOfPage = kPage / sizeof(Number);
-  for (Number i = 0; i < std::min<Number>(words, shape.grid[0] * kWordsOfPage); ++i) {
-    sums[i / kWordsOfPage] += mix(argument<Number>(start, i * sizeof(Number)), i % kWordsOfPage);
-  }
-}
-void page_words_accesses(const std::byte* arguments, const Shape& shape, Accesses& all) {
-  all.reads(argument<Address>(arguments, 0), argument<Number>(arguments, 8) * sizeof(Number));
-  all.writes(argument<Address>(arguments, 16), shape.grid[0] * sizeof(Number));
-}
-
-// refrain_page_bytes(start, first, end, sums)
-constexpr Parameter kBytes[] = {{0, 8, true}, {8, 8}, {16, 8}, {24, 8, true}};
-void page_bytes(const std::byte* arguments, const Shape&) {
-  const std::byte* start = host(argument<Address>(arguments, 0));
-  auto* sums = argument<Number*>(arguments, 24);
-  for (Number i = argument<Number>(arguments, 8); i < argument<Number>(arguments, 16); ++i) {
-    sums[i / kPage] += mix(std::to_integer<Number>(start[i]), i % kPage + (Number{1} << 32U));
-  }
-}
-void page_bytes_accesses(const std::byte* arguments, const Shape&, Accesses& all) {
-  const Number first = argument<Number>(arguments, 8);
-  const Number end = argument<Number>(arguments, 16);
-  all.reads(argument<Address>(arguments, 0) + first, end - first);
-  all.writes(argument<Address>(arguments, 24) + first / kPage * sizeof(Number),
-             ((end - 1) / kPage - first / kPage + 1) * sizeof(Number));
-}
-
-const Kernel kKernels[] = {
-    {"refrain_page_words", kWords, &page_words, &page_words_accesses},
-    {"refrain_page_bytes", kBytes, &page_bytes, &page_bytes_accesses},
+/// An entry of the table.
+struct Piece {
+  Number from, to, bytes, first_page;
 };
+
+/// Of a page at `from`: whole words where the device reads two at once, else bytes.
+Number number_of(const std::byte* from, Number to, Number bytes) noexcept {
+  Number sum = 0;
+  const Number words = (address_of(from) | to) % 16 == 0 ? bytes / 16 * 2 : 0;
+  for (Number i = 0; i < words; ++i) {
+    sum += mix(argument<Number>(from, i * sizeof(Number)), i);
+  }
+  for (Number i = words * sizeof(Number); i < bytes; ++i) {
+    sum += mix(std::to_integer<Number>(from[i]), i + (Number{1} << 32U));
+  }
+  return sum;
+}
+
+// refrain_pages(table, pieces, numbers); a block for each page
+constexpr Parameter kParameters[] = {{0, 8, true}, {8, 8}, {16, 8, true}};
+std::span<const Piece> pieces_of(const std::byte* arguments) noexcept {
+  return {argument<const Piece*>(arguments, 0), argument<Number>(arguments, 8)};
+}
+void pages(const std::byte* arguments, const Shape& shape) {
+  auto* numbers = argument<Number*>(arguments, 16);
+  const auto pieces = pieces_of(arguments);
+  for (Number page = 0; page < shape.grid[0]; ++page) {
+    const Piece& piece = *std::prev(std::ranges::upper_bound(pieces, page, {}, &Piece::first_page));
+    const Number offset = (page - piece.first_page) * kPage;
+    const Number bytes = std::min(kPage, piece.bytes - offset);
+    const Number to = piece.to == 0 ? 0 : piece.to + offset;
+    const std::byte* from = host(piece.from) + offset;
+    if (to != 0) {
+      std::memcpy(host(to), from, bytes);
+    }
+    if (numbers != nullptr) {
+      numbers[page] += number_of(from, to, bytes);
+    }
+  }
+}
+void pages_accesses(const std::byte* arguments, const Shape& shape, Accesses& all) {
+  const auto pieces = pieces_of(arguments);
+  all.reads(argument<Address>(arguments, 0), pieces.size_bytes());
+  if (argument<Address>(arguments, 16) != 0) {
+    all.writes(argument<Address>(arguments, 16), shape.grid[0] * sizeof(Number));
+  }
+  for (const Piece& piece : pieces) {  // the copy that fills the table came before
+    all.reads(piece.from, piece.bytes);
+    all.writes(piece.to, piece.to == 0 ? 0 : piece.bytes);
+  }
+}
+
+const Kernel kKernels[] = {{"refrain_pages", kParameters, &pages, &pages_accesses}};
 
 }  // namespace
 
