@@ -1,7 +1,7 @@
 // Memory by address in APIs whose queues are streams: numbers of pages by kernels, copies on the device while they fit.
 //
 // Api has, besides what stream.h lists, kPageHash (whether the rest is there), PageHash (the kernels of one context:
-// load(driver), run(driver, table, pieces, pages, numbers, stream): see page_hash.h), create_stream, allocate, release,
+// load(driver), run(driver, table, pieces, pages, numbers, stream): see page_hash.h), allocate, release,
 // zero, copy, and reach(driver, address): what the current context may do with memory.
 #pragma once
 
@@ -42,8 +42,8 @@ class StreamMemory final : public AddressedMemory {
     if (inventory_ == nullptr) {
       return;
     }
-    for (auto each = contexts_.begin(); each != contexts_.end();) {
-      each = context == Api::kNoContext || each->first == context ? contexts_.erase(each) : std::next(each);
+    for (auto each = kernels_.begin(); each != kernels_.end();) {
+      each = context == Api::kNoContext || each->first == context ? kernels_.erase(each) : std::next(each);
     }
     std::erase_if(unused_, [&](const Piece& piece) { return context == Api::kNoContext || piece.context == context; });
   }
@@ -60,10 +60,6 @@ class StreamMemory final : public AddressedMemory {
     typename Api::ContextHandle context;
     std::uint64_t address = 0, bytes = 0;
   };
-  struct OfContext {
-    typename Api::PageHash kernels;
-    typename Api::StreamHandle stream = {};
-  };
   class Copy;
 
   [[nodiscard]] typename Api::Status prepare() noexcept;
@@ -74,11 +70,13 @@ class StreamMemory final : public AddressedMemory {
 
   const typename Api::Driver& driver_;
   MemoryInventory* inventory_ = nullptr;
-  std::map<typename Api::ContextHandle, OfContext> contexts_;
-  std::vector<Piece> unused_;     ///< to be given back when the device is idle
-  std::uint64_t in_copies_ = 0;   ///< bytes
-  bool is_held_ = false;          ///< the inventory, by the check that is under way
-  OfContext* current_ = nullptr;  ///< of the check that is under way
+  std::map<typename Api::ContextHandle, typename Api::PageHash> kernels_;  ///< of each context
+  std::vector<Piece> unused_;                                              ///< to be given back when the device is idle
+  std::uint64_t in_copies_ = 0;                                            ///< bytes
+  bool is_held_ = false;  ///< the inventory, by the check that is under way
+  // Of the check that is under way. A stream of our own would make the program's graphs slower from then on.
+  const typename Api::PageHash* current_ = nullptr;
+  typename Api::StreamHandle stream_ = {};
   typename Api::ContextHandle context_ = Api::kNoContext;
 };
 
@@ -132,10 +130,10 @@ class StreamMemory<Api>::Copy final : public MemoryCopy {
       }
       if (status == Api::kSuccess) {
         status = Api::copy(owner_.driver_, range.start, piece->to + (range.start - piece->from), range.bytes,
-                           owner_.current_->stream);
+                           owner_.stream_);
       }
     }
-    const typename Api::Status waited = Api::synchronize(owner_.driver_, owner_.current_->stream);
+    const typename Api::Status waited = Api::synchronize(owner_.driver_, owner_.stream_);
     return {status != Api::kSuccess ? status : waited};
   }
 
@@ -155,6 +153,7 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
     return false;
   }
   context_ = Stream<Api>::of(queue.handle).context;
+  stream_ = Stream<Api>::of(queue.handle).handle;
   try {
     const typename Api::RelaxedCapture relaxed(driver_);
     const typename Api::Scope scope(driver_, context_);
@@ -218,14 +217,10 @@ void StreamMemory<Api>::end(bool idle) noexcept {
 /// The context must be current.
 template <class Api>
 typename Api::Status StreamMemory<Api>::prepare() noexcept {
-  const auto [place, fresh] = contexts_.try_emplace(context_);
+  const auto [place, fresh] = kernels_.try_emplace(context_);
   if (fresh) {
-    typename Api::Status status = place->second.kernels.load(driver_);
-    if (status == Api::kSuccess) {
-      status = Api::create_stream(driver_, &place->second.stream);
-    }
-    if (status != Api::kSuccess) {
-      contexts_.erase(place);
+    if (const typename Api::Status status = place->second.load(driver_); status != Api::kSuccess) {
+      kernels_.erase(place);
       return status;
     }
   }
@@ -275,7 +270,6 @@ typename Api::Status StreamMemory<Api>::pass(std::span<MemoryPiece> pieces,
   if (pages == 0) {
     return Api::kSuccess;
   }
-  const auto stream = current_->stream;
   const std::uint64_t of_numbers = numbers != nullptr ? pages * sizeof(std::uint64_t) : 0;
   Piece memory;
   typename Api::Status status = allocate(pieces.size_bytes() + of_numbers, &memory);
@@ -284,17 +278,17 @@ typename Api::Status StreamMemory<Api>::pass(std::span<MemoryPiece> pieces,
   }
   const std::uint64_t at = numbers != nullptr ? memory.address + pieces.size_bytes() : 0;
   status =
-      Api::copy(driver_, memory.address, reinterpret_cast<std::uint64_t>(pieces.data()), pieces.size_bytes(), stream);
+      Api::copy(driver_, memory.address, reinterpret_cast<std::uint64_t>(pieces.data()), pieces.size_bytes(), stream_);
   if (status == Api::kSuccess && at != 0) {
-    status = Api::zero(driver_, at, of_numbers, stream);
+    status = Api::zero(driver_, at, of_numbers, stream_);
   }
   if (status == Api::kSuccess) {
-    status = current_->kernels.run(driver_, memory.address, pieces.size(), pages, at, stream);
+    status = current_->run(driver_, memory.address, pieces.size(), pages, at, stream_);
   }
   if (status == Api::kSuccess && at != 0) {
-    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(numbers->data()), at, of_numbers, stream);
+    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(numbers->data()), at, of_numbers, stream_);
   }
-  const typename Api::Status waited = Api::synchronize(driver_, stream);
+  const typename Api::Status waited = Api::synchronize(driver_, stream_);
   static_cast<void>(Api::release(driver_, memory.address));
   return status != Api::kSuccess ? status : waited;
 }
@@ -324,9 +318,9 @@ Status StreamMemory<Api>::read(const MemoryRange& range, std::byte* into) noexce
   const typename Api::Scope scope(driver_, context_);
   typename Api::Status status = scope.status();
   if (status == Api::kSuccess) {
-    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(into), range.start, range.bytes, current_->stream);
+    status = Api::copy(driver_, reinterpret_cast<std::uint64_t>(into), range.start, range.bytes, stream_);
   }
-  const typename Api::Status waited = Api::synchronize(driver_, current_->stream);
+  const typename Api::Status waited = Api::synchronize(driver_, stream_);
   return {status != Api::kSuccess ? status : waited};
 }
 
