@@ -22,6 +22,7 @@
 namespace refrain::backends {
 
 class AddressedMemory;
+class MemoryInventory;
 
 /// The driver's error code; 0 is success in every API Refrain knows.
 struct [[nodiscard]] Status {
@@ -143,6 +144,9 @@ class Backend {
   /// Whether records name all the memory that operations use, as handles that the next three functions take. False:
   /// kernels are given addresses, which look like any other argument, and verify cannot put back what they change.
   [[nodiscard]] virtual bool names_memory() const noexcept { return true; }
+  /// Memory that kernels reach by address all the same, where they are given a pointer; null: there is none that anybody
+  /// knows. read() and write() take the address of an allocation for its handle.
+  [[nodiscard]] virtual MemoryInventory* shared_memory() noexcept { return nullptr; }
   /// For verify where records do not name all memory; null: it cannot be compared. One check at a time.
   [[nodiscard]] virtual AddressedMemory* addressed_memory() noexcept { return nullptr; }
   /// Reads or writes the whole content of a buffer or image, waiting for it (verify and bench).

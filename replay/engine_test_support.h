@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/memory_inventory.h"
 #include "replay/engine.h"
 #include "replay/runtime/clock.h"
 
@@ -38,6 +39,7 @@ class ArithmeticBackend : public backends::Backend {
   // What a test may change.
   bool can_update = false;
   bool addresses = false;       ///< kernels are given addresses, as far as verify knows
+  backends::MemoryInventory* shared = nullptr;
   bool refuse_updates = false;  ///< though it can: what changes is not what it can change
   bool simultaneous = true;
   std::atomic<int> fail_enqueues{0};  ///< this many command buffers refuse to run
@@ -213,6 +215,7 @@ class ArithmeticBackend : public backends::Backend {
     return {};
   }
   [[nodiscard]] bool names_memory() const noexcept override { return !addresses; }
+  [[nodiscard]] backends::MemoryInventory* shared_memory() noexcept override { return shared; }
   void forget_function(capture::FunctionId) noexcept override {}
   const char* error_name(int) const noexcept override { return "SOME_ERROR"; }
 

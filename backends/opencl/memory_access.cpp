@@ -96,6 +96,10 @@ std::uint64_t OpenClBackend::size_of(ArgumentKind kind, capture::Handle handle) 
   if (kind == ArgumentKind::kImage) {
     return shape_of(driver_, native(handle)).bytes();
   }
+  if (kind == ArgumentKind::kPointer) {
+    const auto known = shared_ != nullptr ? shared_->find(handle) : std::nullopt;
+    return known && known->start == handle ? known->bytes : 0;
+  }
   std::size_t size = 0;
   if (kind == ArgumentKind::kBuffer) {
     (void)driver_.clGetMemObjectInfo(native(handle), CL_MEM_SIZE, sizeof(size), &size, nullptr);
@@ -109,6 +113,10 @@ Status OpenClBackend::read(const capture::QueueInfo& queue, ArgumentKind kind, c
     return {CL_INVALID_VALUE};
   }
   const cl_command_queue on = native_queue(queue);
+  if (kind == ArgumentKind::kPointer) {
+    return {driver_.clEnqueueSVMMemcpy(on, CL_TRUE, into.data(), reinterpret_cast<const void*>(handle), into.size(), 0,
+                                       nullptr, nullptr)};
+  }
   if (kind == ArgumentKind::kImage) {
     const ImageShape shape = shape_of(driver_, native(handle));
     return {driver_.clEnqueueReadImage(on, native(handle), CL_TRUE, kOrigin.data(), shape.region.data(), 0, 0,
@@ -128,6 +136,10 @@ Status OpenClBackend::write(const capture::QueueInfo& queue, ArgumentKind kind, 
     return {CL_INVALID_VALUE};
   }
   const cl_command_queue on = native_queue(queue);
+  if (kind == ArgumentKind::kPointer) {
+    return {driver_.clEnqueueSVMMemcpy(on, CL_TRUE, reinterpret_cast<void*>(handle), from.data(), from.size(), 0,
+                                       nullptr, nullptr)};
+  }
   if (kind == ArgumentKind::kImage) {
     const ImageShape shape = shape_of(driver_, native(handle));
     return {driver_.clEnqueueWriteImage(on, native(handle), CL_TRUE, kOrigin.data(), shape.region.data(), 0, 0,

@@ -1,5 +1,7 @@
 #include "backends/opencl/opencl_backend.h"
 
+#include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "backends/opencl/opencl_command_buffer.h"
@@ -148,6 +150,26 @@ Status OpenClBackend::flush(const capture::QueueInfo& queue) noexcept {
 
 Status OpenClBackend::finish(const capture::QueueInfo& queue) noexcept {
   return {driver_.clFinish(native_queue(queue))};
+}
+
+bool OpenClBackend::finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
+                              bool /*held*/) noexcept {
+  if (driver_.clEnqueueMarkerWithWaitList == nullptr) {
+    return finish(queue).ok();
+  }
+  cl_event end = nullptr;
+  if (driver_.clEnqueueMarkerWithWaitList(native_queue(queue), 0, nullptr, &end) != CL_SUCCESS) {
+    return false;
+  }
+  const auto end_event = reinterpret_cast<Event>(end);
+  bool done = flush(queue).ok();
+  constexpr std::chrono::microseconds kLongest{500};
+  for (std::chrono::microseconds pause{1}; done && !complete(end_event); pause = std::min(2 * pause, kLongest)) {
+    done = std::chrono::steady_clock::now() < until;
+    std::this_thread::sleep_for(pause);
+  }
+  release_event(end_event);
+  return done;
 }
 
 void OpenClBackend::retain_event(Event event) noexcept {

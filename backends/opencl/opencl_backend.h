@@ -39,9 +39,12 @@ class OpenClBackend : public Backend {
   Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   Status flush(const capture::QueueInfo& queue) noexcept override;
   Status finish(const capture::QueueInfo& queue) noexcept override;
+  bool finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
+                 bool held) noexcept override;
   void retain_event(Event event) noexcept override;
   void release_event(Event event) noexcept override;
   [[nodiscard]] bool complete(Event event) noexcept override;
+  [[nodiscard]] MemoryInventory* shared_memory() noexcept override { return shared_; }
   /// Images: bytes of all elements without padding. 0 if the driver does not know the object.
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;
   Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,

@@ -40,7 +40,9 @@ void* wrap::clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, 
   void* const made = target.clSVMAlloc(context, flags, size, alignment);
   if (made != nullptr) {
     const auto start = reinterpret_cast<std::uint64_t>(made);
-    state.shared_memory.add({start, size, capture::mix(start, size), 0, capture::MemoryPlace::kManaged});
+    const auto place =
+        (flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0 ? capture::MemoryPlace::kHost : capture::MemoryPlace::kManaged;
+    state.shared_memory.add({start, size, capture::mix(start, size), static_cast<int>(context_id(context)), place});
   }
   return made;
 }

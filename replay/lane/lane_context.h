@@ -40,9 +40,8 @@ struct LaneContext {
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
     if (settings.mode == env::Mode::kVerify) {
       verification_pause = std::make_unique<VerificationPause>();
-      AddressCheck::Limits limits;
-      limits.copies = static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U;
-      address_check = std::make_unique<AddressCheck>(limits);
+      verify_limits.copies = static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U;
+      address_check = std::make_unique<AddressCheck>(verify_limits);
       sampling = std::make_unique<VerificationSampling>(static_cast<std::uint64_t>(settings.verify_every));
     }
   }
@@ -67,8 +66,9 @@ struct LaneContext {
   env::Mutex preparing;
   bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;
   std::unique_ptr<VerificationPause> verification_pause;  ///< null except in verify mode
-  std::unique_ptr<AddressCheck> address_check;            ///< the same; for who has stopped the others
-  std::unique_ptr<VerificationSampling> sampling;         ///< the same
+  VerifyLimits verify_limits;
+  std::unique_ptr<AddressCheck> address_check;     ///< the same; for who has stopped the others
+  std::unique_ptr<VerificationSampling> sampling;  ///< the same
 
   std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
   std::atomic<std::size_t> open_lanes{0};  ///< lanes of threads that run

@@ -7,7 +7,6 @@
 // and was not copied cannot be put back: then nothing is compared, and the next check of this graph knows more.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -23,12 +22,7 @@ namespace refrain::replay {
 /// What is known of what graphs write. Not thread-safe: for one check at a time.
 class AddressCheck {
  public:
-  struct Limits {
-    std::uint64_t copies = std::uint64_t{4} << 30U;  ///< bytes that copies may take at once
-    /// So long what is submitted may take: it may be waiting for what the program does next.
-    std::chrono::milliseconds patience{2000};
-  };
-  explicit AddressCheck(const Limits& limits) : limits_(limits) {}
+  explicit AddressCheck(const VerifyLimits& limits) : limits_(limits) {}
 
   /// See verify(). `graph`: its fingerprint.
   VerifyResult run(const SubmitContext& context, capture::Fingerprint graph, Executable& executable,
@@ -38,7 +32,7 @@ class AddressCheck {
  private:
   class Check;
 
-  Limits limits_;
+  VerifyLimits limits_;
   /// Pages that graphs were seen to write, by address; a graph that is gone is forgotten with the rest.
   std::map<capture::Fingerprint, std::vector<backends::MemoryRange>> written_;
 };

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+#include <optional>
+#include <set>
 
+#include "backends/memory_inventory.h"
 #include "replay/layer_hooks.h"
 #include "replay/verify/issue_again.h"
 
@@ -14,78 +18,22 @@ using capture::OperationView;
 
 namespace {
 
-/// One buffer or image that the operations name, and its contents at one time.
+/// Something that the operations may use, and its contents at one time.
 struct Memory {
-  capture::ObjectId object = 0;
+  capture::ObjectId object = 0;  ///< of shared memory its address
   capture::Handle handle = 0;
   ArgumentKind kind = ArgumentKind::kBuffer;
   std::size_t last_operation = 0;
   capture::QueueInfo queue;
+  std::uint64_t bytes = 0;
+  /// An operation names it. Other shared memory may be changed by kernels that find its address in memory, or by the
+  /// program meanwhile: it is looked at, and never written.
+  bool named = true;
 };
 using Contents = std::vector<std::vector<std::byte>>;
 
-bool collect(std::span<const OperationView> operations, const std::vector<capture::QueueInfo>& queues,
-             std::vector<Memory>* memories, const char** why) {
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const auto* queue = queue_of(queues, operations[i]);
-    if (queue == nullptr) {
-      *why = "one of its queues is gone";
-      return false;
-    }
-    const auto arguments = operations[i].arguments();
-    for (std::size_t index = 0; index < arguments.size(); ++index) {
-      const auto& argument = arguments[index];
-      if (argument.kind == ArgumentKind::kPointer || argument.kind == ArgumentKind::kHostPointer ||
-          argument.kind == ArgumentKind::kOtherHandle) {
-        *why = "an operation uses memory by pointer, which verify cannot copy";
-        return false;
-      }
-      if (argument.kind != ArgumentKind::kBuffer && argument.kind != ArgumentKind::kImage) {
-        continue;
-      }
-      const capture::Handle handle = operations[i].handle_of(index);
-      if (handle == 0) {
-        continue;
-      }
-      const auto known = std::find_if(memories->begin(), memories->end(),
-                                      [&](const Memory& memory) { return memory.object == argument.object; });
-      if (known != memories->end()) {
-        known->last_operation = i;
-      } else {
-        memories->push_back({argument.object, handle, argument.kind, i, *queue});
-      }
-    }
-  }
-  return true;
-}
-
-bool finish(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues) {
-  bool ok = true;
-  for (const auto& queue : queues) {
-    ok = backend.finish(queue).ok() && ok;
-  }
-  return ok;
-}
-
-bool read(backends::Backend& backend, const std::vector<Memory>& memories, Contents* contents) {
-  contents->resize(memories.size());
-  for (std::size_t i = 0; i < memories.size(); ++i) {
-    const Memory& memory = memories[i];
-    (*contents)[i].resize(backend.size_of(memory.kind, memory.handle));
-    if (!backend.read(memory.queue, memory.kind, memory.handle, (*contents)[i]).ok()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool write(backends::Backend& backend, const std::vector<Memory>& memories, const Contents& contents) {
-  for (std::size_t i = 0; i < memories.size(); ++i) {
-    if (!backend.write(memories[i].queue, memories[i].kind, memories[i].handle, contents[i]).ok()) {
-      return false;
-    }
-  }
-  return true;
+const char* name_of(ArgumentKind kind) {
+  return kind == ArgumentKind::kImage ? "image" : kind == ArgumentKind::kPointer ? "shared memory at" : "buffer";
 }
 
 /// Text for the first difference; empty if there is none.
@@ -100,61 +48,267 @@ std::string difference(const std::vector<Memory>& memories, std::span<const Oper
     return fmt::format(
         "byte {} of {} {} is {:#04x} eagerly and {:#04x} replayed; the last operation that uses it is "
         "number {} ({}{}{})",
-        a - eager[i].begin(), memories[i].kind == ArgumentKind::kImage ? "image" : "buffer", memories[i].object,
-        std::to_integer<unsigned>(*a), std::to_integer<unsigned>(*b), memories[i].last_operation,
-        capture::name_of(last.kind()), last.header().function != 0 ? " " : "",
+        a - eager[i].begin(), name_of(memories[i].kind), memories[i].object, std::to_integer<unsigned>(*a),
+        std::to_integer<unsigned>(*b), memories[i].last_operation, capture::name_of(last.kind()),
+        last.header().function != 0 ? " " : "",
         last.header().function != 0 ? hooks.function_name(last.header().function) : "");
   }
   return {};
 }
 
+/// Shared memory, while it lives: none of it is freed.
+class Shared {
+ public:
+  explicit Shared(backends::MemoryInventory* inventory) noexcept
+      : inventory_(inventory != nullptr && inventory->hold() ? inventory : nullptr) {}
+  ~Shared() {
+    if (inventory_ != nullptr) {
+      inventory_->let_go();
+    }
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+
+  [[nodiscard]] std::optional<backends::LiveMemory> find(capture::Handle address) const noexcept {
+    return inventory_ != nullptr && inventory_->complete() ? inventory_->find(address) : std::nullopt;
+  }
+  [[nodiscard]] std::vector<backends::LiveMemory> all() const { return inventory_->all(); }
+
+ private:
+  backends::MemoryInventory* const inventory_;
+};
+
+/// One check.
+class Check {
+ public:
+  Check(const SubmitContext& context, std::span<const OperationView> operations,
+        const std::vector<capture::QueueInfo>& queues, VerificationPause& pause, const VerifyLimits& limits)
+      : context_(context),
+        backend_(context.backend),
+        operations_(operations),
+        queues_(queues),
+        pause_(pause),
+        limits_(limits),
+        shared_(context.backend.shared_memory()) {}
+
+  VerifyResult run(Executable& executable) {
+    const char* why = nullptr;
+    try {
+      why = collect();
+    } catch (const std::bad_alloc&) {
+      why = kNoHostMemory;
+    }
+    if (why != nullptr) {
+      return impossible(why);
+    }
+    if (!context_.hooks.may_wait()) {
+      return impossible("the application has user events that it has not set yet");
+    }
+    if (!idle(true)) {
+      return impossible("earlier work did not end in time: it may wait for what the program does next");
+    }
+    try {
+      return compare(executable);
+    } catch (const std::bad_alloc&) {
+      return impossible(kNoHostMemory);
+    }
+  }
+
+ private:
+  static constexpr const char* kNoHostMemory = "the host has no memory for it";
+  static constexpr const char* kOthers = "shared memory that no operation names changed meanwhile";
+  static constexpr const char* kUnreadable = "its memory could not be read or written";
+
+  /// What they may use. Otherwise why that is not known.
+  const char* collect() {
+    std::set<std::uint64_t> pointed_to;
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      const auto* queue = queue_of(queues_, operations_[i]);
+      if (queue == nullptr) {
+        return "one of its queues is gone";
+      }
+      const auto arguments = operations_[i].arguments();
+      for (std::size_t index = 0; index < arguments.size(); ++index) {
+        const auto& argument = arguments[index];
+        if (argument.kind == ArgumentKind::kHostPointer || argument.kind == ArgumentKind::kOtherHandle) {
+          return "an operation uses memory that verify cannot copy";
+        }
+        const bool pointer = argument.kind == ArgumentKind::kPointer;
+        if (!pointer && argument.kind != ArgumentKind::kBuffer && argument.kind != ArgumentKind::kImage) {
+          continue;
+        }
+        const capture::Handle handle = operations_[i].handle_of(index);
+        if (handle == 0) {
+          continue;
+        }
+        if (pointer) {
+          const auto found = shared_.find(handle);
+          if (!found) {
+            return "an operation is given a pointer to memory that is not known";
+          }
+          if (found->place == capture::MemoryPlace::kHost) {
+            return "it uses fine-grained shared memory, which the program may change meanwhile";
+          }
+          pointed_to.insert(found->start);
+          continue;
+        }
+        const auto known = std::ranges::find(memories_, argument.object, &Memory::object);
+        if (known != memories_.end()) {
+          known->last_operation = i;
+        } else {
+          memories_.push_back(
+              {argument.object, handle, argument.kind, i, *queue, backend_.size_of(argument.kind, handle)});
+        }
+      }
+    }
+    for (const backends::LiveMemory& each : !pointed_to.empty() ? shared_.all() : std::vector<backends::LiveMemory>()) {
+      if (static_cast<int>(queues_.front().context) == each.device) {
+        memories_.push_back({each.start, each.start, ArgumentKind::kPointer, operations_.size() - 1, queues_.front(),
+                             each.bytes, pointed_to.contains(each.start)});
+      }
+    }
+    std::uint64_t bytes = 0;
+    for (const Memory& memory : memories_) {
+      bytes += memory.bytes;
+    }
+    constexpr std::uint64_t kCopies = 3;
+    return bytes > limits_.copies / kCopies ? "the copies of its memory would take too much (verify_memory_mb)"
+                                            : nullptr;
+  }
+
+  /// Everything that was submitted is done. `before`: by whoever it was; else what this check submitted.
+  bool idle(bool before) {
+    const auto until = std::chrono::steady_clock::now() + limits_.patience;
+    bool done = !before || pause_.finish_by(backend_, until, queues_);
+    for (const capture::QueueInfo& queue : queues_) {
+      done = done && backend_.finish_by(queue, until, true);
+    }
+    return done;
+  }
+
+  VerifyResult impossible(const char* why) {
+    if (!issued_) {
+      issue_for_the_program();
+    }
+    VerifyResult result;
+    result.why = why;
+    result.error = error_;
+    return result;
+  }
+  void issue_for_the_program() {
+    issued_ = true;
+    error_ = issue_all(context_, operations_, queues_);
+  }
+
+  bool read(Contents* contents) {
+    contents->resize(memories_.size());
+    for (std::size_t i = 0; i < memories_.size(); ++i) {
+      const Memory& memory = memories_[i];
+      (*contents)[i].resize(memory.bytes);
+      if (!backend_.read(memory.queue, memory.kind, memory.handle, (*contents)[i]).ok()) {
+        return false;
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] bool others_changed(const Contents& before, const Contents& after) const {
+    for (std::size_t i = 0; i < memories_.size(); ++i) {
+      if (!memories_[i].named && before[i] != after[i]) {
+        return true;
+      }
+    }
+    return false;
+  }
+  /// What operations name, where it has other contents `now` (null: nobody knows).
+  bool write(const Contents& contents, const Contents* now) {
+    bool ok = true;
+    for (std::size_t i = 0; i < memories_.size(); ++i) {
+      const Memory& memory = memories_[i];
+      if (memory.named && (now == nullptr || contents[i] != (*now)[i])) {
+        ok = backend_.write(memory.queue, memory.kind, memory.handle, contents[i]).ok() && ok;
+      }
+    }
+    return ok;
+  }
+
+  VerifyResult compare(Executable& executable) {
+    const SilentOperations silent(operations_);
+    Contents before;
+    Contents eager;
+    Contents replayed;
+    if (!read(&before)) {
+      return impossible(kUnreadable);
+    }
+    issue_for_the_program();
+    if (!idle(false)) {
+      return impossible("it did not end in time: it may wait for what the program does next");
+    }
+    if (error_ != 0) {
+      return impossible("the driver refused some of its operations");
+    }
+    if (!read(&eager)) {
+      return impossible(kUnreadable);
+    }
+    if (others_changed(before, eager)) {
+      return impossible(kOthers);
+    }
+    if (!write(before, &eager)) {
+      static_cast<void>(write(eager, nullptr));
+      return impossible(kUnreadable);
+    }
+    bool failed = false;
+    static_cast<void>(executable.launch(context_, silent.operations(), &failed));
+    const bool ended = idle(false);
+    if (!ended || failed || !read(&replayed)) {
+      static_cast<void>(write(eager, nullptr));
+      return impossible(failed   ? "the driver refused to run its command buffer"
+                        : !ended ? "its command buffer did not end in time, though its operations did"
+                                 : kUnreadable);
+    }
+    if (others_changed(eager, replayed)) {
+      static_cast<void>(write(eager, &replayed));
+      return impossible(kOthers);
+    }
+    VerifyResult result;
+    result.error = error_;
+    result.text = difference(memories_, operations_, eager, replayed, context_.hooks);
+    if (result.text.empty()) {
+      result.outcome = Verified::kEqual;
+      for (const Memory& memory : memories_) {
+        result.compared += memory.bytes;
+      }
+      return result;
+    }
+    // Would two eager runs agree? Programs with unordered floating-point atomics do not.
+    result.outcome = Verified::kDifferent;
+    Contents again;
+    const bool repeated = write(before, &replayed) && issue_all(context_, silent.operations(), queues_) == 0 &&
+                          idle(false) && read(&again);
+    static_cast<void>(write(eager, nullptr));
+    if (repeated && !difference(memories_, operations_, eager, again, context_.hooks).empty()) {
+      result.outcome = Verified::kUnstable;
+    }
+    return result;
+  }
+
+  const SubmitContext& context_;
+  backends::Backend& backend_;
+  const std::span<const OperationView> operations_;
+  const std::vector<capture::QueueInfo>& queues_;
+  VerificationPause& pause_;
+  const VerifyLimits& limits_;
+  const Shared shared_;
+  std::vector<Memory> memories_;
+  int error_ = 0;
+  bool issued_ = false;
+};
+
 }  // namespace
 
 VerifyResult verify(const SubmitContext& context, Executable& executable, std::span<const OperationView> operations,
-                    const std::vector<capture::QueueInfo>& queues, VerificationPause& pause) {
-  VerifyResult result;
-  std::vector<Memory> memories;
-  Contents before;
-  Contents replayed;
-  Contents eager;
-  bool possible = collect(operations, queues, &memories, &result.why);
-  if (possible && !context.hooks.may_wait()) {
-    possible = false;
-    result.why = "the application has user events that it has not set yet";
-  }
-  if (!possible || !pause.finish(context.backend) || !read(context.backend, memories, &before)) {
-    result.why = *result.why == 0 ? "its buffers could not be read" : result.why;
-    result.error = issue_all(context, operations, queues);
-    return result;
-  }
-  const SilentOperations silent(operations);
-  bool failed = false;
-  static_cast<void>(executable.launch(context, silent.operations(), &failed));
-  bool compared = finish(context.backend, queues) && read(context.backend, memories, &replayed);
-  compared = write(context.backend, memories, before) && compared;
-  result.error = issue_all(context, operations, queues);
-  compared = finish(context.backend, queues) && read(context.backend, memories, &eager) && compared && !failed;
-  if (!compared) {
-    result.why = failed ? "the driver refused to run its command buffer" : "its buffers could not be read back";
-    return result;
-  }
-  result.text = difference(memories, operations, eager, replayed, context.hooks);
-  result.outcome = result.text.empty() ? Verified::kEqual : Verified::kDifferent;
-  for (const auto& contents : eager) {
-    result.compared += contents.size();
-  }
-  if (result.outcome == Verified::kDifferent) {
-    // Would two eager runs agree? Programs with unordered floating-point atomics do not.
-    Contents again;
-    const bool repeated = write(context.backend, memories, before) &&
-                          issue_all(context, silent.operations(), queues) == 0 && finish(context.backend, queues) &&
-                          read(context.backend, memories, &again);
-    static_cast<void>(write(context.backend, memories, eager));
-    if (repeated && !difference(memories, operations, eager, again, context.hooks).empty()) {
-      result.outcome = Verified::kUnstable;
-    }
-  }
-  return result;
+                    const std::vector<capture::QueueInfo>& queues, VerificationPause& pause,
+                    const VerifyLimits& limits) {
+  return Check(context, operations, queues, pause, limits).run(executable);
 }
 
 }  // namespace refrain::replay

@@ -52,11 +52,12 @@ struct Trial {
     }
     VerificationPause pause;
     REQUIRE(pause.begin({}));
-    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, pause);
+    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, pause, limits);
     pause.end();
     return result;
   }
 
+  VerifyLimits limits;
   test::ArithmeticBackend backend;
   test::TestHooks hooks{backend};
   const Occurrence work;
@@ -65,11 +66,14 @@ struct Trial {
 };
 
 TEST_CASE("verify updates buffers and images once, and sees where a graph computes something else") {
-  const auto kind = GENERATE(ArgumentKind::kBuffer, ArgumentKind::kImage);
+  const auto kind = GENERATE(ArgumentKind::kBuffer, ArgumentKind::kImage, ArgumentKind::kPointer);
   const bool wrong = GENERATE(false, true);
   CAPTURE(static_cast<int>(kind), wrong);
   Trial trial(kind);
   test::ArithmeticBackend& backend = trial.backend;
+  backends::MemoryInventory shared;
+  shared.add({.start = kMemory, .bytes = 8, .id = 1, .place = capture::MemoryPlace::kManaged});
+  backend.shared = &shared;
   REQUIRE(backend.write(trial.work.queues[0], kind, kMemory, std::as_bytes(std::span(&kBefore, 1))).ok());
   backend.corrupt_replay = wrong;
 
@@ -77,7 +81,9 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
 
   CHECK(result.outcome == (wrong ? Verified::kDifferent : Verified::kEqual));
   CHECK(result.error == 0);
-  const std::string named = kind == ArgumentKind::kImage ? "byte 0 of image 7 is" : "byte 0 of buffer 7 is";
+  const std::string named = kind == ArgumentKind::kImage     ? "byte 0 of image 7 is"
+                            : kind == ArgumentKind::kPointer ? "byte 0 of shared memory at 7 is"
+                                                             : "byte 0 of buffer 7 is";
   CHECK((result.text.find(named) != std::string::npos) == wrong);
   std::uint64_t expected = kBefore;
   for (std::uint64_t i = 0; i < kKernels; ++i) {
@@ -88,6 +94,52 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
   CHECK(trial.hooks.order == std::vector<std::uint64_t>{1, 2, 3});
   trial.window.clear(backend);
   CHECK(backend.live_events == 0);
+}
+
+TEST_CASE("verify leaves shared memory alone that is not known, that the host may use, or that the program changes") {
+  constexpr std::uint64_t kOther = 1000;
+  Trial trial(ArgumentKind::kPointer);
+  test::ArithmeticBackend& backend = trial.backend;
+  const auto set = [&](std::uint64_t where, std::uint64_t value) {
+    REQUIRE(
+        backend.write(trial.work.queues[0], ArgumentKind::kPointer, where, std::as_bytes(std::span(&value, 1))).ok());
+  };
+  backends::MemoryInventory shared;
+  backend.shared = &shared;
+  set(kMemory, kBefore);
+  set(kOther, 1);
+  std::string why = "an operation is given a pointer to memory that is not known";
+  SECTION("not known") {}
+  SECTION("fine-grained") {
+    shared.add({.start = kMemory, .bytes = 8, .id = 1, .place = capture::MemoryPlace::kHost});
+    why = "it uses fine-grained shared memory, which the program may change meanwhile";
+  }
+  SECTION("changed meanwhile") {
+    shared.add({.start = kMemory, .bytes = 8, .id = 1, .place = capture::MemoryPlace::kManaged});
+    shared.add({.start = kOther, .bytes = 8, .id = 2, .place = capture::MemoryPlace::kHost});
+    backend.in_run = [&] { set(kOther, 2); };
+    why = "shared memory that no operation names changed meanwhile";
+  }
+  const VerifyResult result = trial.run();
+  CHECK(result.outcome == Verified::kImpossible);
+  CHECK(result.why == why);
+  std::uint64_t expected = kBefore;
+  for (std::uint64_t i = 0; i < kKernels; ++i) {
+    expected = expected * 31 + i;
+  }
+  CHECK(backend.memory()[kMemory] == expected);
+  CHECK(backend.memory()[kOther] == (backend.in_run ? 2 : 1));
+  trial.window.clear(backend);
+}
+
+TEST_CASE("verify copies no more than it may") {
+  Trial trial(ArgumentKind::kBuffer);
+  trial.limits.copies = 3 * sizeof(std::uint64_t) - 1;
+  const VerifyResult result = trial.run();
+  CHECK(result.outcome == Verified::kImpossible);
+  CHECK(std::string(result.why) == "the copies of its memory would take too much (verify_memory_mb)");
+  CHECK(trial.hooks.order == std::vector<std::uint64_t>{1, 2, 3});
+  trial.window.clear(trial.backend);
 }
 
 }  // namespace

@@ -46,12 +46,31 @@ void same_everywhere(const std::vector<std::string>& program, long least, double
   }
 }
 
+/// Verify mode, where every replay is compared.
+Result run_verified(const std::vector<std::string>& program, const Result& plain) {
+  const auto one = [&] { return run_mode(program, "verify", {{"REFRAIN_VERIFY_EVERY", "1"}}, 120); };
+  return child::run_until_replayed(1, plain.output, one);
+}
+
 double longest_ms(const Result& result) {
   const auto at = result.errors.find("longest ");
   return at == std::string::npos ? -1 : std::stod(result.errors.substr(at + 8));
 }
 
 }  // namespace
+
+TEST_CASE("promise 1, same results: verify mode compares buffers, images and shared memory", "[promise-1]") {
+  const auto program = GENERATE(std::vector<std::string>{"loop"}, std::vector<std::string>{"svm"});
+  CAPTURE(program);
+  const Result plain = run_plain(program, 120);
+  const Result result = run_verified(program, plain);
+  show(result);
+  CHECK(result.output == plain.output);
+  REQUIRE(result.reported);
+  CHECK(result.differences == 0);
+  CHECK(result.verified > 0);
+  CHECK(result.unverified == 0);
+}
 
 TEST_CASE("promise 1, same order: a loop", "[promise-1]") {
   same_everywhere({"loop"}, 1000);
