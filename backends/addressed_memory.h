@@ -33,9 +33,11 @@ class AddressedMemory {
   static constexpr std::uint64_t kPage = std::uint64_t{64} << 10U;
 
   virtual ~AddressedMemory() = default;
-  /// Everything that work of the queue may read or write, by address, and no overlaps. False: there is more that cannot
-  /// be compared; `why` is for users, with static lifetime. Until end() calls of the program that free memory wait.
-  virtual bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges, const char** why) noexcept = 0;
+  /// Everything that work of the queue may write, by address, and no overlaps: memory of the device, and of the host,
+  /// which the program may use meanwhile. False: there is more that cannot be compared; `why` is for users, with static
+  /// lifetime. Until end() calls of the program that free memory wait.
+  virtual bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
+                     const char** why) noexcept = 0;
   /// `idle`: nothing runs on the device, so that the memory of copies can be given back at once.
   virtual void end(bool idle) noexcept = 0;
 

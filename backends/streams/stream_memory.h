@@ -48,7 +48,8 @@ class StreamMemory final : public AddressedMemory {
     std::erase_if(unused_, [&](const Piece& piece) { return context == Api::kNoContext || piece.context == context; });
   }
 
-  bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges, const char** why) noexcept override;
+  bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
+             const char** why) noexcept override;
   void end(bool idle) noexcept override;
   Status hash(std::span<const MemoryRange> ranges, std::vector<std::uint64_t>* numbers) noexcept override;
   Status read(const MemoryRange& range, std::byte* into) noexcept override;
@@ -145,8 +146,8 @@ class StreamMemory<Api>::Copy final : public MemoryCopy {
 };
 
 template <class Api>
-bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* ranges,
-                              const char** why) noexcept {
+bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device,
+                              std::vector<MemoryRange>* host, const char** why) noexcept {
   is_held_ = inventory_->hold();
   if (!is_held_) {
     *why = "another thread frees memory";
@@ -167,7 +168,7 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
     if (*why != nullptr) {
       return false;
     }
-    const int device = Api::device_of(driver_, context_);
+    const int own_device = Api::device_of(driver_, context_);
     for (const LiveMemory& memory : inventory_->all()) {
       // Whatever was freed in a way that nobody saw must not be touched.
       Allocation now;
@@ -179,12 +180,12 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
       if (reach == Reach::kNone) {
         continue;
       }
-      if (memory.place == capture::MemoryPlace::kDevice && memory.device != device) {
+      if (memory.place == capture::MemoryPlace::kDevice && memory.device != own_device) {
         *why = "kernels can use memory of another device";
         return false;
       }
       if (reach == Reach::kWrites) {
-        ranges->push_back({memory.start, memory.bytes});
+        (memory.place == capture::MemoryPlace::kHost ? host : device)->push_back({memory.start, memory.bytes});
       }
     }
     if (!inventory_->complete()) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "replay/layer_hooks.h"
+#include "replay/verify/host_memory.h"
 #include "replay/verify/issue_again.h"
 #include "replay/verify/page_ranges.h"
 
@@ -51,12 +52,18 @@ class AddressCheck::Check {
     if (!idle(true)) {
       return impossible("earlier work did not end in time: it may wait for what the program does next");
     }
-    if (!memory_->begin(queues_.front(), &ranges_, &why)) {
+    if (!memory_->begin(queues_.front(), &ranges_, &host_, &why)) {
       memory_->end(true);
       return impossible(why);
     }
     VerifyResult result;
     try {
+      // What they say that they write of the host's memory is as the device's. The rest is looked at, and never
+      // written.
+      const Ranges told = written_of_host(operations_, host_);
+      ranges_.insert(ranges_.end(), told.begin(), told.end());
+      std::ranges::sort(ranges_, {}, &MemoryRange::start);
+      host_ = without(host_, told);
       result = compare(written);
     } catch (const std::bad_alloc&) {
       result = impossible("the host has no memory for it");
@@ -103,10 +110,12 @@ class AddressCheck::Check {
 
   VerifyResult compare(Ranges& written) {
     constexpr const char* kUnreadable = "the driver refused to read or write the program's memory";
+    constexpr const char* kHostChanged = "memory of the host changed that no operation is told to write";
     Numbers before;
+    Numbers of_host;
     Numbers eager;
     Numbers replayed;
-    if (!memory_->hash(ranges_, &before).ok()) {
+    if (!memory_->hash(ranges_, &before).ok() || (!host_.empty() && !memory_->hash(host_, &of_host).ok())) {
       return impossible(kUnreadable);
     }
     // All of it, or at least what this graph was seen to write.
@@ -125,6 +134,9 @@ class AddressCheck::Check {
     }
     if (!memory_->hash(ranges_, &eager).ok()) {
       return impossible(kUnreadable);
+    }
+    if (!is_still(of_host)) {
+      return impossible(kHostChanged);
     }
     const Ranges changes = changed(ranges_, before, eager);
     written = united(written, changes);
@@ -152,6 +164,10 @@ class AddressCheck::Check {
                         : !ended ? "its command buffer did not end in time, though its operations did"
                                  : kUnreadable);
     }
+    if (!is_still(of_host)) {
+      static_cast<void>(put(result, changes));
+      return impossible(kHostChanged);
+    }
     VerifyResult verdict;
     verdict.error = error_;
     const Ranges differences = changed(ranges_, eager, replayed);
@@ -177,6 +193,12 @@ class AddressCheck::Check {
     }
     static_cast<void>(put(result, changes));
     return verdict;
+  }
+
+  /// Whether the rest of the host's memory has these numbers.
+  bool is_still(const Numbers& of_host) {
+    Numbers now;
+    return host_.empty() || (memory_->hash(host_, &now).ok() && now == of_host);
   }
 
   /// Two more eager runs compute the same. (Programs with unordered floating-point atomics do not.)
@@ -296,7 +318,8 @@ class AddressCheck::Check {
   VerificationPause& pause_;
   const SilentOperations silent_;
   AddressedMemory* const memory_;
-  Ranges ranges_;
+  Ranges ranges_;  ///< what is compared, and put back
+  Ranges host_;    ///< other memory of the host
   std::vector<std::unique_ptr<MemoryCopy>> copies_;
   MemoryRange page_;  ///< with the first difference, once it is known
   std::vector<std::byte> expected_, found_;

@@ -26,17 +26,18 @@ class FakeMemory final : public AddressedMemory {
   explicit FakeMemory(test::ArithmeticBackend& backend) : backend_(backend) {}
 
   const char* why_not = nullptr;
-  bool open = false;       ///< between begin() and end()
-  std::uint64_t used = 0;  ///< bytes in copies
+  std::uint64_t of_host = 0;  ///< that word is the host's
+  bool open = false;          ///< between begin() and end()
+  std::uint64_t used = 0;     ///< bytes in copies
   std::uint64_t most_used = 0;
   int hashes = 0;
 
-  bool begin(const capture::QueueInfo& /*queue*/, std::vector<MemoryRange>* ranges,
+  bool begin(const capture::QueueInfo& /*queue*/, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override {
     REQUIRE(!open);
     open = true;
     for (const auto& [word, value] : backend_.memory()) {
-      ranges->push_back({word * kApart, sizeof(value)});
+      (word == of_host ? host : device)->push_back({word * kApart, sizeof(value)});
     }
     *why = why_not;
     return why_not == nullptr;
@@ -196,6 +197,25 @@ TEST_CASE("verify by address: work is done once, and it is seen where a graph co
     CHECK(result.compared == 3 * sizeof(std::uint64_t));
   }
   CHECK(trial.backend.live_events == 0);
+}
+
+TEST_CASE("verify by address: what the program does with memory of the host meanwhile stays", "[promise-1]") {
+  const bool writes = GENERATE(false, true);
+  Trial trial;
+  trial.backend.words.of_host = Trial::kUnused;
+  std::uint64_t written = Trial::kBefore;
+  if (writes) {
+    trial.backend.in_run = [&] {
+      CHECK(trial.backend.memory()[Trial::kUnused] == written);
+      ++written;
+      CHECK(trial.backend.write({}, ArgumentKind::kBuffer, Trial::kUnused, std::as_bytes(std::span(&written, 1))).ok());
+    };
+  }
+  const VerifyResult result = trial.run();
+  CHECK(result.outcome == (writes ? Verified::kImpossible : Verified::kEqual));
+  auto expected = Trial::after(1);
+  expected[Trial::kUnused] = written;
+  CHECK(trial.backend.memory() == expected);
 }
 
 TEST_CASE("verify by address: where not all memory can be copied, a graph's writes are learnt first") {

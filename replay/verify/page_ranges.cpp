@@ -51,6 +51,23 @@ Ranges common(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
   return result;
 }
 
+Ranges without(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
+  Ranges result;
+  for (const MemoryRange& range : a) {
+    std::uint64_t start = range.start;
+    for (const MemoryRange& hole : common({&range, 1}, b)) {
+      if (hole.start != start) {
+        result.push_back({start, hole.start - start});
+      }
+      start = hole.start + hole.bytes;
+    }
+    if (start != range.start + range.bytes) {
+      result.push_back({start, range.start + range.bytes - start});
+    }
+  }
+  return result;
+}
+
 Ranges united(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
   Ranges all(a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());

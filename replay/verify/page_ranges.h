@@ -17,6 +17,8 @@ using Numbers = std::vector<std::uint64_t>;  ///< of pages, see AddressedMemory:
 [[nodiscard]] std::uint64_t bytes_of(std::span<const backends::MemoryRange> ranges);
 /// What both have.
 [[nodiscard]] Ranges common(std::span<const backends::MemoryRange> a, std::span<const backends::MemoryRange> b);
+/// What `a` has, and `b` has not.
+[[nodiscard]] Ranges without(std::span<const backends::MemoryRange> a, std::span<const backends::MemoryRange> b);
 /// What any of both has.
 [[nodiscard]] Ranges united(std::span<const backends::MemoryRange> a, std::span<const backends::MemoryRange> b);
 

@@ -1,6 +1,8 @@
 // Memory that kernels reach: of every kind that calls make, and what no call names.
 
+#include <atomic>
 #include <string>
+#include <thread>
 
 #include "test/cuda/program.h"
 
@@ -120,6 +122,35 @@ PROGRAM(mapped_memory) {
   }
   CHECK_CU(cuMemUnmap(base + kPiece, 3 * kPiece));
   CHECK_CU(cuMemAddressFree(base, 8 * kPiece));
+  return 0;
+}
+
+/// A thread counts in pinned memory, without a call, while kernels change other memory. Nobody else may write there.
+PROGRAM(host_writer) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUfunction scale_function = gpu.function("scale");
+  const CUdeviceptr x = filled(kCount, 1);
+  Word* const memory = pinned(kCount);
+  std::atomic<bool> stop{false};
+  int lost = 0;
+  std::thread writer([&] {
+    std::atomic_ref<Word> counter(*memory);
+    for (Word written = counter.load(); !stop;) {
+      lost += counter.load() == written ? 0 : 1;
+      counter.store(++written);
+    }
+  });
+  for (int round = 0; round < 5 * kRounds; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      scale(stream, scale_function, x, kCount, 3, 1);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  stop = true;
+  writer.join();
+  std::printf("lost %d\n", lost);
+  print("x", x, kCount);
   return 0;
 }
 
