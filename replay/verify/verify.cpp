@@ -171,7 +171,7 @@ class Check {
     for (const Memory& memory : memories_) {
       bytes += memory.bytes;
     }
-    constexpr std::uint64_t kCopies = 3;
+    constexpr std::uint64_t kCopies = 3;  // limit: before, after eager execution, after the graph
     return bytes > limits_.copies / kCopies ? "the copies of its memory would take too much (verify_memory_mb)"
                                             : nullptr;
   }
