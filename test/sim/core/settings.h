@@ -23,9 +23,9 @@
 //   SIM_LINGER    1: calls take their time now and then before and after the driver does what they say, so that other
 //                 threads get in between
 //   SIM_GRAPH_MEMORY  1: who instantiates a graph waits for those that run, and nobody launches meanwhile (crowd.h;
-//   CUDA only) SIM_CROWD     1: calls that want the driver for themselves wait while any thread launches (crowd.h; CUDA
-//   only) SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on
-//   the
+//                 CUDA only)
+//   SIM_CROWD     1: calls that want the driver for themselves wait while any thread launches (crowd.h; CUDA only)
+//   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
 //                 waits for ever.
 //   SIM_COSTS     what things cost (clock.h)
