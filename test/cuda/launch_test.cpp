@@ -69,6 +69,7 @@ TEST_CASE("launches that are predicted do not go through the shared runtime") {
     CAPTURE(seed);
     CHECK(launches_are_skipped({"SIM_SEED=" + std::to_string(seed), "REFRAIN_GATE=off"}));
   }
+  CHECK(launches_are_skipped({"REFRAIN_MODE=verify", "REFRAIN_GATE=off"}));
 }
 
 TEST_CASE("a runtime that a package has given another name is found") {
@@ -77,9 +78,8 @@ TEST_CASE("a runtime that a package has given another name is found") {
 
 TEST_CASE("launches go through the runtime where nothing is to be skipped") {
   const Outcome plain = launch({}, false);
-  for (const Words& environment :
-       {Words{"REFRAIN_GATE=off", "REFRAIN_SKIP_RUNTIME=off"}, Words{"REFRAIN_MODE=observe"},
-        Words{"REFRAIN_MODE=verify"}, Words{"REFRAIN_MODE=off"}, Words{"REFRAIN_CUDA=off"}}) {
+  for (const Words& environment : {Words{"REFRAIN_GATE=off", "REFRAIN_SKIP_RUNTIME=off"}, Words{"REFRAIN_MODE=observe"},
+                                   Words{"REFRAIN_MODE=off"}, Words{"REFRAIN_CUDA=off"}}) {
     CAPTURE(environment.back());
     const Outcome asked = launch(environment);
     CHECK(asked.status == 0);
