@@ -26,6 +26,7 @@ expect() {  # STATUS PATTERN COMMAND...
 }
 # begin OPTION...: the program runs, with its input at the descriptor `input` and its number in `process`.
 begin() {
+  rm -f "$scratch/output"  # the one before was at work as well
   exec {input}> >(exec "$refrain" run "$@" -- "$program" until_told >"$scratch/output" 2>"$scratch/errors")
   process=$!
   for ((i = 0; i < 600; i++)); do
