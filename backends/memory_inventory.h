@@ -79,4 +79,24 @@ class MemoryInventory {
   bool complete_ REFRAIN_GUARDED_BY(mutex_) = true;
 };
 
+/// While it lives nobody frees what is in the inventory; false if somebody does.
+class InventoryHeld {
+ public:
+  explicit InventoryHeld(MemoryInventory* inventory) noexcept
+      : inventory_(inventory != nullptr && inventory->hold() ? inventory : nullptr) {}
+  ~InventoryHeld() {
+    if (inventory_ != nullptr) {
+      inventory_->let_go();
+    }
+  }
+  InventoryHeld(const InventoryHeld&) = delete;
+  InventoryHeld& operator=(const InventoryHeld&) = delete;
+
+  explicit operator bool() const noexcept { return inventory_ != nullptr; }
+  const MemoryInventory* operator->() const noexcept { return inventory_; }
+
+ private:
+  MemoryInventory* const inventory_;
+};
+
 }  // namespace refrain::backends

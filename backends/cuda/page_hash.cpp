@@ -166,6 +166,10 @@ END:
 }  // namespace
 
 CUresult CudaPageHash::load(const CudaDriver& driver) noexcept {
+  if (driver.cuModuleLoadData == nullptr || driver.cuModuleGetFunction == nullptr || driver.cuModuleUnload == nullptr ||
+      driver.cuMemAlloc_v2 == nullptr || driver.cuMemFree_v2 == nullptr) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
   CUmodule module = nullptr;
   CUresult status = driver.cuModuleLoadData(&module, kCode);
   if (status == CUDA_SUCCESS) {

@@ -13,38 +13,20 @@ cl_command_queue native_queue(const capture::QueueInfo& queue) {
   return reinterpret_cast<cl_command_queue>(queue.handle);
 }
 
-/// While it lives no shared virtual memory is freed.
-class SharedMemoryHeld {
- public:
-  explicit SharedMemoryHeld(MemoryInventory* memory) noexcept
-      : memory_(memory != nullptr && memory->hold() ? memory : nullptr) {}
-  ~SharedMemoryHeld() {
-    if (memory_ != nullptr) {
-      memory_->let_go();
-    }
-  }
-  SharedMemoryHeld(const SharedMemoryHeld&) = delete;
-  SharedMemoryHeld& operator=(const SharedMemoryHeld&) = delete;
-
-  /// Whether it is still there that a copy or a fill names. Drivers look for it in their lists when it is recorded, and
-  /// not all look whether they found it. (A kernel's pointer may be to any memory of the process.)
-  [[nodiscard]] bool has_all(const capture::OperationView& operation) const noexcept {
-    const auto kind = operation.kind();
-    if (memory_ == nullptr ||
-        (kind != capture::OperationKind::kPointerCopy && kind != capture::OperationKind::kPointerFill)) {
-      return true;
-    }
-    for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
-      if (operation.arguments()[i].kind == capture::ArgumentKind::kPointer && !memory_->find(operation.handle_of(i))) {
-        return false;
-      }
-    }
+/// Whether the shared memory is still there that a copy or a fill names. Drivers look for it in their lists when it is
+/// recorded, and not all look whether they found it. (A kernel's pointer may be to any memory of the process.)
+bool has_all(const InventoryHeld& shared, const capture::OperationView& operation) noexcept {
+  const auto kind = operation.kind();
+  if (!shared || (kind != capture::OperationKind::kPointerCopy && kind != capture::OperationKind::kPointerFill)) {
     return true;
   }
-
- private:
-  MemoryInventory* const memory_;
-};
+  for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
+    if (operation.arguments()[i].kind == capture::ArgumentKind::kPointer && !shared->find(operation.handle_of(i))) {
+      return false;
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -121,9 +103,9 @@ Status OpenClBackend::record(const capture::Graph& graph, std::span<const captur
     return {CL_INVALID_VALUE};
   }
   const capture::QueueInfo& queue = graph.queue_of(nodes[0]);
-  const SharedMemoryHeld shared(shared_);
+  const InventoryHeld shared(shared_);  // nothing is freed meanwhile
   for (const capture::NodeIndex node : nodes) {
-    if (graph.queue_of(node).id != queue.id || !shared.has_all(graph.operation(node))) {
+    if (graph.queue_of(node).id != queue.id || !has_all(shared, graph.operation(node))) {
       return {CL_INVALID_VALUE};
     }
     if (!can_record(graph.operation(node), queue).ok) {

@@ -116,7 +116,8 @@ class HostCall {
   int held_error_ = 0;
 };
 
-/// For stubs, which return what the driver says, and calls that return nothing: the thread's next call that can tells an error of its held work.
+/// For stubs, which return what the driver says, and calls that return nothing: the thread's next call that can tells
+/// an error of its held work.
 template <class P>
 void flush_for_stub(const replay::EntryPoint& entry_point) noexcept {
   const int saved_errno = errno;

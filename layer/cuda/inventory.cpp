@@ -34,7 +34,8 @@ bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcep
   // The attributes of what is mapped tell all that is reserved around it.
   CUdeviceptr mapped_at = 0;
   std::size_t mapped = 0;
-  if (driver.cuMemGetAddressRange_v2(&mapped_at, &mapped, address) == CUDA_SUCCESS) {
+  if (driver.cuMemGetAddressRange_v2 != nullptr &&
+      driver.cuMemGetAddressRange_v2(&mapped_at, &mapped, address) == CUDA_SUCCESS) {
     start = mapped_at;
     bytes = mapped;
   }

@@ -66,6 +66,7 @@ class AddressCheck::Check {
       host_ = without(host_, told);
       result = compare(written);
     } catch (const std::bad_alloc&) {
+      static_cast<void>(put(result_, changes_));  // whatever was done since
       result = impossible("the host has no memory for it");
     }
     copies_.clear();
@@ -150,6 +151,8 @@ class AddressCheck::Check {
     if (result == nullptr && !changes.empty()) {
       return impossible("there is no memory for a copy of what it writes");
     }
+    changes_ = changes;
+    result_ = result;
     if (!put(old, changes)) {
       static_cast<void>(put(result, changes));
       return impossible(kUnreadable);
@@ -321,7 +324,9 @@ class AddressCheck::Check {
   Ranges ranges_;  ///< what is compared, and put back
   Ranges host_;    ///< other memory of the host
   std::vector<std::unique_ptr<MemoryCopy>> copies_;
-  MemoryRange page_;  ///< with the first difference, once it is known
+  Ranges changes_;                ///< by eager execution, once they are copied:
+  MemoryCopy* result_ = nullptr;  ///< what the program is to have
+  MemoryRange page_;              ///< with the first difference, once it is known
   std::vector<std::byte> expected_, found_;
   int error_ = 0;
   bool issued_ = false;

@@ -56,28 +56,6 @@ std::string difference(const std::vector<Memory>& memories, std::span<const Oper
   return {};
 }
 
-/// Shared memory, while it lives: none of it is freed.
-class Shared {
- public:
-  explicit Shared(backends::MemoryInventory* inventory) noexcept
-      : inventory_(inventory != nullptr && inventory->hold() ? inventory : nullptr) {}
-  ~Shared() {
-    if (inventory_ != nullptr) {
-      inventory_->let_go();
-    }
-  }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-
-  [[nodiscard]] std::optional<backends::LiveMemory> find(capture::Handle address) const noexcept {
-    return inventory_ != nullptr && inventory_->complete() ? inventory_->find(address) : std::nullopt;
-  }
-  [[nodiscard]] std::vector<backends::LiveMemory> all() const { return inventory_->all(); }
-
- private:
-  backends::MemoryInventory* const inventory_;
-};
-
 /// One check.
 class Check {
  public:
@@ -110,6 +88,9 @@ class Check {
     try {
       return compare(executable);
     } catch (const std::bad_alloc&) {
+      if (eager_is_known_) {
+        static_cast<void>(write(eager_, nullptr));  // whatever was done since
+      }
       return impossible(kNoHostMemory);
     }
   }
@@ -142,7 +123,7 @@ class Check {
           continue;
         }
         if (pointer) {
-          const auto found = shared_.find(handle);
+          const auto found = shared_ && shared_->complete() ? shared_->find(handle) : std::nullopt;
           if (!found) {
             return "an operation is given a pointer to memory that is not known";
           }
@@ -161,7 +142,8 @@ class Check {
         }
       }
     }
-    for (const backends::LiveMemory& each : !pointed_to.empty() ? shared_.all() : std::vector<backends::LiveMemory>()) {
+    for (const backends::LiveMemory& each :
+         !pointed_to.empty() ? shared_->all() : std::vector<backends::LiveMemory>()) {
       if (static_cast<int>(queues_.front().context) == each.device) {
         memories_.push_back({each.start, each.start, ArgumentKind::kPointer, operations_.size() - 1, queues_.front(),
                              each.bytes, pointed_to.contains(each.start)});
@@ -234,7 +216,6 @@ class Check {
   VerifyResult compare(Executable& executable) {
     const SilentOperations silent(operations_);
     Contents before;
-    Contents eager;
     Contents replayed;
     if (!read(&before)) {
       return impossible(kUnreadable);
@@ -246,32 +227,33 @@ class Check {
     if (error_ != 0) {
       return impossible("the driver refused some of its operations");
     }
-    if (!read(&eager)) {
+    if (!read(&eager_)) {
       return impossible(kUnreadable);
     }
-    if (others_changed(before, eager)) {
+    eager_is_known_ = true;
+    if (others_changed(before, eager_)) {
       return impossible(kOthers);
     }
-    if (!write(before, &eager)) {
-      static_cast<void>(write(eager, nullptr));
+    if (!write(before, &eager_)) {
+      static_cast<void>(write(eager_, nullptr));
       return impossible(kUnreadable);
     }
     bool failed = false;
     static_cast<void>(executable.launch(context_, silent.operations(), &failed));
     const bool ended = idle(false);
     if (!ended || failed || !read(&replayed)) {
-      static_cast<void>(write(eager, nullptr));
+      static_cast<void>(write(eager_, nullptr));
       return impossible(failed   ? "the driver refused to run its command buffer"
                         : !ended ? "its command buffer did not end in time, though its operations did"
                                  : kUnreadable);
     }
-    if (others_changed(eager, replayed)) {
-      static_cast<void>(write(eager, &replayed));
+    if (others_changed(eager_, replayed)) {
+      static_cast<void>(write(eager_, &replayed));
       return impossible(kOthers);
     }
     VerifyResult result;
     result.error = error_;
-    result.text = difference(memories_, operations_, eager, replayed, context_.hooks);
+    result.text = difference(memories_, operations_, eager_, replayed, context_.hooks);
     if (result.text.empty()) {
       result.outcome = Verified::kEqual;
       for (const Memory& memory : memories_) {
@@ -281,11 +263,10 @@ class Check {
     }
     // Would two eager runs agree? Programs with unordered floating-point atomics do not.
     result.outcome = Verified::kDifferent;
-    Contents again;
     const bool repeated = write(before, &replayed) && issue_all(context_, silent.operations(), queues_) == 0 &&
-                          idle(false) && read(&again);
-    static_cast<void>(write(eager, nullptr));
-    if (repeated && !difference(memories_, operations_, eager, again, context_.hooks).empty()) {
+                          idle(false) && read(&replayed);
+    static_cast<void>(write(eager_, nullptr));
+    if (repeated && !difference(memories_, operations_, eager_, replayed, context_.hooks).empty()) {
       result.outcome = Verified::kUnstable;
     }
     return result;
@@ -297,8 +278,10 @@ class Check {
   const std::vector<capture::QueueInfo>& queues_;
   VerificationPause& pause_;
   const VerifyLimits& limits_;
-  const Shared shared_;
+  const backends::InventoryHeld shared_;
   std::vector<Memory> memories_;
+  Contents eager_;  ///< what the program is to have
+  bool eager_is_known_ = false;
   int error_ = 0;
   bool issued_ = false;
 };
