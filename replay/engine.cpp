@@ -115,12 +115,7 @@ void Engine::queue_gone(QueueSlot& slot) noexcept {
   flush_holder(slot);
   state_.gone.fetch_add(1, std::memory_order_relaxed);
   if (inside_->context.verification_pause != nullptr) {
-    // Later verifications cannot wait for its work any more.
-    if (inside_->context.hooks.may_wait()) {
-      static_cast<void>(inside_->context.backend.finish_by(
-          slot.info, std::chrono::steady_clock::now() + VerificationPause::kPatience, true));
-    }
-    inside_->context.verification_pause->forget(slot);
+    inside_->context.verification_pause->forget(slot, inside_->context.backend, inside_->context.hooks.may_wait());
   }
   drop_graphs_of(slot.info.id);
 }

@@ -34,14 +34,14 @@ struct LaneContext {
         backend(its_backend),
         hooks(its_hooks),
         recorder(its_recorder),
+        verify_memory(static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U),
         budget(settings),
         graphs(settings),
         builder(settings, backend, hooks, state.changes, graphs, budget),
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
     if (settings.mode == env::Mode::kVerify) {
       verification_pause = std::make_unique<VerificationPause>();
-      verify_limits.copies = static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U;
-      address_check = std::make_unique<AddressCheck>(verify_limits);
+      address_check = std::make_unique<AddressCheck>(verify_memory);
       sampling = std::make_unique<VerificationSampling>(static_cast<std::uint64_t>(settings.verify_every));
     }
   }
@@ -58,6 +58,7 @@ struct LaneContext {
   backends::Backend& backend;
   LayerHooks& hooks;
   capture::Recorder* const recorder;  ///< null: nothing is captured
+  const std::uint64_t verify_memory;  ///< bytes that copies of verify mode may take at once
   TrialBudget budget;
   GraphCache graphs;
   GraphBuilder builder;
@@ -66,9 +67,8 @@ struct LaneContext {
   env::Mutex preparing;
   bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;
   std::unique_ptr<VerificationPause> verification_pause;  ///< null except in verify mode
-  VerifyLimits verify_limits;
-  std::unique_ptr<AddressCheck> address_check;     ///< the same; for who has stopped the others
-  std::unique_ptr<VerificationSampling> sampling;  ///< the same
+  std::unique_ptr<AddressCheck> address_check;            ///< the same; for who has stopped the others
+  std::unique_ptr<VerificationSampling> sampling;         ///< the same
 
   std::atomic<std::uint64_t> replayed{0};  ///< submissions of all lanes
   std::atomic<std::size_t> open_lanes{0};  ///< lanes of threads that run

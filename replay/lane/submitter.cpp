@@ -179,7 +179,7 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
   std::vector<capture::ObjectId> new_objects;
   const bool fits = entry->with_executable(views, &new_objects, [&](Executable& executable) {
     result = context.backend.names_memory()
-                 ? verify(context, executable, views, queues, pause, context_.verify_limits)
+                 ? verify(context, executable, views, queues, pause, context_.verify_memory)
                  : context_.address_check->run(context, entry->fingerprint(), executable, views, queues, pause);
     native = executable.native_nodes();
   });

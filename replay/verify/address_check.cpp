@@ -75,15 +75,8 @@ class AddressCheck::Check {
   }
 
  private:
-  /// Everything that was submitted is done. `before`: by whoever it was; else what this check submitted.
-  bool idle(bool before) {
-    const auto until = std::chrono::steady_clock::now() + owner_.limits_.patience;
-    idle_ = before ? pause_.finish_by(context_.backend, until, queues_) : true;
-    for (const capture::QueueInfo& queue : queues_) {
-      idle_ = idle_ && context_.backend.finish_by(queue, until, true);
-    }
-    return idle_;
-  }
+  bool idle(bool all) { return idle_ = pause_.finish(context_.backend, queues_, all); }
+  bool idle_again() { return idle_ = VerificationPause::finish_again(context_.backend, queues_); }
 
   VerifyResult impossible(const char* why) {
     error_ = issued_ ? error_ : issue(true);
@@ -99,7 +92,7 @@ class AddressCheck::Check {
   }
 
   MemoryCopy* copy(std::span<const MemoryRange> ranges) {
-    auto made = memory_->copy(ranges, owner_.limits_.copies);
+    auto made = memory_->copy(ranges, owner_.most_copies_);
     copies_.push_back(std::move(made));
     return copies_.back().get();
   }
@@ -159,7 +152,7 @@ class AddressCheck::Check {
     }
     bool failed = false;
     static_cast<void>(executable_.launch(context_, silent_.operations(), &failed));
-    const bool ended = idle(false);
+    const bool ended = idle_again();
     const bool read = ended && memory_->hash(ranges_, &replayed).ok();
     if (!read || failed) {
       static_cast<void>(put(result, changes));
@@ -208,7 +201,7 @@ class AddressCheck::Check {
   bool deterministic(MemoryCopy* old, const Ranges& changes, const Numbers& eager) {
     for (int i = 0; i < 2; ++i) {
       Numbers again;
-      if (!put(old, changes) || issue(false) != 0 || !idle(false) || !memory_->hash(ranges_, &again).ok()) {
+      if (!put(old, changes) || issue(false) != 0 || !idle_again() || !memory_->hash(ranges_, &again).ok()) {
         return true;  // nothing is known
       }
       if (!common(changed(ranges_, eager, again), changes).empty()) {
@@ -224,7 +217,7 @@ class AddressCheck::Check {
   /// What the first `end` operations leave in `looked_at`, eagerly and as a graph. False: nobody knows. `old`: of all.
   bool run_before(std::size_t end, MemoryCopy* old, const Ranges& looked_at, Both* numbers) {
     bool failed = false;
-    if (!put(old, ranges_) || issue_all(context_, silent_.operations().first(end), queues_) != 0 || !idle(false) ||
+    if (!put(old, ranges_) || issue_all(context_, silent_.operations().first(end), queues_) != 0 || !idle_again() ||
         !memory_->hash(looked_at, &numbers->eager).ok() || !read_page(&expected_)) {
       return false;
     }
@@ -232,7 +225,7 @@ class AddressCheck::Check {
       return false;
     }
     static_cast<void>(executable_.launch(context_, silent_.operations(), &failed));
-    return idle(false) && !failed && memory_->hash(looked_at, &numbers->replayed).ok() && read_page(&found_);
+    return idle_again() && !failed && memory_->hash(looked_at, &numbers->replayed).ok() && read_page(&found_);
   }
   bool read_page(std::vector<std::byte>* into) {
     into->resize(page_.bytes);

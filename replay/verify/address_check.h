@@ -22,7 +22,8 @@ namespace refrain::replay {
 /// What is known of what graphs write. Not thread-safe: for one check at a time.
 class AddressCheck {
  public:
-  explicit AddressCheck(const VerifyLimits& limits) : limits_(limits) {}
+  /// `most_copies`: bytes that copies may take at once.
+  explicit AddressCheck(std::uint64_t most_copies) : most_copies_(most_copies) {}
 
   /// See verify(). `graph`: its fingerprint.
   VerifyResult run(const SubmitContext& context, capture::Fingerprint graph, Executable& executable,
@@ -32,7 +33,7 @@ class AddressCheck {
  private:
   class Check;
 
-  VerifyLimits limits_;
+  std::uint64_t most_copies_;
   /// Pages that graphs were seen to write, by address; a graph that is gone is forgotten with the rest.
   std::map<capture::Fingerprint, std::vector<backends::MemoryRange>> written_;
 };

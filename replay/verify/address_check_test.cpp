@@ -136,7 +136,7 @@ Occurrence work() {
 }
 
 struct Trial {
-  explicit Trial(std::uint64_t most = 1024) : check({most, std::chrono::milliseconds(100)}) {
+  explicit Trial(std::uint64_t most = 1024) : check(most) {
     std::string why;
     executable = Executable::build(operations, test::quiet(false), backend, &why);
     INFO(why);
@@ -220,7 +220,7 @@ TEST_CASE("verify by address: what the program does with memory of the host mean
 
 TEST_CASE("verify by address: where not all memory can be copied, a graph's writes are learnt first") {
   Trial trial(5 * sizeof(std::uint64_t) - 1);  // all three words and two more are too much
-  trial.check = AddressCheck({4 * sizeof(std::uint64_t), std::chrono::milliseconds(100)});
+  trial.check = AddressCheck(4 * sizeof(std::uint64_t));
   const std::uint64_t unused[] = {20, 21, 22};
   for (const std::uint64_t& word : unused) {
     CHECK(trial.backend.write({}, ArgumentKind::kBuffer, word, std::as_bytes(std::span(&word, 1))).ok());

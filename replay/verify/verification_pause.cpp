@@ -8,7 +8,7 @@ namespace refrain::replay {
 
 void VerificationPause::enter(Queues queues) noexcept {
   env::UniqueLock lock(mutex_);
-  resumed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
+  resumed_.wait_for(lock, kLongest, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   ++entered_;
   mark(queues);
 }
@@ -21,14 +21,16 @@ void VerificationPause::leave() noexcept {
 }
 
 bool VerificationPause::begin(Queues queues) noexcept {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   env::UniqueLock lock(mutex_);
+  const auto started = VerificationPatience::Clock::now();
+  const auto deadline = patience_.until();
   if (!resumed_.wait_until(lock, deadline, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; })) {
     return false;
   }
   stopped_ = true;  // keeps newcomers out while those inside finish
   if (!all_left_.wait_until(lock, deadline, [&]() REFRAIN_REQUIRES(mutex_) { return entered_ == 0; })) {
     stopped_ = false;
+    patience_.in_vain(VerificationPatience::Clock::now() - started);
     resumed_.notify_all();
     return false;
   }
@@ -42,25 +44,37 @@ void VerificationPause::end() noexcept {
   resumed_.notify_all();
 }
 
-bool VerificationPause::finish(backends::Backend& backend) {
-  std::vector<capture::QueueInfo> used;
+/// `wait(until)`: whether what it waits for came.
+template <class Wait>
+bool VerificationPause::patiently(Wait&& wait) {
+  const auto started = VerificationPatience::Clock::now();
+  VerificationPatience::Clock::time_point until;
   {
     const env::MutexLock lock(mutex_);
-    for (Known& known : queues_) {
-      if (std::exchange(known.used, false)) {
-        used.push_back(known.info);
-      }
-    }
+    until = patience_.until(started);
   }
-  bool ok = true;
-  for (const capture::QueueInfo& queue : used) {
-    ok = backend.finish(queue).ok() && ok;
+  const bool came = wait(until);
+  if (!came) {
+    const env::MutexLock lock(mutex_);
+    patience_.in_vain(VerificationPatience::Clock::now() - started);
   }
-  return ok;
+  return came;
 }
 
-bool VerificationPause::finish_by(backends::Backend& backend, std::chrono::steady_clock::time_point until,
-                                  const std::vector<capture::QueueInfo>& but) {
+bool VerificationPause::finish(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues, bool all) {
+  return patiently([&](auto until) {
+    return (!all || finish_others(backend, until, queues)) &&
+           std::ranges::all_of(queues, [&](const auto& queue) { return backend.finish_by(queue, until, true); });
+  });
+}
+
+bool VerificationPause::finish_again(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues) {
+  const auto until = VerificationPatience::Clock::now() + VerificationPatience::kLongest;
+  return std::ranges::all_of(queues, [&](const auto& queue) { return backend.finish_by(queue, until, true); });
+}
+
+bool VerificationPause::finish_others(backends::Backend& backend, VerificationPatience::Clock::time_point until,
+                                      const std::vector<capture::QueueInfo>& but) {
   std::vector<capture::QueueInfo> used;
   {
     const env::MutexLock lock(mutex_);
@@ -88,9 +102,12 @@ void VerificationPause::add(const QueueSlot& queue) {
   queues_.push_back({queue.info});
 }
 
-void VerificationPause::forget(const QueueSlot& queue) noexcept {
+void VerificationPause::forget(const QueueSlot& queue, backends::Backend& backend, bool wait) noexcept {
+  if (wait) {
+    patiently([&](auto until) { return backend.finish_by(queue.info, until, true); });
+  }
   env::UniqueLock lock(mutex_);
-  resumed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
+  resumed_.wait_for(lock, kLongest, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   std::erase_if(queues_, [&](const Known& known) { return known.info.id == queue.info.id; });
 }
 

@@ -9,15 +9,16 @@
 #include "backends/backend.h"
 #include "env/mutex.h"
 #include "replay/queue_slot.h"
+#include "replay/verify/verification_patience.h"
 
 namespace refrain::replay {
 
-/// Lets submissions pass, or one verification, never both. Thread-safe. Nobody waits longer than
-/// kPatience: a driver may call the application, and that the driver, from a thread that the
-/// verification waits for.
+/// Lets submissions pass, or one verification, never both. Thread-safe. A verification waits as long as
+/// VerificationPatience says; a submission waits for its end, which is sooner than kLongest unless the driver waits for
+/// that submission: it may call the application from a thread that has work to complete.
 class VerificationPause {
  public:
-  static constexpr std::chrono::milliseconds kPatience{2000};  // limit
+  static constexpr std::chrono::seconds kLongest{10};  // limit
 
   using Queues = std::span<QueueSlot* const>;
 
@@ -30,16 +31,16 @@ class VerificationPause {
   [[nodiscard]] bool begin(Queues queues) noexcept;
   void end() noexcept;
 
-  /// Between begin() and end(): waits for every queue of the process with work since it was last waited
-  /// for. False if the driver reports an error.
-  [[nodiscard]] bool finish(backends::Backend& backend);
-  /// The same, but not beyond `until`, and except for queues of `but`: false if something is not done, or nobody knows.
-  [[nodiscard]] bool finish_by(backends::Backend& backend, std::chrono::steady_clock::time_point until,
-                               const std::vector<capture::QueueInfo>& but);
+  /// Between begin() and end(): waits for `queues` and, if `all`, for every other queue of the process with work since
+  /// it was last waited for. False if something is not done in time, or nobody knows.
+  [[nodiscard]] bool finish(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues, bool all);
+  /// Waits for work that has ended once already, eagerly: it does not wait for the program.
+  [[nodiscard]] static bool finish_again(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues);
 
-  /// A queue was created, or goes away: forget() returns when no verification uses it.
   void add(const QueueSlot& queue);
-  void forget(const QueueSlot& queue) noexcept;
+  /// The queue goes away: returns when no verification uses it. Its work is waited for first, since later verifications
+  /// cannot do that, if `wait`.
+  void forget(const QueueSlot& queue, backends::Backend& backend, bool wait) noexcept;
 
  private:
   struct Known {
@@ -47,12 +48,17 @@ class VerificationPause {
     bool used = false;  ///< work was submitted since it was last waited for
   };
   void mark(Queues queues) noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool finish_others(backends::Backend& backend, VerificationPatience::Clock::time_point until,
+                                   const std::vector<capture::QueueInfo>& but);
+  template <class Wait>
+  bool patiently(Wait&& wait);
 
   env::Mutex mutex_;
   env::ConditionVariable resumed_;
   env::ConditionVariable all_left_;  ///< only the one that stopped the others waits for it
   unsigned entered_ REFRAIN_GUARDED_BY(mutex_) = 0;
   bool stopped_ REFRAIN_GUARDED_BY(mutex_) = false;
+  VerificationPatience patience_ REFRAIN_GUARDED_BY(mutex_);
   std::vector<Known> queues_ REFRAIN_GUARDED_BY(mutex_);
 };
 

@@ -4,7 +4,10 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "replay/engine_test_support.h"
+
 using refrain::replay::QueueSlot;
+using refrain::replay::VerificationPatience;
 using refrain::replay::VerificationPause;
 
 TEST_CASE("a submission waits for the verification, and the other way round") {
@@ -61,8 +64,9 @@ TEST_CASE("a queue that goes away waits for the verification that may use it") {
   QueueSlot* const queues[] = {&queue};
   REQUIRE(pause.begin(queues));
   std::atomic<bool> gone{false};
+  refrain::replay::test::ArithmeticBackend backend;
   std::thread other([&] {
-    pause.forget(queue);
+    pause.forget(queue, backend, false);
     gone = true;
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -70,4 +74,38 @@ TEST_CASE("a queue that goes away waits for the verification that may use it") {
   pause.end();
   other.join();
   CHECK(gone);
+}
+
+TEST_CASE("a submission waits for a verification that takes longer than work may be waited for") {
+  VerificationPause pause;
+  REQUIRE(pause.begin({}));
+  std::atomic<bool> entered{false};
+  std::thread other([&] {
+    pause.enter({});
+    entered = true;
+    pause.leave();
+  });
+  std::this_thread::sleep_for(VerificationPatience::kLongest + std::chrono::milliseconds(300));
+  CHECK_FALSE(entered);
+  pause.end();
+  other.join();
+  CHECK(entered);
+}
+
+TEST_CASE("waiting in vain again and again takes less and less time") {
+  class Stuck final : public refrain::replay::test::ArithmeticBackend {
+    bool finish_by(const refrain::capture::QueueInfo& /*queue*/, std::chrono::steady_clock::time_point until,
+                   bool /*held*/) noexcept override {
+      std::this_thread::sleep_until(until);
+      return false;
+    }
+  } backend;
+  VerificationPause pause;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(pause.begin({}));
+    CHECK_FALSE(pause.finish(backend, {{}}, true));
+    pause.end();
+  }
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));  // 100 x 2 s otherwise
 }

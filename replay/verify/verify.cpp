@@ -60,13 +60,13 @@ std::string difference(const std::vector<Memory>& memories, std::span<const Oper
 class Check {
  public:
   Check(const SubmitContext& context, std::span<const OperationView> operations,
-        const std::vector<capture::QueueInfo>& queues, VerificationPause& pause, const VerifyLimits& limits)
+        const std::vector<capture::QueueInfo>& queues, VerificationPause& pause, std::uint64_t most_copies)
       : context_(context),
         backend_(context.backend),
         operations_(operations),
         queues_(queues),
         pause_(pause),
-        limits_(limits),
+        most_copies_(most_copies),
         shared_(context.backend.shared_memory()) {}
 
   VerifyResult run(Executable& executable) {
@@ -82,7 +82,7 @@ class Check {
     if (!context_.hooks.may_wait()) {
       return impossible("the application has user events that it has not set yet");
     }
-    if (!idle(true)) {
+    if (!pause_.finish(backend_, queues_, true)) {
       return impossible("earlier work did not end in time: it may wait for what the program does next");
     }
     try {
@@ -154,18 +154,7 @@ class Check {
       bytes += memory.bytes;
     }
     constexpr std::uint64_t kCopies = 3;  // limit: before, after eager execution, after the graph
-    return bytes > limits_.copies / kCopies ? "the copies of its memory would take too much (verify_memory_mb)"
-                                            : nullptr;
-  }
-
-  /// Everything that was submitted is done. `before`: by whoever it was; else what this check submitted.
-  bool idle(bool before) {
-    const auto until = std::chrono::steady_clock::now() + limits_.patience;
-    bool done = !before || pause_.finish_by(backend_, until, queues_);
-    for (const capture::QueueInfo& queue : queues_) {
-      done = done && backend_.finish_by(queue, until, true);
-    }
-    return done;
+    return bytes > most_copies_ / kCopies ? "the copies of its memory would take too much (verify_memory_mb)" : nullptr;
   }
 
   VerifyResult impossible(const char* why) {
@@ -221,7 +210,7 @@ class Check {
       return impossible(kUnreadable);
     }
     issue_for_the_program();
-    if (!idle(false)) {
+    if (!pause_.finish(backend_, queues_, false)) {
       return impossible("it did not end in time: it may wait for what the program does next");
     }
     if (error_ != 0) {
@@ -240,7 +229,7 @@ class Check {
     }
     bool failed = false;
     static_cast<void>(executable.launch(context_, silent.operations(), &failed));
-    const bool ended = idle(false);
+    const bool ended = VerificationPause::finish_again(backend_, queues_);
     if (!ended || failed || !read(&replayed)) {
       static_cast<void>(write(eager_, nullptr));
       return impossible(failed   ? "the driver refused to run its command buffer"
@@ -264,7 +253,7 @@ class Check {
     // Would two eager runs agree? Programs with unordered floating-point atomics do not.
     result.outcome = Verified::kDifferent;
     const bool repeated = write(before, &replayed) && issue_all(context_, silent.operations(), queues_) == 0 &&
-                          idle(false) && read(&replayed);
+                          VerificationPause::finish_again(backend_, queues_) && read(&replayed);
     static_cast<void>(write(eager_, nullptr));
     if (repeated && !difference(memories_, operations_, eager_, replayed, context_.hooks).empty()) {
       result.outcome = Verified::kUnstable;
@@ -277,7 +266,7 @@ class Check {
   const std::span<const OperationView> operations_;
   const std::vector<capture::QueueInfo>& queues_;
   VerificationPause& pause_;
-  const VerifyLimits& limits_;
+  const std::uint64_t most_copies_;
   const backends::InventoryHeld shared_;
   std::vector<Memory> memories_;
   Contents eager_;  ///< what the program is to have
@@ -290,8 +279,8 @@ class Check {
 
 VerifyResult verify(const SubmitContext& context, Executable& executable, std::span<const OperationView> operations,
                     const std::vector<capture::QueueInfo>& queues, VerificationPause& pause,
-                    const VerifyLimits& limits) {
-  return Check(context, operations, queues, pause, limits).run(executable);
+                    std::uint64_t most_copies) {
+  return Check(context, operations, queues, pause, most_copies).run(executable);
 }
 
 }  // namespace refrain::replay

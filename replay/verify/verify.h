@@ -1,7 +1,7 @@
 // verify mode: a replay is compared, byte for byte, with eager execution of the same operations.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,20 +28,14 @@ struct VerifyResult {
   std::uint64_t compared = 0;  ///< kEqual: bytes of memory
 };
 
-struct VerifyLimits {
-  std::uint64_t copies = std::uint64_t{4} << 30U;  ///< bytes that copies may take at once
-  /// So long what is submitted may take: it may be waiting for what the program does next.
-  std::chrono::milliseconds patience{2000};
-};
-
 /// Where the records name all memory (Backend::names_memory()); else see address_check.h.
 /// Runs the operations eagerly, puts the contents of the memory involved back, runs the graph, and compares. What the
 /// program gets, and what promises stand for, is the eager execution. Where a pointer is among the arguments, all
 /// shared memory is involved (Backend::shared_memory()). `queues`: those the operations go to. All queues of the
 /// process are waited for first (`pause`, which the caller has stopped), because earlier work on the same memory may
-/// still run there.
+/// still run there. `most_copies`: bytes that copies may take at once.
 VerifyResult verify(const SubmitContext& context, Executable& executable,
                     std::span<const capture::OperationView> operations, const std::vector<capture::QueueInfo>& queues,
-                    VerificationPause& pause, const VerifyLimits& limits);
+                    VerificationPause& pause, std::uint64_t most_copies);
 
 }  // namespace refrain::replay

@@ -52,12 +52,12 @@ struct Trial {
     }
     VerificationPause pause;
     REQUIRE(pause.begin({}));
-    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, pause, limits);
+    VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, pause, most_copies);
     pause.end();
     return result;
   }
 
-  VerifyLimits limits;
+  std::uint64_t most_copies = 1U << 30U;
   test::ArithmeticBackend backend;
   test::TestHooks hooks{backend};
   const Occurrence work;
@@ -134,7 +134,7 @@ TEST_CASE("verify leaves shared memory alone that is not known, that the host ma
 
 TEST_CASE("verify copies no more than it may") {
   Trial trial(ArgumentKind::kBuffer);
-  trial.limits.copies = 3 * sizeof(std::uint64_t) - 1;
+  trial.most_copies = 3 * sizeof(std::uint64_t) - 1;
   const VerifyResult result = trial.run();
   CHECK(result.outcome == Verified::kImpossible);
   CHECK(std::string(result.why) == "the copies of its memory would take too much (verify_memory_mb)");
