@@ -7,11 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/memory_inventory.h"
+#include "backends/reach.h"
 
 namespace refrain::backends {
 
@@ -49,5 +52,13 @@ class AddressedMemory {
   /// Null if it would take more than `most` bytes together with the other copies that live, or there is no memory.
   virtual std::unique_ptr<MemoryCopy> copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept = 0;
 };
+
+/// What begin() tells of an inventory that is held. `reach_of`: what work of the queue may do with memory of the
+/// inventory, kNone where the driver has something else there by now, since what was freed in a way that nobody saw
+/// must not be touched.
+[[nodiscard]] bool list_memory(const MemoryInventory& inventory, int own_device,
+                               const std::function<Reach(const LiveMemory&)>& reach_of,
+                               std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
+                               const char** why) noexcept;
 
 }  // namespace refrain::backends

@@ -3,7 +3,7 @@
 
 #include "backends/cuda/driver_api.h"
 #include "backends/streams/named_memory.h"
-#include "backends/streams/reach.h"
+#include "backends/reach.h"
 
 namespace refrain::backends {
 

@@ -16,9 +16,9 @@
 
 #include "backends/addressed_memory.h"
 #include "backends/memory_inventory.h"
+#include "backends/reach.h"
 #include "backends/streams/memory_piece.h"
 #include "backends/streams/named_memory.h"
-#include "backends/streams/reach.h"
 #include "backends/streams/stream.h"
 
 namespace refrain::backends {
@@ -28,6 +28,15 @@ struct NoStreamMemory {
   explicit NoStreamMemory(const auto& /*driver*/) noexcept {}
   void context_gone(auto /*context*/) noexcept {}
 };
+
+/// What the current context may do with it; kNone: it is not there any more.
+template <class Api>
+[[nodiscard]] Reach reach_now(const typename Api::Driver& driver, const LiveMemory& memory) noexcept {
+  Allocation now;
+  const bool same = Api::find_allocation(driver, memory.start, &now) &&
+                    (now.id != 0 ? now.id == memory.id : now.start == memory.start && now.bytes >= memory.bytes);
+  return same ? Api::reach(driver, memory.start) : Reach::kNone;
+}
 
 template <class Api>
 class StreamMemory final : public AddressedMemory {
@@ -155,48 +164,16 @@ bool StreamMemory<Api>::begin(const capture::QueueInfo& queue, std::vector<Memor
   }
   context_ = Stream<Api>::of(queue.handle).context;
   stream_ = Stream<Api>::of(queue.handle).handle;
-  try {
-    const typename Api::RelaxedCapture relaxed(driver_);
-    const typename Api::Scope scope(driver_, context_);
-    if (scope.status() != Api::kSuccess || prepare() != Api::kSuccess) {
-      *why = "what compares memory could not be loaded into the device";
-      return false;
-    }
-    free_unused();
-    inventory_->find_rest();
-    *why = inventory_->why_not();
-    if (*why != nullptr) {
-      return false;
-    }
-    const int own_device = Api::device_of(driver_, context_);
-    for (const LiveMemory& memory : inventory_->all()) {
-      // Whatever was freed in a way that nobody saw must not be touched.
-      Allocation now;
-      if (!Api::find_allocation(driver_, memory.start, &now) ||
-          (now.id != 0 ? now.id != memory.id : now.start != memory.start || now.bytes < memory.bytes)) {
-        continue;
-      }
-      const Reach reach = Api::reach(driver_, memory.start);
-      if (reach == Reach::kNone) {
-        continue;
-      }
-      if (memory.place == capture::MemoryPlace::kDevice && memory.device != own_device) {
-        *why = "kernels can use memory of another device";
-        return false;
-      }
-      if (reach == Reach::kWrites) {
-        (memory.place == capture::MemoryPlace::kHost ? host : device)->push_back({memory.start, memory.bytes});
-      }
-    }
-    if (!inventory_->complete()) {
-      *why = "the host had no memory for the list of the program's memory";
-      return false;
-    }
-    return true;
-  } catch (const std::bad_alloc&) {
-    *why = "the host has no memory for it";
+  const typename Api::RelaxedCapture relaxed(driver_);
+  const typename Api::Scope scope(driver_, context_);
+  if (scope.status() != Api::kSuccess || prepare() != Api::kSuccess) {
+    *why = "what compares memory could not be loaded into the device";
     return false;
   }
+  free_unused();
+  return list_memory(
+      *inventory_, Api::device_of(driver_, context_),
+      [&](const LiveMemory& memory) { return reach_now<Api>(driver_, memory); }, device, host, why);
 }
 
 template <class Api>
