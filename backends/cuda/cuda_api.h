@@ -8,6 +8,7 @@
 #include "backends/cuda/issue.h"
 #include "backends/cuda/page_hash.h"
 #include "backends/streams/command_buffer.h"
+#include "backends/streams/stream_memory.h"
 
 namespace refrain::backends {
 
@@ -35,8 +36,8 @@ struct CudaApi {
   static constexpr ContextHandle kNoContext = nullptr;
   static constexpr bool kStreamAttributes = true;  ///< a kernel node gets those of its stream
   static constexpr bool kRows = true;              ///< copies and fills of rows can be nodes
-  static constexpr bool kPageHash = true;          ///< see stream_memory.h
   using PageHash = CudaPageHash;
+  using Memory = StreamMemory<CudaApi>;
 
   static std::uint64_t number_of(CUcontext context) noexcept { return reinterpret_cast<std::uint64_t>(context); }
 

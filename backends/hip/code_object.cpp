@@ -1,8 +1,11 @@
 #include "backends/hip/code_object.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
+#include <vector>
 
 #include "env/elf_reader.h"
 
@@ -68,6 +71,8 @@ class MetadataReader : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override {
     if (in_argument() && key_ == ".value_kind") {
       hidden_ = value.starts_with("hidden_");
+      prints_or_allocates_ = prints_or_allocates_ || value == "hidden_hostcall_buffer" ||
+                             value == "hidden_printf_buffer" || value == "hidden_heap_v1";
     } else if (depth_ == kKernelDepth && key_ == ".name") {
       name_ = value;
     }
@@ -90,6 +95,7 @@ class MetadataReader : public nlohmann::json_sax<nlohmann::json> {
       name_.clear();
       parameters_.clear();
       good_ = true;
+      prints_or_allocates_ = false;
     } else if (in_argument()) {
       offset_ = size_ = kUnknown;
       hidden_ = false;
@@ -124,6 +130,7 @@ class MetadataReader : public nlohmann::json_sax<nlohmann::json> {
 
   void add() {
     const auto [place, fresh] = result_.kernels.try_emplace(name_);
+    place->second.prints_or_allocates = place->second.prints_or_allocates || prints_or_allocates_;
     if (fresh) {
       place->second.parameters = parameters_;
     } else if (place->second.parameters != parameters_) {
@@ -134,6 +141,7 @@ class MetadataReader : public nlohmann::json_sax<nlohmann::json> {
   ImageLayouts& result_;
   std::size_t depth_ = 0;
   bool in_kernels_ = false, in_arguments_ = false, hidden_ = false, good_ = true;
+  bool prints_or_allocates_ = false;
   std::string key_, name_;
   std::vector<KernelParameter> parameters_;
   std::uint64_t offset_ = kUnknown, size_ = kUnknown, ignored_ = 0;
@@ -164,6 +172,76 @@ void read_notes(const Image& segment, ImageLayouts* result) {
   }
 }
 
+/// The symbols of a code object, as far as they are variables in sections that can be written.
+class Variables {
+ public:
+  explicit Variables(const Image& image) : image_(image), file_(image) {}
+
+  void read_into(ImageLayouts* result) {
+    env::ElfReader<Image>::Table table;
+    if (!file_.sections(&table) || table.count > image_.size() / sizeof(Elf64_Shdr)) {
+      result->has_unnamed = true;
+      return;
+    }
+    std::vector<Elf64_Shdr> sections(table.count);
+    for (std::uint64_t i = 0; i < table.count; ++i) {
+      result->has_unnamed = !file_.header_at(table, i, &sections[i]) || result->has_unnamed;
+    }
+    for (const Elf64_Shdr& section : sections) {
+      if (section.sh_type == SHT_DYNSYM && section.sh_link < table.count) {
+        read_symbols(section, sections[section.sh_link], sections, result);
+      }
+    }
+    for (std::uint64_t i = 0; i < table.count; ++i) {
+      result->has_unnamed = result->has_unnamed || (holds_variables(sections[i]) && !is_covered(sections[i]));
+    }
+  }
+
+ private:
+  struct Place {
+    std::uint64_t start = 0, end = 0;
+    bool operator<(const Place& other) const noexcept { return start < other.start; }
+  };
+  static bool holds_variables(const Elf64_Shdr& section) noexcept {
+    return (section.sh_flags & SHF_ALLOC) != 0 && (section.sh_flags & SHF_WRITE) != 0 &&
+           (section.sh_type == SHT_PROGBITS || section.sh_type == SHT_NOBITS);
+  }
+  void read_symbols(const Elf64_Shdr& symbols, const Elf64_Shdr& names, const std::vector<Elf64_Shdr>& sections,
+                    ImageLayouts* result) {
+    const Image all = image_.part(symbols.sh_offset, symbols.sh_size);
+    Elf64_Sym symbol{};
+    for (std::uint64_t at = 0; at < symbols.sh_size && all.read(at, &symbol); at += sizeof(symbol)) {
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx >= sections.size() ||
+          !holds_variables(sections[symbol.st_shndx])) {
+        continue;
+      }
+      const Image text = image_.part(names.sh_offset, names.sh_size);
+      const std::string_view rest =
+          symbol.st_name < text.size() ? text.text(symbol.st_name, text.size() - symbol.st_name) : std::string_view();
+      result->variables.emplace(rest.substr(0, rest.find('\0')));
+      places_.insert({symbol.st_value, symbol.st_value + symbol.st_size});
+    }
+  }
+  /// But for what lies between variables for the sake of their alignment.
+  [[nodiscard]] bool is_covered(const Elf64_Shdr& section) const {
+    std::uint64_t end = section.sh_addr;
+    const std::uint64_t padding = std::max<std::uint64_t>(section.sh_addralign, 1);
+    for (const Place& place : places_) {
+      if (place.start >= section.sh_addr && place.start < section.sh_addr + section.sh_size) {
+        if (place.start >= end + padding) {
+          return false;
+        }
+        end = std::max(end, place.end);
+      }
+    }
+    return section.sh_addr + section.sh_size < end + padding;
+  }
+
+  const Image image_;
+  env::ElfReader<Image> file_;
+  std::multiset<Place> places_;
+};
+
 /// False if it is none.
 bool read_code_object(const Image& image, ImageLayouts* result) {
   env::ElfReader<Image> file(image);
@@ -178,8 +256,11 @@ bool read_code_object(const Image& image, ImageLayouts* result) {
     }
     if (segment.p_type == PT_NOTE) {
       read_notes(image.part(segment.p_offset, segment.p_filesz), result);
+    } else if (segment.p_type == PT_LOAD && (segment.p_flags & PF_W) != 0 && file.header().e_shoff == 0) {
+      result->has_unnamed = true;  // nothing tells what is there
     }
   }
+  Variables(image).read_into(result);
   return true;
 }
 

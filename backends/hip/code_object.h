@@ -1,14 +1,15 @@
-// The parameters of kernels, from the metadata that AMD's compilers put into code objects.
+// The parameters of kernels, and what memory they have besides, from what AMD's compilers put into code objects.
 //
 // A program's image is one code object (an ELF file) or a bundle of them, one for each kind of device. The metadata are
 // a note of the ELF file, a map in MessagePack: "amdhsa.kernels", of which ".args" have ".offset", ".size" and
-// ".value_kind" (https://llvm.org/docs/AMDGPUUsage.html). Read without a library for ELF, see
-// env/elf_reader.h.
+// ".value_kind" (https://llvm.org/docs/AMDGPUUsage.html). Variables are the symbols of sections that can be written.
+// Read without a library for ELF, see env/elf_reader.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,12 +24,15 @@ struct KernelParameter {
 struct KernelLayout {
   std::vector<KernelParameter> parameters;  ///< those the program gives, not those that the runtime adds
   bool differs = false;                     ///< between the devices that the image has code for
+  bool prints_or_allocates = false;         ///< it has what that needs
 };
 
 struct ImageLayouts {
   std::map<std::string, KernelLayout, std::less<>> kernels;  ///< by name
   /// Why nothing is known, with static lifetime; empty: it is.
   const char* why_not = "";
+  std::set<std::string> variables;  ///< that kernels may write
+  bool has_unnamed = false;         ///< there are variables that nobody can ask for
 };
 
 /// The kernels of the image at `start`, as hipModuleLoadData() takes it. Reads no further than the image's own headers

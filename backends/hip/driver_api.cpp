@@ -12,6 +12,7 @@ void fill(HipDriver& driver, void* (*lookup)(const char* name)) noexcept {
 }
 
 bool has_everything(const HipDriver& driver, const char** missing) noexcept {
+#define HIP_OPTIONAL(name)
   const std::initializer_list<std::pair<const char*, const void*>> all = {
 #define HIP_FUNCTION(name) {#name, reinterpret_cast<const void*>(driver.name)},
 #include "backends/hip/driver_functions.def"

@@ -7,6 +7,7 @@
 #include "backends/hip/issue.h"
 #include "backends/streams/command_buffer.h"
 #include "backends/streams/graph_uploader.h"
+#include "backends/streams/host_stream_memory.h"
 
 namespace refrain::backends {
 
@@ -21,6 +22,7 @@ struct HipApi {
   using ExecHandle = hipGraphExec_t;
   using Node = HipGraphNode;
   using Uploader = StreamGraphUploader<HipApi>;
+  using Memory = HostStreamMemory<HipApi>;
   using Scope = DeviceScope;
   using RelaxedCapture = HipRelaxedCapture;
 
@@ -33,7 +35,6 @@ struct HipApi {
   static constexpr Status kCaptureUnmatched = hipErrorStreamCaptureUnmatched;
   static constexpr bool kStreamAttributes = false;
   static constexpr bool kRows = false;
-  static constexpr bool kPageHash = false;
   static constexpr ContextHandle kNoContext = -1;
 
   static std::uint64_t number_of(int device) noexcept { return static_cast<std::uint64_t>(device) + 1; }
@@ -101,6 +102,15 @@ struct HipApi {
   /// False if the runtime does not know the address.
   static bool find_allocation(const HipDriver& driver, std::uint64_t address, Allocation* found) noexcept {
     return backends::find_allocation(driver, address, found);
+  }
+  /// What the runtime has memory for, kernels write.
+  static Reach reach(const HipDriver& /*driver*/, std::uint64_t /*address*/) noexcept { return Reach::kWrites; }
+  static int device_of(const HipDriver& /*driver*/, int device) noexcept { return device; }
+  /// Whether a node does its work in later launches.
+  static bool set_enabled(const HipDriver& driver, hipGraphExec_t executable, hipGraphNode_t node,
+                          bool enabled) noexcept {
+    return driver.hipGraphNodeSetEnabled != nullptr &&
+           quiet(driver, driver.hipGraphNodeSetEnabled(executable, node, enabled ? 1U : 0U)) == hipSuccess;
   }
   static const char* error_name(const HipDriver& driver, Status status) noexcept {
     const char* name = driver.hipGetErrorName == nullptr ? nullptr : driver.hipGetErrorName(status);

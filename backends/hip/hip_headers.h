@@ -9,13 +9,17 @@
 #ifndef __HIP_DISABLE_CPP_FUNCTIONS__
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 #endif
-// Headers that know these have other types for them than what is declared below, which older headers must do with.
-// NOLINTBEGIN(cppcoreguidelines-macro-usage)
+// Headers that know these have other types, or C++ overloads, for them than what is declared below, which older headers
+// must do with. NOLINTBEGIN(cppcoreguidelines-macro-usage)
 #define hipDeviceSetLimit hipDeviceSetLimit_as_the_header_has_it
 #define hipKernelSetAttribute hipKernelSetAttribute_as_the_header_has_it
 #define hipPointerSetAttribute hipPointerSetAttribute_as_the_header_has_it
 #define hipStreamSetAttribute hipStreamSetAttribute_as_the_header_has_it
 #define hipStreamBeginCaptureToGraph hipStreamBeginCaptureToGraph_as_the_header_has_it
+#define hipMallocAsync hipMallocAsync_as_the_header_has_it
+#define hipMallocFromPoolAsync hipMallocFromPoolAsync_as_the_header_has_it
+#define hipGetSymbolAddress hipGetSymbolAddress_as_the_header_has_it
+#define hipGraphAddMemAllocNode hipGraphAddMemAllocNode_as_the_header_has_it
 #define hipGetProcAddress hipGetProcAddress_as_the_header_has_it
 #define hipGetProcAddress_spt hipGetProcAddress_spt_as_the_header_has_it
 #define hipGetDriverEntryPoint hipGetDriverEntryPoint_as_the_header_has_it
@@ -27,6 +31,10 @@
 #undef hipPointerSetAttribute
 #undef hipStreamSetAttribute
 #undef hipStreamBeginCaptureToGraph
+#undef hipMallocAsync
+#undef hipMallocFromPoolAsync
+#undef hipGetSymbolAddress
+#undef hipGraphAddMemAllocNode
 #undef hipGetProcAddress
 #undef hipGetProcAddress_spt
 #undef hipGetDriverEntryPoint
@@ -47,6 +55,13 @@ hipError_t hipKernelSetAttribute(int attribute, int value, void* kernel, hipDevi
 hipError_t hipPointerSetAttribute(const void* value, int attribute, void* pointer);
 hipError_t hipStreamSetAttribute(hipStream_t stream, int attribute, const void* value);
 hipError_t hipStreamCopyAttributes(hipStream_t to, hipStream_t from);
+hipError_t hipMallocAsync(void** memory, std::size_t bytes, hipStream_t stream);
+hipError_t hipMallocFromPoolAsync(void** memory, std::size_t bytes, hipMemPool_t pool, hipStream_t stream);
+hipError_t hipGetSymbolAddress(void** address, const void* symbol);
+hipError_t hipExtHostAlloc(void** memory, std::size_t bytes, unsigned int flags);
+hipError_t hipGraphAddMemAllocNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t* before,
+                                   std::size_t count, void* what);
+hipError_t hipGraphNodeSetEnabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned int enabled);
 hipError_t hipGraphUpload(hipGraphExec_t executable, hipStream_t stream);
 hipError_t hipGraphLaunch_spt(hipGraphExec_t executable, hipStream_t stream);
 hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream);
@@ -72,7 +87,15 @@ void** __hipRegisterFatBinary(const void* wrapper);
 void __hipRegisterFunction(void** modules, const void* host_function, char* device_function, const char* name,
                            unsigned int thread_limit, void* thread, void* block, dim3* block_size, dim3* grid_size,
                            int* warp_size);
+void __hipRegisterVar(void** modules, void* host_variable, char* name, char* device_name, int external,
+                      std::size_t bytes, int constant, int global);
+void __hipRegisterManagedVar(void* modules, void** memory, void* initial, const char* name, std::size_t bytes,
+                             unsigned int alignment);
 void __hipUnregisterFatBinary(void** modules);
+
+// A C++ function in libamdhip64.so.5, a C function later.
+hipError_t _Z22hipCreateSurfaceObjectPP13__hip_surfacePK15hipResourceDesc(hipSurfaceObject_t* surface,
+                                                                          const hipResourceDesc* what);
 
 // Of hip_ext.h: C++ functions in libamdhip64.so.5, C functions later. Sizes in work-items, not in blocks.
 hipError_t _Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j(

@@ -16,13 +16,13 @@
 #include "backends/backend.h"
 #include "backends/streams/command_buffer.h"
 #include "backends/streams/idle_moment.h"
-#include "backends/streams/stream_memory.h"
 #include "env/mutex.h"
 
 namespace refrain::backends {
 
 /// Api has, besides what stream.h lists, submit(driver, operation, stream) (one recorded operation, the context being
-/// current), copy(driver, to, from, bytes, stream), error_name(driver, status) and Uploader (graph_uploader.h).
+/// current), copy(driver, to, from, bytes, stream), error_name(driver, status), Uploader (graph_uploader.h),
+/// and Memory (stream_memory.h or host_stream_memory.h).
 template <class Api>
 class StreamBackend : public Backend {
  public:
@@ -55,18 +55,10 @@ class StreamBackend : public Backend {
   }
   [[nodiscard]] bool names_memory() const noexcept override { return false; }
   [[nodiscard]] AddressedMemory* addressed_memory() noexcept override {
-    if constexpr (Api::kPageHash) {
-      return addressed_memory_.usable() ? &addressed_memory_ : nullptr;
-    } else {
-      return nullptr;
-    }
+    return addressed_memory_.usable() ? &addressed_memory_ : nullptr;
   }
   /// Lets verify compare all memory of the inventory, which must outlive the backend. Before anything is held.
-  void compare(MemoryInventory& inventory) noexcept {
-    if constexpr (Api::kPageHash) {
-      addressed_memory_.use(inventory);
-    }
-  }
+  void compare(MemoryInventory& inventory) noexcept { addressed_memory_.use(inventory); }
   /// Where memory behind pointers ends is not known here: 0. Who knows it can read and write, with an address as the
   /// handle.
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind /*kind*/, capture::Handle /*handle*/) noexcept override {
@@ -135,7 +127,7 @@ class StreamBackend : public Backend {
   LiveBuffers<Api> live_;
   NamedMemory memory_;
   IdleMoment<Api> idle_moment_{driver_, submission_pause()};
-  std::conditional_t<Api::kPageHash, StreamMemory<Api>, NoStreamMemory> addressed_memory_;
+  typename Api::Memory addressed_memory_;
   env::Mutex recording_;
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_ REFRAIN_GUARDED_BY(recording_);
   std::unordered_set<capture::FunctionId> gone_functions_ REFRAIN_GUARDED_BY(recording_);

@@ -1,6 +1,6 @@
 // Memory by address in APIs whose queues are streams: numbers of pages by kernels, copies on the device while they fit.
 //
-// Api has, besides what stream.h lists, kPageHash (whether the rest is there), PageHash (the kernels of one context:
+// Api has, besides what stream.h lists, PageHash (the kernels of one context:
 // load(driver), run(driver, table, pieces, pages, numbers, stream): see page_hash.h), allocate, release,
 // zero, copy, and reach(driver, address): what the current context may do with memory.
 #pragma once
@@ -16,18 +16,11 @@
 
 #include "backends/addressed_memory.h"
 #include "backends/memory_inventory.h"
-#include "backends/reach.h"
 #include "backends/streams/memory_piece.h"
 #include "backends/streams/named_memory.h"
 #include "backends/streams/stream.h"
 
 namespace refrain::backends {
-
-/// Of an API without page hashes.
-struct NoStreamMemory {
-  explicit NoStreamMemory(const auto& /*driver*/) noexcept {}
-  void context_gone(auto /*context*/) noexcept {}
-};
 
 /// What the current context may do with it; kNone: it is not there any more.
 template <class Api>

@@ -132,7 +132,7 @@ void record_memory(const StreamState& stream, std::uint64_t address, std::vector
     }
     // What was there before Refrain was, or what a call made that nobody knows here, the driver does know.
     memory.emplace();
-    if (!describe_memory(address, &*memory)) {
+    if (!CudaLayer::describe_memory(address, &*memory)) {
       others.insert(address);
       return;
     }

@@ -4,14 +4,12 @@
 
 #include "capture/operation.h"
 #include "layer/cuda/driver_functions.h"
-#include "layer/cuda/module_variables.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
-#include "layer/waiting.h"
 
 namespace refrain::layer::cuda {
 
-bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept {
+bool CudaLayer::describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept {
   unsigned type = 0;
   unsigned managed = 0;
   CUdeviceptr start = 0;
@@ -47,47 +45,6 @@ bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcep
                  : type == CU_MEMORYTYPE_HOST ? capture::MemoryPlace::kHost
                                               : capture::MemoryPlace::kDevice;
   return true;
-}
-
-bool note_memory(CUresult status, std::uint64_t address) noexcept {
-  backends::LiveMemory made;
-  if (runtime.inventory == nullptr || status != CUDA_SUCCESS || address == 0 || !describe_memory(address, &made)) {
-    return false;
-  }
-  runtime.inventory->add(made);
-  return true;
-}
-
-void forget_memory(std::uint64_t start) noexcept {
-  if (runtime.inventory != nullptr) {
-    const NotCancelled during(true);
-    runtime.inventory->remove(start);
-  }
-}
-
-Freeing::Freeing() noexcept {
-  if (runtime.inventory != nullptr) {
-    const NotCancelled during(true);
-    runtime.inventory->begin_freeing();
-  }
-}
-
-Freeing::~Freeing() {
-  if (runtime.inventory != nullptr) {
-    const NotCancelled during(true);
-    runtime.inventory->keep_if([](const backends::LiveMemory& memory) {
-      backends::LiveMemory now;
-      return describe_memory(memory.start, &now) && now.id == memory.id;
-    });
-    ask_variables_again();
-    runtime.inventory->end_freeing();
-  }
-}
-
-void note_incomparable(CUresult status, const char* why) noexcept {
-  if (runtime.inventory != nullptr && status == CUDA_SUCCESS) {
-    runtime.inventory->cannot_compare(why);
-  }
 }
 
 namespace {
@@ -152,7 +109,7 @@ CUresult wrap::cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemG
   HostCall host_call(entry::cuMemMap);
   const CUresult status = driver.cuMemMap(address, bytes, offset, memory, flags);
   backends::LiveMemory made;
-  if (runtime.inventory != nullptr && status == CUDA_SUCCESS && describe_memory(address, &made)) {
+  if (runtime.inventory != nullptr && status == CUDA_SUCCESS && CudaLayer::describe_memory(address, &made)) {
     made.start = address;
     made.bytes = bytes;
     runtime.inventory->add(made);

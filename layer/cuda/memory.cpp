@@ -18,25 +18,11 @@ std::uint64_t start_of(const void* host) noexcept {
   return reinterpret_cast<std::uint64_t>(host);
 }
 
-template <class Free>
-CUresult free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
-  if (start == backends::NamedMemory::kAny) {
-    const Freeing during;
-    return streams::free_memory<CudaLayer>(entry_point, start, call);
-  }
-  forget_memory(start);
-  const CUresult status = streams::free_memory<CudaLayer>(entry_point, start, call);
-  if (status != CUDA_SUCCESS) {
-    note_memory(CUDA_SUCCESS, start);  // it still is there
-  }
-  return status;
-}
-
 }  // namespace
 
-#define FREE(name, start, parameters, arguments)                                   \
-  CUresult wrap::name parameters noexcept(!may_wait(#name)) {                      \
-    return free_memory(entry::name, start, [&] { return driver.name arguments; }); \
+#define FREE(name, start, parameters, arguments)                                                       \
+  CUresult wrap::name parameters noexcept(!may_wait(#name)) {                                          \
+    return streams::free_memory<CudaLayer>(entry::name, start, [&] { return driver.name arguments; }); \
   }
 FREE(cuMemFree_v2, start_of(address), (CUdeviceptr address), (address))
 FREE(cuMemFreeHost, start_of(host), (void* host), (host))
@@ -60,7 +46,6 @@ FREE(cuGraphicsUnregisterResource, backends::NamedMemory::kAny, (CUgraphicsResou
         entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                        \
           const CUresult status = driver.name arguments;                                                   \
           streams::allocated_in_order<CudaLayer>(status, status == CUDA_SUCCESS ? start_of(*address) : 0); \
-          note_memory(status, status == CUDA_SUCCESS ? start_of(*address) : 0);                            \
           return status;                                                                                   \
         });                                                                                                \
   }
@@ -78,7 +63,6 @@ ALLOCATE(cuMemAllocFromPoolAsync_ptsz, DefaultStream::kPerThread,
   CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                               \
     return streams::submit_unheld<CudaLayer>(                                                        \
         entry::name, OperationKind::kOther, kMemoryOrder, stream, by_default, [&] {                  \
-          forget_memory(start_of(address));                                                          \
           return streams::freeing_in_order<CudaLayer>(start_of(address), 0,                          \
                                                       [&] { return driver.name(address, stream); }); \
         });                                                                                          \

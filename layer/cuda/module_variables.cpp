@@ -88,7 +88,7 @@ void forget_code(const void* handle) noexcept {
   tables().loaded.erase(handle);
 }
 
-void ask_variables_again() noexcept {
+void CudaLayer::ask_variables_again() noexcept {
   const env::MutexLock guard(tables().mutex);
   for (auto& [owner, code] : tables().loaded) {
     code.known_in.clear();

@@ -15,13 +15,10 @@ void note_code(CUlibrary library, const backends::CodeImage& image);
 /// Before it is unloaded: the handle may come again.
 void forget_code(const void* handle) noexcept;
 
-/// Contexts may have gone, whose handles may come again.
-void ask_variables_again() noexcept;
-
 /// A kernel that is launched for the first time. `owner`: the module or library; null: not known.
 void note_kernel_in_use(const void* owner, std::string_view kernel) noexcept;
-/// Adds the variables of all code in use to the inventory, as they are in the current context. Asks the driver for those
-/// that it did not ask for yet. May throw std::bad_alloc.
+/// Adds the variables of all code in use to the inventory, as they are in the current context. Asks the driver for
+/// those that it did not ask for yet. May throw std::bad_alloc.
 void add_variables();
 
 }  // namespace refrain::layer::cuda

@@ -4,7 +4,6 @@
 #include "layer/cuda/cudart_launch.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/images.h"
-#include "layer/cuda/inventory.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/immortal.h"
@@ -85,7 +84,6 @@ template <class Destroy>
 CUresult destroy_context(const replay::EntryPoint& entry_point, CUcontext context, Destroy&& destroy) noexcept {
   context_ended();         // before it is, so that nobody's answer is older
   context_changed = true;  // it may have been the thread's
-  const Freeing during;
   return Table::all().destroy_context(entry_point, context, destroy);
 }
 
@@ -116,13 +114,11 @@ CUresult wrap::cuStreamDestroy_v2(CUstream stream) noexcept {
 
 CUresult wrap::cuModuleUnload(CUmodule module) noexcept {
   forget_image(module);
-  const Freeing variables;
   return streams::unload<CudaLayer>(entry::cuModuleUnload, handle_of(module),
                                     [&] { return driver.cuModuleUnload(module); });
 }
 CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
   forget_image(library);
-  const Freeing variables;
   return streams::unload<CudaLayer>(entry::cuLibraryUnload, streams::kAnyModule,
                                     [&] { return driver.cuLibraryUnload(library); });
 }

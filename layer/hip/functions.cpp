@@ -10,6 +10,7 @@
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
 #include "layer/streams/function_table.h"
+#include "layer/streams/inventory.h"
 
 namespace refrain::layer::hip {
 namespace {
@@ -22,6 +23,14 @@ using LayoutsRef = std::shared_ptr<const ImageLayouts>;
 struct FatBinary {
   const void* image = nullptr;
   LayoutsRef layouts;
+  std::map<std::string, const void*, std::less<>> variables = {};  ///< the host's, by name
+  std::map<std::string, void* const*, std::less<>> managed = {};   ///< where the address of such a variable is
+  bool in_use = false;
+};
+
+struct Module {
+  LayoutsRef layouts;
+  bool in_use = false;  ///< kernels of it may be in graphs
 };
 
 /// A kernel that was given out by hipModuleGetFunction(), or registered.
@@ -33,7 +42,7 @@ struct Known {
 
 struct Tables {
   env::Mutex mutex;
-  std::unordered_map<const void*, LayoutsRef> modules REFRAIN_GUARDED_BY(mutex);
+  std::unordered_map<const void*, Module> modules REFRAIN_GUARDED_BY(mutex);
   std::unordered_map<const void*, FatBinary> binaries REFRAIN_GUARDED_BY(mutex);
   std::unordered_map<const void*, Known> kernels REFRAIN_GUARDED_BY(mutex);  ///< by handle
 };
@@ -48,7 +57,7 @@ const char* const kUnknown = "the kernel was not got from a module that Refrain 
 LayoutsRef layouts_of(const Known& kernel) REFRAIN_REQUIRES(tables().mutex) {
   if (!kernel.registered) {
     const auto found = tables().modules.find(kernel.module);
-    return found == tables().modules.end() ? nullptr : found->second;
+    return found == tables().modules.end() ? nullptr : found->second.layouts;
   }
   const auto found = tables().binaries.find(kernel.module);
   if (found == tables().binaries.end()) {
@@ -59,6 +68,29 @@ LayoutsRef layouts_of(const Known& kernel) REFRAIN_REQUIRES(tables().mutex) {
         backends::hip::read_layouts(found->second.image, backends::hip::kLargestImage));
   }
   return found->second.layouts;
+}
+
+/// For verify mode.
+void note_in_use(const Known& kernel, const backends::hip::KernelLayout& layout) REFRAIN_REQUIRES(tables().mutex) {
+  if (runtime.inventory == nullptr) {
+    return;
+  }
+  (kernel.registered ? tables().binaries[kernel.module].in_use : tables().modules[kernel.module].in_use) = true;
+  if (layout.prints_or_allocates) {
+    runtime.inventory->cannot_compare("a kernel prints, or allocates memory, which cannot be put back");
+  }
+}
+
+/// Adds what `address_of(name)` tells of the variables of an image to the inventory.
+template <class AddressOf>
+void add_variables_of(const ImageLayouts& layouts, AddressOf&& address_of) {
+  bool all = !layouts.has_unnamed;
+  for (const std::string& name : layouts.variables) {
+    all = streams::note_memory<HipLayer>(hipSuccess, handle_of(address_of(name))) && all;
+  }
+  if (!all) {
+    runtime.inventory->cannot_compare("the runtime does not tell where a variable of a kernel's code is");
+  }
 }
 
 void describe(FunctionState& function, const void* handle) REFRAIN_REQUIRES(tables().mutex) {
@@ -79,6 +111,7 @@ void describe(FunctionState& function, const void* handle) REFRAIN_REQUIRES(tabl
       function.unholdable = "its code objects for different devices have different parameters";
     } else {
       function.unholdable = nullptr;
+      note_in_use(known->second, layout->second);
       for (const backends::hip::KernelParameter& parameter : layout->second.parameters) {
         function.add_parameter(parameter.size, parameter.offset);
       }
@@ -108,7 +141,7 @@ void note_module(const void* module, const void* image, std::size_t limit) noexc
   try {
     auto layouts = std::make_shared<const ImageLayouts>(backends::hip::read_layouts(image, limit));
     const env::MutexLock guard(tables().mutex);
-    tables().modules[module] = std::move(layouts);
+    tables().modules[module] = {std::move(layouts)};
   } catch (...) {
     // Launches of its kernels are not held.
   }
@@ -173,6 +206,43 @@ std::string HipLayer::name_of_function(capture::FunctionId function) noexcept {
   return Table::all().name_of(function);
 }
 
+void add_variables() {
+  const backends::HipDriver& driver = runtime.driver;
+  // Nothing is unloaded while they are asked for.
+  const env::MutexLock guard(tables().mutex);
+  for (const auto& [handle, module] : tables().modules) {
+    if (!module.in_use) {
+      continue;
+    }
+    add_variables_of(*module.layouts, [&, module = handle](const std::string& name) -> const void* {
+      void* address = nullptr;
+      std::size_t bytes = 0;
+      auto* const of = static_cast<hipModule_t>(const_cast<void*>(module));
+      return driver.hipModuleGetGlobal != nullptr &&
+                     backends::quiet(driver, driver.hipModuleGetGlobal(&address, &bytes, of, name.c_str())) ==
+                         hipSuccess
+                 ? address
+                 : nullptr;
+    });
+  }
+  for (const auto& [handle, binary] : tables().binaries) {
+    if (!binary.in_use) {
+      continue;
+    }
+    add_variables_of(*binary.layouts, [&, &of = binary](const std::string& name) -> const void* {
+      if (const auto found = of.managed.find(name); found != of.managed.end()) {
+        return *found->second;
+      }
+      const auto found = of.variables.find(name);
+      void* address = nullptr;
+      return found != of.variables.end() && driver.hipGetSymbolAddress != nullptr &&
+                     backends::quiet(driver, driver.hipGetSymbolAddress(&address, found->second)) == hipSuccess
+                 ? address
+                 : nullptr;
+    });
+  }
+}
+
 hipError_t wrap::hipModuleLoad(hipModule_t* module, const char* file) noexcept {
   const hipError_t status = library.hipModuleLoad(module, file);
   if (status == hipSuccess && module != nullptr && file != nullptr) {
@@ -224,7 +294,7 @@ void** wrap::__hipRegisterFatBinary(const void* wrapper) noexcept {
       binary->binary != nullptr) {
     try {
       const env::MutexLock guard(tables().mutex);
-      tables().binaries[modules] = {binary->binary, nullptr};
+      tables().binaries[modules] = {.image = binary->binary, .layouts = nullptr};
     } catch (...) {
       // Launches of its kernels are not held.
     }
@@ -239,6 +309,28 @@ void wrap::__hipRegisterFunction(void** modules, const void* host_function, char
                                 grid_size, warp_size);
   if (name != nullptr) {
     note_kernel(host_function, modules, name, true);
+  }
+}
+
+void wrap::__hipRegisterVar(void** modules, void* host_variable, char* name, char* device_name, int external,
+                            std::size_t bytes, int constant, int global) noexcept {
+  library.__hipRegisterVar(modules, host_variable, name, device_name, external, bytes, constant, global);
+  try {
+    const env::MutexLock guard(tables().mutex);
+    tables().binaries[modules].variables[device_name] = host_variable;
+  } catch (...) {
+    // Kernels that write it are not compared in verify mode.
+  }
+}
+
+void wrap::__hipRegisterManagedVar(void* modules, void** memory, void* initial, const char* name, std::size_t bytes,
+                                   unsigned alignment) noexcept {
+  library.__hipRegisterManagedVar(modules, memory, initial, name, bytes, alignment);
+  try {
+    const env::MutexLock guard(tables().mutex);
+    tables().binaries[modules].managed[name] = memory;
+  } catch (...) {
+    // The same.
   }
 }
 

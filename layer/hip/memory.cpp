@@ -22,8 +22,8 @@ FREE(hipMemPoolTrimTo, backends::NamedMemory::kAny, (hipMemPool_t pool, size_t l
 FREE(hipDestroyExternalMemory, backends::NamedMemory::kAny, (hipExternalMemory_t memory), (memory))
 #undef FREE
 
-// hipMallocAsync has C++ overloads in the header, which keep us from wrapping it: an allocation is told from one that
-// was freed at its address by its id. Where a runtime gives it the same one, no graph has copies or fills of it.
+// An allocation is told from one that was freed at its address by its id. Where a runtime gives it the same one, no
+// graph has copies or fills of it.
 hipError_t wrap::hipFreeAsync(void* memory, hipStream_t stream) noexcept {
   return streams::submit_unheld<HipLayer>(entry::hipFreeAsync, OperationKind::kOther, "memory is freed in stream order",
                                           stream, DefaultStream::kLegacy, [&] {

@@ -5,6 +5,7 @@
 #include "env/aside.h"
 #include "env/log.h"
 #include "env/mutex.h"
+#include "layer/hip/functions.h"
 #include "layer/hip/last_error.h"
 #include "layer/hip/real_library.h"
 #include "layer/immortal.h"
@@ -31,6 +32,7 @@ namespace {
 
 void in_child() noexcept {
   stay_out();
+  runtime.inventory = nullptr;  // its lock may be taken for ever
   streams::disable_in_child<HipLayer>();
 }
 
@@ -71,9 +73,17 @@ replay::Engine* decide() noexcept {
       return;
     }
     env::stand_aside(settings, env::Api::kHip);
+    if (settings.mode == env::Mode::kVerify) {
+      static Immortal<backends::MemoryInventory> inventory;
+      inventory->find_rest_with(&add_variables);
+      runtime.inventory = &*inventory;
+    }
     made = streams::start_engine<HipLayer, backends::HipBackend>(
         "hip", settings, {&streams::shut_down<HipLayer>, &in_child, &streams::notify_end<HipLayer>},
         &streams::flush_for_stub<HipLayer>);
+    if (runtime.inventory != nullptr) {
+      runtime.backend->compare(*runtime.inventory);
+    }
   });
   if (!started || made == nullptr) {
     real_library.pass_everything();

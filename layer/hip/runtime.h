@@ -70,6 +70,8 @@ struct HipLayer {
   static void forget_contexts() noexcept;
   static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
   static std::string name_of_function(capture::FunctionId function) noexcept;
+  [[nodiscard]] static bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
+  static void ask_variables_again() noexcept {}  // they are asked for each time
 };
 
 using HostCall = streams::HostCall<HipLayer>;

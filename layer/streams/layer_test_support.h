@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backends/streams/graph_uploader.h"
+#include "backends/streams/host_stream_memory.h"
 #include "backends/streams/stream_backend.h"
 #include "layer/immortal.h"
 #include "layer/streams/hooks.h"
@@ -106,11 +107,12 @@ struct TestApi {
   using NodeHandle = std::size_t;
   using ExecHandle = Graph*;
   using Uploader = backends::StreamGraphUploader<TestApi>;
+  using Memory = backends::HostStreamMemory<TestApi>;
 
   static constexpr Status kSuccess = 0, kOutOfMemory = 2, kInvalidHandle = 400, kNotReady = 600, kNotSupported = 801,
                           kCaptureUnmatched = 903, kCaptureWrongThread = 908;
   static constexpr ContextHandle kNoContext = nullptr;
-  static constexpr bool kStreamAttributes = true, kRows = true, kPageHash = false;
+  static constexpr bool kStreamAttributes = true, kRows = true;
 
   struct Scope {
     Scope(const Driver& /*driver*/, ContextHandle /*context*/) noexcept {}
@@ -209,6 +211,10 @@ struct TestApi {
     *found = driver.device->allocation;
     return address >= found->start && address < found->start + found->bytes;
   }
+  static backends::Reach reach(const Driver& /*driver*/, std::uint64_t /*address*/) noexcept {
+    return backends::Reach::kWrites;
+  }
+  static int device_of(const Driver& /*driver*/, ContextHandle /*context*/) noexcept { return 0; }
   static const char* error_name(const Driver& /*driver*/, Status /*status*/) noexcept { return "AN_ERROR"; }
 };
 
@@ -255,6 +261,8 @@ struct TestLayer {
     return is_legacy(handle_of(handle), by_default) ? handle_of(current) | kLegacyKey
                                                     : per_thread_key(handle_of(current));
   }
+  static bool describe_memory(std::uint64_t /*address*/, backends::LiveMemory* /*found*/) noexcept { return false; }
+  static void ask_variables_again() noexcept {}
   static ContextHandle current_context() noexcept { return current; }
   static std::uint64_t context_number(ContextHandle context) noexcept { return handle_of(context); }
   static ObjectId device_id(ContextHandle /*context*/, ObjectId otherwise) noexcept { return otherwise; }

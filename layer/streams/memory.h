@@ -8,6 +8,7 @@
 
 #include "backends/streams/named_memory.h"
 #include "layer/streams/host_call.h"
+#include "layer/streams/inventory.h"
 #include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
@@ -87,9 +88,9 @@ Place filled_place(std::uint64_t address, std::size_t bytes) noexcept {
   return place;
 }
 
-/// The host call that takes the allocation at `start` away (NamedMemory::kAny: whichever).
+/// free_memory(), as far as graphs are concerned.
 template <class L, class Free>
-StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
+StatusOf<L> free_named_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
   HostCall<L> host_call(entry_point);
   if (engine_with_threads<L>() == nullptr) {  // in a child, say, where locks may be taken for ever
     return host_call.done(call(), false);
@@ -98,9 +99,25 @@ StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t sta
   return host_call.done(call(), false);
 }
 
+/// The host call that takes the allocation at `start` away (NamedMemory::kAny: whichever).
+template <class L, class Free>
+StatusOf<L> free_memory(const replay::EntryPoint& entry_point, std::uint64_t start, Free&& call) {
+  if (start == backends::NamedMemory::kAny) {
+    const Freeing<L> during;
+    return free_named_memory<L>(entry_point, start, call);
+  }
+  forget_memory<L>(start);
+  const StatusOf<L> status = free_named_memory<L>(entry_point, start, call);
+  if (status != L::Api::kSuccess) {
+    note_memory<L>(L::Api::kSuccess, start);  // it still is there
+  }
+  return status;
+}
+
 /// Around the driver's call of a free in stream order. `id` of the allocation: see NamedMemory::freed_in_order().
 template <class L, class Free>
 StatusOf<L> freeing_in_order(std::uint64_t start, std::uint64_t id, Free&& call) noexcept {
+  forget_memory<L>(start);
   if (engine_with_threads<L>() == nullptr) {
     return call();
   }
@@ -118,6 +135,7 @@ StatusOf<L> freeing_in_order(std::uint64_t start, std::uint64_t id, Free&& call)
 /// After an allocation in stream order.
 template <class L>
 void allocated_in_order(StatusOf<L> status, std::uint64_t start) noexcept {
+  note_memory<L>(status, start);
   if (status == L::Api::kSuccess && engine_with_threads<L>() != nullptr) {
     L::runtime().backend->memory().allocated(start);
   }

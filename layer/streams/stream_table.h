@@ -9,6 +9,7 @@
 #include "layer/immortal.h"
 #include "layer/streams/captures.h"
 #include "layer/streams/host_call.h"
+#include "layer/streams/inventory.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/proxy_stream.h"
 
@@ -157,6 +158,7 @@ class StreamTable {
   template <class Destroy>
   typename Api::Status destroy_context(const replay::EntryPoint& entry_point, typename Api::ContextHandle context,
                                        Destroy&& destroy) noexcept {
+    const Freeing<L> memory;
     HostCall<L> host_call(entry_point);
     if (engine_with_threads<L>() != nullptr) {
       forget_all(context);
@@ -331,6 +333,7 @@ template <class L>
 /// The call that unloads code. `module`: its handle, or kAnyModule.
 template <class L, class Unload>
 typename L::Api::Status unload(const replay::EntryPoint& entry_point, std::uint64_t module, Unload&& call) noexcept {
+  const Freeing<L> variables;
   HostCall<L> host_call(entry_point, false);
   replay::Engine* running = engine_with_threads<L>();
   if (running == nullptr) {

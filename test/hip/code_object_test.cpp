@@ -77,3 +77,25 @@ TEST_CASE("metadata nested too deep are given up") {
   bytes.resize(bytes.size());
   CHECK(read(bytes).kernels.empty());
 }
+
+TEST_CASE("variables that can be written, what has no name, and kernels that need the device's heap") {
+  const ImageLayouts plain = read(image("elf"));
+  CHECK(plain.variables.empty());
+  CHECK_FALSE(plain.has_unnamed);
+  CHECK_FALSE(plain.kernels.find("counted")->second.prints_or_allocates);
+
+  const std::string bytes = image("variable");
+  const ImageLayouts named = read(bytes);
+  CHECK(named.variables == std::set<std::string>{"calls"});
+  CHECK_FALSE(named.has_unnamed);
+
+  const ImageLayouts unnamed = read(image("unnamed"));
+  CHECK(unnamed.variables == std::set<std::string>{"calls"});
+  CHECK(unnamed.has_unnamed);
+
+  CHECK(read(image("heap")).kernels.find("counted")->second.prints_or_allocates);
+
+  for (std::size_t cut = 1; cut < 300; ++cut) {  // sections that are not all there
+    CHECK(read(bytes.substr(0, bytes.size() - cut)).has_unnamed);
+  }
+}

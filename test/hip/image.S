@@ -19,3 +19,15 @@ contract_other:
 contract_compressed:
         .incbin CONTRACT_COMPRESSED
         .byte   0
+        .balign 4096
+        .globl  contract_variable
+contract_variable:
+        .incbin CONTRACT_VARIABLE
+        .balign 4096
+        .globl  contract_unnamed
+contract_unnamed:
+        .incbin CONTRACT_UNNAMED
+        .balign 4096
+        .globl  contract_heap
+contract_heap:
+        .incbin CONTRACT_HEAP

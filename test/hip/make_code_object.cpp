@@ -1,10 +1,13 @@
 // Makes a code object for the simulated device: an ELF file with the metadata that AMD's compilers write, of kernels
-// that are host functions. Usage: make_code_object FILE elf|bundle|other|compressed [SIDE_LIBRARIES…]
+// that are host functions. Usage: make_code_object FILE FORM [SIDE_LIBRARIES…]
 //
 //   elf         the code object alone
 //   bundle      in a bundle, beside an empty entry for the host
 //   other       in a bundle with another one in which the kernels have other parameters
 //   compressed  something that begins as compressed bundles do
+//   variable    the code object with a variable, `calls`
+//   unnamed     the same, with a second one that has no symbol
+//   heap        kernels that use the device's heap
 #include <dlfcn.h>
 #include <elf.h>
 
@@ -22,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-json metadata(std::span<const sim::Kernel> kernels, bool other) {
+json metadata(std::span<const sim::Kernel> kernels, const std::string& form) {
   json all = json::array();
   for (const sim::Kernel& kernel : kernels) {
     json arguments = json::array();
@@ -34,11 +37,12 @@ json metadata(std::span<const sim::Kernel> kernels, bool other) {
       end = parameter.offset + parameter.size;
     }
     end = (end + 7) / 8 * 8;
-    if (other) {
+    if (form == "other") {
       arguments.push_back({{".offset", end}, {".size", 4}, {".value_kind", "by_value"}});
     }
     // What the runtime adds.
-    for (const char* kind : {"hidden_global_offset_x", "hidden_global_offset_y", "hidden_none"}) {
+    for (const char* kind :
+         {"hidden_global_offset_x", "hidden_global_offset_y", form == "heap" ? "hidden_heap_v1" : "hidden_none"}) {
       arguments.push_back({{".offset", end}, {".size", 8}, {".value_kind", kind}});
       end += 8;
     }
@@ -56,8 +60,33 @@ void append(std::string& to, const T& value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-std::string code_object(std::span<const sim::Kernel> kernels, bool other) {
-  const std::vector<std::uint8_t> content = json::to_msgpack(metadata(kernels, other));
+/// Appends the sections of a code object with variables, and tells the file's header of them.
+void append_variables(std::string& file, bool unnamed) {
+  constexpr std::uint64_t kAddress = 0x4000;
+  const std::string names("\0calls\0", 7);
+  std::string symbols(sizeof(Elf64_Sym), '\0');
+  append(symbols, Elf64_Sym{1, ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), STV_PROTECTED, 3, kAddress, 4});
+  Elf64_Shdr sections[4]{};
+  file.resize((file.size() + 7) / 8 * 8);
+  sections[1] = {0, SHT_DYNSYM, SHF_ALLOC, 0, file.size(), symbols.size(), 2, 1, 8, sizeof(Elf64_Sym)};
+  file += symbols;
+  sections[2] = {0, SHT_STRTAB, SHF_ALLOC, 0, file.size(), names.size(), 0, 0, 1, 0};
+  file += names;
+  sections[3] = {0, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, kAddress, file.size(), unnamed ? 8U : 4U, 0, 0, 4, 0};
+  file.resize((file.size() + 7) / 8 * 8);
+  Elf64_Ehdr header{};
+  std::memcpy(&header, file.data(), sizeof(header));
+  header.e_shoff = file.size();
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 4;
+  std::memcpy(file.data(), &header, sizeof(header));
+  for (const Elf64_Shdr& section : sections) {
+    append(file, section);
+  }
+}
+
+std::string code_object(std::span<const sim::Kernel> kernels, const std::string& form) {
+  const std::vector<std::uint8_t> content = json::to_msgpack(metadata(kernels, form));
   std::string note;
   append(note, Elf64_Nhdr{7, static_cast<Elf64_Word>(content.size()), 32});
   note.append("AMDGPU\0\0", 8);
@@ -85,7 +114,11 @@ std::string code_object(std::span<const sim::Kernel> kernels, bool other) {
   std::string file;
   append(file, header);
   append(file, segment);
-  return file + note;
+  file += note;
+  if (form == "variable" || form == "unnamed") {
+    append_variables(file, form == "unnamed");
+  }
+  return file;
 }
 
 std::string bundle(const std::vector<std::string>& objects) {
@@ -119,7 +152,7 @@ std::string bundle(const std::vector<std::string>& objects) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: %s FILE elf|bundle|other|compressed [SIDE_LIBRARIES]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s FILE FORM [SIDE_LIBRARIES]\n", argv[0]);
     return 2;
   }
   std::vector<sim::Kernel> kernels;
@@ -138,14 +171,14 @@ int main(int argc, char** argv) {
   }
   const std::string form = argv[2];
   std::string file;
-  if (form == "elf") {
-    file = code_object(kernels, false);
-  } else if (form == "bundle") {
-    file = bundle({code_object(kernels, false)});
+  if (form == "bundle") {
+    file = bundle({code_object(kernels, form)});
   } else if (form == "other") {
-    file = bundle({code_object(kernels, false), code_object(kernels, true)});
+    file = bundle({code_object(kernels, "elf"), code_object(kernels, form)});
+  } else if (form == "compressed") {
+    file = "CCOB" + bundle({code_object(kernels, form)});
   } else {
-    file = "CCOB" + bundle({code_object(kernels, false)});
+    file = code_object(kernels, form);
   }
   std::ofstream(argv[1], std::ios::binary) << file;
   return 0;

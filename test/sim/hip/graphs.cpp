@@ -133,6 +133,18 @@ SUBMITS(hipGraphAddEmptyNode,
         add(node, graph, before, count, [](Task*) { return Status::kOk; }))
 SUBMITS(hipGraphInstantiate, (hipGraphExec_t * exec, hipGraph_t graph, hipGraphNode_t*, char*, std::size_t),
         sim::hip::instantiate(exec, graph))
+CALL(hipGraphNodeSetEnabled, (hipGraphExec_t handle, hipGraphNode_t node, unsigned enabled), [&] {
+  const Lock lock;
+  sim::Exec* exec = nullptr;
+  const Status status = sim::find_exec(handle, &exec);
+  sim::ExecNode* copy =
+      status == Status::kOk ? sim::find_copy(*exec, reinterpret_cast<const sim::Node*>(node)) : nullptr;
+  if (copy == nullptr) {
+    return status == Status::kOk ? Status::kInvalidValue : status;
+  }
+  copy->enabled = enabled != 0;
+  return Status::kOk;
+}())
 CALL(hipGraphExecDestroy, (hipGraphExec_t exec), sim::destroy_exec(exec))
 SUBMITS_TWICE(hipGraphLaunch, (hipGraphExec_t exec, hipStream_t stream), sim::launch_graph(exec, stream, per_thread))
 SUBMITS(hipGraphUpload, (hipGraphExec_t exec, hipStream_t stream), sim::upload_graph(exec, stream, false))

@@ -94,6 +94,25 @@ void answer(hipPointer_attribute wanted, const sim::Allocation& found, void* int
 CALL(hipMalloc, (void** memory, std::size_t bytes), allocate(bytes, MemoryType::kDevice, memory))
 CALL(hipMallocManaged, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kShared, memory))
 CALL(hipHostMalloc, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kHost, memory))
+CALL(hipMallocPitch, (void** memory, std::size_t* pitch, std::size_t width, std::size_t height),
+     (*pitch = (width + 255) / 256 * 256, allocate(*pitch* height, MemoryType::kDevice, memory)))
+CALL(hipMalloc3D, (hipPitchedPtr * rows, hipExtent extent),
+     (rows->pitch = (extent.width + 255) / 256 * 256, rows->xsize = extent.width, rows->ysize = extent.height,
+      allocate(rows->pitch* extent.height* extent.depth, MemoryType::kDevice, &rows->ptr)))
+CALL(hipMemAllocPitch, (hipDeviceptr_t * memory, std::size_t* pitch, std::size_t width, std::size_t height, unsigned),
+     (*pitch = (width + 255) / 256 * 256, allocate(*pitch* height, MemoryType::kDevice, memory)))
+CALL(hipExtMallocWithFlags, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kDevice, memory))
+CALL(hipMallocHost, (void** memory, std::size_t bytes), allocate(bytes, MemoryType::kHost, memory))
+CALL(hipMemAllocHost, (void** memory, std::size_t bytes), allocate(bytes, MemoryType::kHost, memory))
+CALL(hipHostAlloc, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kHost, memory))
+CALL(hipExtHostAlloc, (void** memory, std::size_t bytes, unsigned), allocate(bytes, MemoryType::kHost, memory))
+// There are no arrays, but this is what kernels would write them through.
+CALL(_Z22hipCreateSurfaceObjectPP13__hip_surfacePK15hipResourceDesc,
+     (hipSurfaceObject_t * surface, const hipResourceDesc*), [&] {
+       static int one;
+       *surface = reinterpret_cast<hipSurfaceObject_t>(&one);
+       return Status::kOk;
+     }())
 CALL(hipFree, (void* memory), sim::free_memory("hipFree", address_of(memory)))
 CALL(hipFreeHost, (void* memory), sim::free_memory("hipFreeHost", address_of(memory)))
 CALL(hipHostFree, (void* memory), sim::free_memory("hipHostFree", address_of(memory)))

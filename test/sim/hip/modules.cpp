@@ -19,6 +19,8 @@ struct Registered {
   std::map<const void*, std::string> names;
   Module module;  ///< made anew when the device was reset
   const Context* context = nullptr;
+  std::map<void**, const void*> images;
+  std::map<const void*, std::string> variables;
 };
 Registered& registered() {
   static Registered& all = *new Registered;
@@ -38,6 +40,28 @@ bool is_image(const void* image) noexcept {
   return header.e_machine == 224;  // EM_AMDGPU
 }
 
+/// `calls`, if the image has sections at all.
+void give_variable(Module& module, const void* image) {
+  Elf64_Ehdr header{};
+  std::memcpy(&header, image, sizeof(header));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_shnum != 0) {
+    module.variable = allocate(module.context, sizeof(std::uint32_t), MemoryType::kDevice);
+    std::memset(host(module.variable), 0, sizeof(std::uint32_t));
+  }
+}
+
+Status variable_of(const Module* module, const char* name, void** address, std::size_t* bytes) {
+  if (module == nullptr) {
+    return Status::kInvalidHandle;
+  }
+  if (module->variable == 0 || std::strcmp(name, "calls") != 0) {
+    return Status::kNotFound;
+  }
+  *address = host(module->variable);
+  *bytes = sizeof(std::uint32_t);
+  return Status::kOk;
+}
+
 Status load(hipModule_t* module, const void* image) {
   const Lock lock;
   if (image == nullptr || !is_image(image)) {
@@ -45,6 +69,7 @@ Status load(hipModule_t* module, const void* image) {
   }
   Module* made = state().modules.make();
   made->context = state().primary;
+  give_variable(*made, image);
   *module = reinterpret_cast<hipModule_t>(made);
   return Status::kOk;
 }
@@ -120,6 +145,9 @@ Function* function_for(const void* handle) {
     registered().module = Module();
     registered().module.context = state().primary;
     registered().context = state().primary;
+    for (const auto& [modules, image] : registered().images) {
+      give_variable(registered().module, image);
+    }
   }
   return function_of(registered().module, state().functions, own->second.c_str());
 }
@@ -170,8 +198,30 @@ extern "C" __attribute__((visibility("default"))) void** __hipRegisterFatBinary(
   if (binary->magic != refrain::backends::hip::kFatBinaryMagic) {
     return nullptr;
   }
-  return new void*(nullptr);
+  const Lock lock;
+  auto** const modules = new void*(nullptr);
+  sim::hip::registered().images[modules] = binary->binary;
+  return modules;
 }
+extern "C" __attribute__((visibility("default"))) void __hipRegisterVar(void**, void* host_variable, char*,
+                                                                        char* device_name, int, std::size_t, int, int) {
+  sim::log("__hipRegisterVar");
+  const Lock lock;
+  sim::hip::registered().variables[host_variable] = device_name;
+}
+CALL(hipModuleGetGlobal, (hipDeviceptr_t * address, std::size_t* bytes, hipModule_t module, const char* name), [&] {
+  const Lock lock;
+  return sim::hip::variable_of(state().modules.find(module), name, address, bytes);
+}())
+extern "C" hipError_t hipGetSymbolAddress(void** address, const void* symbol);
+CALL(hipGetSymbolAddress, (void** address, const void* symbol), [&] {
+  const Lock lock;
+  const auto found = sim::hip::registered().variables.find(symbol);
+  std::size_t bytes = 0;
+  return found == sim::hip::registered().variables.end()
+             ? Status::kNotFound
+             : sim::hip::variable_of(&sim::hip::registered().module, found->second.c_str(), address, &bytes);
+}())
 extern "C" __attribute__((visibility("default"))) void __hipRegisterFunction(void**, const void* host_function, char*,
                                                                              const char* name, unsigned, void*, void*,
                                                                              dim3*, dim3*, int*) {
@@ -181,6 +231,10 @@ extern "C" __attribute__((visibility("default"))) void __hipRegisterFunction(voi
 }
 extern "C" __attribute__((visibility("default"))) void __hipUnregisterFatBinary(void** modules) {
   sim::log("__hipUnregisterFatBinary");
+  {
+    const Lock lock;
+    sim::hip::registered().images.erase(modules);
+  }
   delete modules;
 }
 

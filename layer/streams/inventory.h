@@ -1,0 +1,73 @@
+// The inventory of the program's memory: what the driver allocated, and what it frees.
+//
+// L has, besides what objects.h lists, describe_memory(address, found): what the driver says of memory around an
+// address, false if it is none that a device can use; and ask_variables_again(): variables of code may be elsewhere, or
+// gone.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/memory_inventory.h"
+#include "layer/streams/objects.h"
+#include "layer/waiting.h"
+
+namespace refrain::layer::streams {
+
+/// Behind a call that may have made memory there (0: nowhere), if anybody wants the inventory. False: it has none
+/// there.
+template <class L>
+bool note_memory(typename L::Api::Status status, std::uint64_t address) noexcept {
+  backends::MemoryInventory* const inventory = L::runtime().inventory;
+  backends::LiveMemory made;
+  if (inventory == nullptr || status != L::Api::kSuccess || address == 0 || !L::describe_memory(address, &made)) {
+    return false;
+  }
+  inventory->add(made);
+  return true;
+}
+
+/// Behind a call with which kernels may write what cannot be put back: verify compares nothing from then on. `why` has
+/// static lifetime.
+template <class L>
+void note_incomparable(typename L::Api::Status status, const char* why) noexcept {
+  if (L::runtime().inventory != nullptr && status == L::Api::kSuccess) {
+    L::runtime().inventory->cannot_compare(why);
+  }
+}
+
+/// Before a call that frees the allocation that starts there. Waits while memory is compared.
+template <class L>
+void forget_memory(std::uint64_t start) noexcept {
+  if (L::runtime().inventory != nullptr) {
+    const NotCancelled during(true);
+    L::runtime().inventory->remove(start);
+  }
+}
+
+/// Around a call that frees nobody knows what: whatever the driver does not know behind it is forgotten. Waits while
+/// memory is compared; then none is until the end.
+template <class L>
+class Freeing {
+ public:
+  Freeing() noexcept {
+    if (L::runtime().inventory != nullptr) {
+      const NotCancelled during(true);
+      L::runtime().inventory->begin_freeing();
+    }
+  }
+  ~Freeing() {
+    if (L::runtime().inventory != nullptr) {
+      const NotCancelled during(true);
+      L::runtime().inventory->keep_if([](const backends::LiveMemory& memory) {
+        backends::LiveMemory now;
+        return L::describe_memory(memory.start, &now) && now.id == memory.id;
+      });
+      L::ask_variables_again();
+      L::runtime().inventory->end_freeing();
+    }
+  }
+  Freeing(const Freeing&) = delete;
+  Freeing& operator=(const Freeing&) = delete;
+};
+
+}  // namespace refrain::layer::streams
