@@ -50,7 +50,7 @@ bool CudaLayer::describe_memory(std::uint64_t address, backends::LiveMemory* fou
 namespace {
 
 // What kernels may write from then on is run twice where it cannot be put back: nothing is compared any more.
-constexpr const char* kShared = "it may use memory that other processes or APIs use as well";
+constexpr const char* kShared = streams::kSharedMemory;
 constexpr const char* kSurfaces = "kernels may write CUDA arrays, which cannot be compared";
 constexpr const char* kOwnGraphs = "graphs of the program allocate memory, which cannot be compared";
 
@@ -100,7 +100,7 @@ CUresult wrap::cuMemHostRegister_v2(void* host, size_t bytes,
                                     unsigned flags) noexcept(!may_wait("cuMemHostRegister_v2")) {
   HostCall host_call(entry::cuMemHostRegister_v2);
   const CUresult status = driver.cuMemHostRegister_v2(host, bytes, flags);
-  note_memory(status, address_in(&host));
+  streams::note_registered<CudaLayer>(status, host, bytes);
   return host_call.done(status, false);
 }
 

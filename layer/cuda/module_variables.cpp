@@ -17,7 +17,6 @@ namespace refrain::layer::cuda {
 namespace {
 
 constexpr const char* kUnknownCode = "it is not known which variables the code of a kernel has";
-constexpr const char* kPrintsOrAllocates = "a kernel prints, or allocates memory, which cannot be put back";
 constexpr const char* kUnnamed = "the driver does not tell where a variable of a kernel's code is";
 
 struct Code {
@@ -96,6 +95,7 @@ void CudaLayer::ask_variables_again() noexcept {
 }
 
 void note_kernel_in_use(const void* owner, std::string_view kernel) noexcept {
+  streams::note_kernel_name<CudaLayer>(kernel);
   const env::MutexLock guard(tables().mutex);
   const auto found = tables().loaded.find(owner);
   if (found == tables().loaded.end()) {
@@ -108,7 +108,7 @@ void note_kernel_in_use(const void* owner, std::string_view kernel) noexcept {
   if (code.contents.unknown != nullptr) {
     runtime.inventory->cannot_compare(code.contents.unknown);
   } else if (std::ranges::binary_search(names, kernel) || (kernel.empty() && !names.empty())) {
-    runtime.inventory->cannot_compare(kPrintsOrAllocates);
+    runtime.inventory->cannot_compare(streams::kPrintsOrAllocates);
   }
 }
 

@@ -76,8 +76,9 @@ void note_in_use(const Known& kernel, const backends::hip::KernelLayout& layout)
     return;
   }
   (kernel.registered ? tables().binaries[kernel.module].in_use : tables().modules[kernel.module].in_use) = true;
+  streams::note_kernel_name<HipLayer>(kernel.name);
   if (layout.prints_or_allocates) {
-    runtime.inventory->cannot_compare("a kernel prints, or allocates memory, which cannot be put back");
+    runtime.inventory->cannot_compare(streams::kPrintsOrAllocates);
   }
 }
 

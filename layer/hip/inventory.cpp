@@ -32,7 +32,7 @@ bool HipLayer::describe_memory(std::uint64_t address, backends::LiveMemory* foun
 namespace {
 
 // What kernels may write from then on is run twice where it cannot be put back: nothing is compared any more.
-constexpr const char* kShared = "it may use memory that other processes or APIs use as well";
+constexpr const char* kShared = streams::kSharedMemory;
 constexpr const char* kMapped = "memory is mapped, of which the runtime tells too little";
 constexpr const char* kSurfaces = "kernels may write arrays, which cannot be compared";
 constexpr const char* kOwnGraphs = "graphs of the program allocate memory, which cannot be compared";
@@ -82,7 +82,9 @@ ALLOCATE(hipMalloc3D, (hipPitchedPtr * memory, hipExtent extent), (memory, exten
 
 hipError_t wrap::hipHostRegister(void* memory, size_t bytes, unsigned flags) noexcept {
   HostCall host_call(entry::hipHostRegister);
-  return host_call.done(note(library.hipHostRegister(memory, bytes, flags), &memory), false);
+  const hipError_t status = library.hipHostRegister(memory, bytes, flags);
+  streams::note_registered<HipLayer>(status, memory, bytes);
+  return host_call.done(status, false);
 }
 
 #define ALLOCATE_IN_ORDER(name, parameters, arguments)                  \

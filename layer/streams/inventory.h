@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "backends/memory_inventory.h"
+#include "layer/shared_mapping.h"
 #include "layer/streams/objects.h"
 #include "layer/waiting.h"
 
@@ -32,6 +34,28 @@ template <class L>
 void note_incomparable(typename L::Api::Status status, const char* why) noexcept {
   if (L::runtime().inventory != nullptr && status == L::Api::kSuccess) {
     L::runtime().inventory->cannot_compare(why);
+  }
+}
+
+inline constexpr const char* kSharedMemory = "it may use memory that other processes or APIs use as well";
+inline constexpr const char* kPrintsOrAllocates = "a kernel prints, or allocates memory, which cannot be put back";
+
+/// Behind a call that makes memory of the host known to devices.
+template <class L>
+void note_registered(typename L::Api::Status status, void* host, std::size_t bytes) noexcept {
+  note_memory<L>(status, reinterpret_cast<std::uint64_t>(host));
+  if (L::runtime().inventory != nullptr && status == L::Api::kSuccess && is_shared_mapping(host, bytes)) {
+    L::runtime().inventory->cannot_compare(kSharedMemory);
+  }
+}
+
+/// Of a kernel that may be in graphs: those of libraries for several devices wait for the same kernel there.
+template <class L>
+void note_kernel_name(std::string_view kernel) noexcept {
+  for (const std::string_view of_library : {"nccl", "nvshmem"}) {  // AMD's have the same names
+    if (kernel.find(of_library) != std::string_view::npos) {
+      L::runtime().inventory->cannot_compare("a kernel works together with other devices");
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 // Memory that kernels reach: of every kind that calls make, and what no call names.
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <string>
 #include <thread>
@@ -185,5 +187,38 @@ PROGRAM(memory_kinds) {
     print("x", kind, kCount);
   }
   CHECK_CU(cuMemHostUnregister(own));
+  return 0;
+}
+
+/// A kernel of a library for several devices, by its name.
+PROGRAM(collective) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 5; ++i) {
+      scale(stream, gpu.function("ncclDevKernel_scale"), x, kCount, 3, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Pinned memory that other processes may have, too.
+PROGRAM(shared_mapping) {
+  const Device gpu;
+  constexpr std::size_t kBytes = 4096;
+  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK_CU(cuMemHostRegister(memory, kBytes, 0));
+  CUstream stream = make_stream();
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 5; ++i) {
+      scale(stream, gpu.function("scale"), reinterpret_cast<CUdeviceptr>(memory), kCount, 3, i);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", reinterpret_cast<CUdeviceptr>(memory), kCount);
+  CHECK_CU(cuMemHostUnregister(memory));
   return 0;
 }

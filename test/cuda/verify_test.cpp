@@ -35,7 +35,7 @@ const std::vector<const char*> kCompared = {"loop",
                                                 ON_HIP("registered", "registered_variable", "own_events")};
 
 /// Whose kernels have memory that nobody can put back.
-const std::vector<const char*> kLeftAlone = {"device_heap",
+const std::vector<const char*> kLeftAlone = {"device_heap", "collective", "shared_mapping",
                                              ON_HIP("unnamed_variable", "unregistered_variable", "surface")};
 
 struct Fault {

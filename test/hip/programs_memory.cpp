@@ -1,5 +1,6 @@
 // Memory that kernels reach: of every kind that calls make, and variables of code.
 #include <cuda.h>  // in HIP's words
+#include <sys/mman.h>
 
 #include <atomic>
 #include <thread>
@@ -180,5 +181,38 @@ PROGRAM(memory_kinds) {
   for (const int kind : {0, 1, 5, 6, 7, 8}) {
     CHECK_CU(hipFree(kinds[kind]));
   }
+  return 0;
+}
+
+/// A kernel of a library for several devices, by its name.
+PROGRAM(collective) {
+  const Device gpu;
+  hipStream_t stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 5; ++i) {
+      scale(stream, gpu.function("ncclDevKernel_scale"), x, kCount, 3, i);
+    }
+    CHECK_CU(hipStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Pinned memory that other processes may have, too.
+PROGRAM(shared_mapping) {
+  const Device gpu;
+  constexpr std::size_t kBytes = 4096;
+  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK_CU(hipHostRegister(memory, kBytes, 0));
+  hipStream_t stream = make_stream();
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < 5; ++i) {
+      scale(stream, gpu.function("scale"), reinterpret_cast<CUdeviceptr>(memory), kCount, 3, i);
+    }
+    CHECK_CU(hipStreamSynchronize(stream));
+  }
+  print("x", reinterpret_cast<CUdeviceptr>(memory), kCount);
+  CHECK_CU(hipHostUnregister(memory));
   return 0;
 }

@@ -130,7 +130,7 @@ const Kernel kKernels[] = {
     {"odd", kOdd, &odd, &odd_accesses},         {"wide", kWide, &wide, &wide_accesses},
     {"store", kStore, &store, &one_word, true}, {"busy", kBusy, &busy, &one_word},
     {"seen", kSeen, &seen, &one_word},          {"counted", kCounted, &counted, &counted_accesses},
-    {"nothing", {}, &nothing, &nowhere},
+    {"nothing", {}, &nothing, &nowhere},        {"ncclDevKernel_scale", kScale, &scale, &scale_accesses},
 };
 
 }  // namespace
