@@ -180,6 +180,27 @@ inline CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) noexcept {
 inline CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned flags) noexcept {
   return hipHostMalloc(memory, bytes, flags);
 }
+constexpr unsigned CU_MEM_ATTACH_GLOBAL = hipMemAttachGlobal;
+inline CUresult cuMemAllocPitch(CUdeviceptr* address, std::size_t* pitch, std::size_t width, std::size_t height,
+                                unsigned) noexcept {
+  void* memory = nullptr;
+  const CUresult status = hipMallocPitch(&memory, pitch, width, height);
+  return given(memory, status, address);
+}
+inline CUresult cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned flags) noexcept {
+  void* memory = nullptr;
+  const CUresult status = hipMallocManaged(&memory, bytes, flags);
+  return given(memory, status, address);
+}
+inline CUresult cuMemAllocHost(void** memory, std::size_t bytes) noexcept {
+  return hipHostMalloc(memory, bytes, 0);
+}
+inline CUresult cuMemHostRegister(void* memory, std::size_t bytes, unsigned flags) noexcept {
+  return hipHostRegister(memory, bytes, flags);
+}
+inline CUresult cuMemHostUnregister(void* memory) {
+  return hipHostUnregister(memory);
+}
 inline CUresult cuMemFreeHost(void* memory) noexcept {
   return hipHostFree(memory);
 }

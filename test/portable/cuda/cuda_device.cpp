@@ -1,6 +1,9 @@
 // The driver API of CUDA.
 #include <cuda.h>
 
+#include <atomic>
+#include <cstdlib>
+
 #include "test/portable/calls.h"
 #include "test/portable/counters.h"
 #include "test/portable/device.h"
@@ -16,6 +19,7 @@ struct CudaQueue : Queue {
 struct CudaMemory : Memory {
   CUdeviceptr address = 0;
   void* host = nullptr;
+  bool registered = false;  ///< the process's own
 };
 struct CudaEvent : Event {
   CUevent event = nullptr;
@@ -133,17 +137,37 @@ class CudaDevice final : public Device {
     auto* made = new CudaMemory;
     made->place = place;
     made->bytes = bytes;
+    // By each call that makes such memory in turn, since nothing may depend on which it was.
+    const unsigned turn = made_.fetch_add(1, std::memory_order_relaxed);
+    std::size_t pitch = 0;
     if (place == Place::kDevice) {
-      CALL_CU(cuMemAlloc(&made->address, bytes));
-    } else {
-      CALL_CU(cuMemHostAlloc(&made->host, bytes, 0));
-      CALL_CU(cuMemHostGetDevicePointer(&made->address, made->host, 0));
+      switch (turn % 4) {
+        case 1: CALL_CU(cuMemAllocPitch(&made->address, &pitch, bytes, 1, 4)); break;
+        case 2: CALL_CU(cuMemAllocManaged(&made->address, bytes, CU_MEM_ATTACH_GLOBAL)); break;
+        default: CALL_CU(cuMemAlloc(&made->address, bytes));
+      }
+      return made;
     }
+    switch (turn % 3) {
+      case 1: CALL_CU(cuMemAllocHost(&made->host, bytes)); break;
+      case 2: {
+        const std::size_t whole = (bytes + kHostPage - 1) / kHostPage * kHostPage;
+        made->registered = true;
+        made->host = std::aligned_alloc(kHostPage, whole);
+        CALL_CU(cuMemHostRegister(made->host, whole, 0));
+        break;
+      }
+      default: CALL_CU(cuMemHostAlloc(&made->host, bytes, 0));
+    }
+    CALL_CU(cuMemHostGetDevicePointer(&made->address, made->host, 0));
     return made;
   }
   void release(Memory* memory) override {
     auto* own = static_cast<CudaMemory*>(memory);
-    if (own->host != nullptr) {
+    if (own->registered) {
+      CALL_CU(cuMemHostUnregister(own->host));
+      std::free(own->host);
+    } else if (own->host != nullptr) {
       CALL_CU(cuMemFreeHost(own->host));
     } else {
       CALL_CU(cuMemFree(own->address));
@@ -444,8 +468,10 @@ class CudaDevice final : public Device {
     release(memory);
   }
 
+  static constexpr std::size_t kHostPage = 4096;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
+  std::atomic<unsigned> made_{0};                              ///< allocations
   static constexpr int kManyBytes = 98304, kFewBytes = 49152;  ///< of dynamic shared memory
   CUfunction await_ = nullptr, bump_ = nullptr, seen_ = nullptr;
   CUevent untimed_[2] = {};
