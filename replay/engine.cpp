@@ -1,5 +1,6 @@
 #include "replay/engine.h"
 
+#include "env/file_name.h"
 #include "env/log.h"
 #include "replay/lane/inside.h"
 #include "replay/lane/lane_context.h"
@@ -177,12 +178,27 @@ void Engine::wait_idle() {
   inside_->context.builder.wait_idle();
 }
 
+namespace {
+
+/// Rank and host only where a launcher or a batch system started it.
+std::string process_text() {
+  std::string text = "pid " + env::FileName("%p").text();
+  if (const std::string rank = env::FileName("%r").text(); rank != "0" || env::FileName("%j").text() != "0") {
+    text += ", rank " + rank + " on " + env::FileName("%h").text();
+  }
+  return text;
+}
+
+}  // namespace
+
 ReportData Engine::report_data() const {
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
     mine->look_at_deferred(false);  // of other lanes up to a few dozen submissions may be missing
   }
   ReportData data = inside_->lanes.report();
   const LaneContext& context = inside_->context;
+  data.program = env::FileName("%n").text();
+  data.process = process_text();
   data.mode = mode_name(settings_.mode);
   data.backend = context.backend.name();
   data.seconds = static_cast<double>(now_ns() - started_ns_) / 1e9;

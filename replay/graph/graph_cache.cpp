@@ -21,7 +21,8 @@ capture::Fingerprint fingerprint_of(const std::vector<capture::Token>& tokens) n
 
 }  // namespace
 
-GraphCache::GraphCache(const env::Settings& settings) noexcept : settings_(settings) {}
+GraphCache::GraphCache(const env::Settings& settings, LayerHooks& hooks) noexcept
+    : settings_(settings), hooks_(hooks) {}
 
 std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> tokens, bool can_update) {
   const capture::Fingerprint fingerprint = fingerprint_of(tokens);
@@ -112,6 +113,9 @@ void GraphCache::leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) 
     std::optional<GraphEntry::Summary> summary;
     try {
       summary = entry->summary();
+      if (would_list(*summary)) {
+        summary->what = summary->label.text(hooks_);  // its kernels are about to be forgotten
+      }
     } catch (const std::exception&) {
       // No memory: the report will not tell of it.
     }
@@ -160,9 +164,14 @@ void GraphCache::identity_gone(capture::ObjectId identity) noexcept {
   leave(entries);
 }
 
+bool GraphCache::would_list(const GraphEntry::Summary& summary) const noexcept {
+  const env::MutexLock guard(mutex_);
+  return left_.size() < kMostListed ||
+         std::ranges::any_of(left_, [&](const auto& each) { return each.weight() < summary.weight(); });
+}
+
 /// For the report, which is often written when a program has given back all that it had.
 void GraphCache::remember(GraphEntry::Summary summary) noexcept {
-  constexpr std::size_t kMostListed = 256;  // limit
   if (left_.capacity() == 0) {
     try {
       left_.reserve(kMostListed);
@@ -284,6 +293,7 @@ std::vector<GraphEntry::Summary> GraphCache::summaries() const {
   }
   for (const auto& entry : all()) {
     result.push_back(entry->summary());
+    result.back().what = result.back().label.text(hooks_);
   }
   return result;
 }

@@ -21,7 +21,8 @@ namespace refrain::replay {
 /// Thread-safe. Calls no driver but to drop graphs.
 class GraphCache {
  public:
-  explicit GraphCache(const env::Settings& settings) noexcept;
+  /// Both must outlive it.
+  GraphCache(const env::Settings& settings, LayerHooks& hooks) noexcept;
   GraphCache(const GraphCache&) = delete;
   GraphCache& operator=(const GraphCache&) = delete;
 
@@ -76,11 +77,16 @@ class GraphCache {
   };
   [[nodiscard]] std::vector<std::shared_ptr<GraphEntry>> all() const REFRAIN_EXCLUDES(mutex_);
   void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept REFRAIN_EXCLUDES(mutex_);
+  /// Whether remember() lists it.
+  [[nodiscard]] bool would_list(const GraphEntry::Summary& summary) const noexcept;
   void remember(GraphEntry::Summary summary) noexcept REFRAIN_REQUIRES(mutex_);
   void note_objects(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects)
       REFRAIN_REQUIRES(mutex_);
 
+  static constexpr std::size_t kMostListed = 256;  // limit: of graphs that are gone
+
   const env::Settings& settings_;
+  LayerHooks& hooks_;
   std::atomic<std::size_t> requests_{0};  ///< builds that ever began; 0: object_gone() is free
   std::atomic<std::uint64_t> entries_gone_{0};
   std::atomic<bool> sweep_due_{false};

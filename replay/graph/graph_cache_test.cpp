@@ -13,7 +13,7 @@ namespace {
 class Graphs {
  public:
   explicit Graphs(const env::Settings& settings)
-      : budget_(settings), cache(settings), builder(settings, backend_, hooks_, changes_, cache, budget_) {
+      : budget_(settings), cache(settings, hooks_), builder(settings, backend_, hooks_, changes_, cache, budget_) {
     queue_.id = queue_.handle = 1;
   }
 

@@ -119,6 +119,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
     return Wish::kNothing;
   }
   ++round_;
+  label_.learn(operations);
   if (eager_ns != 0) {
     gate_.add_eager(eager_ns);
   }
@@ -486,6 +487,7 @@ GraphEntry::Summary GraphEntry::summary() const {
   result.state = state_;
   result.decline = decline_;
   result.reason = state_ == State::kReady ? "" : reason_;
+  result.label = label_;
   result.variants = variants_.size();
   if (gate_.eager_ns() != 0) {
     result.eager_ns = gate_.eager_ns();

@@ -18,6 +18,7 @@
 #include "env/mutex.h"
 #include "replay/detect/matcher.h"
 #include "replay/graph/executable.h"
+#include "replay/graph/graph_label.h"
 #include "replay/graph/graph_variants.h"
 #include "replay/graph/verification.h"
 #include "replay/policy/backoff.h"
@@ -152,6 +153,8 @@ class GraphEntry final : public Declinable {
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
     std::string reason;  ///< why it is not replayed; empty if it is
+    GraphLabel label;
+    std::string what;  ///< the label's text, for who tells it
     /// What it stands for in submissions: how much there is to gain.
     [[nodiscard]] std::uint64_t weight() const noexcept { return operations * (recorded + bypassed + launched); }
   };
@@ -213,6 +216,7 @@ class GraphEntry final : public Declinable {
   Summary totals_ REFRAIN_GUARDED_BY(mutex_);
 
   std::string reason_ REFRAIN_GUARDED_BY(mutex_);
+  GraphLabel label_ REFRAIN_GUARDED_BY(mutex_);
   std::vector<std::pair<Matcher*, ChunkId>> subscribers_ REFRAIN_GUARDED_BY(mutex_);
   std::size_t building_ REFRAIN_GUARDED_BY(mutex_) = 0;
   /// Argument hashes of the last launches that needed an update.

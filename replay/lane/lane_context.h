@@ -36,7 +36,7 @@ struct LaneContext {
         recorder(its_recorder),
         verify_memory(static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U),
         budget(settings),
-        graphs(settings),
+        graphs(settings, hooks),
         builder(settings, backend, hooks, state.changes, graphs, budget),
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
     if (settings.mode == env::Mode::kVerify) {

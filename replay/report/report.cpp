@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "env/escape.h"
+#include "replay/report/verdict.h"
 
 namespace refrain::replay {
 
@@ -29,24 +30,20 @@ std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std
   return sorted;
 }
 
-const char* state_name(GraphEntry::State state) {
-  switch (state) {
-    case GraphEntry::State::kRecording: return "recording";
-    case GraphEntry::State::kReady: return "replaying";
-    case GraphEntry::State::kBypassing: return "declined";
-  }
-  return "unknown";
+/// What became of a graph in the end, whatever is being tried at this moment.
+const char* state_name(const GraphEntry::Summary& graph) {
+  return graph.state == GraphEntry::State::kBypassing ? "declined" : graph.launched != 0 ? "replaying" : "waiting";
 }
 
+/// Of that state; empty: it needs none.
 std::string reason_of(const GraphEntry::Summary& graph) {
-  if (!graph.reason.empty()) {
+  if (graph.state == GraphEntry::State::kBypassing) {
     return graph.reason;
   }
-  if (graph.state == GraphEntry::State::kReady) {
+  if (graph.launched != 0) {
     return "";
   }
-  return graph.launched != 0 ? "its buffers were freed, or eager execution was being measured again"
-                             : "the program ended before it could be judged";
+  return !graph.reason.empty() ? graph.reason : "it has not come often enough to be judged";
 }
 
 const char* state_name(IntervalSummary::State state) {
@@ -60,7 +57,8 @@ const char* state_name(IntervalSummary::State state) {
 
 void add_summary(std::string* text, const ReportData& data) {
   auto out = std::back_inserter(*text);
-  fmt::format_to(out, "report ({}, {}, {:.2f} s)\n", data.mode, data.backend, data.seconds);
+  fmt::format_to(out, "report ({}, {}, {:.2f} s) of {} ({}): {}\n", data.mode, data.backend, data.seconds,
+                 env::escaped(data.program), data.process, verdict_of(data));
   fmt::format_to(out, "  submissions {}, replayed {} ({:.1f} %) in {} launches", data.submissions, data.replayed,
                  share(data.replayed, data.submissions), data.launches);
   std::uint64_t saved = data.graphs_gone.saved_ns;
@@ -75,7 +73,8 @@ void add_summary(std::string* text, const ReportData& data) {
     fmt::format_to(out, "  verify checked {} replays, {} differences; {} could not be checked\n",
                    data.verified + data.differences, data.differences, data.unverified);
     if (data.verified != 0) {
-      fmt::format_to(out, "    {} replays are proven to change memory as eager execution does: {} KiB of it in the mean\n",
+      fmt::format_to(out,
+                     "    {} replays are proven to change memory as eager execution does: {} KiB of it in the mean\n",
                      data.verified, data.compared / data.verified / 1024);
     }
     for (const auto& [why, times] : data.unchecked) {
@@ -86,11 +85,17 @@ void add_summary(std::string* text, const ReportData& data) {
 
 void add_line(std::string* text, const GraphEntry::Summary& graph) {
   auto out = std::back_inserter(*text);
-  fmt::format_to(out, "    {:016x}: {} operations, seen {} times, {}", graph.fingerprint, graph.operations,
-                 graph.recorded + graph.bypassed + graph.launched, state_name(graph.state));
+  const std::uint64_t seen = graph.recorded + graph.bypassed + graph.launched;
+  fmt::format_to(out, "    {}: {} operation{}, came {} times, ",
+                 graph.what.empty() ? fmt::format("{:016x}", graph.fingerprint) : env::escaped(graph.what),
+                 graph.operations, graph.operations == 1 ? "" : "s", seen);
+  if (graph.launched != 0 && graph.state != GraphEntry::State::kBypassing) {
+    fmt::format_to(out, "replayed {}", graph.launched);
+  } else {
+    *text += state_name(graph);
+  }
   if (graph.eager_ns != 0 && graph.replay_ns != 0) {
-    fmt::format_to(out, ", {:.1f} us eager, {:.1f} us replayed ({:.2f}x)", us(graph.eager_ns), us(graph.replay_ns),
-                   static_cast<double>(graph.eager_ns) / static_cast<double>(graph.replay_ns));
+    fmt::format_to(out, "; {:.1f} us to submit eagerly, {:.1f} us as a graph", us(graph.eager_ns), us(graph.replay_ns));
   }
   const std::string reason = reason_of(graph);
   fmt::format_to(out, "{}{}\n", reason.empty() ? "" : ": ", reason);
@@ -221,6 +226,9 @@ std::string report_text(const ReportData& data) {
 
 std::string report_json(const ReportData& data) {
   nlohmann::json root;
+  root["verdict"] = verdict_of(data);
+  root["program"] = data.program;
+  root["process"] = data.process;
   root["mode"] = data.mode;
   root["backend"] = data.backend;
   root["seconds"] = data.seconds;
@@ -280,7 +288,8 @@ std::string report_json(const ReportData& data) {
     nlohmann::json entry;
     entry["fingerprint"] = fmt::format("{:016x}", graph.fingerprint);
     entry["operations"] = graph.operations;
-    entry["state"] = state_name(graph.state);
+    entry["what"] = graph.what;
+    entry["state"] = state_name(graph);
     entry["reason"] = reason_of(graph);
     entry["recorded"] = graph.recorded;
     entry["bypassed"] = graph.bypassed;

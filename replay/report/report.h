@@ -20,6 +20,7 @@ struct LaneTimes {
 };
 
 struct ReportData {
+  std::string program, process;  ///< what it is called, and which one ("pid 17, rank 2 on n1")
   std::string mode;
   std::string backend;
   double seconds = 0;

@@ -1,0 +1,73 @@
+#include "replay/report/verdict.h"
+
+#include <catch2/catch.hpp>
+
+namespace refrain::replay {
+namespace {
+
+ReportData replayed(std::uint64_t replayed, std::uint64_t submissions) {
+  ReportData data;
+  data.mode = "replay";
+  data.seconds = 8;
+  data.submissions = submissions;
+  data.replayed = replayed;
+  return data;
+}
+
+void add_interval(ReportData& data, IntervalSummary::State state, std::uint64_t eager_ns, std::uint64_t with_ns) {
+  IntervalSummary& interval = data.intervals.emplace_back();
+  interval.state = state;
+  interval.seen = 1000;
+  interval.eager_ns = eager_ns;
+  interval.plans[0].ns = with_ns;
+}
+
+using Catch::Contains;
+using Catch::Equals;
+
+TEST_CASE("verdict: what intervals save, of what the program would have taken") {
+  ReportData data = replayed(90, 100);
+  CHECK_THAT(verdict_of(data), Equals("90 % of the submissions were replayed; what that saved was not measured"));
+  add_interval(data, IntervalSummary::State::kDeclined, 9'000'000, 1'000'000);
+  add_interval(data, IntervalSummary::State::kReplaying, 0, 1'000'000);
+  add_interval(data, IntervalSummary::State::kReplaying, 1'000'000, 2'000'000);
+  CHECK_THAT(verdict_of(data), Contains("no time was saved, though 90 %"));
+  add_interval(data, IntervalSummary::State::kReplaying, 5'000'000, 3'000'000);
+  CHECK_THAT(verdict_of(data), Equals("saved about 2.0 s of 10.0 s (20 %)"));
+}
+
+TEST_CASE("verdict: where nothing was replayed, what kept most of it") {
+  ReportData data = replayed(0, 1000);
+  CHECK_THAT(verdict_of(data), Contains("hardly anything repeats"));
+  data.unholdable["it does this"] = 300;
+  data.unholdable["it does that"] = 600;
+  CHECK_THAT(verdict_of(data), Equals("nothing was replayed: it does that"));
+  data.dormant = 650;
+  CHECK_THAT(verdict_of(data), Contains("not looked at any more"));
+  data.followed = 700;
+  CHECK_THAT(verdict_of(data), Contains("ended before"));
+  GraphEntry::Summary& graph = data.graphs.emplace_back();
+  graph.operations = 7;
+  graph.bypassed = 100;
+  graph.state = GraphEntry::State::kBypassing;
+  graph.reason = "an argument changes";
+  CHECK_THAT(verdict_of(data), Contains("declined: an argument changes"));
+  graph.decline = GraphEntry::Decline::kInterval;
+  CHECK_THAT(verdict_of(data), Contains("the device is what takes the time"));
+}
+
+TEST_CASE("verdict: of the other modes") {
+  ReportData data = replayed(0, 0);
+  CHECK_THAT(verdict_of(data), Equals("nothing was submitted"));
+  data = replayed(50, 100);
+  data.mode = "observe";
+  CHECK_THAT(verdict_of(data), Equals("100 submissions were watched; nothing is replayed in this mode"));
+  data.mode = "verify";
+  data.verified = 7;
+  CHECK_THAT(verdict_of(data), Equals("7 replays are proven equal to eager execution"));
+  data.differences = 1;
+  CHECK_THAT(verdict_of(data), Equals("1 of 8 replays that were checked computed something else"));
+}
+
+}  // namespace
+}  // namespace refrain::replay
