@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "env/region_sums.h"
+#include "env/settings.h"
 
 namespace refrain::capture {
 namespace {
@@ -59,7 +60,7 @@ class Collector {
     if (use.recordable == 0) {
       return;
     }
-    if (work < kShortStretch) {
+    if (work < static_cast<std::uint32_t>(env::Settings().min_graph)) {
       for (const auto& [call, runs] : use.ended_by) {
         Sum& sum = short_[call];
         sum.runs += runs;
@@ -73,7 +74,7 @@ class Collector {
     finding.submissions = std::uint64_t{use.recordable} * use.runs;
     finding.host_ns = part(use.host_ns, use.recordable, graph.size());
     finding.graph = number;
-    if (use.arguments == Arguments::kChanging) {
+    if (use.arguments == Arguments::kChanging && !can_update(capture_)) {
       finding.kind = Finding::Kind::kChanging;
       result_.obstacles.push_back(std::move(finding));
       return;
@@ -216,6 +217,10 @@ const char* why_not_recordable(const OperationView& operation) noexcept {
 
 bool is_cuda(const Capture& capture) noexcept {
   return std::ranges::any_of(capture.devices, [](const DeviceInfo& device) { return device.api == "cuda"; });
+}
+
+bool can_update(const Capture& capture) noexcept {
+  return std::ranges::any_of(capture.devices, &DeviceInfo::updates);
 }
 
 Analysis analyse(const Capture& capture) {

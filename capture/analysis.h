@@ -76,9 +76,6 @@ struct RegionSum {
 /// Sorted by name, so that each stands behind what is around it.
 std::vector<RegionSum> region_sums(const Capture& capture);
 
-/// Stretches with fewer operations are reported as too short to pay.
-inline constexpr std::uint32_t kShortStretch = 4;
-
 /// Names of kernels are cut to this many bytes wherever they are not told in full.
 inline constexpr std::size_t kMaxLabel = 200;
 
@@ -92,6 +89,8 @@ const char* why_not_recordable(const OperationView& operation) noexcept;
 
 /// "device memory", "pinned host memory", "managed memory" or, where the API has no such kinds, "buffer".
 const char* place_of(const BufferInfo& buffer) noexcept;
+/// True if a device of the capture can change the arguments of what is recorded.
+bool can_update(const Capture& capture) noexcept;
 /// True if the capture was made of a CUDA program: words are those of CUDA's users then.
 bool is_cuda(const Capture& capture) noexcept;
 

@@ -38,7 +38,7 @@ struct Kind<DeviceInfo> {
     const auto name = text_of(builder, device.name);
     const auto driver = text_of(builder, device.driver);
     const auto native = text_of(builder, device.native);
-    return wire::CreateDevice(builder, device.id, api, platform, name, driver, native);
+    return wire::CreateDevice(builder, device.id, api, platform, name, driver, native, device.updates);
   }
   static std::size_t stored_bytes(const DeviceInfo& /*device*/) { return 256 + 5 * format::kMaxText; }
 
@@ -50,6 +50,7 @@ struct Kind<DeviceInfo> {
     info.name = record.text(device.name());
     info.driver = record.text(device.driver());
     info.native = record.text(device.native());
+    info.updates = device.updates();
     return info;
   }
   static std::size_t kept_bytes(const DeviceInfo& info) {

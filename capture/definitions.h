@@ -49,7 +49,8 @@ struct DeviceInfo {
   std::string platform;
   std::string name;
   std::string driver;
-  std::string native;  ///< how command buffers are supported, "" if they are not
+  std::string native;    ///< how command buffers are supported, "" if they are not
+  bool updates = false;  ///< arguments of those that are recorded can be changed
   bool operator==(const DeviceInfo&) const = default;
 };
 

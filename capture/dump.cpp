@@ -49,7 +49,7 @@ int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcep
       DumpOutput output(out);
       show(options, *capture, output);
       output.flush();
-      return 0;
+      return capture->damaged ? 1 : 0;
     } catch (const OutputFailed& problem) {
       say(std::string("cannot write the output: ") + problem.what());
     } catch (const std::exception& problem) {

@@ -134,6 +134,7 @@ class Capture : public KnownDefinitions {
   std::uint64_t start_realtime_ns = 0, start_steady_ns = 0, process = 0;
   /// Why reading stopped before the end of the file; empty if it did not. What was read is good.
   std::string cut_short;
+  bool damaged = false;  ///< and that is not because the program was killed
 
   std::unordered_map<CodeId, StoredCode> code;
   std::vector<StoredGraph> graphs;

@@ -56,6 +56,7 @@ Capture CaptureReader::read() {
     }
     if (found == Found::kDamaged) {
       stop("damaged");
+      capture_.damaged = true;
       break;
     }
     const CaptureStore::Loan loan(*store_, header.raw_size);

@@ -86,6 +86,9 @@ std::string FileName::free_text() const {
 }
 
 std::string FileName::problem(std::string_view pattern) {
+  if (pattern == "-") {
+    return "is not the name of a file; /dev/stdout is the standard output";
+  }
   for (auto place = pattern.find('%'); place != std::string_view::npos; place = pattern.find('%', place + 2)) {
     const std::string_view placeholder = pattern.substr(place, 2);
     if (placeholder.size() < 2 || kPlaceholders.find(placeholder[1]) == std::string_view::npos) {

@@ -179,6 +179,12 @@ if ! diff "$source/docs/settings.md" <("$refrain" settings --markdown); then
   failures=$((failures + 1))
 fi
 
+# What people try.
+expect 0 '^refrain [0-9]+\.[0-9]+\.[0-9]+ \(.+\)$' "$refrain" version
+expect 2 "'maybe' is neither on nor off, which --gate takes" "$refrain" settings --gate maybe
+expect 2 "'-' is not the name of a file" "$refrain" settings -o -
+expect 0 '^  gate +off' "$refrain" settings --gate off
+
 # Which settings are in force, and who has a reason to set them.
 expect 0 '^  hold_limit_us +500 \* +--hold-limit-us 500$' env REFRAIN_HOLD_LIMIT_US=500 "$refrain" settings
 expect 0 '^  chunk_max +0 +--chunk-max 64$' "$refrain" settings --hold-limit-us 500

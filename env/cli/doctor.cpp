@@ -59,7 +59,7 @@ void print_opencl(const json& opencl) {
     const std::string error = text(driver, "error");
     print("driver", text(driver, "file") + " names " + text(driver, "library") + (error.empty() ? "" : ": " + error));
   }
-  if (found["drivers"].empty()) print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
+  if (found["drivers"].empty() && text(found, "error").empty()) print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
   // With the numbers that `refrain bench` takes.
   for (std::size_t index = 0; index < found["platforms"].size(); ++index) {
     const json& platform = found["platforms"][index];
@@ -136,6 +136,11 @@ int doctor_command(const CommandArguments& arguments) {
   app.footer("The exit status is 0 if the layer gets in everywhere it was tried, 1 if not, 2 for wrong usage.");
   bool as_json = false;
   app.add_flag("--json", as_json, "Print the findings as JSON");
+  unsigned seconds = 60;
+  app.add_option("--seconds", seconds, "End the command after so many seconds; 0: never")
+      ->type_name("N")
+      ->check(CLI::Range(0U, 1'000'000U))
+      ->capture_default_str();
   const SettingOptions options(app);
   std::vector<std::string> rest;
   if (const auto status = parse(app, split.own, split.separated ? nullptr : &rest)) return *status;
@@ -184,7 +189,7 @@ int doctor_command(const CommandArguments& arguments) {
   }
   if (!split.command.empty()) {
     std::cout.flush();
-    findings["command"] = check_command(split.command, layer, variables, as_json);
+    findings["command"] = check_command(split.command, layer, variables, as_json, seconds);
     hooked = hooked && findings["command"]["hooked"].get<bool>();
   }
 

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
+#include <thread>
 
 #include "env/cli/options.h"
 #include "env/cli/process.h"
@@ -114,9 +116,31 @@ json check_opencl(const std::string& layer, const std::string& missing, const st
 
 namespace {
 
-// Runs the command with the dynamic linker's account of it written into `folder`.
+// Of the child, or -1 if it had to be ended: first asked to, then killed.
+int wait_for(pid_t child, unsigned seconds) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kGrace{2};
+  constexpr std::chrono::milliseconds kStep{5};
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(seconds);
+  bool asked = false;
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(child, &status, seconds == 0 ? 0 : WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) return asked ? -1 : status;
+    if (ended < 0) continue;
+    if (Clock::now() > end + kGrace) {
+      ::kill(child, SIGKILL);
+    } else if (Clock::now() > end && !asked) {
+      ::kill(child, SIGTERM);
+      asked = true;
+    }
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
+// Runs the command with the dynamic linker's account of it written into `folder`. Its status, or -1: see wait_for().
 int run_traced(const std::vector<std::string>& command, const std::vector<Variable>& activation,
-               const std::string& proof, const std::string& folder, bool keep_output_free) {
+               const std::string& proof, const std::string& folder, bool keep_output_free, unsigned seconds) {
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error(std::string("fork: ") + ::strerror(errno));
   if (child == 0) {
@@ -138,9 +162,7 @@ int run_traced(const std::vector<std::string>& command, const std::vector<Variab
   struct sigaction before {};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGINT, &ignore, &before);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for(child, seconds);
   ::sigaction(SIGINT, &before, nullptr);
   return status;
 }
@@ -202,7 +224,7 @@ class TemporaryFolder {
 }  // namespace
 
 json check_command(const std::vector<std::string>& command, const std::string& layer,
-                   const std::vector<Variable>& activation, bool keep_output_free) {
+                   const std::vector<Variable>& activation, bool keep_output_free, unsigned seconds) {
   const ProgramFile program = check_program(command.front());
   json result{{"command", command}, {"file", program.path},  {"note", program.note}, {"hooked", false},
               {"why", ""},          {"proof", json::array()}};
@@ -212,8 +234,9 @@ json check_command(const std::vector<std::string>& command, const std::string& l
   }
   const SharedDescriptor proof;
   const TemporaryFolder folder;
-  const int status = run_traced(command, activation, proof.name(), folder.path(), keep_output_free);
-  result["status"] = describe_status(status);
+  const int status = run_traced(command, activation, proof.name(), folder.path(), keep_output_free, seconds);
+  result["status"] =
+      status < 0 ? "it ran for " + std::to_string(seconds) + " s and was ended (--seconds)" : describe_status(status);
   bool off = false;
   for (const std::string& line : proof.lines()) {
     if (is_active(line)) result["proof"].push_back(line);

@@ -27,9 +27,15 @@ nlohmann::json check_hip(const Settings& settings, const std::string& program, c
 /// is false where there is nothing to hook: no loader, no driver, or Level Zero is switched off.
 nlohmann::json check_level_zero(const Settings& settings, const std::vector<Variable>& activation);
 /// Runs `command` as `refrain run` does and finds out whether the layer got in, and if not, why.
-/// Its standard output goes to standard error if `keep_output_free`.
+/// Its standard output goes to standard error if `keep_output_free`. After so many seconds (0: never) it is ended.
 nlohmann::json check_command(const std::vector<std::string>& command, const std::string& layer,
-                             const std::vector<Variable>& activation, bool keep_output_free);
+                             const std::vector<Variable>& activation, bool keep_output_free, unsigned seconds);
+
+/// Why a library of Refrain's own is not there, for users. `header`: what building it needs.
+inline std::string why_no_library(const std::string& api, bool built, const std::string& header) {
+  return built ? "the library for " + api + " is missing beside this program: install Refrain as a whole"
+               : "this build of Refrain has no " + api + " layer (building it needs " + header + ")";
+}
 
 /// Whether a layer's line to doctor says that it is at work, or that settings switched it off.
 bool is_active(const std::string& line);

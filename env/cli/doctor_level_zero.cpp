@@ -69,7 +69,7 @@ json check_level_zero(const Settings& settings, const std::vector<Variable>& act
               {"hooked", false},
               {"why", ""}};
   if (result["layer"].get<std::string>().empty()) {
-    result["why"] = "this build of Refrain has no Level Zero layer (it needs libze-dev when it is built)";
+    result["why"] = why_no_library("Level Zero", REFRAIN_HAVE_LEVEL_ZERO, "level_zero/ze_api.h");
     return result;
   }
   if (!has_level_zero_loader()) {

@@ -143,7 +143,7 @@ json check_cuda(const Settings& settings, const std::vector<Variable>& activatio
   json result = nothing_found(kCuda, find_shim());
   if (settings.cuda_audit) result["route"] = "LD_PRELOAD and LD_AUDIT";
   if (result["layer"].get<std::string>().empty()) {
-    result["why"] = "this build of Refrain has no CUDA layer (it needs cuda.h when it is built)";
+    result["why"] = why_no_library("CUDA", REFRAIN_HAVE_CUDA, "cuda.h");
     return result;
   }
   std::string driver;
@@ -164,7 +164,7 @@ json check_hip(const Settings& settings, const std::string& program, const std::
   static_cast<void>(activate_hip(settings, program, &driver, &major));
   json result = nothing_found(kHip, find_hip_shim(major == 0 ? kSomeHipMajor : major));
   if (result["layer"].get<std::string>().empty()) {
-    result["why"] = "this build of Refrain has no HIP layer (it needs hip/hip_runtime_api.h when it is built)";
+    result["why"] = why_no_library("HIP", REFRAIN_HAVE_HIP, "hip/hip_runtime_api.h");
     return result;
   }
   result["driver"] = driver;

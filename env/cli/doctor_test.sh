@@ -52,6 +52,7 @@ expect 1 'hooked +no: the layer is loaded, but switched off' "$refrain" doctor -
 expect 1 'hooked +no: no process of it loads an OpenCL loader' "$refrain" doctor -- true
 expect 1 'hooked +no: there is no such command' "$refrain" doctor -- ./missing
 expect 1 'hooked +no: it is statically linked' "$refrain" doctor -- "$static"
+expect 0 'ended +it ran for 1 s and was ended' "$refrain" doctor --seconds 1 -- "${program[0]}" sleep 100
 mkdir temporary
 expect 0 'ended +exit status 0' env TMPDIR="$work/temporary" "$refrain" doctor -- "${program[@]}"
 if [ -n "$(ls -A temporary)" ]; then

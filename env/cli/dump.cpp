@@ -8,6 +8,9 @@ namespace refrain::env {
 int dump_command(const CommandArguments& arguments) {
   CLI::App app("Prints what a capture holds.", "refrain dump");
   set_usage(app, "refrain dump [OPTIONS] FILE");
+  app.footer(
+      "The exit status is 0 if the file was shown, also one that ends early because its program was killed; 1 if it\n"
+      "is damaged or cannot be shown; 2 for wrong usage.");
   capture::DumpOptions dump;
   std::optional<std::uint32_t> graph;
   bool summary = false;

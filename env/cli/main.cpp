@@ -67,7 +67,7 @@ int dispatch(const CommandArguments& arguments) {
   if (arguments.empty()) throw UsageError("no command");
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h" || name == "help") return print_help(), kSuccess;
-  if (name == "--version") {
+  if (name == "--version" || name == "version") {
     if (arguments.size() > 2 || (arguments.size() == 2 && arguments[1] != "--json")) {
       throw UsageError("'" + arguments[1] + "' is not expected here; --version takes --json");
     }

@@ -35,14 +35,19 @@ bool is_boolean(std::string_view word) {
 }
 
 // Rewrites "--report" and "--no-report" to "--report=on" and "--report=off".
-void complete_booleans(std::vector<std::string>& arguments) {
+// `separated`: nothing else than values can be behind an option.
+void complete_booleans(std::vector<std::string>& arguments, bool separated) {
   for (const SettingInfo& info : setting_table()) {
     if (info.type != "boolean") continue;
     const std::string option = option_name(info.name);
     const std::string negated = "--no-" + option.substr(2);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i] == negated) arguments[i] = option + "=off";
-      const bool has_value = i + 1 < arguments.size() && is_boolean(arguments[i + 1]);
+      const bool followed = i + 1 < arguments.size() && !arguments[i + 1].starts_with('-');
+      const bool has_value = followed && is_boolean(arguments[i + 1]);
+      if (arguments[i] == option && followed && !has_value && separated) {
+        throw UsageError("'" + arguments[i + 1] + "' is neither on nor off, which " + option + " takes");
+      }
       if (arguments[i] == option && !has_value) arguments[i] = option + "=on";
     }
   }
@@ -209,7 +214,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std:
   } else {
     app.allow_extras();
   }
-  complete_booleans(arguments);
+  complete_booleans(arguments, rest == nullptr);
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);

@@ -218,6 +218,7 @@ ObjectId record_device(CUcontext context) {
   info.driver = "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   const char* missing = nullptr;
   if (backends::can_replay(runtime.driver, &missing)) {
+    info.updates = true;
     info.native = "CUDA graphs, compute capability " + std::to_string(major) + "." + std::to_string(minor);
   }
   runtime.recorder->define(info);

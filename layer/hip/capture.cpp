@@ -37,6 +37,7 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   info.name = name.data();
   info.driver = "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100);
   info.native = "HIP graphs";
+  info.updates = true;
   hip::runtime.recorder->define(info);
   recorded[device] = info.id;
   return info.id;

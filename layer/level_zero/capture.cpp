@@ -8,6 +8,7 @@
 #include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/objects.h"
+#include "layer/level_zero/resolver.h"
 
 namespace refrain::layer::level_zero {
 namespace {
@@ -41,6 +42,7 @@ ObjectId record_device(ze_device_handle_t device) noexcept {
     info.platform = "Level Zero";
     info.name = properties.name;
     info.native = "command lists";
+    info.updates = mutable_lists(device) != nullptr;
     runtime.recorder->define(info);
     recorded().devices[device] = info.id;
     return info.id;

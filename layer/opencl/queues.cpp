@@ -87,6 +87,7 @@ void record_device(cl_device_id device, ObjectId id, const backends::Capabilitie
       target.clGetPlatformInfo(platform, CL_PLATFORM_NAME, text.size() - 1, text.data(), nullptr) == CL_SUCCESS) {
     info.platform = text.data();
   }
+  info.updates = capabilities.update_arguments;
   if (capabilities.native) {
     const std::uint32_t version = capabilities.version;
     info.native = "cl_khr_command_buffer " + std::to_string(version >> 22U) + "." +
