@@ -11,7 +11,8 @@
 //   SIM_ZE_COPY_ENGINE  1: a second group of queues, with ordinal 1, which can only copy
 //
 // A module is made from any image: it has all kernels that the device finds by name (core/kernel.h); an image that
-// begins with "broken" does not build.
+// begins with "broken" does not build. One that contains "calls" has a variable
+// of that name, which the kernel `counted` counts in.
 #pragma once
 
 #include <level_zero/ze_ddi.h>
