@@ -92,8 +92,7 @@ ze_result_t EventStates::put(bool State::*wanted) noexcept {
   ze_result_t status = ZE_RESULT_SUCCESS;
   for (const auto& [event, state] : states_) {
     if (is_set(event) != state.*wanted) {
-      const ze_result_t changed =
-          state.*wanted ? driver_.zeEventHostSignal(event) : driver_.zeEventHostReset(event);
+      const ze_result_t changed = state.*wanted ? driver_.zeEventHostSignal(event) : driver_.zeEventHostReset(event);
       status = status != ZE_RESULT_SUCCESS ? status : changed;
     }
   }

@@ -15,8 +15,8 @@ class ListEnds {
   /// `driver` must outlive this.
   explicit ListEnds(const LevelZeroDriver& driver) noexcept : driver_(driver) {}
 
-  /// False: it did not end by then, or nobody knows. (Of a list without order all that comes later then comes after what
-  /// is in it now.)
+  /// False: it did not end by then, or nobody knows. (Of a list without order all that comes later then comes after
+  /// what is in it now.)
   [[nodiscard]] bool finish_by(ImmediateList& list, std::chrono::steady_clock::time_point until) noexcept;
   /// Before the list is destroyed; it is idle.
   void list_gone(const ImmediateList& list) noexcept;

@@ -1,5 +1,5 @@
-// What kernels of a module may change that no argument leads to: the module's variables, and what they print. The driver
-// tells neither, but names a variable's address to who knows its name.
+// What kernels of a module may change that no argument leads to: the module's variables, and what they print. The
+// driver tells neither, but names a variable's address to who knows its name.
 #pragma once
 
 #include <cstddef>

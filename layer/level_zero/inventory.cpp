@@ -111,7 +111,7 @@ int device_number(ze_device_handle_t device) noexcept {
 }
 
 void note_memory(ze_context_handle_t context, ze_device_handle_t device, capture::MemoryPlace place, const void* start,
-                 std::size_t bytes, const void* more) noexcept {
+                 std::size_t bytes) noexcept {
   if (runtime.inventory == nullptr) {
     return;
   }
@@ -127,10 +127,13 @@ void note_memory(ze_context_handle_t context, ze_device_handle_t device, capture
   } catch (...) {
     note_incomparable("the host had no memory for the list of the program's memory");
   }
-  if (is_external(more)) {
+  runtime.inventory->add(made);
+}
+
+void note_sharing(const void* more) noexcept {
+  if (runtime.inventory != nullptr && is_external(more)) {
     note_shared();
   }
-  runtime.inventory->add(made);
 }
 
 void note_incomparable(const char* why) noexcept {
@@ -152,7 +155,6 @@ void note_call(const char* name) noexcept {
       {"zeImageViewCreateExt", "kernels may write images, which cannot be compared"},
       {"zeImageViewCreateExp", "kernels may write images, which cannot be compared"},
       {"zeModuleDynamicLink", "it is not known which variables the code of a kernel has"},
-      {"zeVirtualMemMap", "memory is mapped to reserved addresses, which cannot be compared"},
   };
   for (const Call& call : kCalls) {
     if (std::strcmp(name, call.name) == 0) {

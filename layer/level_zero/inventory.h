@@ -18,11 +18,14 @@ void start_inventory();
 /// The same for a device and its parts, which share memory. Asks the driver.
 [[nodiscard]] int device_number(ze_device_handle_t device) noexcept;
 
-/// What a call made. `more`: the chain of its description, which may say that others use it as well.
+/// What a call made.
 void note_memory(ze_context_handle_t context, ze_device_handle_t device, capture::MemoryPlace place, const void* start,
-                 std::size_t bytes, const void* more = nullptr) noexcept;
+                 std::size_t bytes) noexcept;
+/// The chain of a description of memory, which may say that others use it as well.
+void note_sharing(const void* more) noexcept;
 /// Kernels may write what cannot be put back: nothing is compared from then on. `why` has static lifetime.
 void note_incomparable(const char* why) noexcept;
+/// It is memory that others use as well.
 void note_shared() noexcept;
 /// Before a call of whose work nothing else is known: by its name.
 void note_call(const char* name) noexcept;

@@ -6,6 +6,7 @@
 #include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/inventory.h"
+#include "layer/level_zero/mapped_memory.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
 
@@ -40,7 +41,7 @@ template <class Release>
 ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, bool keep, Release&& call) noexcept {
   HostCall host_call(entry_point);
   const Place place = memory_at(handle_of(address));
-  Freeing freeing(address);
+  Freeing freeing(keep ? nullptr : address);
   const auto release = [&] {
     const ze_result_t status = call();
     if (status != ZE_RESULT_SUCCESS) {
@@ -88,7 +89,8 @@ ze_result_t wrap::zeMemAllocDevice(ze_context_handle_t context, const ze_device_
   const ze_result_t status = next.zeMemAllocDevice(context, description, bytes, alignment, device, result);
   if (status == ZE_RESULT_SUCCESS) {
     add(*result, bytes);
-    note_memory(context, device, MemoryPlace::kDevice, *result, bytes, description->pNext);
+    note_memory(context, device, MemoryPlace::kDevice, *result, bytes);
+    note_sharing(description->pNext);
   }
   return status;
 }
@@ -98,7 +100,8 @@ ze_result_t wrap::zeMemAllocHost(ze_context_handle_t context, const ze_host_mem_
   const ze_result_t status = next.zeMemAllocHost(context, description, bytes, alignment, result);
   if (status == ZE_RESULT_SUCCESS) {
     add(*result, bytes);
-    note_memory(context, nullptr, MemoryPlace::kHost, *result, bytes, description->pNext);
+    note_memory(context, nullptr, MemoryPlace::kHost, *result, bytes);
+    note_sharing(description->pNext);
   }
   return status;
 }
@@ -169,8 +172,44 @@ ze_result_t wrap::zeVirtualMemFree(ze_context_handle_t context, const void* addr
 }
 
 ze_result_t wrap::zeVirtualMemUnmap(ze_context_handle_t context, const void* address, size_t bytes) noexcept {
-  return remove(entry::zeVirtualMemUnmap, address, true,
-                [&] { return next.zeVirtualMemUnmap(context, address, bytes); });
+  return remove(entry::zeVirtualMemUnmap, address, true, [&] {
+    const Uncompared uncompared;
+    const ze_result_t status = next.zeVirtualMemUnmap(context, address, bytes);
+    if (status == ZE_RESULT_SUCCESS) {
+      note_unmapped(address, bytes);
+    }
+    return status;
+  });
+}
+
+ze_result_t wrap::zeVirtualMemMap(ze_context_handle_t context, const void* address, size_t bytes,
+                                  ze_physical_mem_handle_t physical, size_t offset,
+                                  ze_memory_access_attribute_t access) noexcept {
+  HostCall host_call(entry::zeVirtualMemMap);
+  const Uncompared uncompared;
+  const ze_result_t status = next.zeVirtualMemMap(context, address, bytes, physical, offset, access);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_mapped(context, address, bytes, physical, access);
+  }
+  return host_call.done(status);
+}
+
+ze_result_t wrap::zePhysicalMemCreate(ze_context_handle_t context, ze_device_handle_t device,
+                                      ze_physical_mem_desc_t* description,
+                                      ze_physical_mem_handle_t* physical) noexcept {
+  HostCall host_call(entry::zePhysicalMemCreate);
+  const ze_result_t status = next.zePhysicalMemCreate(context, device, description, physical);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_physical(*physical, device);
+    note_sharing(description->pNext);
+  }
+  return host_call.done(status);
+}
+
+ze_result_t wrap::zePhysicalMemDestroy(ze_context_handle_t context, ze_physical_mem_handle_t physical) noexcept {
+  HostCall host_call(entry::zePhysicalMemDestroy);
+  forget_physical(physical);
+  return host_call.done(next.zePhysicalMemDestroy(context, physical));
 }
 
 }  // namespace refrain::layer::level_zero

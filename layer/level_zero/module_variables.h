@@ -1,4 +1,5 @@
-// Verify mode only: variables of modules, whose addresses the program need not ask for. Kernels write them all the same.
+// Verify mode only: variables of modules, whose addresses the program need not ask for. Kernels write them all the
+// same.
 #pragma once
 
 #include "layer/level_zero/level_zero_headers.h"

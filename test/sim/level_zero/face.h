@@ -56,6 +56,8 @@ void fill(ze_kernel_dditable_t& table) noexcept;
 void fill(ze_kernel_exp_dditable_t& table) noexcept;
 void fill(ze_mem_dditable_t& table) noexcept;
 void fill(ze_virtual_mem_dditable_t& table) noexcept;
+void fill(ze_physical_mem_dditable_t& table) noexcept;
+void fill(ze_image_dditable_t& table) noexcept;
 
 /// Whether SIM_ZE_EXTENSIONS names it.
 bool offered(std::string_view extension) noexcept;

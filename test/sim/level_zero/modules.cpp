@@ -78,6 +78,12 @@ ze_result_t zeModuleGetGlobalPointer(ze_module_handle_t handle, const char* name
   return ZE_RESULT_SUCCESS;
 }
 
+/// Nothing here is imported from another module.
+ze_result_t zeModuleDynamicLink(std::uint32_t, ze_module_handle_t*, ze_module_build_log_handle_t*) {
+  ENTER(zeModuleDynamicLink);
+  return ZE_RESULT_SUCCESS;
+}
+
 ze_result_t zeModuleBuildLogDestroy(ze_module_build_log_handle_t) {
   ENTER(zeModuleBuildLogDestroy);
   return ZE_RESULT_SUCCESS;
@@ -263,6 +269,7 @@ ze_result_t zeKernelGetName(ze_kernel_handle_t handle, std::size_t* bytes, char*
 void fill(ze_module_dditable_t& table) noexcept {
   table.pfnCreate = zeModuleCreate;
   table.pfnDestroy = zeModuleDestroy;
+  table.pfnDynamicLink = zeModuleDynamicLink;
   table.pfnGetGlobalPointer = zeModuleGetGlobalPointer;
 }
 void fill(ze_module_build_log_dditable_t& table) noexcept {
