@@ -313,35 +313,40 @@ PROGRAM(looks_when_told) {
   Device gpu;
   const bool asks = argc > 1;
   const Work work(gpu);
+  constexpr Word kFew = 5;                                // all of a round is in one graph
+  Word* more = gpu.device_memory(std::size_t{1} << 20U);  // comparing it takes a while
   Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 1);
   ze_event_handle_t ready = gpu.event();
   ze_event_handle_t seen = gpu.event();
   ze_event_handle_t free = gpu.event();
   int wrong = 0;
   std::thread reader([&] {
     Word expected = 1;
-    for (int round = 0; round < 2 * kRounds; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
       if (asks) {
         while (zeEventQueryStatus(ready) == ZE_RESULT_NOT_READY) {
         }
       } else {
         CHECK_ZE(zeEventHostSynchronize(ready, kForEver));
       }
-      CHECK_ZE(zeEventHostReset(ready));
-      for (int i = 0; i < 8; ++i) {
-        expected = expected * 3 + static_cast<Word>(i);
+      for (Word i = 0; i < kFew; ++i) {
+        expected = expected * 3 + i;
       }
-      for (int look = 0; look < 50; ++look) {
+      constexpr double kLooksMs = 5;
+      for (const double until = now_ms() + kLooksMs; now_ms() < until;) {
         wrong += std::atomic_ref(*x).load(std::memory_order_relaxed) == expected ? 0 : 1;
       }
+      CHECK_ZE(zeEventHostReset(ready));
       CHECK_ZE(zeEventHostSignal(seen));
     }
   });
-  for (int round = 0; round < 2 * kRounds; ++round) {
-    for (Word i = 0; i < 8; ++i) {
+  for (int round = 0; round < kRounds; ++round) {
+    for (Word i = 0; i < kFew; ++i) {
       work.launch(x, i);
     }
     CHECK_ZE(zeCommandListAppendBarrier(work.list, ready, 0, nullptr));
+    work.launch(y, 1);
     CHECK_ZE(zeCommandListAppendBarrier(work.list, free, 0, nullptr));
     CHECK_ZE(zeEventHostSynchronize(free, kForEver));
     CHECK_ZE(zeEventHostReset(free));
@@ -351,10 +356,13 @@ PROGRAM(looks_when_told) {
   reader.join();
   std::printf("wrong %d\n", wrong);
   print("x", x, kCount);
+  print("y", y, kCount);
   for (ze_event_handle_t event : {ready, seen, free}) {
     CHECK_ZE(zeEventDestroy(event));
   }
   gpu.free(x);
+  gpu.free(y);
+  gpu.free(more);
   return 0;
 }
 
