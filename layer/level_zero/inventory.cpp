@@ -19,7 +19,7 @@ constexpr const char* kShared = "it may use memory that other processes or APIs 
 struct Tables {
   env::Mutex mutex;
   std::unordered_map<std::uint64_t, ze_context_handle_t> contexts REFRAIN_GUARDED_BY(mutex);  ///< by id of the memory
-  std::vector<std::pair<ze_device_handle_t, int>> devices REFRAIN_GUARDED_BY(mutex);
+  std::unordered_map<ze_device_handle_t, int> devices REFRAIN_GUARDED_BY(mutex);              ///< their numbers
   std::vector<ze_command_queue_handle_t> used REFRAIN_GUARDED_BY(mutex);  ///< and not known to be idle
 };
 Tables& tables() noexcept {
@@ -75,12 +75,8 @@ int device_number(ze_device_handle_t device) noexcept {
   try {
     const env::MutexLock guard(tables().mutex);
     auto& known = tables().devices;
-    const auto number_of = [&](ze_device_handle_t of) {
-      const auto found = std::ranges::find(known, of, &std::pair<ze_device_handle_t, int>::first);
-      return found == known.end() ? 0 : found->second;
-    };
-    if (const int number = number_of(device); number != 0) {
-      return number;
+    if (const auto found = known.find(device); found != known.end()) {
+      return found->second;
     }
     std::uint32_t count = 0;
     std::vector<ze_device_handle_t> parts;
@@ -92,17 +88,13 @@ int device_number(ze_device_handle_t device) noexcept {
     }
     int number = 0;  // one of the parts may have come first
     for (ze_device_handle_t part : parts) {
-      number = std::max(number, number_of(part));
+      const auto found = known.find(part);
+      number = found != known.end() ? std::max(number, found->second) : number;
     }
     number = number != 0 ? number : static_cast<int>(known.size()) + 1;
-    known.emplace_back(device, number);
+    parts.push_back(device);
     for (ze_device_handle_t part : parts) {
-      if (const auto other = std::ranges::find(known, part, &std::pair<ze_device_handle_t, int>::first);
-          other != known.end()) {
-        other->second = number;
-      } else {
-        known.emplace_back(part, number);
-      }
+      known[part] = number;
     }
     return number;
   } catch (...) {
