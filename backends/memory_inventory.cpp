@@ -29,6 +29,11 @@ bool MemoryInventory::hold() noexcept {
   return held_;
 }
 
+void MemoryInventory::wait_while_held() noexcept {
+  env::UniqueLock guard(mutex_);
+  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+}
+
 void MemoryInventory::begin_freeing() noexcept {
   env::UniqueLock guard(mutex_);
   let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });

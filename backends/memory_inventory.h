@@ -40,6 +40,8 @@ class MemoryInventory {
   /// hold it. For a check, which comes to its end whatever the program does. False: not held, somebody frees memory.
   [[nodiscard]] bool hold() noexcept;
   void let_go() noexcept;
+  /// Returns when nobody holds it.
+  void wait_while_held() noexcept;
   /// Around a call that frees nobody knows what until it has returned. Several threads may be between the two.
   void begin_freeing() noexcept;
   void end_freeing() noexcept;

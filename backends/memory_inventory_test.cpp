@@ -67,10 +67,18 @@ TEST_CASE("inventory: nobody frees memory while it is held, and nobody holds it 
     began = true;
   });
   std::thread removing([&] { inventory.remove(100); });
+  std::atomic<bool> waited = false;
+  std::thread waiting([&] {
+    inventory.wait_while_held();
+    waited = true;
+  });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK_FALSE(began);
+  CHECK_FALSE(waited);
   CHECK(inventory.find(100));
   inventory.let_go();
+  waiting.join();
+  inventory.wait_while_held();
   freeing.join();
   removing.join();
   CHECK_FALSE(inventory.find(100));

@@ -235,6 +235,9 @@ Status LevelZeroCommandBuffer::enqueue(std::span<const Event> /*waits*/, Event* 
   if (list_->id.load(std::memory_order_acquire) != list_id_) {
     return {static_cast<int>(ZE_RESULT_ERROR_INVALID_NULL_HANDLE)};
   }
+  if (const ze_result_t refused = backend_.memory().events().before_list(); refused != ZE_RESULT_SUCCESS) {
+    return {static_cast<int>(refused)};
+  }
   ListInstance* instance = free_instance(true);
   if (instance == nullptr) {
     return {ZE_RESULT_NOT_READY};

@@ -6,6 +6,10 @@ void fill(LevelZeroDriver& driver, void* (*lookup)(const char* name)) noexcept {
 #define LEVEL_ZERO_FUNCTION(name) driver.name = reinterpret_cast<decltype(driver.name)>(lookup(#name));
 #include "backends/level_zero/driver_functions.def"
   LEVEL_ZERO_FUNCTION(zeKernelSetGlobalOffsetExp)
+  LEVEL_ZERO_FUNCTION(zeCommandListCreateImmediate)
+  LEVEL_ZERO_FUNCTION(zeMemAllocHost)
+  LEVEL_ZERO_FUNCTION(zeMemFree)
+  LEVEL_ZERO_FUNCTION(zeModuleGetGlobalPointer)
 #undef LEVEL_ZERO_FUNCTION
 }
 
@@ -18,6 +22,11 @@ bool can_replay(const LevelZeroDriver& driver, const char** missing) noexcept {
 #include "backends/level_zero/driver_functions.def"
 #undef LEVEL_ZERO_FUNCTION
   return true;
+}
+
+bool can_compare(const LevelZeroDriver& driver) noexcept {
+  return driver.zeCommandListCreateImmediate != nullptr && driver.zeMemAllocHost != nullptr &&
+         driver.zeMemFree != nullptr && driver.zeModuleGetGlobalPointer != nullptr;
 }
 
 const char* error_name(ze_result_t code) noexcept {

@@ -12,6 +12,11 @@ struct LevelZeroDriver {
 #include "backends/level_zero/driver_functions.def"
 #undef LEVEL_ZERO_FUNCTION
   decltype(&::zeKernelSetGlobalOffsetExp) zeKernelSetGlobalOffsetExp = nullptr;  ///< an extension: may be missing
+  // What only comparing needs.
+  decltype(&::zeCommandListCreateImmediate) zeCommandListCreateImmediate = nullptr;
+  decltype(&::zeMemAllocHost) zeMemAllocHost = nullptr;
+  decltype(&::zeMemFree) zeMemFree = nullptr;
+  decltype(&::zeModuleGetGlobalPointer) zeModuleGetGlobalPointer = nullptr;
 };
 
 /// Fills the table with what `lookup` finds (null: not there).
@@ -19,6 +24,9 @@ void fill(LevelZeroDriver& driver, void* (*lookup)(const char* name)) noexcept;
 
 /// True if everything is there that recording and replaying needs. Otherwise `missing` names the first that is not.
 [[nodiscard]] bool can_replay(const LevelZeroDriver& driver, const char** missing) noexcept;
+
+/// True if everything is there that comparing memory needs besides.
+[[nodiscard]] bool can_compare(const LevelZeroDriver& driver) noexcept;
 
 /// Destroys an object of Refrain's own. A driver that could not is asked again: what is left would keep the program
 /// from destroying the context that it is in. (After other errors the object may be gone.)

@@ -71,6 +71,9 @@ Status LevelZeroBackend::issue(const OperationView& operation, std::span<const E
                                Event* /*done*/) noexcept {
   try {
     ImmediateList& list = ImmediateList::of(operation.header().queue_handle);
+    if (const ze_result_t refused = memory_.events().before(operation); refused != ZE_RESULT_SUCCESS) {
+      return {static_cast<int>(refused)};
+    }
     const ze_result_t status = append_to(list.handle, operation);
     list.appended.fetch_add(1, std::memory_order_relaxed);
     return {static_cast<int>(status)};
@@ -79,9 +82,20 @@ Status LevelZeroBackend::issue(const OperationView& operation, std::span<const E
   }
 }
 
-/// Asked for in verify mode only, which submits everything eagerly here (names_memory()).
-Status LevelZeroBackend::finish(const capture::QueueInfo& /*queue*/) noexcept {
-  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+Status LevelZeroBackend::finish(const capture::QueueInfo& queue) noexcept {
+  const bool ended = finish_by(queue, std::chrono::steady_clock::time_point::max(), false);
+  return {ended ? 0 : static_cast<int>(ZE_RESULT_NOT_READY)};
+}
+
+bool LevelZeroBackend::finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
+                                 bool /*held*/) noexcept {
+  ImmediateList& list = ImmediateList::of(queue.handle);
+  // One that was destroyed was idle.
+  if (list.id.load(std::memory_order_acquire) == queue.id && !ends_.finish_by(list, until)) {
+    return false;
+  }
+  memory_.events().run_ended();
+  return true;
 }
 
 std::uint64_t LevelZeroBackend::size_of(ArgumentKind /*kind*/, capture::Handle /*handle*/) noexcept {
@@ -223,6 +237,7 @@ void LevelZeroBackend::list_gone(ImmediateList& list) noexcept {
   list.id.store(0, std::memory_order_release);
   // A list may only be destroyed when it is idle, and so are broken instances then.
   give_back([&](const ListInstance& instance) { return instance.of == &list; });
+  ends_.list_gone(list);
   if (ze_command_queue_handle_t queue = list.queue.exchange(nullptr); queue != nullptr) {
     driver_.zeCommandQueueSynchronize(queue, ~std::uint64_t{0});
     destroy_object(driver_.zeCommandQueueDestroy, queue);

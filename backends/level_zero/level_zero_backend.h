@@ -8,6 +8,8 @@
 
 #include "backends/backend.h"
 #include "backends/level_zero/command_buffer.h"
+#include "backends/level_zero/level_zero_memory.h"
+#include "backends/level_zero/list_ends.h"
 #include "env/mutex.h"
 
 namespace refrain::backends {
@@ -18,7 +20,8 @@ class LevelZeroBackend final : public Backend {
   using Alive = bool (*)(capture::ArgumentKind kind, capture::Handle handle, capture::ObjectId object) noexcept;
 
   /// `driver` must outlive the backend.
-  LevelZeroBackend(const LevelZeroDriver& driver, Alive alive) noexcept : driver_(driver), alive_(alive) {}
+  LevelZeroBackend(const LevelZeroDriver& driver, Alive alive) noexcept
+      : driver_(driver), alive_(alive), memory_(driver), ends_(driver) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "level_zero"; }
   [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 4, 256}; }
@@ -29,11 +32,14 @@ class LevelZeroBackend final : public Backend {
   Status issue(const capture::OperationView& operation, std::span<const Event> waits, Event* done) noexcept override;
   Status flush(const capture::QueueInfo& /*queue*/) noexcept override { return {}; }
   Status finish(const capture::QueueInfo& queue) noexcept override;
+  bool finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
+                 bool held) noexcept override;
   // Commands signal the application's own events: there are no others.
   void retain_event(Event /*event*/) noexcept override {}
   void release_event(Event /*event*/) noexcept override {}
   [[nodiscard]] bool complete(Event /*event*/) noexcept override { return true; }
   [[nodiscard]] bool names_memory() const noexcept override { return false; }
+  [[nodiscard]] AddressedMemory* addressed_memory() noexcept override { return memory_.usable() ? &memory_ : nullptr; }
   [[nodiscard]] std::uint64_t size_of(capture::ArgumentKind kind, capture::Handle handle) noexcept override;
   Status read(const capture::QueueInfo& queue, capture::ArgumentKind kind, capture::Handle handle,
               std::span<std::byte> into) noexcept override;
@@ -41,6 +47,9 @@ class LevelZeroBackend final : public Backend {
                std::span<const std::byte> from) noexcept override;
   void forget_function(capture::FunctionId function) noexcept override;
   [[nodiscard]] const char* error_name(int code) const noexcept override;
+
+  /// For verify mode.
+  [[nodiscard]] LevelZeroMemory& memory() noexcept { return memory_; }
 
   /// While it exists no graph is being recorded. To be made around destroying what graphs may name. Recording one graph
   /// takes about a millisecond.
@@ -84,6 +93,8 @@ class LevelZeroBackend final : public Backend {
 
   const LevelZeroDriver& driver_;
   const Alive alive_;
+  LevelZeroMemory memory_;
+  ListEnds ends_;
   env::Mutex recording_ REFRAIN_ACQUIRED_BEFORE(kernels_mutex_, buffers_mutex_);
   env::Mutex kernels_mutex_;  ///< also of who sets arguments
   std::unordered_map<capture::FunctionId, Function> functions_ REFRAIN_GUARDED_BY(kernels_mutex_);

@@ -16,7 +16,9 @@ struct ImmediateList {
   ze_context_handle_t context = nullptr;
   ze_device_handle_t device = nullptr;
   std::uint32_t ordinal = 0, index = 0;
+  int device_number = 0;  ///< the layer's; the same for the parts of one device
   bool in_order = false;
+  bool synchronous = false;                           ///< each call returns when the work is done
   level_zero::ImmediateAppend append = nullptr;       ///< null: the driver does not offer it
   const level_zero::MutableLists* updates = nullptr;  ///< null: commands of recorded lists stay as they are
   std::atomic<capture::ObjectId> id{0};               ///< 0 once it is destroyed

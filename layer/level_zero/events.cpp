@@ -9,6 +9,7 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/level_zero/inventory.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/submission.h"
 
@@ -18,6 +19,7 @@ namespace {
 const char* const kUnknownEvent =
     "it uses an event that Refrain does not know: shared with other processes, or of an extension";
 const char* const kCounter = "it uses a counter-based event, which means the newest command that was submitted with it";
+const char* const kOfDevice = "the host cannot see an event that it uses, so that verify could not put it back";
 const char* const kOpenWait = "an event is waited for that nothing submitted so far signals";
 
 /// Waits further back than this share one token.
@@ -26,6 +28,7 @@ constexpr std::uint64_t kFarBack = 4096;
 struct Pool {
   ze_context_handle_t context = nullptr;
   bool counters = false;
+  bool host_visible = false;
 };
 
 struct Books {
@@ -99,7 +102,9 @@ template <class Question>
 ze_result_t ask(ze_event_handle_t event, Question&& question) {
   EventState* known = find_event(event);
   const auto sight = known == nullptr ? EventMeaning::Sight{} : known->meaning.look();
+  wait_for_comparison();
   const ze_result_t status = question();
+  wait_for_comparison();
   if (status == ZE_RESULT_SUCCESS && known != nullptr) {
     known->meaning.seen_set(sight);
   }
@@ -154,6 +159,9 @@ Token event_token(const Call& call, replay::Engine& running, const char** unhold
     if (event->counter) {
       *unholdable = *unholdable != nullptr ? *unholdable : kCounter;
       return;
+    }
+    if (runtime.inventory != nullptr && !event->host_visible) {
+      *unholdable = *unholdable != nullptr ? *unholdable : kOfDevice;
     }
     if (waits && event->lane.load(std::memory_order_relaxed) == own) {
       const std::uint64_t distance = running.lane().next_sequence() - event->sequence.load(std::memory_order_relaxed);
@@ -273,7 +281,7 @@ ze_result_t wrap::zeEventPoolCreate(ze_context_handle_t context, const ze_event_
       // Extensions make events something else.
       bool counters = false;
       if (recognise(*description, &counters)) {
-        books().pools[*pool] = {context, counters};
+        books().pools[*pool] = {context, counters, (description->flags & ZE_EVENT_POOL_FLAG_HOST_VISIBLE) != 0};
       } else {
         books().pools.erase(*pool);
       }
@@ -303,6 +311,7 @@ ze_result_t wrap::zeEventCreate(ze_event_pool_handle_t pool, const ze_event_desc
     made->id = next_object_id();
     made->context = of.context;
     made->counter = of.counters;
+    made->host_visible = of.host_visible;
     if (!objects.events.insert(made, handle_of(*event))) {
       objects.events.recycle(made);
     }
@@ -312,6 +321,7 @@ ze_result_t wrap::zeEventCreate(ze_event_pool_handle_t pool, const ze_event_desc
 
 ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
   HostCall host_call(entry::zeEventDestroy);
+  wait_for_comparison();
   close_wait(event);
   EventState* known = find_event(event);
   if (known == nullptr || runtime.backend == nullptr) {
@@ -329,12 +339,14 @@ ze_result_t wrap::zeEventDestroy(ze_event_handle_t event) noexcept {
 
 ze_result_t wrap::zeEventHostSignal(ze_event_handle_t event) noexcept {
   HostCall host_call(entry::zeEventHostSignal);
+  wait_for_comparison();
   set_by_host(event, true);
   return host_call.done(next.zeEventHostSignal(event));
 }
 
 ze_result_t wrap::zeEventHostReset(ze_event_handle_t event) noexcept {
   HostCall host_call(entry::zeEventHostReset, observed(event));
+  wait_for_comparison();
   set_by_host(event, false);
   const ze_result_t status = next.zeEventHostReset(event);
   if (EventState* known = find_event(event); status == ZE_RESULT_SUCCESS && known != nullptr) {

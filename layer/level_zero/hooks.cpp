@@ -20,6 +20,10 @@ backends::Event Hooks::acquire_event(capture::WaitRef /*wait*/) noexcept {
   return backends::kNoEvent;  // records name the events that their commands wait for
 }
 
+bool Hooks::may_wait() noexcept {
+  return !open_waits();
+}
+
 std::string Hooks::function_name(capture::FunctionId function) noexcept {
   return name_of_function(function);
 }

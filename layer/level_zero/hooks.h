@@ -16,6 +16,7 @@ class Hooks final : public replay::LayerHooks {
   bool is_current(const capture::OperationView& operation) noexcept override;
   void release_objects(const capture::OperationView& operation) noexcept override;
   backends::Event acquire_event(capture::WaitRef wait) noexcept override;
+  bool may_wait() noexcept override;
   bool watch_exit() noexcept override { return layer::watch_exit(); }
   const env::Region* region_now() noexcept override { return layer::region_now(); }
   std::string function_name(capture::FunctionId function) noexcept override;

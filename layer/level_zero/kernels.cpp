@@ -9,6 +9,7 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/level_zero/module_variables.h"
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
@@ -231,6 +232,7 @@ ze_result_t wrap::zeModuleCreate(ze_context_handle_t context, ze_device_handle_t
   HostCall host_call(entry::zeModuleCreate);
   const ze_result_t status = next.zeModuleCreate(context, device, description, module, log);
   if (status == ZE_RESULT_SUCCESS) {
+    note_module(*module, context, device, *description);
     if (ModuleState* made = objects.modules.make(); made != nullptr) {
       made->id = next_object_id();
       made->content = XXH3_64bits(description->pInputModule, description->inputSize) | 1U;
@@ -250,6 +252,7 @@ ze_result_t wrap::zeModuleCreate(ze_context_handle_t context, ze_device_handle_t
 
 ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
   HostCall host_call(entry::zeModuleDestroy);
+  forget_module(module);
   ModuleState* known = objects.modules.find(handle_of(module));
   if (known == nullptr || runtime.backend == nullptr) {
     return host_call.done(next.zeModuleDestroy(module));
@@ -271,6 +274,9 @@ ze_result_t wrap::zeModuleDestroy(ze_module_handle_t module) noexcept {
 ze_result_t wrap::zeKernelCreate(ze_module_handle_t module, const ze_kernel_desc_t* description,
                                  ze_kernel_handle_t* kernel) noexcept {
   const ze_result_t status = next.zeKernelCreate(module, description, kernel);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_module_in_use(module);
+  }
   if (status == ZE_RESULT_SUCCESS && description->pNext == nullptr && description->flags == 0) {
     register_kernel(module, description->pKernelName, *kernel);
   }

@@ -5,6 +5,7 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/level_zero/inventory.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/resolver.h"
 #include "layer/level_zero/submission.h"
@@ -57,10 +58,12 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     made->list.device = device;
     made->list.ordinal = description.ordinal;
     made->list.index = description.index;
+    made->list.device_number = runtime.inventory != nullptr ? device_number(device) : 0;
+    made->list.synchronous = description.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
     made->list.in_order = (description.flags & backends::level_zero::kQueueInOrder) != 0;
     made->list.append = immediate_append();
     made->list.updates = mutable_lists(device);
-    if (description.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS) {
+    if (made->list.synchronous) {
       made->synchronous = true;
       made->unholdable = kSynchronous;
     } else if (description.pNext != nullptr ||
@@ -137,6 +140,8 @@ ze_result_t wrap::zeContextCreateEx(ze_driver_handle_t driver, const ze_context_
 
 ze_result_t wrap::zeContextDestroy(ze_context_handle_t context) noexcept {
   HostCall host_call(entry::zeContextDestroy);
+  const Uncompared uncompared;
+  forget_context(context);
   if (runtime.backend != nullptr) {
     const env::MutexLock guard(tables().mutex);
     std::erase_if(tables().contexts, [context](const auto& one) { return one.first == context; });
@@ -210,17 +215,26 @@ ze_result_t wrap::zeCommandListHostSynchronize(ze_command_list_handle_t list, ui
   if (status == ZE_RESULT_SUCCESS && known != nullptr) {
     known->list.done_up_to(awaited);
   }
+  wait_for_comparison();
   return host_call.done(status, true);
 }
 
 ze_result_t wrap::zeCommandQueueExecuteCommandLists(ze_command_queue_handle_t queue, uint32_t count,
                                                     ze_command_list_handle_t* lists, ze_fence_handle_t fence) {
   HostCall host_call(entry::zeCommandQueueExecuteCommandLists);
+  const Uncompared uncompared;
+  note_queue_used(queue);
   const ze_result_t status = next.zeCommandQueueExecuteCommandLists(queue, count, lists, fence);
   if (status == ZE_RESULT_SUCCESS) {
     note_execution(count, lists);
   }
   return host_call.done(status);
+}
+
+ze_result_t wrap::zeCommandQueueDestroy(ze_command_queue_handle_t queue) noexcept {
+  HostCall host_call(entry::zeCommandQueueDestroy);
+  forget_queue(queue);
+  return host_call.done(next.zeCommandQueueDestroy(queue));
 }
 
 ze_result_t wrap::zeCommandQueueSynchronize(ze_command_queue_handle_t queue, uint64_t timeout) {

@@ -5,11 +5,15 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/level_zero/inventory.h"
+#include "layer/level_zero/mapped_memory.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
 
 namespace refrain::layer::level_zero {
 namespace {
+
+using capture::MemoryPlace;
 
 struct Memory {
   env::SharedMutex mutex;
@@ -34,9 +38,17 @@ void add(const void* start, std::size_t bytes) noexcept {
 
 /// Graphs with it go, then `release()` runs while none is being recorded.
 template <class Release>
-ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, bool keep, Release&& release) noexcept {
+ze_result_t remove(const replay::EntryPoint& entry_point, const void* address, bool keep, Release&& call) noexcept {
   HostCall host_call(entry_point);
   const Place place = memory_at(handle_of(address));
+  Freeing freeing(keep ? nullptr : address);
+  const auto release = [&] {
+    const ze_result_t status = call();
+    if (status != ZE_RESULT_SUCCESS) {
+      freeing.refused();
+    }
+    return status;
+  };
   if (place.id == 0 || runtime.backend == nullptr) {
     return host_call.done(release());
   }
@@ -77,6 +89,8 @@ ze_result_t wrap::zeMemAllocDevice(ze_context_handle_t context, const ze_device_
   const ze_result_t status = next.zeMemAllocDevice(context, description, bytes, alignment, device, result);
   if (status == ZE_RESULT_SUCCESS) {
     add(*result, bytes);
+    note_memory(context, device, MemoryPlace::kDevice, *result, bytes);
+    note_sharing(description->pNext);
   }
   return status;
 }
@@ -86,6 +100,8 @@ ze_result_t wrap::zeMemAllocHost(ze_context_handle_t context, const ze_host_mem_
   const ze_result_t status = next.zeMemAllocHost(context, description, bytes, alignment, result);
   if (status == ZE_RESULT_SUCCESS) {
     add(*result, bytes);
+    note_memory(context, nullptr, MemoryPlace::kHost, *result, bytes);
+    note_sharing(description->pNext);
   }
   return status;
 }
@@ -97,6 +113,7 @@ ze_result_t wrap::zeMemAllocShared(ze_context_handle_t context, const ze_device_
       next.zeMemAllocShared(context, description, host_description, bytes, alignment, device, result);
   if (status == ZE_RESULT_SUCCESS) {
     add(*result, bytes);
+    note_memory(context, device, MemoryPlace::kManaged, *result, bytes);
   }
   return status;
 }
@@ -114,6 +131,9 @@ ze_result_t wrap::zeMemOpenIpcHandle(ze_context_handle_t context, ze_device_hand
                                      ze_ipc_memory_flags_t flags, void** result) noexcept {
   HostCall host_call(entry::zeMemOpenIpcHandle);
   const ze_result_t status = next.zeMemOpenIpcHandle(context, device, handle, flags, result);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_shared();
+  }
   void* start = nullptr;
   std::size_t bytes = 0;
   if (status == ZE_RESULT_SUCCESS && runtime.driver.zeMemGetAddressRange != nullptr &&
@@ -125,6 +145,16 @@ ze_result_t wrap::zeMemOpenIpcHandle(ze_context_handle_t context, ze_device_hand
 
 ze_result_t wrap::zeMemCloseIpcHandle(ze_context_handle_t context, const void* address) noexcept {
   return remove(entry::zeMemCloseIpcHandle, address, false, [&] { return next.zeMemCloseIpcHandle(context, address); });
+}
+
+ze_result_t wrap::zeImageCreate(ze_context_handle_t context, ze_device_handle_t device,
+                                const ze_image_desc_t* description, ze_image_handle_t* image) noexcept {
+  HostCall host_call(entry::zeImageCreate);
+  const ze_result_t status = next.zeImageCreate(context, device, description, image);
+  if (status == ZE_RESULT_SUCCESS && (description->flags & ZE_IMAGE_FLAG_KERNEL_WRITE) != 0) {
+    note_incomparable("kernels may write images, which cannot be compared");
+  }
+  return host_call.done(status);
 }
 
 ze_result_t wrap::zeVirtualMemReserve(ze_context_handle_t context, const void* start, size_t bytes,
@@ -142,8 +172,44 @@ ze_result_t wrap::zeVirtualMemFree(ze_context_handle_t context, const void* addr
 }
 
 ze_result_t wrap::zeVirtualMemUnmap(ze_context_handle_t context, const void* address, size_t bytes) noexcept {
-  return remove(entry::zeVirtualMemUnmap, address, true,
-                [&] { return next.zeVirtualMemUnmap(context, address, bytes); });
+  return remove(entry::zeVirtualMemUnmap, address, true, [&] {
+    const Uncompared uncompared;
+    const ze_result_t status = next.zeVirtualMemUnmap(context, address, bytes);
+    if (status == ZE_RESULT_SUCCESS) {
+      note_unmapped(address, bytes);
+    }
+    return status;
+  });
+}
+
+ze_result_t wrap::zeVirtualMemMap(ze_context_handle_t context, const void* address, size_t bytes,
+                                  ze_physical_mem_handle_t physical, size_t offset,
+                                  ze_memory_access_attribute_t access) noexcept {
+  HostCall host_call(entry::zeVirtualMemMap);
+  const Uncompared uncompared;
+  const ze_result_t status = next.zeVirtualMemMap(context, address, bytes, physical, offset, access);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_mapped(context, address, bytes, physical, access);
+  }
+  return host_call.done(status);
+}
+
+ze_result_t wrap::zePhysicalMemCreate(ze_context_handle_t context, ze_device_handle_t device,
+                                      ze_physical_mem_desc_t* description,
+                                      ze_physical_mem_handle_t* physical) noexcept {
+  HostCall host_call(entry::zePhysicalMemCreate);
+  const ze_result_t status = next.zePhysicalMemCreate(context, device, description, physical);
+  if (status == ZE_RESULT_SUCCESS) {
+    note_physical(*physical, device);
+    note_sharing(description->pNext);
+  }
+  return host_call.done(status);
+}
+
+ze_result_t wrap::zePhysicalMemDestroy(ze_context_handle_t context, ze_physical_mem_handle_t physical) noexcept {
+  HostCall host_call(entry::zePhysicalMemDestroy);
+  forget_physical(physical);
+  return host_call.done(next.zePhysicalMemDestroy(context, physical));
 }
 
 }  // namespace refrain::layer::level_zero

@@ -47,6 +47,7 @@ struct EventState {
   ze_context_handle_t context = nullptr;
   /// Counter-based: no state, but the newest command that was told to signal it, which is never held.
   bool counter = false;
+  bool host_visible = false;
   /// Lane and number of the newest submission that signals it. 0: none, or the host.
   std::atomic<std::uint64_t> lane{0};
   std::atomic<std::uint64_t> sequence{0};
@@ -58,7 +59,7 @@ struct EventState {
     handle.store(0, std::memory_order_relaxed);
     id = 0;
     context = nullptr;
-    counter = false;
+    counter = host_visible = false;
     for (auto* number : {&lane, &sequence}) {
       number->store(0, std::memory_order_relaxed);
     }

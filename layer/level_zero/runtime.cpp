@@ -10,6 +10,7 @@
 #include "layer/immortal.h"
 #include "layer/interpose/host_stubs.h"
 #include "layer/level_zero/hooks.h"
+#include "layer/level_zero/inventory.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/tables.h"
@@ -37,6 +38,7 @@ void in_child() {
   interpose::HostStubs::set_watching(false);
   forget_end_in_child();
   forget_control_in_child();
+  runtime.inventory = nullptr;  // its lock may be taken for ever
   if (replay::Engine* running = engine_pointer.load(std::memory_order_relaxed); running != nullptr) {
     running->disable_after_fork();
   }
@@ -52,6 +54,8 @@ void on_host_call(const replay::EntryPoint& entry_point) noexcept {
     give_up("the program appends commands with a function whose events are not known here");
   }
   common::flush_for_stub<Protocol>(entry_point);
+  wait_for_comparison();
+  note_call(entry_point.name);
   forget_quiet_lists();
   errno = saved_errno;
 }
@@ -68,6 +72,10 @@ void start_engine(const env::Settings& settings, void* (*lookup)(const char* nam
   static Immortal<Hooks> hooks;
   std::unique_ptr<capture::Recorder> recorder(open_recorder(settings));
   auto backend = std::make_unique<backends::LevelZeroBackend>(runtime.driver, &is_alive);
+  if (settings.mode == env::Mode::kVerify) {
+    start_inventory();
+    backend->memory().use(*runtime.inventory, facts());
+  }
   auto made = std::make_unique<replay::Engine>(settings, *backend, *hooks, recorder.get());
   watch_process({&shut_down, &in_child, &before_end});
   runtime.recorder = recorder.release();

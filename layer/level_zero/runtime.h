@@ -14,7 +14,8 @@ namespace refrain::layer::level_zero {
 struct Runtime {
   backends::LevelZeroDriver driver;
   backends::LevelZeroBackend* backend = nullptr;
-  capture::Recorder* recorder = nullptr;  ///< in capture mode
+  capture::Recorder* recorder = nullptr;           ///< in capture mode
+  backends::MemoryInventory* inventory = nullptr;  ///< in verify mode
 };
 /// Never destroyed: the application's threads may call us while the process exits.
 extern Runtime& runtime;

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "layer/level_zero/inventory.h"
+#include "layer/level_zero/mapped_memory.h"
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
@@ -40,8 +42,14 @@ ze_result_t wrap::zeDeviceSetCacheAdviceExt(ze_device_handle_t device, void* mem
 }
 ze_result_t wrap::zeVirtualMemSetAccessAttribute(ze_context_handle_t context, const void* memory, size_t bytes,
                                                  ze_memory_access_attribute_t access) noexcept {
-  return set(entry::zeVirtualMemSetAccessAttribute,
-             [&] { return next.zeVirtualMemSetAccessAttribute(context, memory, bytes, access); });
+  return set(entry::zeVirtualMemSetAccessAttribute, [&] {
+    const Uncompared uncompared;
+    const ze_result_t status = next.zeVirtualMemSetAccessAttribute(context, memory, bytes, access);
+    if (status == ZE_RESULT_SUCCESS) {
+      note_access(memory, bytes, access);
+    }
+    return status;
+  });
 }
 
 }  // namespace refrain::layer::level_zero

@@ -26,6 +26,14 @@ MemoryRange destination(const OperationView& operation) {
       const auto& to = operation.as<words::PointerFillRect>();
       return {operation.handle_of(0), to.rows == 0 ? 0 : (to.rows - 1) * to.pitch + to.row_bytes};
     }
+    case OperationKind::kCopyBufferRect: {  // of Level Zero, with addresses
+      const auto& to = operation.as<words::CopyBufferRect>();
+      const std::uint64_t first =
+          to.to_origin[0] + to.to_origin[1] * to.to_row_pitch + to.to_origin[2] * to.to_slice_pitch;
+      const auto more = [](std::uint64_t count) { return count == 0 ? 0 : count - 1; };
+      return {operation.handle_of(1) + first,
+              more(to.region[1]) * to.to_row_pitch + more(to.region[2]) * to.to_slice_pitch + to.region[0]};
+    }
     default: return {};
   }
 }

@@ -29,10 +29,15 @@ TEST_CASE("what operations may write of the host's memory: where copies go, and 
       records.make(OperationKind::kPointerCopy, {16, 0}, to(0x7000)),  // of the device
       records.make(OperationKind::kPointerFill, {32}, to(0x1018)),
       records.make(OperationKind::kPointerCopyRect, {8, 2, 1, 64, 2, 8, 1, 0}, to(0x2000)),
+      records.make(OperationKind::kCopyBufferRect, {0, 0, 0, 4, 1, 0, 8, 2, 1, 8, 16, 64, 128},
+                   [&](OperationWriter& writer) {
+                     writer.argument_handle(ArgumentKind::kPointer, 0, 0x5080);  // the source
+                     writer.argument_handle(ArgumentKind::kPointer, 0, 0x5000);
+                   }),
       records.make(OperationKind::kKernel, {1, 0, 0, 0, 1, 1, 1, 1, 1, 1},
                    [&](OperationWriter& writer) { test::RecordMaker::value(writer, block); }),
   };
-  CHECK(written_of_host(operations, host) == Ranges{{0x1010, 40}, {0x2000, 72}, {0x4000, 0x100}});
+  CHECK(written_of_host(operations, host) == Ranges{{0x1010, 40}, {0x2000, 72}, {0x4000, 0x100}, {0x5044, 72}});
   CHECK(written_of_host(operations, {}).empty());
 }
 

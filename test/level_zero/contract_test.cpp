@@ -155,18 +155,6 @@ TEST_CASE("promise 7, never in the way: switched off there is no trace of it", "
   CHECK(result.errors.find("refrain") == std::string::npos);
 }
 
-TEST_CASE("verify mode, which cannot put memory back here, submits everything eagerly") {
-  for (const char* program : {"loop", "fork_join"}) {
-    CAPTURE(program);
-    const Result plain = run({program}, "plain", 1);
-    const Result result = run({program}, "verify", 1);
-    check_clean(result);
-    CHECK(result.output == plain.output);
-    REQUIRE(result.reported);
-    CHECK(result.differences == 0);
-  }
-}
-
 TEST_CASE("a report on request, besides the one at the end") {
   const std::pair<const std::string, std::string> kAsk{"REFRAIN_REPORT_SIGNAL", "usr1"};
   const auto reports = [](const Result& result) {

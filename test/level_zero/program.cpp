@@ -42,13 +42,12 @@ Device::~Device() {
   CHECK_ZE(zeModuleDestroy(module));
   CHECK_ZE(zeContextDestroy(context));
 }
-ze_module_handle_t Device::make_module() const {
-  static const char image[] = "kernels";
+ze_module_handle_t Device::make_module(const std::vector<Word>& code, ze_module_format_t format) const {
   ze_module_desc_t description{};
   description.stype = ZE_STRUCTURE_TYPE_MODULE_DESC;
-  description.format = ZE_MODULE_FORMAT_IL_SPIRV;
-  description.inputSize = sizeof(image);
-  description.pInputModule = reinterpret_cast<const std::uint8_t*>(image);
+  description.format = format;
+  description.inputSize = code.size() * sizeof(Word);
+  description.pInputModule = reinterpret_cast<const std::uint8_t*>(code.data());
   ze_module_handle_t made = nullptr;
   CHECK_ZE(zeModuleCreate(context, device, &description, &made, nullptr));
   return made;

@@ -25,6 +25,9 @@ inline void check(ze_result_t status, const char* what) {
 }
 #define CHECK_ZE(call) ::program::check((call), #call)
 
+/// SPIR-V without any instruction; the simulated device finds its kernels by name.
+inline const std::vector<Word> kEmptyModule = {0x07230203, 0x00010000, 0, 1, 0};
+
 inline constexpr std::uint64_t kForEver = ~std::uint64_t{0};
 /// ZE_COMMAND_QUEUE_FLAG_IN_ORDER, since 1.6.
 inline constexpr ze_command_queue_flags_t kInOrder = 1U << 1U;
@@ -44,7 +47,9 @@ struct Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  [[nodiscard]] ze_module_handle_t make_module() const;
+  [[nodiscard]] ze_module_handle_t make_module() const { return make_module(kEmptyModule); }
+  [[nodiscard]] ze_module_handle_t make_module(const std::vector<Word>& code,
+                                               ze_module_format_t format = ZE_MODULE_FORMAT_IL_SPIRV) const;
   [[nodiscard]] ze_kernel_handle_t kernel(const char* name) const { return kernel(module, name); }
   [[nodiscard]] static ze_kernel_handle_t kernel(ze_module_handle_t of, const char* name);
   [[nodiscard]] ze_event_handle_t event();

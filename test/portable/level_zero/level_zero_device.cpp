@@ -16,7 +16,7 @@ class ZeDevice : public Device {
     CALL_ZE(zeDeviceGet(driver_, &count, &device_));
     const auto context = describe<ze_context_desc_t>(ZE_STRUCTURE_TYPE_CONTEXT_DESC);
     CALL_ZE(zeContextCreate(driver_, &context, &context_));
-    static const char image[] = "kernels";
+    static const std::uint32_t image[] = {0x07230203, 0x00010000, 0, 1, 0};  // SPIR-V without any instruction
     auto module = describe<ze_module_desc_t>(ZE_STRUCTURE_TYPE_MODULE_DESC);
     module.format = ZE_MODULE_FORMAT_IL_SPIRV;
     module.inputSize = sizeof(image);

@@ -126,26 +126,23 @@ void spend_update() noexcept {
   spend(settings().costs.update);
 }
 
-namespace {
-
-/// The task of a node, as SIM_WRONG says that the device does it.
-Task wrong(const Exec& exec, const ExecNode& node) {
+Task done_task(std::size_t place, std::size_t count, const std::function<const Task&(std::size_t)>& task_at,
+               const Task& at_first) {
   const std::string& kind = settings().wrong;
-  Task task = node.task;
-  const auto middle = static_cast<std::ptrdiff_t>(exec.nodes.size() / 2);
-  if (kind.empty() || &node - exec.nodes.data() != middle) {
+  Task task = task_at(place);
+  if (kind.empty() || place != count / 2) {
     return task;
   }
   const bool kernel = task.kind == Task::Kind::kKernel;
   const bool moves = task.kind == Task::Kind::kCopy || task.kind == Task::Kind::kFill;
   if (kind == "skipped") {
     task = {};
-  } else if (kind == "repeats" && middle != 0) {
-    task = exec.nodes[static_cast<std::size_t>(middle) - 1].task;
-  } else if (kind == "early" && middle + 1 < static_cast<std::ptrdiff_t>(exec.nodes.size())) {
-    task = exec.nodes[static_cast<std::size_t>(middle) + 1].task;
+  } else if (kind == "repeats" && place != 0) {
+    task = task_at(place - 1);
+  } else if (kind == "early" && place + 1 < count) {
+    task = task_at(place + 1);
   } else if (kind == "stale" && kernel) {
-    task.arguments = node.at_first.arguments;
+    task.arguments = at_first.arguments;
   } else if (kind == "argument" && kernel && !task.arguments.empty()) {
     task.arguments.back() ^= std::byte{1};
   } else if (kind == "shape" && kernel && task.shape.block[0] > 1) {
@@ -160,6 +157,14 @@ Task wrong(const Exec& exec, const ExecNode& node) {
     task.pattern.front() ^= std::byte{1};
   }
   return task;
+}
+
+namespace {
+
+Task task_of(const Exec& exec, const ExecNode& node) {
+  return done_task(
+      static_cast<std::size_t>(&node - exec.nodes.data()), exec.nodes.size(),
+      [&](std::size_t place) -> const Task& { return exec.nodes[place].task; }, node.at_first);
 }
 
 }  // namespace
@@ -184,7 +189,7 @@ OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span
       each.push_back(node.user);
     }
     all.push_back(
-        schedule_node(lock, std::move(each), node.enabled ? wrong(exec, node) : Task{}, before, node.signals));
+        schedule_node(lock, std::move(each), node.enabled ? task_of(exec, node) : Task{}, before, node.signals));
   }
   all.push_back(start);
   exec.last = schedule_node(lock, both, {}, all, {});

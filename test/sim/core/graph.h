@@ -5,6 +5,7 @@
 // has barriers, signals per node.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -60,6 +61,10 @@ bool update_all(Exec& exec, const Graph& graph);
 /// Null if `node` has no copy in there. Who changes its task calls spend_update().
 ExecNode* find_copy(Exec& exec, const Node* node);
 void spend_update() noexcept;
+
+/// The task at `place` of `count` tasks, as SIM_WRONG says that the device does it. `task_at(place)`: what each is.
+Task done_task(std::size_t place, std::size_t count, const std::function<const Task&(std::size_t)>& task_at,
+               const Task& at_first);
 
 /// Submits an instance of its own: all nodes, after all of `after`. The result is done when everything is.
 /// Whether launches of one executable graph follow each other is the face's rule: it adds `exec.last` to `after`.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "test/sim/core/graph.h"
 #include "test/sim/level_zero/objects.h"
 
 namespace sim::level_zero {
@@ -115,8 +116,24 @@ OperationRef put_list(const Lock& lock, List& list, const OperationRef& begin, s
   Chain chain;
   chain.in_order = list.chain.in_order;
   chain.barrier = begin;
+  // Commands that only order others are no work, for SIM_WRONG.
+  std::vector<const Command*> work;
   for (const Command& command : list.commands) {
-    put(lock, chain, command, open);
+    if (command.task.kind != Task::Kind::kEmpty) {
+      work.push_back(&command);
+    }
+  }
+  const auto task_at = [&](std::size_t place) -> const Task& { return work[place]->task; };
+  std::size_t place = 0;
+  for (const Command& command : list.commands) {
+    if (place < work.size() && work[place] == &command) {
+      Command done = command;
+      done.task = done_task(place, work.size(), task_at, command.at_first);
+      ++place;
+      put(lock, chain, done, open);
+    } else {
+      put(lock, chain, command, open);
+    }
   }
   Command end;
   end.order = Command::Order::kBarrier;
@@ -203,6 +220,7 @@ ze_result_t append(const Call& call, Describe&& describe) {
   }
   if (!list->immediate) {
     command.mutated = std::exchange(list->next, {});
+    command.at_first = command.task;
     list->commands.push_back(std::move(command));
     return ZE_RESULT_SUCCESS;
   }
@@ -245,6 +263,7 @@ ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_c
       command.task.shape.grid[2] = groups->groupCountZ;
     }
     std::copy_n(kernel->group, 3, command.task.shape.block);
+    command.task.shape.variable = kernel->module->variable;
     // What was set, for kernels that tell it.
     command.task.shape.set = 0;
     for (const std::uint64_t each :

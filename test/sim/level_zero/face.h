@@ -11,7 +11,8 @@
 //   SIM_ZE_COPY_ENGINE  1: a second group of queues, with ordinal 1, which can only copy
 //
 // A module is made from any image: it has all kernels that the device finds by name (core/kernel.h); an image that
-// begins with "broken" does not build.
+// begins with "broken" does not build. One that contains "calls" has a variable
+// of that name, which the kernel `counted` counts in.
 #pragma once
 
 #include <level_zero/ze_ddi.h>
@@ -55,6 +56,8 @@ void fill(ze_kernel_dditable_t& table) noexcept;
 void fill(ze_kernel_exp_dditable_t& table) noexcept;
 void fill(ze_mem_dditable_t& table) noexcept;
 void fill(ze_virtual_mem_dditable_t& table) noexcept;
+void fill(ze_physical_mem_dditable_t& table) noexcept;
+void fill(ze_image_dditable_t& table) noexcept;
 
 /// Whether SIM_ZE_EXTENSIONS names it.
 bool offered(std::string_view extension) noexcept;

@@ -1,6 +1,7 @@
-// Modules and kernels: every image has all kernels of the device.
+// Modules and kernels: every image has all kernels of the device, and some a variable.
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "test/sim/core/checks.h"
 #include "test/sim/level_zero/objects.h"
@@ -9,6 +10,7 @@ namespace sim::level_zero {
 namespace {
 
 constexpr const char kBroken[] = "broken";
+constexpr std::string_view kVariable = "calls";
 char build_log_object;
 
 ze_result_t zeModuleCreate(ze_context_handle_t context_handle, ze_device_handle_t, const ze_module_desc_t* description,
@@ -31,6 +33,11 @@ ze_result_t zeModuleCreate(ze_context_handle_t context_handle, ze_device_handle_
   }
   Module* made = state().modules.make();
   made->context = context;
+  const std::string_view image(reinterpret_cast<const char*>(description->pInputModule), description->inputSize);
+  if (image.find(kVariable) != std::string_view::npos) {
+    made->variable = allocate(context, sizeof(std::uint32_t), MemoryType::kDevice);
+    std::memset(host(made->variable), 0, sizeof(std::uint32_t));
+  }
   *result = reinterpret_cast<ze_module_handle_t>(made);
   return ZE_RESULT_SUCCESS;
 }
@@ -45,7 +52,35 @@ ze_result_t zeModuleDestroy(ze_module_handle_t handle) {
   if (module->kernels != 0) {
     violation("zeModuleDestroy while %u of its kernels exist", module->kernels);
   }
+  if (module->variable != 0) {
+    release(module->variable);
+  }
   state().modules.destroy(module);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleGetGlobalPointer(ze_module_handle_t handle, const char* name, std::size_t* bytes, void** address) {
+  ENTER(zeModuleGetGlobalPointer);
+  const Lock lock;
+  const Module* module = find_or_complain(state().modules, handle, "zeModuleGetGlobalPointer");
+  if (module == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  if (module->variable == 0 || name != kVariable) {
+    return ZE_RESULT_ERROR_INVALID_GLOBAL_NAME;
+  }
+  if (bytes != nullptr) {
+    *bytes = sizeof(std::uint32_t);
+  }
+  if (address != nullptr) {
+    *address = host(module->variable);
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+/// Nothing here is imported from another module.
+ze_result_t zeModuleDynamicLink(std::uint32_t, ze_module_handle_t*, ze_module_build_log_handle_t*) {
+  ENTER(zeModuleDynamicLink);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -234,6 +269,8 @@ ze_result_t zeKernelGetName(ze_kernel_handle_t handle, std::size_t* bytes, char*
 void fill(ze_module_dditable_t& table) noexcept {
   table.pfnCreate = zeModuleCreate;
   table.pfnDestroy = zeModuleDestroy;
+  table.pfnDynamicLink = zeModuleDynamicLink;
+  table.pfnGetGlobalPointer = zeModuleGetGlobalPointer;
 }
 void fill(ze_module_build_log_dditable_t& table) noexcept {
   table.pfnDestroy = zeModuleBuildLogDestroy;

@@ -18,6 +18,7 @@ struct Context {
 
 struct Module {
   Context* context = nullptr;
+  Address variable = 0;  ///< 0: it has none
   unsigned kernels = 0;
 };
 
@@ -77,6 +78,7 @@ struct Command {
   enum class Order { kPlain, kBarrier, kWait };  ///< kWait: later commands come after it, it comes after no earlier one
   Order order = Order::kPlain;
   Task task;
+  Task at_first;  ///< when it was appended
   KernelObject* kernel = nullptr;
   std::uint64_t kernel_serial = 0;
   std::vector<Event*> waits;

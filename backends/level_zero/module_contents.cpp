@@ -1,0 +1,121 @@
+#include "backends/level_zero/module_contents.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace refrain::backends {
+namespace {
+
+using Words = std::span<const std::uint32_t>;
+
+// Numbers of the SPIR-V specification.
+constexpr std::uint32_t kMagic = 0x07230203;
+constexpr std::size_t kHeaderWords = 5;
+enum Opcode : std::uint32_t { kExtInstImport = 11, kExtInst = 12, kVariable = 59, kDecorate = 71 };
+constexpr std::uint32_t kLinkageAttributes = 41;
+constexpr std::uint32_t kImport = 1;
+constexpr std::uint32_t kPrintf = 184;  ///< of OpenCL.std
+
+/// Storage classes that end with a launch, or that kernels only read.
+bool is_written_for_good(std::uint32_t storage) noexcept {
+  constexpr std::uint32_t kUniformConstant = 0;
+  constexpr std::uint32_t kInput = 1;
+  constexpr std::uint32_t kWorkgroup = 4;
+  constexpr std::uint32_t kPrivate = 6;
+  constexpr std::uint32_t kFunction = 7;
+  return storage != kUniformConstant && storage != kInput && storage != kWorkgroup && storage != kPrivate &&
+         storage != kFunction;
+}
+
+/// A literal string: up to a zero byte, which fills a word. `words`: how many it takes; 0: there is none.
+std::string text_of(Words operands, std::size_t* words) {
+  const std::string_view bytes(reinterpret_cast<const char*>(operands.data()), operands.size_bytes());
+  const std::size_t end = bytes.find('\0');
+  *words = end == std::string_view::npos ? 0 : end / sizeof(std::uint32_t) + 1;
+  return std::string(bytes.substr(0, end));
+}
+
+struct Reader {
+  ModuleContents found;
+  std::unordered_map<std::uint32_t, std::string> exported;  ///< names by id
+  std::vector<std::uint32_t> variables;
+  std::unordered_set<std::uint32_t> opencl;  ///< imported sets of instructions
+
+  /// False: it has too few operands.
+  bool read(std::uint32_t opcode, Words operands) {
+    std::size_t words = 0;
+    switch (opcode) {
+      case kExtInstImport:
+        if (operands.size() < 2) {
+          return false;
+        }
+        if (text_of(operands.subspan(1), &words) == "OpenCL.std") {
+          opencl.insert(operands[0]);
+        }
+        return words != 0;
+      case kExtInst:
+        if (operands.size() < 4) {
+          return false;
+        }
+        found.prints = found.prints || (operands[3] == kPrintf && opencl.contains(operands[2]));
+        return true;
+      case kVariable:
+        if (operands.size() < 3) {
+          return false;
+        }
+        if (is_written_for_good(operands[2])) {
+          variables.push_back(operands[1]);
+        }
+        return true;
+      case kDecorate:
+        if (operands.size() < 2) {
+          return false;
+        }
+        if (operands[1] == kLinkageAttributes) {
+          std::string name = text_of(operands.subspan(2), &words);
+          if (words == 0 || operands.size() < 2 + words + 1) {
+            return false;
+          }
+          if (operands[2 + words] != kImport) {
+            exported[operands[0]] = std::move(name);
+          }
+        }
+        return true;
+      default: return true;
+    }
+  }
+};
+
+}  // namespace
+
+ModuleContents contents_of_spirv(std::span<const std::byte> module) {
+  std::vector<std::uint32_t> words(module.size() / sizeof(std::uint32_t));
+  std::memcpy(words.data(), module.data(), words.size() * sizeof(std::uint32_t));
+  if (words.size() < kHeaderWords || words.size() * sizeof(std::uint32_t) != module.size() || words[0] != kMagic) {
+    return {};
+  }
+  Reader reader;
+  for (std::size_t at = kHeaderWords; at < words.size();) {
+    const std::uint32_t count = words[at] >> 16U;
+    if (count == 0 || count > words.size() - at ||
+        !reader.read(words[at] & 0xFFFFU, Words(words).subspan(at + 1, count - 1))) {
+      return {};
+    }
+    at += count;
+  }
+  for (const std::uint32_t variable : reader.variables) {
+    if (const auto name = reader.exported.find(variable); name != reader.exported.end()) {
+      reader.found.variables.push_back(name->second);
+    } else {
+      reader.found.unnamed_variables = true;
+    }
+  }
+  reader.found.known = true;
+  return reader.found;
+}
+
+}  // namespace refrain::backends
