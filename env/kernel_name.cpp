@@ -11,7 +11,7 @@ namespace refrain::env {
 namespace {
 
 std::string demangled(std::string_view name) {
-  const std::string text(name);
+  std::string text(name);
   if (!name.starts_with("_Z")) {
     return text;
   }

@@ -17,6 +17,7 @@ bool is_shared_mapping(const void* start, std::size_t bytes) noexcept {
   std::uint64_t to = 0;
   char kind = 0;
   // Each line: START-END rwxp OFFSET DEVICE INODE PATH.
+  // NOLINTNEXTLINE(cert-err34-c): the numbers are the kernel's
   while (maps != nullptr && std::fscanf(maps.get(), "%" SCNx64 "-%" SCNx64 " %*3c%c%*[^\n]", &from, &to, &kind) == 3) {
     if (from < first + bytes && first < to && kind == 's') {
       return true;

@@ -10,7 +10,9 @@
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 #endif
 // Headers that know these have other types, or C++ overloads, for them than what is declared below, which older headers
-// must do with. NOLINTBEGIN(cppcoreguidelines-macro-usage)
+// must do with.
+
+// NOLINTBEGIN(cppcoreguidelines-macro-usage)
 #define hipDeviceSetLimit hipDeviceSetLimit_as_the_header_has_it
 #define hipKernelSetAttribute hipKernelSetAttribute_as_the_header_has_it
 #define hipPointerSetAttribute hipPointerSetAttribute_as_the_header_has_it

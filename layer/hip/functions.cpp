@@ -207,40 +207,46 @@ std::string HipLayer::name_of_function(capture::FunctionId function) noexcept {
   return Table::all().name_of(function);
 }
 
-void add_variables() {
+namespace {
+
+/// Null: the runtime does not tell.
+const void* address_of(const void* module, const std::string& name) noexcept {
   const backends::HipDriver& driver = runtime.driver;
+  void* address = nullptr;
+  std::size_t bytes = 0;
+  auto* const of = static_cast<hipModule_t>(const_cast<void*>(module));
+  return driver.hipModuleGetGlobal != nullptr &&
+                 backends::quiet(driver, driver.hipModuleGetGlobal(&address, &bytes, of, name.c_str())) == hipSuccess
+             ? address
+             : nullptr;
+}
+const void* address_of(const FatBinary& binary, const std::string& name) noexcept {
+  if (const auto found = binary.managed.find(name); found != binary.managed.end()) {
+    return *found->second;
+  }
+  const backends::HipDriver& driver = runtime.driver;
+  const auto found = binary.variables.find(name);
+  void* address = nullptr;
+  return found != binary.variables.end() && driver.hipGetSymbolAddress != nullptr &&
+                 backends::quiet(driver, driver.hipGetSymbolAddress(&address, found->second)) == hipSuccess
+             ? address
+             : nullptr;
+}
+
+}  // namespace
+
+void add_variables() {
   // Nothing is unloaded while they are asked for.
   const env::MutexLock guard(tables().mutex);
   for (const auto& [handle, module] : tables().modules) {
-    if (!module.in_use) {
-      continue;
+    if (module.in_use) {
+      add_variables_of(*module.layouts, [of = handle](const std::string& name) { return address_of(of, name); });
     }
-    add_variables_of(*module.layouts, [&, module = handle](const std::string& name) -> const void* {
-      void* address = nullptr;
-      std::size_t bytes = 0;
-      auto* const of = static_cast<hipModule_t>(const_cast<void*>(module));
-      return driver.hipModuleGetGlobal != nullptr &&
-                     backends::quiet(driver, driver.hipModuleGetGlobal(&address, &bytes, of, name.c_str())) ==
-                         hipSuccess
-                 ? address
-                 : nullptr;
-    });
   }
   for (const auto& [handle, binary] : tables().binaries) {
-    if (!binary.in_use) {
-      continue;
+    if (binary.in_use) {
+      add_variables_of(*binary.layouts, [&of = binary](const std::string& name) { return address_of(of, name); });
     }
-    add_variables_of(*binary.layouts, [&, &of = binary](const std::string& name) -> const void* {
-      if (const auto found = of.managed.find(name); found != of.managed.end()) {
-        return *found->second;
-      }
-      const auto found = of.variables.find(name);
-      void* address = nullptr;
-      return found != of.variables.end() && driver.hipGetSymbolAddress != nullptr &&
-                     backends::quiet(driver, driver.hipGetSymbolAddress(&address, found->second)) == hipSuccess
-                 ? address
-                 : nullptr;
-    });
   }
 }
 
