@@ -60,7 +60,7 @@ class Collector {
     if (use.recordable == 0) {
       return;
     }
-    if (work < static_cast<std::uint32_t>(env::Settings().min_graph)) {
+    if (work < shortest_) {
       for (const auto& [call, runs] : use.ended_by) {
         Sum& sum = short_[call];
         sum.runs += runs;
@@ -181,6 +181,7 @@ class Collector {
 
   const Capture& capture_;
   Analysis& result_;
+  const std::uint32_t shortest_ = static_cast<std::uint32_t>(env::Settings().min_graph);  ///< that a replay takes
   std::map<Unrecordable, Sum> unrecordable_;
   std::map<std::uint32_t, Sum> short_;
   Sum unique_;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/cuda/driver_api.h"
-#include "backends/streams/named_memory.h"
 #include "backends/reach.h"
+#include "backends/streams/named_memory.h"
 
 namespace refrain::backends {
 

@@ -59,7 +59,8 @@ void print_opencl(const json& opencl) {
     const std::string error = text(driver, "error");
     print("driver", text(driver, "file") + " names " + text(driver, "library") + (error.empty() ? "" : ": " + error));
   }
-  if (found["drivers"].empty() && text(found, "error").empty()) print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
+  if (found["drivers"].empty() && text(found, "error").empty())
+    print("driver", "none in /etc/OpenCL/vendors (Debian: pocl-opencl-icd has one)");
   // With the numbers that `refrain bench` takes.
   for (std::size_t index = 0; index < found["platforms"].size(); ++index) {
     const json& platform = found["platforms"][index];

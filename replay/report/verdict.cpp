@@ -9,6 +9,7 @@ namespace refrain::replay {
 namespace {
 
 constexpr double kNothing = 0.005;  // limit: of the time, or of the submissions
+constexpr double kMostly = 0.5;     // limit: of the submissions
 
 double share(double part, double whole) {
   return whole > 0 ? part / whole : 0;
@@ -43,11 +44,11 @@ Intervals sum_of(const std::vector<IntervalSummary>& intervals) {
 std::string why_declined(const ReportData& data) {
   const GraphEntry::Summary* heaviest = nullptr;
   for (const GraphEntry::Summary& graph : data.graphs) {
-    if (graph.launched == 0 && (heaviest == nullptr || graph.weight() > heaviest->weight())) {
+    if (graph.state == GraphEntry::State::kBypassing && (heaviest == nullptr || graph.weight() > heaviest->weight())) {
       heaviest = &graph;
     }
   }
-  if (heaviest == nullptr || heaviest->state != GraphEntry::State::kBypassing) {
+  if (heaviest == nullptr) {
     return "the program ended before what repeats had been tried";
   }
   if (heaviest->decline == GraphEntry::Decline::kCost || heaviest->decline == GraphEntry::Decline::kInterval) {
@@ -105,6 +106,9 @@ std::string verdict_of(const ReportData& data) {
     const double without = data.seconds + intervals.saved;
     return fmt::format("saved about {} of {} ({:.0f} %)", time_text(intervals.saved), time_text(without),
                        100 * share(intervals.saved, without));
+  }
+  if (intervals.measured && replayed < kMostly) {  // on trial, say
+    return "no time was saved: " + obstacle(data);
   }
   if (intervals.measured) {
     return fmt::format("no time was saved, though {:.0f} % of the submissions were replayed: the rest takes the time",

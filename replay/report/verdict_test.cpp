@@ -56,6 +56,17 @@ TEST_CASE("verdict: where nothing was replayed, what kept most of it") {
   CHECK_THAT(verdict_of(data), Contains("the device is what takes the time"));
 }
 
+TEST_CASE("verdict: what was declined after a trial is told, not the replays of the trial") {
+  ReportData data = replayed(6, 100);
+  data.followed = 80;
+  add_interval(data, IntervalSummary::State::kDeclined, 1'000'000, 2'000'000);
+  GraphEntry::Summary& graph = data.graphs.emplace_back();
+  graph.operations = graph.launched = graph.bypassed = 10;
+  graph.state = GraphEntry::State::kBypassing;
+  graph.decline = GraphEntry::Decline::kInterval;
+  CHECK_THAT(verdict_of(data), Contains("no time was saved: what repeats is not faster in graphs"));
+}
+
 TEST_CASE("verdict: of the other modes") {
   ReportData data = replayed(0, 0);
   CHECK_THAT(verdict_of(data), Equals("nothing was submitted"));

@@ -1,9 +1,5 @@
 // Memory that kernels reach: of every kind that calls make, and variables of code.
 #include <cuda.h>  // in HIP's words
-#include <sys/mman.h>
-
-#include <atomic>
-#include <thread>
 
 #include "backends/hip/code_object.h"
 #include "test/cuda/program.h"
@@ -109,36 +105,6 @@ PROGRAM(unregistered_variable) {
   return run_registered(false);
 }
 
-/// A thread counts in pinned memory, without a call, while kernels change other memory. Nobody else may write there.
-PROGRAM(host_writer) {
-  const Device gpu;
-  hipStream_t stream = make_stream();
-  hipFunction_t scale_function = gpu.function("scale");
-  const CUdeviceptr x = filled(kCount, 1);
-  void* memory = nullptr;
-  CHECK_CU(hipHostMalloc(&memory, kCount * sizeof(Word), 0));
-  std::atomic<bool> stop{false};
-  int lost = 0;
-  std::thread writer([&] {
-    std::atomic_ref<Word> counter(*static_cast<Word*>(memory));
-    for (Word written = counter.load(); !stop;) {
-      lost += counter.load() == written ? 0 : 1;
-      counter.store(++written);
-    }
-  });
-  for (int round = 0; round < 5 * kRounds; ++round) {
-    for (int i = 0; i < 8; ++i) {
-      scale(stream, scale_function, x, kCount, 3, 1);
-    }
-    CHECK_CU(hipStreamSynchronize(stream));
-  }
-  stop = true;
-  writer.join();
-  std::printf("lost %d\n", lost);
-  print("x", x, kCount);
-  return 0;
-}
-
 /// Kernels on memory of every kind that calls make.
 PROGRAM(memory_kinds) {
   const Device gpu;
@@ -181,38 +147,5 @@ PROGRAM(memory_kinds) {
   for (const int kind : {0, 1, 5, 6, 7, 8}) {
     CHECK_CU(hipFree(kinds[kind]));
   }
-  return 0;
-}
-
-/// A kernel of a library for several devices, by its name.
-PROGRAM(collective) {
-  const Device gpu;
-  hipStream_t stream = make_stream();
-  const CUdeviceptr x = filled(kCount, 1);
-  for (int round = 0; round < kRounds; ++round) {
-    for (Word i = 0; i < 5; ++i) {
-      scale(stream, gpu.function("ncclDevKernel_scale"), x, kCount, 3, i);
-    }
-    CHECK_CU(hipStreamSynchronize(stream));
-  }
-  print("x", x, kCount);
-  return 0;
-}
-
-/// Pinned memory that other processes may have, too.
-PROGRAM(shared_mapping) {
-  const Device gpu;
-  constexpr std::size_t kBytes = 4096;
-  void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  CHECK_CU(hipHostRegister(memory, kBytes, 0));
-  hipStream_t stream = make_stream();
-  for (int round = 0; round < kRounds; ++round) {
-    for (Word i = 0; i < 5; ++i) {
-      scale(stream, gpu.function("scale"), reinterpret_cast<CUdeviceptr>(memory), kCount, 3, i);
-    }
-    CHECK_CU(hipStreamSynchronize(stream));
-  }
-  print("x", reinterpret_cast<CUdeviceptr>(memory), kCount);
-  CHECK_CU(hipHostUnregister(memory));
   return 0;
 }
