@@ -38,7 +38,8 @@ class ArithmeticBackend : public backends::Backend {
  public:
   // What a test may change.
   bool can_update = false;
-  bool addresses = false;       ///< kernels are given addresses, as far as verify knows
+  bool can_resize = false;
+  bool addresses = false;  ///< kernels are given addresses, as far as verify knows
   backends::MemoryInventory* shared = nullptr;
   bool refuse_updates = false;  ///< though it can: what changes is not what it can change
   bool simultaneous = true;
@@ -159,6 +160,7 @@ class ArithmeticBackend : public backends::Backend {
     backends::Capabilities result;
     result.native = true;
     result.update_arguments = can_update;
+    result.update_sizes = can_resize;
     result.simultaneous_use = simultaneous;
     return result;
   }

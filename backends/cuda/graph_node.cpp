@@ -114,7 +114,7 @@ CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::spa
     status = take_attributes(driver, handle_, Stream<CudaApi>::of(operation.header().queue_handle));
   }
   for (const CUlaunchAttribute& attribute : call.attributes) {
-    // A launch that may begin before the one in front of it ends waits for its end here: always right.
+    // That a launch may begin early is said by its edge, not by the node.
     if (status == CUDA_SUCCESS && attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
       status = driver.cuGraphKernelNodeSetAttribute(handle_, attribute.id, &attribute.value);
     }
@@ -160,6 +160,9 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
       if (!call.read(operation)) {
         return CUDA_ERROR_INVALID_VALUE;
       }
+      kernel_.gridDimX = call.grid.x;
+      kernel_.gridDimY = call.grid.y;
+      kernel_.gridDimZ = call.grid.z;
       kernel_.kernelParams = call.parameters.data();
       const CUresult status = driver.cuGraphExecKernelNodeSetParams_v2(executable, handle_, &kernel_);
       kernel_.kernelParams = nullptr;

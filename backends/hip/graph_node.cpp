@@ -96,6 +96,7 @@ hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executab
       if (!call.read(operation)) {
         return hipErrorInvalidValue;
       }
+      kernel_.gridDim = dim3(call.grid.x, call.grid.y, call.grid.z);
       kernel_.kernelParams = call.parameters.data();
       const hipError_t status = quiet(driver, driver.hipGraphExecKernelNodeSetParams(executable, handle_, &kernel_));
       kernel_.kernelParams = nullptr;

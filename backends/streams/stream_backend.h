@@ -139,7 +139,7 @@ Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) n
   Capabilities result;
   result.native = too_old_ == nullptr;
   result.why_not = too_old_;
-  result.update_arguments = true;
+  result.update_arguments = result.update_sizes = true;
   result.simultaneous_use = true;
   result.keeps_order = true;
   idle_moment_.watch(Stream<Api>::of(queue.handle));

@@ -151,8 +151,9 @@ struct DeferredLaunch {
   }
   const streams::Launch launch{
       entry::cuLaunchKernel, handle, kept.grid, kept.block, kept.shared_bytes, nullptr, {}, nullptr, {}};
-  const Token token = streams::launch_token(launch, function,
-                                            function == nullptr ? 0 : function->state.load(std::memory_order_relaxed));
+  const Token token =
+      streams::launch_token(launch, function, function == nullptr ? 0 : function->state.load(std::memory_order_relaxed),
+                            streams::current_stretch());
   if (stream == nullptr) {
     return {mix(token, handle_of(kept.stream)), "the stream is not known"};
   }

@@ -15,6 +15,12 @@ using capture::mix;
 template <class L>
 using StatusOf = typename L::Api::Status;
 
+/// Of the calling thread.
+[[nodiscard, gnu::always_inline]] inline std::uint64_t current_stretch() noexcept {
+  const replay::Lane* const lane = replay::Lane::current;
+  return lane != nullptr ? lane->stretch() : 0;
+}
+
 /// A submission as far as all kinds are the same.
 struct Call {
   const replay::EntryPoint& entry_point;

@@ -111,6 +111,7 @@ class Executable {
   std::size_t native_nodes_ = 0;
   bool objects_changed_ = false;
   bool can_update_ = false;
+  bool can_resize_ = false;
   bool dead_ = false;
 };
 

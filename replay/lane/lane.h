@@ -132,6 +132,8 @@ class alignas(64) Lane {
   int issued(int status, std::uint32_t host_ns = 0) noexcept {
     return front().deferred != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
   }
+  /// How many stretches have ended.
+  [[nodiscard]] std::uint64_t stretch() const noexcept { return counters_.cuts.get(); }
   /// Runs `use()` if nothing was destroyed since the oldest of what is kept, nor is meanwhile: the handles that it
   /// names may be given to the driver.
   template <class Use>

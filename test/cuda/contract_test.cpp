@@ -244,9 +244,14 @@ TEST_CASE("what is only observed is counted and recognised as what is looked at"
   CHECK(disordered.followed * 100 <= disordered.submissions * 5);
 }
 
+TEST_CASE("grids and copies that grow in each round are one graph, changed") {
+  same_everywhere({"growing"}, 2000);
+}
+
 #ifndef PROGRAMS_ON_HIP
 TEST_CASE("launches with attributes, kernels of a library") {
   same_everywhere({"attributes"}, 100);
+  same_everywhere({"early_launches"}, 100);
 }
 
 TEST_CASE("setters with the same and with other values") {

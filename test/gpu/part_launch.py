@@ -13,6 +13,8 @@ CASES = [
     ("1000 kernels, 2 us host work", ["--kernels", "1000", "--host-us", "2"], 2.0, None),
     ("1000 kernels, the thread's default stream", ["--kernels", "1000", "--own-stream"], 3.3, None),
     ("1000 kernels, a scalar changes", ["--scalar", "1000"], 1.8, None),
+    ("200 kernels, more blocks each time", ["--growing", "200"], 2.0, None),
+    ("1000 kernels that may begin early", ["--early", "1000"], 2.0, 1.02),
     ("fork-join, 4 x 100 kernels", ["--fork"], None, 1.05),
     ("fork-join, driver API", ["--fork", "--driver-api"], None, 1.05),
     ("fork-join, shared runtime", ["shared", "--fork"], None, 1.05),

@@ -286,6 +286,7 @@ void BlockMaker::add_step(const Owned& owned, bool changing, Block* block) {
     step.pattern = 4;
     step.other = -1;
   }
+  step.grows = changing && (step.kind == Kind::kCopy || step.kind == Kind::kOdd) && chance(60);
   const bool may_alternate = step.kind == Kind::kMix || step.kind == Kind::kCopy || step.kind == Kind::kScale;
   const bool both = std::ranges::find(owned.memory, step.from) != owned.memory.end();
   step.alternates = may_alternate && both && chance(15);

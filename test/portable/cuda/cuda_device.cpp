@@ -219,8 +219,9 @@ class CudaDevice final : public Device {
         values[i] = const_cast<void*>(each.value);  // only read
       }
     }
-    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->function, 1, 1, 1, threads, 1, 1, 0, native(queue), values,
-                           nullptr));
+    const unsigned block = threads % 4 == 0 ? 4 : threads;
+    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->function, threads / block, 1, 1, block, 1, 1, 0,
+                           native(queue), values, nullptr));
     // Programs use such arrays again at once.
     std::memset(addresses, 0xEE, sizeof(addresses));
   }

@@ -197,6 +197,9 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
     }
     if (!stream.captured_tail.empty() || task.kind != Task::Kind::kEmpty) {
       Node* made = state().nodes.make();
+      if (task.early && stream.captured_tail.size() == 1 && stream.captured_tail[0]->task.kind == Task::Kind::kKernel) {
+        made->early = stream.captured_tail[0];
+      }
       add_node(*stream.capture->graph, *made, std::move(task), stream.captured_tail);
       stream.captured_tail = {made};
     }
@@ -207,9 +210,14 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
       return status;
     }
   }
-  std::vector<OperationRef> before = before_next(stream);
+  const bool overtakes = task.early && may_overtake(task) && !stream.ahead.empty();
+  const bool kernel = task.kind == Task::Kind::kKernel;
+  std::vector<OperationRef> before = overtakes ? stream.ahead : before_next(stream);
   before.insert(before.end(), more.begin(), more.end());
-  stream.tail = schedule(lock, stream.context->open, std::move(task), before, {}, &stream);
+  const std::array<OperationRef, 2> both = {stream.tail,
+                                            schedule(lock, stream.context->open, std::move(task), before, {}, &stream)};
+  stream.tail = overtakes ? schedule_node(lock, {stream.context->open}, {}, both, {}) : both[1];
+  stream.ahead = kernel ? std::move(before) : std::vector<OperationRef>();
   if (stream.legacy) {
     stream.context->left.clear();
   }
