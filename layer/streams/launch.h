@@ -120,11 +120,12 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
 
 /// Whether every device runs the kernel with this grid, and a node of another one may be given it: then a grid that
 /// never came before may be held. What more there is to say of a launch may limit its grid.
-[[nodiscard]] inline bool any_device_takes(const Launch& launch) noexcept {
+[[nodiscard]] inline bool any_device_takes(const Launch& launch, const FunctionState& function) noexcept {
   constexpr std::uint64_t kMostThreads = 0x7FFFFFFF, kMostRows = 0xFFFF;
   const auto within = [](std::uint64_t value, std::uint64_t most) { return value - 1 < most; };
-  return launch.more.empty() && within(std::uint64_t{launch.grid.x} * launch.block.x, kMostThreads) &&
-         within(launch.grid.y, kMostRows) && within(launch.grid.z, kMostRows);
+  return function.any_grid && launch.more.empty() &&
+         within(std::uint64_t{launch.grid.x} * launch.block.x, kMostThreads) && within(launch.grid.y, kMostRows) &&
+         within(launch.grid.z, kMostRows);
 }
 
 /// What a launch asks for, compared with what a record says.
@@ -213,7 +214,8 @@ template <class Parameter, class More>
                                             const FunctionState* function) noexcept {
   const auto& block = known.as<capture::words::Kernel>().local;
   return function != nullptr && function->id == known.header().function && function->grids.change() &&
-         block == capture::words::Three{launch.block.x, launch.block.y, launch.block.z} && any_device_takes(launch);
+         block == capture::words::Three{launch.block.x, launch.block.y, launch.block.z} &&
+         any_device_takes(launch, *function);
 }
 
 /// Whether the record is one of a launch of the same kernel in the same way, or with another grid where grids change.
@@ -332,7 +334,7 @@ template <class L, class More>
   const Token second =
       mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
   const Token token = mix(first + launch.shared_bytes * kOdd, second);
-  if (function != nullptr && function->grids.note(token, stretch) && any_device_takes(launch)) [[unlikely]] {
+  if (function != nullptr && function->grids.note(token, stretch) && any_device_takes(launch, *function)) [[unlikely]] {
     const Token block = std::uint64_t{launch.block.x} << 32U | launch.block.y << 16U | launch.block.z;
     return mix(kKernel - function->id - state, block + launch.shared_bytes * kOdd);
   }

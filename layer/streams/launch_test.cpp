@@ -105,6 +105,10 @@ TEST_CASE("where grids keep changing, a launch with another one is the same with
     CHECK(compared_with(grid) == Sameness::kOther);
     CHECK(launch_token(launch, &example.function, 0, 1) != last);
   }
+  example.function.any_grid = false;
+  CHECK(compared_with({8, 4, 5}) == Sameness::kOther);
+  CHECK(launch_token(example.launch(), &example.function, 0, 1) != last);
+  example.function.any_grid = true;
   Launch launch = example.launch();
   launch.block.x = 1;
   CHECK(compared(example, launch, record) == Sameness::kOther);
@@ -127,7 +131,7 @@ TEST_CASE("the grid and the parameters of a launch are written into a record of 
   launch.grid = {8, 9, 10};
   write_parameters(launch, &example.function, known.data());
   const auto& shape = capture::OperationView(known.data()).as<capture::words::Kernel>();
-  CHECK(shape.global == capture::words::Three{8U * 6, 9U * 7, 10U * 8});
+  CHECK(shape.global == capture::words::Three{48, 63, 80});
   CHECK(shape.local == capture::words::Three{6, 7, 8});
 }
 

@@ -126,10 +126,12 @@ struct alignas(64) FunctionState {
   std::string name;
   std::uint64_t module = 0;     ///< handle of what is unloaded with it; 0: not known
   mutable ChangingSizes grids;  ///< all of one hash are of one grid
+  bool any_grid = true;         ///< false: its code does not allow all that the device has
   FunctionState* next_free = nullptr;
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     grids.reset();
+    any_grid = true;
     name.clear();
     descriptors.clear();
     buffer_offsets.clear();
