@@ -98,6 +98,11 @@ CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstre
       }
       case OperationKind::kPointerFill: return fill(driver, operation, stream);
       case OperationKind::kPointerFillRect: return fill_rows(driver, operation, stream);
+      case OperationKind::kHostFunction: {
+        HostFunction call;
+        return call.read(operation) ? driver.cuLaunchHostFunc(stream, call.function, call.data)
+                                    : CUDA_ERROR_INVALID_VALUE;
+      }
       case OperationKind::kPointerCopyRect: {
         const CUDA_MEMCPY3D_v2 copy = copy_parameters(operation);
         return driver.cuMemcpy3DAsync_v2(&copy, stream);

@@ -68,6 +68,11 @@ hipError_t submit(const HipDriver& driver, const OperationView& operation, hipSt
       case OperationKind::kKernel: return quiet(driver, launch(driver, operation, stream));
       case OperationKind::kPointerCopy: return quiet(driver, copy(driver, operation, stream));
       case OperationKind::kPointerFill: return quiet(driver, fill(driver, operation, stream));
+      case OperationKind::kHostFunction: {
+        HostFunction call;
+        return call.read(operation) ? quiet(driver, driver.hipLaunchHostFunc(stream, call.function, call.data))
+                                    : hipErrorInvalidValue;
+      }
       default: return hipErrorNotSupported;
     }
   } catch (...) {

@@ -158,7 +158,9 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
       return Api::kStreamAttributes || !Stream<Api>::of(queue.handle).attributes.load(std::memory_order_relaxed)
                  ? Recordable{}
                  : Recordable{false, "its stream has attributes"};
-    case OperationKind::kPointerFill: return {};
+    case OperationKind::kPointerFill:
+    case OperationKind::kPointerMigrate:
+    case OperationKind::kHostFunction: return {};
     case OperationKind::kPointerFillRect: return Api::kRows ? Recordable{} : Recordable{false, kNoRows};
     case OperationKind::kPointerCopyRect:
     case OperationKind::kPointerCopy:
