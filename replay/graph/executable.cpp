@@ -212,7 +212,8 @@ bool only_values_differ(const OperationView& known, const OperationView& now) no
   const auto& a = known.header();
   const auto& b = now.header();
   const bool updatable = a.kind == OperationKind::kKernel || a.kind == OperationKind::kPointerCopy ||
-                         a.kind == OperationKind::kPointerFill || a.kind == OperationKind::kHostFunction;
+                         a.kind == OperationKind::kPointerFill || a.kind == OperationKind::kHostFunction ||
+                         known.find<capture::words::PointerPrefetchTo>() != nullptr;
   if (!updatable || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
       a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
       !std::equal(known.words().begin(), known.words().end(), now.words().begin())) {

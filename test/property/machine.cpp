@@ -237,7 +237,12 @@ class Worker {
             },
             device_.host(to), order);
         break;
-      case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
+      case Kind::kWriteValue: device_.write_value(queue, {to, 20}, value, order); break;
+      case Kind::kPrefetch: {  // to one place or another
+        const std::size_t offset = step.value % 2 * sizeof(Word);
+        device_.prefetch(queue, {to, offset}, kBytes - offset, order);
+        break;
+      }
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
       case Kind::kSeen:
         mix_into(&values_,
