@@ -253,7 +253,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         }
         objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
         updates_[index].push_back({node, operations[node]});
-        ++total;
+        total += known.kind() == OperationKind::kHostFunction ? 0 : 1;
       }
     }
     bool begun = false;
