@@ -239,8 +239,8 @@ class Worker {
         break;
       case Kind::kWriteValue: device_.write_value(queue, {to, 20}, value, order); break;
       case Kind::kPrefetch: {  // to one place or another
-        const std::size_t offset = step.value % 2 * sizeof(Word);
-        device_.prefetch(queue, {to, offset}, kBytes - offset, order);
+        const std::size_t start = step.value % 2 * sizeof(Word);
+        device_.prefetch(queue, {to, start}, kBytes - start, order);
         break;
       }
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
