@@ -38,7 +38,7 @@ class ArithmeticBackend : public backends::Backend {
  public:
   // What a test may change.
   bool can_update = false;
-  bool addresses = false;       ///< kernels are given addresses, as far as verify knows
+  bool addresses = false;  ///< kernels are given addresses, as far as verify knows
   backends::MemoryInventory* shared = nullptr;
   bool refuse_updates = false;  ///< though it can: what changes is not what it can change
   bool simultaneous = true;
@@ -408,7 +408,7 @@ class Program {
   }
 
   std::vector<Arrived> submitted;
-  bool ends = false;  ///< of the next kernels: see Submission
+  bool ends = false;         ///< of the next kernels: see Submission
   std::uint64_t own_ns = 0;  ///< busy time before each submission: the program's pace
   std::uint64_t issue_cost_ns = 0;
   int refusal = 0;    ///< what the driver says to what it is given at once, instead of doing it; 0: it does it

@@ -1,10 +1,10 @@
 // Copies and fills.
 
 #include "layer/streams/copies.h"
-#include "layer/streams/prefetch.h"
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
+#include "layer/streams/prefetch.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -207,20 +207,21 @@ COPY_ROWS(cuMemcpy3DAsync_v2, DefaultStream::kLegacy, CUDA_MEMCPY3D_v2, *copy)
 COPY_ROWS(cuMemcpy3DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY3D_v2, *copy)
 #undef COPY_ROWS
 
-#define PREFETCH(name, by_default)                                                                            \
-  CUresult wrap::name(CUdeviceptr memory, size_t bytes, CUdevice to, CUstream stream) noexcept {              \
-    return streams::prefetch<CudaLayer>(entry::name, memory, fetched_to(bytes, to), stream, by_default,       \
-                                        [&] { return driver.name(memory, bytes, to, stream); });              \
+#define PREFETCH(name, by_default)                                                                      \
+  CUresult wrap::name(CUdeviceptr memory, size_t bytes, CUdevice to, CUstream stream) noexcept {        \
+    return streams::prefetch<CudaLayer>(entry::name, memory, fetched_to(bytes, to), stream, by_default, \
+                                        [&] { return driver.name(memory, bytes, to, stream); });        \
   }
 PREFETCH(cuMemPrefetchAsync, DefaultStream::kLegacy)
 PREFETCH(cuMemPrefetchAsync_ptsz, DefaultStream::kPerThread)
 #undef PREFETCH
 
-#define PREFETCH(name, by_default)                                                                            \
+#define PREFETCH(name, by_default)                                                                                    \
   CUresult wrap::name(CUdeviceptr memory, size_t bytes, CUmemLocation to, unsigned flags, CUstream stream) noexcept { \
-    const words::PointerPrefetchTo numbers = {.bytes = bytes, .kind = to.type, .place = number_of(to.id), .flags = flags}; \
-    return streams::prefetch<CudaLayer>(entry::name, memory, numbers, stream, by_default,                     \
-                                        [&] { return driver.name(memory, bytes, to, flags, stream); });       \
+    const words::PointerPrefetchTo numbers = {                                                                        \
+        .bytes = bytes, .kind = to.type, .place = number_of(to.id), .flags = flags};                                  \
+    return streams::prefetch<CudaLayer>(entry::name, memory, numbers, stream, by_default,                             \
+                                        [&] { return driver.name(memory, bytes, to, flags, stream); });               \
   }
 PREFETCH(cuMemPrefetchAsync_v2, DefaultStream::kLegacy)
 PREFETCH(cuMemPrefetchAsync_v2_ptsz, DefaultStream::kPerThread)

@@ -1,9 +1,9 @@
 // Copies and fills.
 
 #include "layer/streams/copies.h"
-#include "layer/streams/prefetch.h"
 
 #include "layer/hip/submission.h"
+#include "layer/streams/prefetch.h"
 
 namespace refrain::layer::hip {
 namespace {

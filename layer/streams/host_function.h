@@ -5,8 +5,8 @@
 
 namespace refrain::layer::streams {
 
-/// The host may look at memory for what the function does, and call nobody meanwhile: so it is the last of what is held,
-/// and leaves with its own call.
+/// The host may look at memory for what the function does, and call nobody meanwhile: so it is the last of what is
+/// held, and leaves with its own call.
 template <class L, class Issue>
 StatusOf<L> host_function(const replay::EntryPoint& entry_point, void (*function)(void*), void* data,
                           typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {

@@ -75,8 +75,7 @@ void PatternStore::finish_run(Pattern& pattern, std::uint32_t end, Cut cut) {
   const bool before_wait = cut == Cut::kWait || cut == Cut::kBehind;
   emit_rest(pattern, begin, end, before_wait);
   if (begin != end) {
-    pattern.runs.push_back(
-        {begin, end, lengths_, begin != 0 || pattern.after_cut, before_wait, cut == Cut::kBehind});
+    pattern.runs.push_back({begin, end, lengths_, begin != 0 || pattern.after_cut, before_wait, cut == Cut::kBehind});
     if (pattern.lengths != lengths_) {
       pattern.lengths = kNoIndex;
     }

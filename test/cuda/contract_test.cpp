@@ -159,14 +159,13 @@ TEST_CASE("promise 2, host calls cut: functions of the program between kernels",
 }
 
 TEST_CASE("promise 1, same order: functions of the program end stretches that are replayed", "[promise-1]") {
-  same_everywhere({"host_function_loop"}, 9000);        // of 10000
+  same_everywhere({"host_function_loop"}, 9000);         // of 10000
   same_everywhere({"host_function_loop", "40"}, 14760);  // of 16400
   same_everywhere({"host_function_data"}, 9000);
   same_everywhere({"host_function_data", "two"}, 9000);
 }
 
-TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect is looked at in memory",
-          "[promise-3]") {
+TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect is looked at in memory", "[promise-3]") {
   const Words program = GENERATE(Words{"host_function_spin"}, Words{"host_function_spin", "two"}, Words{"value_spin"});
   CAPTURE(program);
   const Result plain = run(program, "plain");
@@ -182,7 +181,7 @@ TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect i
 }
 
 TEST_CASE("promise 1, same order: memory that is fetched beforehand, and advice, end nothing", "[promise-1]") {
-  same_everywhere({"prefetches"}, 10800);         // of 12005
+  same_everywhere({"prefetches"}, 10800);          // of 12005
   same_everywhere({"prefetches", "back"}, 10000);  // of 14005: what goes to the host is issued
 }
 

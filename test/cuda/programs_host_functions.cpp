@@ -1,5 +1,5 @@
-// Host functions, values that a stream writes, and memory that is fetched beforehand. The host may wait for the first two
-// by looking at memory alone, and calls nobody meanwhile.
+// Host functions, values that a stream writes, and memory that is fetched beforehand. The host may wait for the first
+// two by looking at memory alone, and calls nobody meanwhile.
 
 #include <atomic>
 #include <cstring>

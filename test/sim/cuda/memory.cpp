@@ -85,8 +85,7 @@ FACE cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned) {
 }
 SUBMIT_TWICE(cuMemPrefetchAsync, (CUdeviceptr memory, std::size_t bytes, CUdevice, CUstream stream),
              sim::prefetch(stream, per_thread, memory, bytes))
-SUBMIT_TWICE(cuMemPrefetchAsync_v2,
-             (CUdeviceptr memory, std::size_t bytes, CUmemLocation, unsigned, CUstream stream),
+SUBMIT_TWICE(cuMemPrefetchAsync_v2, (CUdeviceptr memory, std::size_t bytes, CUmemLocation, unsigned, CUstream stream),
              sim::prefetch(stream, per_thread, memory, bytes))
 FACE cuMemAdvise(CUdeviceptr memory, std::size_t bytes, CUmem_advise, CUdevice) {
   ENTER(cuMemAdvise);
