@@ -181,8 +181,8 @@ TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect i
 }
 
 TEST_CASE("promise 1, same order: memory that is fetched beforehand, and advice, end nothing", "[promise-1]") {
-  same_everywhere({"prefetches"}, 10800);          // of 12005
-  same_everywhere({"prefetches", "back"}, 10000);  // of 14005: what goes to the host is issued
+  same_everywhere({"prefetches"}, 10800);          // of 12000
+  same_everywhere({"prefetches", "back"}, 10000);  // of 14000: what goes to the host is issued
 }
 
 TEST_CASE("promise 3, bounded hold: memory looked at with no call at all", "[promise-3]") {

@@ -130,7 +130,7 @@ PROGRAM(value_spin) {
   return 0;
 }
 
-/// Memory goes back and forth; advice is given in each round, and memory of the wrong kind is refused.
+/// Memory goes back and forth; advice is given in each round, and memory of the wrong kind is refused now and then.
 PROGRAM(prefetches) {
   const Device gpu;
   CUstream stream = make_stream();
@@ -145,14 +145,14 @@ PROGRAM(prefetches) {
   in_a_loop("3", y, stream, gpu, [&](int round) {
     const CUdeviceptr half = x + round % 2 * kCount * sizeof(Word);
     CHECK_CU(cuMemAdvise(half, kCount * sizeof(Word), CU_MEM_ADVISE_SET_READ_MOSTLY, device));
-    CHECK_CU(cuMemPrefetchAsync(half, kCount * sizeof(Word), device, 0, stream));
+    const CUdeviceptr fetched = round % 100 == 50 ? y : half;
+    const CUresult status = cuMemPrefetchAsync(fetched, kCount * sizeof(Word), device, 0, stream);
+    CHECK_CU(fetched == y && status == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : status);
+    refused += status == CUDA_SUCCESS ? 0 : 1;
     scale(stream, kernel, half, kCount, 3, 1);
     scale(stream, kernel, half, kCount, 5, 1);
     if (argc > 1) {
       CHECK_CU(cuMemPrefetchAsync(half, kCount * sizeof(Word), host, 0, stream));
-    }
-    if (round % 400 == 399) {
-      refused += cuMemPrefetchAsync(y, kCount * sizeof(Word), device, 0, stream) == CUDA_ERROR_INVALID_VALUE ? 1 : 0;
     }
   });
   std::printf("refused %d\n", refused);
