@@ -159,10 +159,10 @@ TEST_CASE("promise 2, host calls cut: functions of the program between kernels",
 }
 
 TEST_CASE("promise 1, same order: functions of the program end stretches that are replayed", "[promise-1]") {
-  same_everywhere({"host_function_loop"}, 9000);         // of 10000
-  same_everywhere({"host_function_loop", "40"}, 14760);  // of 16400
-  same_everywhere({"host_function_data"}, 9000);
-  same_everywhere({"host_function_data", "two"}, 9000);
+  same_everywhere({"host_function_loop"}, 9000);        // of 10000
+  same_everywhere({"host_function_loop", "40"}, 8200);  // of 16400
+  same_everywhere({"host_function_data"}, 8000);
+  same_everywhere({"host_function_data", "two"}, 8000);
 }
 
 TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect is looked at in memory", "[promise-3]") {
@@ -181,8 +181,8 @@ TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect i
 }
 
 TEST_CASE("promise 1, same order: memory that is fetched beforehand, and advice, end nothing", "[promise-1]") {
-  same_everywhere({"prefetches"}, 10800);          // of 12000
-  same_everywhere({"prefetches", "back"}, 10000);  // of 14000: what goes to the host is issued
+  same_everywhere({"prefetches"}, 9000);          // of 12000
+  same_everywhere({"prefetches", "back"}, 8000);  // of 14000: what goes to the host is issued
 }
 
 TEST_CASE("promise 3, bounded hold: memory looked at with no call at all", "[promise-3]") {

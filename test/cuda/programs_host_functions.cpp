@@ -17,9 +17,9 @@ constexpr int kRounds = 2000;  // until graphs are there some are gone
 template <class Submit>
 void in_a_loop(const char* kernels, CUdeviceptr x, CUstream stream, const Device& gpu, Submit&& submit) {
   CUfunction kernel = gpu.function("scale");
-  const int count = std::atoi(kernels);
+  const long count = std::strtol(kernels, nullptr, 10);
   for (int round = 0; round < (count < 10 ? kRounds : kRounds / 5); ++round) {
-    for (int i = 0; i < count; ++i) {
+    for (long i = 0; i < count; ++i) {
       scale(stream, kernel, x, kCount, 3, static_cast<Word>(i));
     }
     submit(round);
