@@ -190,6 +190,7 @@ class Collector {
 }  // namespace
 
 const char* why_not_recordable(const OperationView& operation) noexcept {
+  constexpr const char* kNoCommand = "command buffers have no such command";
   switch (operation.kind()) {
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerCopyRect:
@@ -212,7 +213,13 @@ const char* why_not_recordable(const OperationView& operation) noexcept {
     case OperationKind::kBarrier:
     case OperationKind::kFlush:
     case OperationKind::kEventWait: return nullptr;
-    default: return "command buffers have no such command";
+    case OperationKind::kHostFunction:  // of CUDA or HIP, where it is named by two addresses
+      return operation.arguments().size() == 2 && operation.arguments()[0].kind == ArgumentKind::kHostPointer
+                 ? nullptr
+                 : kNoCommand;
+    case OperationKind::kPointerMigrate:
+      return operation.find<words::PointerPrefetchTo>() != nullptr ? nullptr : kNoCommand;
+    default: return kNoCommand;
   }
 }
 

@@ -332,7 +332,7 @@ class Program {
     for (const std::uint64_t end = own_ns != 0 ? now_ns() + own_ns : 0; end != 0 && now_ns() < end;) {
     }
     Lane& lane = engine_.lane();
-    if (const OperationView known = lane.predicted(); known) {
+    if (const OperationView known = lane.predicted(); known && !ends) {
       ++asked;
       const bool same = promise == 0 && unholdable == nullptr && wait == 0 && known.header().function == function &&
                         known.header().queue == queue_.info.id && known.handle_of(0) == buffer;
@@ -364,7 +364,7 @@ class Program {
       }
       writer.finish();
     };
-    switch (lane.submit({token, OperationKind::kKernel, &queue_, unholdable})) {
+    switch (lane.submit({token, OperationKind::kKernel, &queue_, unholdable, ends})) {
       case Verdict::kHold: describe(lane.writer()); return lane.hold();
       case Verdict::kDescribeAndIssue: describe(lane.writer()); [[fallthrough]];
       case Verdict::kIssue: break;
@@ -410,6 +410,7 @@ class Program {
   }
 
   std::vector<Arrived> submitted;
+  bool ends = false;         ///< of the next kernels: see Submission
   std::uint64_t own_ns = 0;  ///< busy time before each submission: the program's pace
   std::uint64_t issue_cost_ns = 0;
   int refusal = 0;    ///< what the driver says to what it is given at once, instead of doing it; 0: it does it

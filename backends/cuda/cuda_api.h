@@ -131,6 +131,9 @@ struct CudaApi {
   static bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept {
     return backends::find_allocation(driver, address, found);
   }
+  static bool is_managed(const CudaDriver& driver, std::uint64_t address) noexcept {
+    return backends::is_managed(driver, address);
+  }
   static const char* error_name(const CudaDriver& driver, Status status) noexcept {
     const char* name = nullptr;
     if (driver.cuGetErrorName != nullptr && driver.cuGetErrorName(status, &name) == CUDA_SUCCESS && name != nullptr) {

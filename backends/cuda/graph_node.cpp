@@ -145,6 +145,15 @@ CUresult GraphNode::add(const CudaDriver& driver, CUgraph graph, std::span<const
       return fill_parameters(operation, &fill_)
                  ? driver.cuGraphAddMemsetNode(&handle_, graph, before.data(), before.size(), &fill_, context)
                  : CUDA_ERROR_INVALID_VALUE;
+    case OperationKind::kHostFunction: {
+      HostFunction call;
+      if (!call.read(operation)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      const CUDA_HOST_NODE_PARAMS node{call.function, call.data};
+      return driver.cuGraphAddHostNode(&handle_, graph, before.data(), before.size(), &node);
+    }
+    case OperationKind::kPointerMigrate: return CUDA_SUCCESS;  // advice, which need not be followed
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
@@ -179,6 +188,14 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
         return CUDA_ERROR_NOT_SUPPORTED;
       }
       return driver.cuGraphExecMemsetNodeSetParams(executable, handle_, &fill_, context);
+    case OperationKind::kHostFunction: {
+      HostFunction call;
+      if (!call.read(operation)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      const CUDA_HOST_NODE_PARAMS node{call.function, call.data};
+      return driver.cuGraphExecHostNodeSetParams(executable, handle_, &node);
+    }
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }

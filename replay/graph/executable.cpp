@@ -228,7 +228,8 @@ bool only_values_differ(const OperationView& known, const OperationView& now, bo
   const auto& a = known.header();
   const auto& b = now.header();
   const bool updatable = a.kind == OperationKind::kKernel || a.kind == OperationKind::kPointerCopy ||
-                         a.kind == OperationKind::kPointerFill;
+                         a.kind == OperationKind::kPointerFill || a.kind == OperationKind::kHostFunction ||
+                         known.find<capture::words::PointerPrefetchTo>() != nullptr;
   if (!updatable || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
       a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
       (!std::equal(known.words().begin(), known.words().end(), now.words().begin()) &&
@@ -269,7 +270,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         }
         objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
         updates_[index].push_back({node, operations[node]});
-        ++total;
+        total += known.kind() == OperationKind::kHostFunction ? 0 : 1;
       }
     }
     bool begun = false;

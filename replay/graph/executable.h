@@ -74,7 +74,8 @@ class Executable {
   [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
     return recorded_->operation(index);
   }
-  /// How many operations the last update changed.
+  /// How many operations the last update changed. What a host function is given does not count: it is mostly made for
+  /// the call, and no reason for an instance of its own.
   [[nodiscard]] std::size_t changed() const noexcept { return changed_; }
   /// Whether the last update changed which objects are named.
   [[nodiscard]] bool objects_changed() const noexcept { return objects_changed_; }

@@ -237,7 +237,7 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
     }
     // What comes back is worth an instance of its own: changing one costs more than launching it.
     const ArgumentHashes& hashes = variants_.changed(changeable, operations);
-    result.deserves_own = come_back(hashes.whole());
+    result.deserves_own = variants_[changeable].changed() != 0 && come_back(hashes.whole());
     if (variants_[changeable].changed() * 2 > operations.size()) {
       result.deserves_own = nearly_come_back(hashes) || result.deserves_own;
     }

@@ -120,8 +120,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   }
   dormancy_.stretch_begins(front().sequence, counters_.hopeless());
   try {
-    deferred_.take(may_ask,
-                   [&](const Noted& noted) { current_submission_.look_back_at(noted.token, noted.unholdable); });
+    deferred_.take(may_ask, [&](const Noted& noted) { current_submission_.look_back_at(noted); });
   } catch (const std::exception& error) {
     front().engine->fail(error.what());
   }

@@ -76,7 +76,7 @@ class alignas(64) Lane {
       return look_at(submission);
     }
     ++front().sequence;
-    if (deferred_.note({submission.token, submission.unholdable})) [[unlikely]] {
+    if (deferred_.note({submission.token, submission.unholdable, submission.ends})) [[unlikely]] {
       look_at_deferred(true);
     }
     return Verdict::kIssue;

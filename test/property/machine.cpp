@@ -238,7 +238,12 @@ class Worker {
             },
             device_.host(to), order);
         break;
-      case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
+      case Kind::kWriteValue: device_.write_value(queue, {to, 20}, value, order); break;
+      case Kind::kPrefetch: {  // to one place or another
+        const std::size_t start = step.value % 2 * sizeof(Word);
+        device_.prefetch(queue, {to, start}, kBytes - start, order);
+        break;
+      }
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
       case Kind::kSeen:
         mix_into(&values_,

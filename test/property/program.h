@@ -39,11 +39,12 @@ enum class Kind : std::uint8_t {
   kRead,          ///< waits; what was read counts as a value returned
   kHostFunction,  ///< changes `to`, which is pinned
   kPrefetch,
-  kGraph,   ///< one of the program's own, number `value`
-  kSeen,    ///< a kernel that sees what was set; in every third one with much shared memory, which may be refused
-  kClose,   ///< gate number `value`: the queue waits
-  kPost,    ///< opens gate number `value` when the queue comes to it
-  kMarker,  ///< records an event, nothing else
+  kWriteValue,  ///< changes `to`, which is pinned
+  kGraph,       ///< one of the program's own, number `value`
+  kSeen,        ///< a kernel that sees what was set; in every third one with much shared memory, which may be refused
+  kClose,       ///< gate number `value`: the queue waits
+  kPost,        ///< opens gate number `value` when the queue comes to it
+  kMarker,      ///< records an event, nothing else
   kBarrier,
   // What the host does itself.
   kOpen,  ///< gate number `value`

@@ -80,6 +80,8 @@ class StreamSyntax : public Syntax {
                      : fmt::format("cuMemcpyDtoHAsync(pageable(), {}, 256, {}); ", n.from, n.queue)) +
                fmt::format("{}StreamSynchronize({}); look();", p, n.queue);
       case Kind::kHostFunction: return fmt::format("{}LaunchHostFunc({}, change_third_word, {});", p, n.queue, n.to);
+      case Kind::kWriteValue:
+        return fmt::format("{}StreamWriteValue32({}, {} + 20, {}, 0);", p, n.queue, n.to, n.value);
       case Kind::kPrefetch: return fmt::format("{}MemPrefetchAsync({}, 256, device, {});", p, n.to, n.queue);
       case Kind::kGraph: return fmt::format("{}GraphLaunch(g{}, {});", p, step.value, n.queue);
       case Kind::kLook: return fmt::format("look({});", n.to);

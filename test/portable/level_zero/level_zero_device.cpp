@@ -37,6 +37,7 @@ class ZeDevice : public Device {
     switch (feature) {
       case Feature::kBlockingQueue: return "there is no default queue";
       case Feature::kHostFunction: return "there are no host functions";
+      case Feature::kWriteValue: return "a list writes no values but those of fills and copies";
       case Feature::kFreeInOrder: return "memory is allocated and freed at once";
       case Feature::kOwnGraph:
       case Feature::kGraphFill:

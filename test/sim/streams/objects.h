@@ -138,6 +138,11 @@ Status synchronize_stream(const void* handle, bool per_thread);
 Status query_stream(const void* handle, bool per_thread);
 Status wait_event(const void* handle, bool per_thread, const void* event);
 Status add_host_function(const void* handle, bool per_thread, void (*function)(void*), void* data);
+/// Nothing moves: all memory is in one place.
+Status prefetch(const void* handle, bool per_thread, Address memory, std::size_t bytes);
+Status advise(Address memory, std::size_t bytes);
+/// Writes the first `bytes` of `value`.
+Status write_value(const void* handle, bool per_thread, Address to, std::uint64_t value, std::size_t bytes);
 
 // Events (events.cpp).
 Status find_event(const void* handle, Event** event);

@@ -152,6 +152,44 @@ Status add_host_function(const void* handle, bool per_thread, void (*function)(v
   return status != Status::kOk ? status : put(lock, *stream, host_task(function, data));
 }
 
+namespace {
+
+bool is_managed(Address memory, std::size_t bytes) {
+  const Allocation* found = find_allocation(memory);
+  return found != nullptr && found->type == MemoryType::kShared && bytes != 0 && within(*found, memory, bytes);
+}
+
+}  // namespace
+
+Status prefetch(const void* handle, bool per_thread, Address memory, std::size_t bytes) {
+  Lock lock;
+  Stream* stream = nullptr;
+  const Status status = find_stream(handle, per_thread, &stream);
+  if (status != Status::kOk) {
+    return status;
+  }
+  return is_managed(memory, bytes) ? put(lock, *stream, {}) : Status::kInvalidValue;
+}
+
+Status advise(Address memory, std::size_t bytes) {
+  const Lock lock;
+  return is_managed(memory, bytes) ? Status::kOk : Status::kInvalidValue;
+}
+
+Status write_value(const void* handle, bool per_thread, Address to, std::uint64_t value, std::size_t bytes) {
+  Lock lock;
+  Stream* stream = nullptr;
+  const Status status = find_stream(handle, per_thread, &stream);
+  if (status != Status::kOk) {
+    return status;
+  }
+  const Allocation* found = find_allocation(to);
+  if (found == nullptr || !within(*found, to, bytes) || to % bytes != 0) {
+    return Status::kInvalidValue;
+  }
+  return put(lock, *stream, fill_task(to, &value, bytes, bytes));
+}
+
 Status find_stream(const void* handle, bool per_thread, Stream** stream) {
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
   if (value <= 2) {
