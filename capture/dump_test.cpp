@@ -295,8 +295,33 @@ TEST_CASE("one graph: nodes, arguments, edges") {
   }
 
   const Output dot = dump(file.name(), DumpFormat::kDot);
-  CHECK_THAT(dot.out, Contains("n0_0 -> n0_1 [style=solid color=black]"));
-  CHECK_THAT(dot.out, Contains("n0_1 -> n0_2 [style=dashed color=blue]"));
+  CHECK_THAT(dot.out, Contains("n0_0 [label=\"0 stencil\\n1 copy buffer\\nqueue 1\"]"));
+  CHECK_THAT(dot.out, Contains("n0_0 -> n0_2 [style=dashed color=blue]") && !Contains("n0_1"));
+}
+
+TEST_CASE("dot: what repeats stands once, and says what changes and what cuts") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    std::uint64_t sequence = 0;
+    for (std::int32_t round = 0; round < 3; ++round) {
+      for (int i = 0; i < 100; ++i) {
+        stream.operation(record.kernel({.function = 1, .scalars = {i == 7 ? round : 5}, .sequence = ++sequence}));
+      }
+      for (int i = 0; i < 4; ++i) {
+        stream.operation(record.kernel({.function = 2, .sequence = ++sequence}));
+        stream.operation(record.other(55, OperationKind::kMap, 0, ++sequence));
+      }
+      stream.host_call("clFinish", 0);
+    }
+  });
+  const Output dot = dump(file.name(), DumpFormat::kDot);
+  CHECK_THAT(dot.out, Contains("graph 0, 3 times, ended by clFinish (3 times)"));
+  CHECK_THAT(dot.out, Contains("[label=\"0 stencil x 100 (changes in 1 of 100)\\nqueue 1\"]"));
+  CHECK_THAT(dot.out, Contains("label=\"x 4\" style=\"rounded,dashed\""));
+  CHECK_THAT(dot.out, Contains("\\ncuts: command buffers have no such command\" shape=octagon"));
+  CHECK_THAT(dot.out, Contains("n0_101 -> n0_100 [style=solid color=black label=\"next turn\" constraint=false]"));
+  CHECK(std::count(dot.out.begin(), dot.out.end(), '\n') < 40);
 }
 
 TEST_CASE("JSON and trace are JSON and agree with the text") {

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""The page in a browser, as people use it: clicks, keys, search, dark and light, large captures, and that it asks for nothing.
+Skipped (status 77) where there is no Chromium. Usage: browser_test.py REFRAIN INPUTS [--screenshots FOLDER]"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import browser  # noqa: E402
+
+ACCESSIBILITY = (pathlib.Path(__file__).parent / "accessibility.js").read_text()
+failures = 0
+
+
+def check(what: str, right: bool, found: object = "") -> None:
+    global failures
+    if not right:
+        failures += 1
+        print(f"FAILED: {what}{f': {found}' if found != '' else ''}")
+
+
+def same(what: str, wanted: object, found: object) -> None:
+    check(what, wanted == found, f"wanted {wanted!r}, found {found!r}")
+
+
+def quiet(page: browser.Browser, what: str) -> None:
+    """After a page was used: nothing was complained of, nothing asked for, and everybody can use it."""
+    same(f"{what}: errors", [], page.complaints())
+    same(f"{what}: requests", [], page.requests())
+    for dark in (False, True):
+        page.dark(dark)
+        same(f"{what}, {'dark' if dark else 'light'}: accessible", [], page.run(ACCESSIBILITY))
+    page.dark(False)
+
+
+def rows(page: browser.Browser, table: int = 0) -> int:
+    return page.run(f"document.querySelectorAll('.table')[{table}].querySelectorAll('tbody tr').length")
+
+
+def test_capture(page: browser.Browser, file: pathlib.Path) -> None:
+    page.open(file)
+    check("the verdict is first", "can be graphed" in page.run("document.querySelector('main .verdict').textContent"))
+    same("graphs", 3, rows(page))
+    same("no graph is chosen at first", 0, page.run("document.querySelectorAll('.details *').length"))
+    page.click("tbody tr")
+    check("a click shows the graph", page.run("document.querySelector('.details h3').textContent").startswith("Graph "))
+    same("its picture is folded", 5, page.run("document.querySelectorAll('.picture .node').length"))
+    same("a loop in it", "× 5", page.run("document.querySelector('.frame-name').textContent"))
+    check("edges have kinds", page.run("document.querySelectorAll('.picture .edge.event').length") >= 1)
+    check("what changes is marked", page.run("document.querySelectorAll('.node.changes').length") >= 1)
+    # Keys: down, Enter, end.
+    page.run("document.querySelector('tbody tr').focus()")
+    page.press("ArrowDown", 40)
+    page.press("Enter", 13, "\r")
+    same("arrow and Enter choose the second row", 1, page.run(
+        "[...document.querySelectorAll('.table tbody')[0].children].findIndex((row) => row.getAttribute('aria-selected') === 'true')"))
+    page.press("End", 35)
+    same("End leads to the last row", 2, page.run(
+        "[...document.querySelectorAll('.table tbody')[0].children].indexOf(document.activeElement)"))
+    # Sorting by a head.
+    page.click("thead th:nth-child(4) button")
+    came = page.run("[...document.querySelectorAll('.table')[0].querySelectorAll('tbody td:nth-child(4)')].map((cell) => "
+                    "Number(cell.textContent.replace(/\\D/g, '')))")
+    same("sorted by how often they came", sorted(came, reverse=True), came)
+    same("which the head says", "descending", page.run("document.querySelector('thead th:nth-child(4)').getAttribute('aria-sort')"))
+    # Search.
+    page.click("input[type=search]")
+    page.type("no such graph")
+    same("nothing found", 0, rows(page))
+    page.run("document.querySelector('input[type=search]').value = ''")
+    page.type("residual")
+    check("found", 0 < rows(page) < 3, rows(page))
+    check("and counted", page.run("document.querySelector('.found').textContent").endswith("of 3"))
+    check("advice", page.run("document.querySelectorAll('.advice').length") >= 2)
+    # Dark and light: as the system has it, and by hand.
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page.dark(True)
+    dark = page.run(ground)
+    page.dark(False)
+    light = page.run(ground)
+    check("dark is not light", dark != light, dark)
+    page.click("#theme")
+    same("dark by hand", dark, page.run(ground))
+    page.click("#theme")
+    page.dark(True)
+    same("light by hand", light, page.run(ground))
+    page.click("#theme")
+    quiet(page, "capture")
+
+
+def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
+    page.open(made["report"])
+    same("graphs of a report", 24, rows(page))
+    page.click("tbody tr")
+    check("a report's graph", "eagerly" in page.run("document.querySelector('.details').textContent"))
+    check("its reasons", "the call blocks" in page.run("document.querySelector('.obstacles').textContent"))
+    quiet(page, "report")
+    page.open(made["compared"])
+    same("two reports: what was measured", 6, rows(page))
+    same("two reports: graphs of both", 27, rows(page, 1))
+    check("which are new", "only in the second" in page.run("document.querySelectorAll('.table')[1].textContent"))
+    quiet(page, "comparison")
+    page.open(made["together"])
+    same("report and capture: the report's verdict is first", "Verdict of the report",
+         page.run("document.querySelector('h2').textContent"))
+    quiet(page, "together")
+
+
+def test_large(page: browser.Browser, made: dict[str, pathlib.Path], sizes: dict[str, tuple[float, float]]) -> None:
+    for name, (seconds, megabytes) in sizes.items():
+        file = made[name]
+        size = file.stat().st_size / 1e6
+        took = []
+        for _ in range(3):  # others may be at work on this machine
+            begin = time.monotonic()
+            page.open(file)
+            page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            took.append(time.monotonic() - begin)
+            if took[-1] < seconds:
+                break
+        print(f"{name}: {size:.2f} MB, opened and drawn in {' '.join(f'{one:.2f}' for one in took)} s")
+        check(f"{name} opens within {seconds} s", min(took) < seconds, took)
+        check(f"{name} has less than {megabytes} MB", size < megabytes, size)
+        quiet(page, name)
+
+
+def main() -> int:
+    program = browser.found()
+    if not program:
+        print("skipped: there is no Chromium here (Debian: chromium)")
+        return 77
+    refrain, inputs = sys.argv[1], sys.argv[2]
+    with tempfile.TemporaryDirectory(prefix="refrain-page-") as folder:
+        work = pathlib.Path(folder)
+        subprocess.run([inputs, folder], check=True)
+        made = {}
+        for name, files in {"small": ["small.rfn"], "report": ["first.json"], "compared": ["first.json", "second.json"],
+                            "captures": ["small.rfn", "other.rfn"], "together": ["small.rfn", "first.json"],
+                            "large": ["large.rfn"], "huge": ["huge.rfn"]}.items():
+            made[name] = work / f"{name}.html"
+            subprocess.run([refrain, "report", *(work / file for file in files), "-o", made[name]], check=True, capture_output=True)
+        with browser.Browser(program) as page:
+            test_capture(page, made["small"])
+            test_reports(page, made)
+            page.size(400, 800)
+            page.open(made["captures"])
+            quiet(page, "narrow")
+            same("nothing is wider than a narrow page", True, page.run("document.documentElement.scrollWidth <= innerWidth"))
+            page.size(1280, 900)
+            test_large(page, made, {"large": (2, 5), "huge": (3, 5)})
+    print("all as expected" if not failures else f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
