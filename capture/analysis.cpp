@@ -285,6 +285,24 @@ Analysis analyse(const Capture& capture) {
   return result;
 }
 
+std::vector<GraphVerdict> verdicts_of(const Analysis& analysis) {
+  std::vector<GraphVerdict> verdicts(analysis.graphs.size());
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const GraphUse& use = analysis.graphs[i];
+    verdicts[i].kind = use.arguments == Arguments::kOnce ? Finding::Kind::kNotRepeated
+                       : use.recordable == 0             ? Finding::Kind::kUnrecordable
+                                                         : Finding::Kind::kTooShort;
+  }
+  for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {
+    for (const Finding& finding : *findings) {
+      if (finding.graph) {
+        verdicts[*finding.graph] = {finding.kind, finding.kind == Finding::Kind::kGraphable ? finding.host_ns : 0};
+      }
+    }
+  }
+  return verdicts;
+}
+
 std::vector<RegionSum> region_sums(const Capture& capture) {
   std::vector<RegionSum> result;
   for (const RegionUse& region : capture.regions) {

@@ -77,6 +77,17 @@ struct RegionSum {
 /// Sorted by name, so that each stands behind what is around it.
 std::vector<RegionSum> region_sums(const Capture& capture);
 
+/// What the findings come to for one graph.
+struct GraphVerdict {
+  Finding::Kind kind = Finding::Kind::kNotRepeated;
+  std::uint64_t gain_ns = 0;  ///< time in driver calls that replays would take the place of: what can be gained at most
+};
+/// As Capture::graphs.
+std::vector<GraphVerdict> verdicts_of(const Analysis& analysis);
+
+/// "can be graphed", "arguments change" …
+const char* name_of(Finding::Kind kind) noexcept;
+
 /// Names of kernels are cut to this many bytes wherever they are not told in full.
 inline constexpr std::size_t kMaxLabel = 200;
 

@@ -270,6 +270,17 @@ const char* name_of(Arguments arguments) noexcept {
   return "unknown";
 }
 
+const char* name_of(Finding::Kind kind) noexcept {
+  switch (kind) {
+    case Finding::Kind::kGraphable: return "can be graphed";
+    case Finding::Kind::kChanging: return "arguments change";
+    case Finding::Kind::kUnrecordable: return "not recordable";
+    case Finding::Kind::kTooShort: return "too short";
+    case Finding::Kind::kNotRepeated: return "not repeated";
+  }
+  return "unknown";
+}
+
 std::string percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }

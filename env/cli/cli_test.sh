@@ -57,7 +57,7 @@ expect 2 "'x' is not an option" "$refrain" run x -- true
 expect 2 "'x' is not expected" "$refrain" env x
 expect 2 "Try 'refrain run --help'" "$refrain" run --bogus -- true
 expect 2 "'8-32' is not a list of numbers" "$refrain" bench --chunks 8-32 x.rfn
-for format in summary json dot trace; do expect 2 'exclude each other' "$refrain" dump --explain --$format x.rfn; done
+for format in summary json csv dot trace; do expect 2 'exclude each other' "$refrain" dump --explain --$format x.rfn; done
 
 # The command's own status comes through, as a shell has it for signals.
 expect 0 '^hello$' "$refrain" run -- echo hello

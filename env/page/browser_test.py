@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """The page in a browser, as people use it: clicks, keys, search, dark and light, large captures, and that it asks for nothing.
-Skipped (status 77) where there is no Chromium. Usage: browser_test.py REFRAIN INPUTS [--screenshots FOLDER]"""
+Skipped (status 77) where there is no Chromium.
+
+Usage: browser_test.py REFRAIN INPUTS
+       browser_test.py --screenshots PAGE FOLDER    makes the pictures of the documents"""
 
 import pathlib
 import subprocess
@@ -37,8 +40,8 @@ def quiet(page: browser.Browser, what: str) -> None:
     page.dark(False)
 
 
-def rows(page: browser.Browser, table: int = 0) -> int:
-    return page.run(f"document.querySelectorAll('.table')[{table}].querySelectorAll('tbody tr').length")
+def rows(page: browser.Browser, table: str = "graphs") -> int:
+    return page.run(f"document.querySelectorAll('.{table} tbody tr').length")
 
 
 def test_capture(page: browser.Browser, file: pathlib.Path) -> None:
@@ -46,27 +49,27 @@ def test_capture(page: browser.Browser, file: pathlib.Path) -> None:
     check("the verdict is first", "can be graphed" in page.run("document.querySelector('main .verdict').textContent"))
     same("graphs", 3, rows(page))
     same("no graph is chosen at first", 0, page.run("document.querySelectorAll('.details *').length"))
-    page.click("tbody tr")
+    page.click(".graphs tbody tr")
     check("a click shows the graph", page.run("document.querySelector('.details h3').textContent").startswith("Graph "))
     same("its picture is folded", 5, page.run("document.querySelectorAll('.picture .node').length"))
     same("a loop in it", "× 5", page.run("document.querySelector('.frame-name').textContent"))
     check("edges have kinds", page.run("document.querySelectorAll('.picture .edge.event').length") >= 1)
     check("what changes is marked", page.run("document.querySelectorAll('.node.changes').length") >= 1)
     # Keys: down, Enter, end.
-    page.run("document.querySelector('tbody tr').focus()")
+    page.run("document.querySelector('.graphs tbody tr').focus()")
     page.press("ArrowDown", 40)
     page.press("Enter", 13, "\r")
     same("arrow and Enter choose the second row", 1, page.run(
-        "[...document.querySelectorAll('.table tbody')[0].children].findIndex((row) => row.getAttribute('aria-selected') === 'true')"))
+        "[...document.querySelector('.graphs tbody').children].findIndex((row) => row.getAttribute('aria-selected') === 'true')"))
     page.press("End", 35)
     same("End leads to the last row", 2, page.run(
-        "[...document.querySelectorAll('.table tbody')[0].children].indexOf(document.activeElement)"))
+        "[...document.querySelector('.graphs tbody').children].indexOf(document.activeElement)"))
     # Sorting by a head.
-    page.click("thead th:nth-child(4) button")
-    came = page.run("[...document.querySelectorAll('.table')[0].querySelectorAll('tbody td:nth-child(4)')].map((cell) => "
+    page.click(".graphs thead th:nth-child(4) button")
+    came = page.run("[...document.querySelectorAll('.graphs tbody td:nth-child(4)')].map((cell) => "
                     "Number(cell.textContent.replace(/\\D/g, '')))")
     same("sorted by how often they came", sorted(came, reverse=True), came)
-    same("which the head says", "descending", page.run("document.querySelector('thead th:nth-child(4)').getAttribute('aria-sort')"))
+    same("which the head says", "descending", page.run("document.querySelector('.graphs thead th:nth-child(4)').getAttribute('aria-sort')"))
     # Search.
     page.click("input[type=search]")
     page.type("no such graph")
@@ -92,17 +95,53 @@ def test_capture(page: browser.Browser, file: pathlib.Path) -> None:
     quiet(page, "capture")
 
 
+def test_timeline(page: browser.Browser, file: pathlib.Path) -> None:
+    page.open(file)
+    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    drawn = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(" \
+            "document.querySelector('canvas').dataset.view.split(' ').map(Number)))))"
+    told = "document.querySelector('.told').textContent"
+    x, y, width = page.run("(() => { const c = document.querySelector('canvas'); c.scrollIntoView({block: 'center', behavior: 'instant'}); "
+                           "const r = c.getBoundingClientRect(); return [r.x, r.y, r.width]; })()")
+    whole = page.run(drawn)
+    check("something is drawn", page.run(
+        "(() => { const c = document.querySelector('canvas'); const d = c.getContext('2d').getImageData(c.width / 2 - 100, 22, 200, 26).data; "
+        "return new Set([...Array(d.length / 4).keys()].map((i) => d[4 * i] << 16 | d[4 * i + 1] << 8 | d[4 * i + 2])).size; })()") >= 2)
+    page.wheel(x + width * 0.7, y + 40, -600)
+    near = page.run(drawn)
+    check("the wheel zooms in", near[1] - near[0] < 0.5 * (whole[1] - whole[0]), near)
+    check("around the mouse", near[0] > whole[0] and near[1] < whole[1], near)
+    page.click_at(x + width * 0.7, y + 40)
+    check("what is under the mouse is told", page.run(told).startswith("lane 1: "), page.run(told))
+    page.click(".tools button:nth-child(3)")
+    same("all of it again", whole, page.run(drawn))
+    page.run("document.querySelector('canvas').focus()")
+    page.press("Home", 36)
+    page.press("ArrowRight", 39)
+    first = page.run(told)
+    page.press("ArrowRight", 39)
+    check("an arrow leads to the next call", first != page.run(told) and "submission" in page.run(told), page.run(told))
+    page.press("ArrowDown", 40)
+    check("down to the next track", page.run(told).startswith("queue 1"), page.run(told))
+    page.press("+", 187, "+")
+    zoomed = page.run(drawn)
+    check("plus zooms in", zoomed[1] - zoomed[0] < whole[1] - whole[0], zoomed)
+    page.press("0", 48, "0")
+    same("0 shows all", whole, page.run(drawn))
+    quiet(page, "timeline")
+
+
 def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     page.open(made["report"])
     same("graphs of a report", 24, rows(page))
-    page.click("tbody tr")
+    page.click(".graphs tbody tr")
     check("a report's graph", "eagerly" in page.run("document.querySelector('.details').textContent"))
     check("its reasons", "the call blocks" in page.run("document.querySelector('.obstacles').textContent"))
     quiet(page, "report")
     page.open(made["compared"])
-    same("two reports: what was measured", 6, rows(page))
-    same("two reports: graphs of both", 27, rows(page, 1))
-    check("which are new", "only in the second" in page.run("document.querySelectorAll('.table')[1].textContent"))
+    same("two reports: what was measured", 6, rows(page, "measures"))
+    same("two reports: graphs of both", 27, rows(page, "both"))
+    check("which are new", "only in the second" in page.run("document.querySelector('.both').textContent"))
     quiet(page, "comparison")
     page.open(made["together"])
     same("report and capture: the report's verdict is first", "Verdict of the report",
@@ -128,11 +167,25 @@ def test_large(page: browser.Browser, made: dict[str, pathlib.Path], sizes: dict
         quiet(page, name)
 
 
+def screenshots(program: str, file: str, folder: pathlib.Path) -> int:
+    with browser.Browser(program) as page:
+        for name, width, height in (("wide", 1280, 1330), ("narrow", 420, 900)):
+            page.size(width, height)
+            page.dark(name == "narrow")
+            page.open(file)
+            page.run("document.querySelector('.graphs tbody tr').click()")
+            page.run("new Promise((done) => setTimeout(done, 300))")
+            page.screenshot(folder / f"page-{name}.png")
+    return 0
+
+
 def main() -> int:
     program = browser.found()
     if not program:
         print("skipped: there is no Chromium here (Debian: chromium)")
         return 77
+    if sys.argv[1] == "--screenshots":
+        return screenshots(program, sys.argv[2], pathlib.Path(sys.argv[3]))
     refrain, inputs = sys.argv[1], sys.argv[2]
     with tempfile.TemporaryDirectory(prefix="refrain-page-") as folder:
         work = pathlib.Path(folder)
@@ -145,9 +198,11 @@ def main() -> int:
             subprocess.run([refrain, "report", *(work / file for file in files), "-o", made[name]], check=True, capture_output=True)
         with browser.Browser(program) as page:
             test_capture(page, made["small"])
+            test_timeline(page, made["small"])
             test_reports(page, made)
             page.size(400, 800)
             page.open(made["captures"])
+            page.run("document.querySelector('.graphs tbody tr').click()")
             quiet(page, "narrow")
             same("nothing is wider than a narrow page", True, page.run("document.documentElement.scrollWidth <= innerWidth"))
             page.size(1280, 900)

@@ -11,6 +11,7 @@
 #include "capture/reader.h"
 #include "capture/record_file.h"
 #include "env/page/picture_data.h"
+#include "env/page/timeline_data.h"
 
 namespace refrain::page {
 namespace {
@@ -27,49 +28,23 @@ constexpr std::size_t kMostPictures = 200;
 constexpr std::size_t kMostFindings = 200;
 constexpr std::size_t kMostRows = 500;
 
-const char* name_of(Finding::Kind kind) {
-  switch (kind) {
-    case Finding::Kind::kGraphable: return "can be graphed";
-    case Finding::Kind::kChanging: return "arguments change";
-    case Finding::Kind::kUnrecordable: return "not recordable";
-    case Finding::Kind::kTooShort: return "too short";
-    case Finding::Kind::kNotRepeated: return "not repeated";
-  }
-  return "unknown";
-}
-
-/// One of the graphs, with what the analysis found about it.
 struct Row {
-  std::uint32_t number = 0;
-  Finding::Kind kind = Finding::Kind::kNotRepeated;
-  std::uint64_t gain_ns = 0;  ///< time in driver calls that replays would take the place of
+  std::uint32_t number = 0;  ///< of the graph
+  capture::GraphVerdict verdict;
 };
 
+/// All graphs that came, those with most to gain first.
 std::vector<Row> rows_of(const Analysis& analysis) {
+  const std::vector<capture::GraphVerdict> verdicts = verdicts_of(analysis);
   std::vector<Row> rows;
-  std::vector<std::size_t> places(analysis.graphs.size());
   for (std::uint32_t number = 0; number < analysis.graphs.size(); ++number) {
-    const GraphUse& use = analysis.graphs[number];
-    places[number] = rows.size();
-    if (use.runs != 0) {
-      const Finding::Kind kind = use.arguments == capture::Arguments::kOnce ? Finding::Kind::kNotRepeated
-                                 : use.recordable == 0                      ? Finding::Kind::kUnrecordable
-                                                                            : Finding::Kind::kTooShort;
-      rows.push_back({number, kind, 0});
-    }
-  }
-  for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {
-    for (const Finding& finding : *findings) {
-      if (finding.graph) {
-        Row& row = rows[places[*finding.graph]];
-        row.kind = finding.kind;
-        row.gain_ns = finding.kind == Finding::Kind::kGraphable ? finding.host_ns : 0;
-      }
+    if (analysis.graphs[number].runs != 0) {
+      rows.push_back({number, verdicts[number]});
     }
   }
   std::ranges::stable_sort(rows, [&](const Row& a, const Row& b) {
-    return std::pair(a.gain_ns, analysis.graphs[a.number].submissions) >
-           std::pair(b.gain_ns, analysis.graphs[b.number].submissions);
+    return std::pair(a.verdict.gain_ns, analysis.graphs[a.number].submissions) >
+           std::pair(b.verdict.gain_ns, analysis.graphs[b.number].submissions);
   });
   return rows;
 }
@@ -105,8 +80,8 @@ json graphs_of(const Capture& capture, const Analysis& analysis, const std::vect
                   {"submissions", use.submissions},
                   {"host_ns", use.host_ns},
                   {"span_ns", use.span_ns},
-                  {"gain_ns", row.gain_ns},
-                  {"state", name_of(row.kind)},
+                  {"gain_ns", row.verdict.gain_ns},
+                  {"state", capture::name_of(row.verdict.kind)},
                   {"arguments", capture::name_of(use.arguments)},
                   {"ended_by", ends_of(capture, use)}};
     if (result.size() < kMostPictures) {
@@ -125,7 +100,7 @@ json findings_of(const Capture& capture, const Analysis& analysis, const std::ve
       break;
     }
     const capture::FindingText text = text_of(capture, analysis, finding);
-    result.push_back({{"kind", name_of(finding.kind)},
+    result.push_back({{"kind", capture::name_of(finding.kind)},
                       {"what", text.what},
                       {"details", text.details},
                       {"advice", text.advice},
@@ -235,6 +210,7 @@ json data_of(const Capture& capture) {
   result["host_calls"] = host_calls_of(capture);
   result["regions"] = regions_of(capture);
   result["memory"] = memory_of(capture);
+  result["timeline"] = timeline_data(capture);
   return result;
 }
 

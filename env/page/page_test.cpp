@@ -62,6 +62,83 @@ TEST_CASE("a page of a capture has its graphs, those with most to gain first, an
   for (const json& obstacle : input["not_replayed"]) CHECK(obstacle["advice"].is_string());
 }
 
+namespace {
+
+std::vector<std::uint8_t> bytes_of(const json& base64) {
+  const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<std::uint8_t> bytes;
+  std::uint32_t bits = 0, count = 0;
+  for (const char letter : base64.get<std::string>()) {
+    if (letter == '=') break;
+    bits = bits << 6U | static_cast<std::uint32_t>(letters.find(letter));
+    if ((count += 6) >= 8) bytes.push_back(static_cast<std::uint8_t>(bits >> (count -= 8)));
+  }
+  return bytes;
+}
+
+json timeline_of(std::uint64_t submissions, std::uint64_t timed) {
+  TemporaryFile file;
+  {
+    const auto recorder = capture::open(file.name(), false, timed);
+    capture::describe_program(*recorder);
+    Stream& stream = recorder->open_stream(3);
+    TestRecord record;
+    std::uint64_t time = 1000;
+    for (std::uint64_t i = 1; i <= submissions; ++i) {
+      stream.operation(
+          record.kernel({.function = 1, .queue = 1 + i % 2, .sequence = i, .time_ns = time, .host_ns = 300}));
+      time += 500;
+    }
+    stream.host_call("clFinish", time);
+    stream.host_call_done(time + submissions * 500);
+  }
+  return read_input(file.name())["timeline"];
+}
+
+}  // namespace
+
+TEST_CASE("timeline: few calls are told one by one") {
+  const json timeline = timeline_of(4, 1000);
+  CHECK(timeline["from"] == "calls");
+  CHECK(timeline["length_ns"] == 4000);
+  CHECK(timeline["unit_ns"] == 1);
+  CHECK(timeline["queues"].size() == 2);
+  const json& lane = timeline["lanes"][0];
+  CHECK(lane["lane"] == 3);
+  CHECK(lane["states"] == json({{4, 1200}, {0, 0}, {1, 2000}}));
+  const auto begin = bytes_of(lane["begin"]);
+  REQUIRE(begin.size() == 5 * 4);
+  CHECK(begin[4] + 256 * begin[5] == 500);
+  const auto what = bytes_of(lane["what"]);
+  REQUIRE(what.size() == 5 * 2);
+  CHECK(timeline["names"][what[8]] == json({"clFinish", 2, -1}));
+}
+
+TEST_CASE("timeline: of many calls it is told how much of each part of the time they took") {
+  const json timeline = timeline_of(200'000, 1'000'000);
+  const std::size_t bins = timeline["bins"];
+  CHECK(bins == 65536);
+  const json& lane = timeline["lanes"][0];
+  const auto submissions = bytes_of(lane["shares"][0]), host_calls = bytes_of(lane["shares"][2]);
+  REQUIRE(submissions.size() == bins);
+  CHECK(std::abs(submissions[bins / 4] - 153) < 60);  // 300 of 500 ns, in parts of some calls
+  CHECK(submissions[bins * 3 / 4] == 0);
+  CHECK(host_calls[bins / 4] == 0);
+  CHECK(host_calls[bins * 3 / 4] == 255);
+  std::uint64_t calls = 0;
+  const auto counts = bytes_of(lane["counts"]);
+  for (std::size_t i = 0; i < bins; ++i) calls += counts[2 * i] + 256U * counts[2 * i + 1];
+  CHECK(calls == 200'001);
+  CHECK(timeline["queue_shares"].size() == 2);
+  CHECK(timeline.dump().size() < 1'000'000);
+}
+
+TEST_CASE("timeline: where no times are told, stretches are shown") {
+  const json timeline = timeline_of(4, 0);
+  CHECK(timeline["from"] == "stretches");
+  CHECK(timeline["names"][0] == json({"graph 0", 3, -1}));
+}
+
 TEST_CASE("pictures of long graphs end, and say how much is behind") {
   TemporaryFile file;
   record_to(file.name(), [](Recorder&, Stream& stream) {

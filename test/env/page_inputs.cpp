@@ -21,6 +21,7 @@ std::unique_ptr<capture::Recorder> recorder_of(const std::string& file, const st
   capture::FileRecorderOptions options;
   options.file = file;
   options.command = command;
+  options.timed_calls = 10'000'000;
   std::string error;
   auto recorder = open_file_recorder(options, &error);
   if (!recorder) {
@@ -62,11 +63,13 @@ void small_capture(const std::string& file, int rounds) {
     if (round % 2 == 0) {
       stream.operation(record.other(55, capture::OperationKind::kMap, 0, ++sequence, time += 9000));
     }
-    stream.host_call("clFinish", time += 50'000);
+    stream.host_call("clFinish", time);
+    stream.host_call_done(time += 50'000);
   }
   for (int i = 0; i < 4; ++i) {
     kernel(3, 1, 1);
-    stream.host_call("clWaitForEvents", time += 20'000);
+    stream.host_call("clWaitForEvents", time);
+    stream.host_call_done(time += 20'000);
   }
 }
 
@@ -91,7 +94,7 @@ void large_capture(const std::string& file, std::uint64_t submissions) {
         time += host_ns + 500 + random() % 1000;
       }
       stream.host_call("clFinish", time);
-      time += 10'000 + random() % 100'000;
+      stream.host_call_done(time += 10'000 + random() % 100'000);
     }
   }
 }

@@ -44,10 +44,10 @@ function comparison(first, second) {
     name, first: format(first[key]), second: format(second[key]), change: difference(first[key], second[key])}));
   return [
     makeTable([{key: "name", label: "What"}, {key: "first", label: "First"}, {key: "second", label: "Second"},
-               {key: "change", label: "Change"}], measures, {caption: "What was measured of both"}),
+               {key: "change", label: "Change"}], measures, {caption: "What was measured of both", name: "measures"}),
     makeTable([{key: "what", label: "Graph", wide: true}, {key: "in_first", label: "Number in the first"},
                {key: "in_second", label: "Number in the second"}, {key: "before", label: "Came in the first", number: true},
                {key: "after", label: "Came in the second", number: true}, {key: "became", label: "State"}],
-              comparedGraphs(first, second), {caption: "Graphs of both", search: "Search in these graphs", what: "graph"}),
+              comparedGraphs(first, second), {caption: "Graphs of both", search: "Search in these graphs", what: "graph", name: "both"}),
   ];
 }

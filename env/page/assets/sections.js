@@ -88,7 +88,7 @@ function graphsSection(input, others) {
   const byFingerprint = new Map(others.flatMap((other) => other.graphs).map((graph) => [graph.fingerprint, graph]));
   const isReport = input.kind === "report";
   const table = makeTable(isReport ? kReportGraphs : kCaptureGraphs, input.graphs, {
-    caption: "Graphs, those with most to gain first", search: "Search in the graphs", what: "graph",
+    caption: "Graphs, those with most to gain first", search: "Search in the graphs", what: "graph", name: "graphs",
     sort: isReport ? "gain" : "gain_ns",
     select: (graph) => details.replaceChildren(...graphDetails(input, graph, byFingerprint.get(graph.fingerprint))),
   });
@@ -145,8 +145,9 @@ function memorySection(input) {
 }
 
 function sectionsOf(input, others) {
-  const list = [["Graphs", graphsSection(input, others)],
-                ["What keeps the rest from being replayed", obstaclesSection(input)]];
+  const list = [];
+  if (input.timeline && input.timeline.length_ns) list.push(["Timeline", timelineSection(input)]);
+  list.push(["Graphs", graphsSection(input, others)], ["What keeps the rest from being replayed", obstaclesSection(input)]);
   if (input.host_calls.length) list.push(["Host calls that cut", hostCallsSection(input)]);
   if (input.regions.length) list.push(["Regions", regionsSection(input)]);
   if (input.intervals && input.intervals.length) list.push(["Sync intervals", intervalsSection(input)]);

@@ -1,7 +1,7 @@
 // A table that is sorted by its heads, searched, and walked through with the arrow keys.
 
 /// columns: [{key, label, number, format(value, row), value(row), title}]. options: {caption, sort, up, search, select(row),
-/// what}. Rows are objects. With `select`, a row that is chosen (click, Enter, space) is told.
+/// what, name}. Rows are objects. With `select`, a row that is chosen (click, Enter, space) is told.
 function makeTable(columns, rows, options) {
   const valueOf = (column, row) => (column.value ? column.value(row) : row[column.key]);
   const textOf = (column, row) => {
@@ -97,7 +97,7 @@ function makeTable(columns, rows, options) {
   }
   parts.push(el("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": options.caption}, table));
   show();
-  const whole = el("div", {class: "table"}, parts);
+  const whole = el("div", {class: `table ${options.name || ""}`.trim()}, parts);
   /// Chooses a row from elsewhere.
   whole.chooseWhere = (fits) => {
     const entry = lines.find((candidate) => fits(candidate.row));

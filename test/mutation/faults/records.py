@@ -249,7 +249,7 @@ FAULTS = [
           old="interposer.file != library", new="true", promise=0,
           seen="doctor lists Refrain's own library as one of others that stands in front."),
     Fault("explain-and-json-together", "env/cli/dump.cpp",
-          old="summary + json + dot + trace + explain > 1", new="summary + json + dot + trace > 1", promise=0,
+          old="summary + json + csv + dot + trace + explain > 1", new="summary + json + csv + dot + trace > 1", promise=0,
           seen="dump --json --explain prints JSON alone and does not say that these exclude each other."),
     Fault("dlsym-alone-is-no-interposer", "env/cli/interposers.cpp",
           old='of_driver || function == "dlsym"', new="of_driver", promise=7,
