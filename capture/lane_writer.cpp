@@ -30,7 +30,7 @@ HistoryItem occurrence(GraphDeduplicator::Place place, std::span<const Operation
   item.last_ns = std::max({item.first_ns, end_ns, operations.back().header().time_ns});
   item.span_ns = item.last_ns - item.first_ns;
   for (const OperationView& operation : operations) {
-    item.host_ns += operation.header().host_ns;
+    item.host_ns += operation.has(kBlocking) ? 0 : operation.header().host_ns;  // a wait is no cost of submitting
   }
   return item;
 }

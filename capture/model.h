@@ -82,7 +82,7 @@ struct HistoryItem {
   std::uint64_t total = 0;     ///< over all loops around it
   std::uint64_t first_ns = 0;  ///< first submission, on the steady clock
   std::uint64_t last_ns = 0;   ///< last submission or cut
-  std::uint64_t host_ns = 0;   ///< sum of the times in driver calls (0 if not measured)
+  std::uint64_t host_ns = 0;   ///< sum of the times in driver calls that do not wait (0 if not measured)
   std::uint64_t span_ns = 0;   ///< sum of the times from first submission to cut
 };
 

@@ -2,9 +2,12 @@
 """The page in a browser, as people use it: clicks, keys, search, dark and light, large captures, and that it asks for nothing.
 Skipped (status 77) where there is no Chromium.
 
+What everybody can use is checked with rules of our own, accessibility.js; with axe-core as well if AXE is the path of its axe.min.js.
+
 Usage: browser_test.py REFRAIN INPUTS
        browser_test.py --screenshots PAGE FOLDER    makes the pictures of the documents"""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import browser  # noqa: E402
 
 ACCESSIBILITY = (pathlib.Path(__file__).parent / "accessibility.js").read_text()
+AXE = pathlib.Path(os.environ["AXE"]) if os.environ.get("AXE") else None
 failures = 0
 
 
@@ -37,6 +41,9 @@ def quiet(page: browser.Browser, what: str) -> None:
     for dark in (False, True):
         page.dark(dark)
         same(f"{what}, {'dark' if dark else 'light'}: accessible", [], page.run(ACCESSIBILITY))
+        if AXE:
+            page.run(AXE.read_text() + ";0")
+            same(f"{what}: axe-core", [], page.run("axe.run().then((found) => found.violations.map((one) => [one.id, one.impact, one.nodes[0].html]))"))
     page.dark(False)
 
 
@@ -135,6 +142,7 @@ def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     page.open(made["report"])
     same("graphs of a report", 24, rows(page))
     page.click(".graphs tbody tr")
+    check("what became of submissions", "50.0 % replayed" in page.run("document.querySelector('.fates').getAttribute('aria-label')"))
     check("a report's graph", "eagerly" in page.run("document.querySelector('.details').textContent"))
     check("its reasons", "the call blocks" in page.run("document.querySelector('.obstacles').textContent"))
     quiet(page, "report")
@@ -144,7 +152,7 @@ def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     check("which are new", "only in the second" in page.run("document.querySelector('.both').textContent"))
     quiet(page, "comparison")
     page.open(made["together"])
-    same("report and capture: the report's verdict is first", "Verdict of the report",
+    same("report and capture: the report's verdict is first", "Report: Verdict",
          page.run("document.querySelector('h2').textContent"))
     quiet(page, "together")
 

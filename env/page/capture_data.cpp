@@ -177,8 +177,9 @@ std::string verdict_of(const Capture& capture, const Analysis& analysis) {
   if (!capture.devices.empty() && !native) {
     text += ", but no device of this capture has command buffers";
   }
-  if (!analysis.obstacles.empty()) {
-    text += fmt::format("; most of the rest: {}", text_of(capture, analysis, analysis.obstacles.front()).what);
+  const auto most = std::ranges::max_element(analysis.obstacles, {}, &Finding::submissions);
+  if (most != analysis.obstacles.end()) {
+    text += fmt::format("; most of the rest: {}", text_of(capture, analysis, *most).what);
   }
   return text;
 }

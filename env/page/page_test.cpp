@@ -59,6 +59,7 @@ TEST_CASE("a page of a capture has its graphs, those with most to gain first, an
   CHECK(picture["items"] == json({{10, 0}, 1}));
   CHECK(picture["nodes"][0][3] == 10);
   CHECK(picture["left_out"] == 0);
+  CHECK_THAT(input["verdict"].get<std::string>(), Contains("of 1 100 submissions repeat in a way that can be graphed"));
   for (const json& obstacle : input["not_replayed"]) CHECK(obstacle["advice"].is_string());
 }
 

@@ -183,7 +183,7 @@ struct NotReplayed {
   std::string advice;  ///< empty: none
 };
 
-/// All that was not replayed, each submission once; what was never there is left out.
+/// All that was not replayed, each submission once, what is most first; what was never there is left out.
 std::vector<NotReplayed> not_replayed(const ReportData& data) {
   std::vector<NotReplayed> rows;
   std::uint64_t left = data.submissions - std::min(data.submissions, data.replayed);
@@ -194,7 +194,7 @@ std::vector<NotReplayed> not_replayed(const ReportData& data) {
     left -= std::min(left, count);
   };
   row(data.followed, "in a stretch that was declined or not ready (above)", "each declined graph says why");
-  row(data.recorded, "while a stretch was being recorded", "nothing: it is learnt once, a longer run replays more");
+  row(data.recorded, "while a stretch was being recorded", "a longer run: it is learnt once");
   row(data.between, "between the parts of graphs: events, and what is too short for a part");
   row(data.dormant, "while the thread was dormant: nothing had paid for a long time before");
   row(data.stopped, "while Refrain was stopped: refrain_stop(), refrain ctl, or start = off", "refrain ctl PID start");
@@ -207,6 +207,8 @@ std::vector<NotReplayed> not_replayed(const ReportData& data) {
                         : "--hold-limit-us with a longer time");
   row(left, "not part of a stretch that repeats between host calls",
       "refrain run -o app.rfn, then refrain dump --explain app.rfn");
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.submissions > b.submissions; });
   return rows;
 }
 

@@ -32,9 +32,9 @@ function start(data) {
   const order = same ? inputs : [...inputs].sort((a, b) => (a.kind === "report" ? 0 : 1) - (b.kind === "report" ? 0 : 1));
   order.forEach((input, index) => {
     const others = inputs.filter((other) => other !== input);
-    const which = inputs.length === 1 ? "" : same ? [" of the first", " of the second"][index] : ` of the ${input.kind}`;
-    add(`Verdict${which}`, overview(input));
-    for (const [title, children] of sectionsOf(input, others)) add(title + which, children);
+    const which = inputs.length === 1 ? "" : same ? ["First: ", "Second: "][index] : {report: "Report: ", capture: "Capture: "}[input.kind];
+    add(`${which}Verdict`, overview(input));
+    for (const [title, children] of sectionsOf(input, others)) add(which + title, children);
   });
   document.getElementById("contents").append(contents);
 

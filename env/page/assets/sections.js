@@ -1,5 +1,23 @@
 // The sections about one file.
 
+/// What became of all submissions: a bar with a part for each.
+function fates(input) {
+  const all = [["replayed", input.replayed], ...input.not_replayed.map((row) => [row.why, row.submissions])];
+  const shown = all.filter(([, count]) => count > 0).slice(0, 6);
+  if (!input.submissions || !shown.length) return null;
+  const share = ([, count]) => count / input.submissions;
+  let x = 0;
+  const bar = svg("svg", {viewBox: "0 0 1000 26", preserveAspectRatio: "none", role: "img", class: "fates",
+                          "aria-label": shown.map((fate) => `${percent(share(fate))} ${fate[0]}`).join("; ")},
+                  shown.map((fate, place) => {
+                    const width = 1000 * share(fate), part = svg("rect", {x, y: 0, width, height: 26, class: `fate-${place}`});
+                    x += width;
+                    return part;
+                  }));
+  return el("div", {}, bar, el("ul", {class: "legend"}, shown.map((fate, place) =>
+    el("li", {}, el("span", {class: `swatch fate-${place}`}), `${percent(share(fate))} ${fate[0]}`))));
+}
+
 /// What both kinds of files tell in the first place.
 function overview(input) {
   const isReport = input.kind === "report";
@@ -7,6 +25,7 @@ function overview(input) {
     `${device.name} (${device.api}, ${device.driver}), command buffers: ${device.command_buffers || "none"}`).join("; ");
   return [
     el("p", {class: "verdict"}, input.verdict),
+    isReport ? fates(input) : null,
     facts([
       ["Program", input.program || "unknown"], ["Process", input.process],
       ["Mode", isReport ? `${input.mode}, ${input.backend}` : "capture"],
@@ -84,7 +103,7 @@ function graphDetails(input, graph, other) {
 
 function graphsSection(input, others) {
   if (!input.graphs.length) return [el("p", {}, "No stretch repeated.")];
-  const details = el("section", {class: "details", "aria-live": "polite", "aria-label": "The graph that is chosen"});
+  const details = el("div", {class: "details", "aria-live": "polite"});
   const byFingerprint = new Map(others.flatMap((other) => other.graphs).map((graph) => [graph.fingerprint, graph]));
   const isReport = input.kind === "report";
   const table = makeTable(isReport ? kReportGraphs : kCaptureGraphs, input.graphs, {
