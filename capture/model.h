@@ -111,7 +111,7 @@ struct CallKind {
   OperationKind kind = OperationKind::kOther;  ///< of a submission
   bool blocking = false;                       ///< a submission that the program waited for
   [[nodiscard]] bool is_host_call() const noexcept { return entry_point != 0; }
-  friend auto operator<=>(const CallKind&, const CallKind&) = default;
+  friend auto operator<=>(const CallKind&, const CallKind&) = default;  // NOLINT(modernize-use-nullptr): none is there
 };
 
 /// One call, from its begin to its end on the host, on the steady clock.

@@ -56,7 +56,7 @@ FAULTS = [
           old="open_written_ = false;", new="", statement=True, promise=0,
           seen="After an idle moment in the middle of a stretch, whatever no host call ends later is missing."),
     Fault("blocking-calls-end-no-stretch", "capture/lane_writer.cpp",
-          old="operation.has(kBlocking)", new="false", promise=0,
+          old="if (operation.has(kBlocking))", new="if (false)", promise=0,
           seen="Blocking reads are not told as what cuts stretches, and stretches go on behind them."),
     Fault("stretch-over-the-limit-by-its-last-record", "capture/splitter.cpp",
           old="storage_.size() + bytes.size() > format::kMaxStretchBytes",
