@@ -489,6 +489,7 @@ GraphEntry::Summary GraphEntry::summary() const {
   result.reason = state_ == State::kReady ? "" : reason_;
   result.label = label_;
   result.variants = variants_.size();
+  result.memory = previous_.storage.size() + variants_.memory();
   if (gate_.eager_ns() != 0) {
     result.eager_ns = gate_.eager_ns();
   }

@@ -139,7 +139,7 @@ void CurrentSubmission::look_back_at(const Noted& noted) {
 }
 
 [[gnu::hot]] Verdict CurrentSubmission::follow() {
-  wants_time_ = first_of_stretch_ || (front_.sequence & 7U) == 0;
+  wants_time_ = first_of_stretch_ || (front_.sequence & 7U) == 0 || stream_ != nullptr;  // a capture tells each call's
   const Following& following = matcher_.following();
   if (following.chunk == kNoChunk) {
     graphs_.stretch_broken();

@@ -203,6 +203,9 @@ int Lane::leave() noexcept {
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
+  if (stream_ != nullptr && !inside_lane) [[unlikely]] {
+    stream_->host_call_done(now_ns());
+  }
   if (inside_lane || !waited || dormancy_.is_dormant() || !active()) {
     return;
   }
