@@ -244,8 +244,7 @@ class Timeline {
     std::uint64_t last_ns = 0, slices = 0;
     begin_ns_ = ~std::uint64_t{0};
     for (const capture::LaneHistory& lane : capture_.lanes) {
-      auto& [number, list] = lanes.emplace_back();
-      number = lane.lane;
+      std::vector<Slice>& list = lanes.emplace_back(lane.lane, std::vector<Slice>()).second;
       lane.for_each_part([&](std::span<const capture::HistoryItem> items) {
         for (std::size_t i = 0; i < items.size() && slices < kMostNames;
              i += items[i].body + std::size_t{1}, ++slices) {
