@@ -397,8 +397,8 @@ TEST_CASE("trace: each call on the track of its lane, and on that of its queue, 
     }
   }
   CHECK(sums["lane 1: calls"] == std::pair(4, std::uint64_t{3 * 2500 + 5'000'000}));
-  CHECK(sums["queue 1: calls that gave it work"] == std::pair(3, std::uint64_t{3 * 2500}));
-  CHECK(sums["queue 2: calls that gave it work"] == std::pair(3, std::uint64_t{3 * 2500}));
+  CHECK(sums["queue 1: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
+  CHECK(sums["queue 2: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
   CHECK(groups.size() == 2);
   CHECK(std::ranges::count(groups, "Test device", [](const auto& group) { return group.second; }) == 1);
 }
