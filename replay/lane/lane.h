@@ -122,8 +122,8 @@ class alignas(64) Lane {
   /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
   /// flushed; the caller issues the operation itself and then calls issued().
   void abandon() noexcept { current_submission_.abandon(); }
-  /// After kDescribeAndIssue: true if the driver call is to be timed. (Reading the clock costs as much as
-  /// copying the arguments, so a capture only times every eighth call.)
+  /// After kDescribeAndIssue: true if the driver call is to be timed. (Reading the clock costs as much as copying the
+  /// arguments. A capture tells when each call began and ended; elsewhere one in eight is timed.)
   [[nodiscard]] bool wants_time() const noexcept { return current_submission_.wants_time(); }
   /// After kIssue or kDescribeAndIssue and the driver call. `host_ns` = 0: not measured. An operation
   /// that the driver refused is a cut and is never part of a graph.
