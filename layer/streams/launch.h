@@ -324,7 +324,7 @@ template <class L, class More>
   return true;
 }
 
-/// Of launches that share a node: any parameters, any grid where grids change, the same `more`. `stretch`: Lane::stretch().
+/// Of launches that share a node: any parameters, any grid where grids change, one `more`. `stretch`: Lane::stretch().
 [[nodiscard, gnu::always_inline]] inline Token launch_token(const Launch& launch, const FunctionState* function,
                                                             std::uint64_t state, std::uint64_t stretch) noexcept {
   // As few steps as can be that wait for each other.
