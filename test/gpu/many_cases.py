@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import json
 import math
+import mmap
 import os
 import sys
 import time
@@ -17,7 +18,7 @@ import torch.distributed as dist
 import many_devices
 import many_models
 from case_runner import Digest
-from many_ranks import IDLE
+from many_ranks import IDLE, PLACE, PLACE_NAME
 
 STEPS, COUNTED, TELL_EVERY, SKEW_EVERY, SKEW_SECONDS = 300, 200, 50, 50, 0.01
 PATIENCE = 25  # after so many seconds without progress a rank says where its threads are
@@ -28,6 +29,14 @@ def say(**line):
     faulthandler.dump_traceback_later(PATIENCE)
 
 
+def place_file():
+    """Where the step is kept, for whoever wants to know where this rank hangs."""
+    if PLACE_NAME not in os.environ:
+        return bytearray(PLACE.size)
+    with open(os.environ[PLACE_NAME], "r+b") as file:
+        return mmap.mmap(file.fileno(), PLACE.size)
+
+
 class World:
     """What a case may use. The store is beside the devices: who waits there keeps none of them busy."""
 
@@ -35,6 +44,7 @@ class World:
         self.rank, self.size, self.cuda = options.rank, options.ranks, options.device == "cuda"
         self.devices = max(1, min(options.ranks, torch.cuda.device_count())) if self.cuda else options.ranks
         self.device = torch.device("cuda", options.rank % self.devices) if self.cuda else torch.device("cpu")
+        self.place = place_file()
         self.store = dist.TCPStore("127.0.0.1", options.port, options.ranks, options.rank == 0,
                                    timeout=datetime.timedelta(seconds=120))
         more = {"device_id": self.device} if self.cuda else {}
@@ -58,6 +68,14 @@ class World:
         self.store.wait([f"{place}/all"], datetime.timedelta(seconds=120))
         return self.store.add(f"{place}/wrong", 0) == 0
 
+    def leave(self):
+        """The last one to go is the one that has the store."""
+        left = self.store.add("left", 1)
+        end = time.monotonic() + 60
+        while self.rank == 0 and left < self.size and time.monotonic() < end:
+            time.sleep(0.01)
+            left = self.store.add("left", 0)
+
 
 def percentile(values, part):
     values = sorted(values)
@@ -73,7 +91,9 @@ def steps(world, name, case, skewed, count):
             say(case=name, at=number)
         pause = (lambda: time.sleep(SKEW_SECONDS)) if late and number % SKEW_EVERY == SKEW_EVERY - 1 else (lambda: None)
         start = time.perf_counter()
+        PLACE.pack_into(world.place, 0, number, 0)
         case.step(pause)
+        PLACE.pack_into(world.place, 0, number, 1)
         case.wait()
         times.append((time.perf_counter() - start) * 1e6)
     return times
@@ -81,6 +101,7 @@ def steps(world, name, case, skewed, count):
 
 def run(world, name, count):
     make, skewed, alone = CASES[name]
+    PLACE.pack_into(world.place, 0, 0, 0)
     if alone and world.rank != 0:
         say(case=name, at=IDLE)
         world.meet(f"{name}/made")
@@ -155,6 +176,8 @@ def main():
     faulthandler.enable()
     say(started=True)
     torch.use_deterministic_algorithms(True, warn_only=True)
+    if hasattr(torch.utils, "deterministic"):
+        torch.utils.deterministic.fill_uninitialized_memory = False
     torch.backends.cudnn.benchmark = False
     world = World(options)
     for name in names:
@@ -162,6 +185,7 @@ def main():
     say(end=True)
     world.meet("end")
     dist.destroy_process_group()
+    world.leave()
     faulthandler.cancel_dump_traceback_later()
 
 

@@ -7,6 +7,7 @@ import os
 import queue
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -15,6 +16,8 @@ import time
 import harness
 
 IDLE = 10**9  # the step of a rank that has nothing to do in a case
+PLACE = struct.Struct("qq")  # step, and 1 if it waits: what a rank keeps in the file of this name, as lines would take time
+PLACE_NAME = "MANY_PLACE"
 
 
 @dataclasses.dataclass
@@ -41,10 +44,13 @@ class Rank:
     def __init__(self, number, command, settings, lines, **more):
         self.number = number
         self.folder = tempfile.TemporaryDirectory()
+        self.place = f"{self.folder.name}/place"
+        with open(self.place, "wb") as file:
+            file.write(PLACE.pack(0, 0))
         self.errors = tempfile.TemporaryFile("w+", errors="replace")
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=self.errors, text=True, errors="replace", process_group=0,
-                                        env=harness.variables(self.folder.name, settings, **more))
+                                        env=harness.variables(self.folder.name, settings, **{PLACE_NAME: self.place}, **more))
         threading.Thread(target=self._read, args=(lines,), daemon=True).start()
 
     def _read(self, lines):
@@ -61,6 +67,11 @@ class Rank:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
+    def step(self):
+        """Its step, and whether it waits for it."""
+        with open(self.place, "rb") as file:
+            return PLACE.unpack(file.read(PLACE.size))
+
     def said(self):
         self.errors.seek(0)
         return self.errors.read()
@@ -72,17 +83,22 @@ class Rank:
         return report
 
 
-def where(lines):
-    """Case and step that a rank told of last; nothing yet: ("start", -1)."""
-    return next(((line["case"], line.get("at", 0)) for line in reversed(lines) if "case" in line), ("start", -1))
+def where(lines, place=(0, 0)):
+    """Case, step, and whether it waits for that: of what a rank told last, and has in its file. Nothing yet: ("start", -1, 0)."""
+    case, step = next(((line["case"], line.get("at", 0)) for line in reversed(lines) if "case" in line), ("start", -1))
+    return (case, step, 0) if place[0] < step else (case, *place)
 
 
-def behind(lines, cases):
-    """The ranks that are furthest behind, and where: others may be waiting for them."""
+def shown(place):
+    case, step, waits = place
+    return f"{case}, {'idle' if step == IDLE else f'step {step}'}{', waiting' if waits else ''}"
+
+
+def behind(places, cases):
+    """The ranks that are furthest behind: others may be waiting for them."""
     order = {case: number for number, case in enumerate(["start", *cases])}
-    places = [(order.get(where(said)[0], 0), where(said)[1]) for said in lines]
-    last = min(places)
-    return [rank for rank, place in enumerate(places) if place == last], where(lines[places.index(last)])
+    ranked = [(order.get(case, 0), step, waits) for case, step, waits in places]
+    return [rank for rank, place in enumerate(ranked) if place == min(ranked)]
 
 
 def run(commands, cases, settings=None, stall=40, limit=150, grace=30, more=lambda rank: {}):
@@ -105,14 +121,15 @@ def run(commands, cases, settings=None, stall=40, limit=150, grace=30, more=lamb
             if time.monotonic() < min(heard + stall, end):
                 continue
             if not failed:
-                late, (case, step) = behind(lines, cases)
-                everywhere = ", ".join(f"rank {rank} in {where(said)[0]} at {where(said)[1]}" for rank, said in enumerate(lines))
+                places = [where(said, rank.step()) for rank, said in zip(ranks, lines)]
+                late = behind(places, cases)
+                case = places[late[0]][0]
                 if all(any("end" in line for line in said) for said in lines):
                     problem = f"rank {', '.join(map(str, sorted(running)))} does not end"
                     case = None
                 else:
-                    problem = (f"hangs: {'rank' if len(late) == 1 else 'ranks'} {', '.join(map(str, late))} in {case} at step {step}"
-                               f" ({everywhere})")
+                    problem = (f"hangs: {'rank' if len(late) == 1 else 'ranks'} {', '.join(map(str, late))} furthest behind; "
+                               + "; ".join(f"rank {rank}: {shown(place)}" for rank, place in enumerate(places)))
             break
         heard = time.monotonic()
         if line is not None:
@@ -128,8 +145,9 @@ def run(commands, cases, settings=None, stall=40, limit=150, grace=30, more=lamb
         if status != 0 and not failed:
             failed = True
             end = min(end, heard + 5)  # for what the others still say: they cannot go on without it
-            case, step = where(lines[number])
-            problem = f"rank {number} ended in {case} at step {step}: {last_said(ranks[number], status)}"
+            place = where(lines[number], ranks[number].step())
+            case = place[0]
+            problem = f"rank {number} ended in {shown(place)}: {last_said(ranks[number], status)}"
     for rank in ranks:
         rank.kill()
     outcome = Outcome(lines, [rank.process.returncode for rank in ranks], [rank.said() for rank in ranks],

@@ -6,7 +6,7 @@ import unittest
 import many_ranks
 
 SCRIPT = """
-import json, os, sys, time
+import json, os, struct, sys, time
 def say(**line): print(json.dumps(line), flush=True)
 rank, does = int(sys.argv[1]), sys.argv[2]
 print("no line of ours")
@@ -15,6 +15,8 @@ say(case="one", at=50)
 if rank == 1 and does == "fail":
     sys.exit("it went wrong")
 if rank == 1 and does == "hang":
+    with open(os.environ["MANY_PLACE"], "r+b") as file:
+        file.write(struct.pack("qq", 57, 1))
     time.sleep(100)
 say(case="one", at=100, sha256="0")
 say(case="two", at=0)
@@ -40,13 +42,13 @@ class ManyRanks(unittest.TestCase):
 
     def test_one_hangs(self):
         done = ranks("hang")
-        self.assertIn("hangs: rank 1 in one at step 50 (rank 0 in two at 0", done.problem)
+        self.assertIn("hangs: rank 1 furthest behind; rank 0: two, step 0; rank 1: one, step 57, waiting; rank 2: two", done.problem)
         self.assertEqual(done.case, "one")
         self.assertLess(done.seconds, 10)
 
     def test_one_fails(self):
         done = ranks("fail", stall=60)
-        self.assertEqual(done.problem, "rank 1 ended in one at step 50: exit status 1: it went wrong")
+        self.assertEqual(done.problem, "rank 1 ended in one, step 50: exit status 1: it went wrong")
         self.assertEqual(done.case, "one")
         self.assertLess(done.seconds, 15)
 

@@ -81,8 +81,11 @@ def ended(outcomes):
 
 def last_frames(errors):
     """Where Python was, if the process said so: the innermost calls of its threads."""
-    lines = errors.splitlines()
-    return "; ".join(lines[at + 1].strip() for at, line in enumerate(lines[:-1]) if "most recent call first" in line)[-300:]
+    found = []
+    for thread in errors.split("most recent call first")[1:]:
+        frames = [line.strip() for line in thread.splitlines() if line.strip().startswith("File ")]
+        found += frames[:1] + [frame for frame in frames[1:] if "many_" in frame][:1]
+    return "; ".join(found)[-400:]
 
 
 def run_ranks(results, options, count, more=()):
@@ -122,7 +125,7 @@ def compare(results, name, count, told):
     plain, again = told["plain"], told.get("again", told["plain"])
     missing = next((line["missing"] for line in plain.values() if "missing" in line), None)
     if missing:
-        results.note(f"{name}: left out, this machine has no {missing}")
+        results.note(f"{name}: left out, it needs {missing}")
         return
     hashes = {mode: {rank: line.get("sha256") for rank, line in lines.items()} for mode, lines in told.items()}
     if not plain:
@@ -143,13 +146,13 @@ def compare(results, name, count, told):
 
 
 def show_times(results, name, plain, layered, again, mode, good):
-    """Rank 0's steps: the others wait with it."""
+    """Rank 0's steps: the others wait with it. "plain → Refrain", medians and 99th percentiles."""
     if not plain or not layered or "p50_us" not in plain or "p50_us" not in layered:
-        results.row("nccl", f"{name}: plain → Refrain", "no times", "outputs identical", good)
+        results.row("nccl", name, "no times", "outputs identical", good)
         return
     # Of two plain runs the slower one: what they differ by cannot be told from nothing.
     before, tail = max(plain["p50_us"], again.get("p50_us", 0)), max(plain["p99_us"], again.get("p99_us", 0))
-    results.row("nccl", f"{name}: plain → Refrain", f"{plain['p50_us']:.0f} → {layered['p50_us']:.0f} us, "
+    results.row("nccl", name, f"{plain['p50_us']:.0f} → {layered['p50_us']:.0f} us, "
                 f"p99 {tail:.0f} → {layered['p99_us']:.0f}", "outputs identical", good)
     ratio = layered["p50_us"] / plain["p50_us"]
     if mode == "default":
@@ -182,6 +185,9 @@ def run_programs(results, options, count):
         name = f"{name}, {count} devices"
         if plain.status != 0:
             results.problem(f"{name} without Refrain: {plain.why()}")
+            continue
+        if plain.output.startswith("missing"):
+            results.note(f"{name}: left out, {plain.output.strip()}")
             continue
         if again is not None and harness.comparable(again) != harness.comparable(plain):
             results.note(f"{name}: two plain runs differ, not compared")
