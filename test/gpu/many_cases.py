@@ -146,12 +146,12 @@ CASES = {
     "all_to_all": (many_models.Experts, False, False),
     "pipeline": (many_models.Pipeline, False, False),
     "pipeline_skewed": (many_models.Pipeline, True, False),
+    "one_thread": (many_devices.OneThread, False, True),
+    "threads": (many_devices.Threads, False, True),
     "symmetric": (many_devices.Symmetric, False, False),
     "symmetric_skewed": (many_devices.Symmetric, True, False),
     "signals": (many_devices.Signals, False, False),
     "signals_skewed": (many_devices.Signals, True, False),
-    "one_thread": (many_devices.OneThread, False, True),
-    "threads": (many_devices.Threads, False, True),
 }
 
 

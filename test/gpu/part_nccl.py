@@ -1,6 +1,7 @@
 """Several devices that work together: the same outputs on every rank, and how long steps take where one rank waits for others."""
 import subprocess
 import sys
+import time
 
 import harness
 import many_ranks
@@ -46,20 +47,21 @@ def run(results, options):
     if count == 0:
         results.note("nccl: left out, nvidia-smi lists no GPU")
         return
-    run_ranks(results, options, count)
-    run_programs(results, options, count)
+    end = time.monotonic() + options.nccl_seconds
+    run_ranks(results, options, count, end)
+    run_programs(results, options, count, end)
 
 
-def started(names, count, settings, steps, more=()):
+def started(names, count, settings, steps, end, more=()):
     """The ranks with these cases, all of one mode: a list of outcomes, as behind a case that hangs the others are begun anew."""
     outcomes = []
     names = list(names)
-    while names and len(outcomes) <= LEFT_OUT:
+    while names and len(outcomes) <= LEFT_OUT and time.monotonic() < end:
         port = many_ranks.free_port()
         commands = [[sys.executable, HERE / "many_cases.py", "--rank", rank, "--ranks", count, "--port", port, "--steps", steps,
                      "--cases", ",".join(names), *more] for rank in range(count)]
         place = {"MASTER_PORT": str(port), "WORLD_SIZE": str(count)} | SETTINGS
-        outcome = many_ranks.run(commands, names, settings, STALL, LIMIT,
+        outcome = many_ranks.run(commands, names, settings, STALL, min(LIMIT, end - time.monotonic()),
                                  more=lambda rank: place | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
         outcomes.append(outcome)
         if outcome.problem is None or outcome.case not in names:
@@ -88,7 +90,7 @@ def last_frames(errors):
     return "; ".join(found)[-400:]
 
 
-def run_ranks(results, options, count, more=()):
+def run_ranks(results, options, count, end, more=()):
     listed = harness.run([sys.executable, HERE / "many_cases.py", "--list"], timeout=120)
     names = listed.output.split()
     if listed.status != 0 or not names:
@@ -98,9 +100,14 @@ def run_ranks(results, options, count, more=()):
         names = [name for name in names if name in options.nccl_cases.split(",")]
     steps = 220 if options.quick else 300
     told = {}
+    wanted = names
     for mode, settings in modes(options).items():
-        outcomes = started(names, count, settings, steps, more)
+        outcomes = started(wanted, count, settings, steps, end, more)
         told[mode] = ended(outcomes)
+        if mode == "plain":  # with nothing to compare with it need not be waited for
+            wanted = [name for name in names if any("sha256" in line for line in told[mode].get(name, {}).values())]
+        if not outcomes and wanted:
+            results.problem(f"{count} ranks, {mode}: not run, the time is over")
         harness.say(f"{count} ranks, {mode}: {', '.join(f'{outcome.seconds:.0f}' for outcome in outcomes)} s")
         reports = [report for outcome in outcomes for report in outcome.reports]
         results.figure("nccl", f"{count} ranks, {mode}", {
@@ -113,8 +120,8 @@ def run_ranks(results, options, count, more=()):
                                 + "".join(f"\n  rank {rank}: {place}" for rank, place in enumerate(places) if place))
         if settings is not None and not all(reports) and not any(outcome.problem for outcome in outcomes):
             results.problem(f"{count} ranks, {mode}: a rank has no report: the layer was not in")
-        if settings is not None and outcomes:
-            shares = [harness.share(report) for report in reports]
+        shares = [harness.share(report) for report in reports]
+        if settings is not None and shares:
             results.row("nccl", f"{count} ranks, {mode}: submissions replayed", f"{min(shares):.0f} to {max(shares):.0f} %")
     for name in names:
         compare(results, f"{name}, {count} devices", count, {mode: cases.get(name, {}) for mode, cases in told.items()})
@@ -171,12 +178,15 @@ def program_lines(done):
     return {}
 
 
-def run_programs(results, options, count):
+def run_programs(results, options, count, end):
     for name, (file, *arguments) in PROGRAMS.items():
         if options.nccl_cases and name not in options.nccl_cases.split(","):
             continue
         if not (BIN / "cuda" / file).exists():
             results.note(f"{name}: left out, {file} is not built")
+            continue
+        if time.monotonic() > end:
+            results.problem(f"{name}: not run, the time is over")
             continue
         command = [program(file), "--devices", count, *arguments]
         runs = {mode: harness.run(command, settings, PROGRAM_LIMIT, toolkit=True, **SETTINGS)
