@@ -108,13 +108,14 @@ def start_torch(case, arguments=(), script="torch_cases.py", pinned=True, **more
     return turns.Turns([sys.executable, HERE / script, "--turns", "--warmup", "100", *cpu, "--case", case, *arguments], **more)
 
 
-def take_turns(process, measured, synchronous, seconds):
+def take_turns(process, measured, synchronous, seconds, iterations=None):
     """Each turn's microseconds, for each of `measured`: name → route; after the warm-up, rounds for so long. None if the
-    process ended."""
+    process ended. `iterations`: of a turn."""
+    iterations = iterations or TURN_ITERATIONS[synchronous]
     found = {name: [] for name in measured}
     end = time.monotonic() + (WARM_UP_SECONDS if seconds != 0 else 0)
     while "layer" in measured.values() and time.monotonic() < end:
-        if process.measure("layer", synchronous, TURN_ITERATIONS[synchronous]) is None:
+        if process.measure("layer", synchronous, iterations) is None:
             return None
     end = time.monotonic() + seconds
     number = 0
@@ -122,7 +123,7 @@ def take_turns(process, measured, synchronous, seconds):
         names = list(measured)
         names = names[number % len(names):] + names[:number % len(names)]  # nobody always follows the same one
         for name in names if number % 2 == 0 else reversed(names):
-            us = process.measure(measured[name], synchronous, TURN_ITERATIONS[synchronous])
+            us = process.measure(measured[name], synchronous, iterations)
             if us is None:
                 return None
             found[name].append(us)
