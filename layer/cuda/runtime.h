@@ -63,6 +63,9 @@ struct CudaLayer {
   /// Of memory that is mapped, and that no device may use yet, it tells more than is mapped.
   [[nodiscard]] static bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
   static void ask_variables_again() noexcept;
+  /// See layer/streams/ordered_memory.h, and NamedMemory::freed_in_order().
+  static CUresult free_in_order(std::uint64_t address, CUstream stream) noexcept;
+  static std::uint64_t id_to_free(std::uint64_t /*address*/) noexcept { return 0; }
 };
 
 using HostCall = streams::HostCall<CudaLayer>;

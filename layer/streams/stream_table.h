@@ -11,6 +11,7 @@
 #include "layer/streams/host_call.h"
 #include "layer/streams/inventory.h"
 #include "layer/streams/objects.h"
+#include "layer/streams/ordered_blocks.h"
 #include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
@@ -162,6 +163,7 @@ class StreamTable {
     HostCall<L> host_call(entry_point);
     if (engine_with_threads<L>() != nullptr) {
       forget_all(context);
+      ordered_blocks<L>().forget_all();
     }
     return host_call.done(destroy(), true);
   }
@@ -201,7 +203,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     return nullptr;
   }
   try {
-    const env::MutexLock guard(mutex_);
+    env::UniqueLock guard(mutex_);
     if (State* other = L::objects().streams.find(key); other != nullptr) {
       L::objects().streams.recycle(made);
       return other;
@@ -240,6 +242,13 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     }
     if (made->stream.kind == backends::StreamKind::kLegacy) {
       context->legacy.store(made, std::memory_order_release);
+    }
+    const bool first_in_order = info.default_order == capture::DefaultOrder::kWithDefault && !context->others_in_order.exchange(true);
+    guard.unlock();
+    if (first_in_order && running->anything_held()) {
+      // Until now the default stream's frees could come late: see ordered_memory.h.
+      running->lane().flush(false);
+      running->flush_others();
     }
     return made;
   } catch (...) {

@@ -18,6 +18,7 @@ class alignas(64) EngineState {
   // Who finds that these have become 0 calls the driver behind whoever submitted the last of it: counted down with
   // release, read with acquire (docs/memory-order.md).
   std::atomic<std::uint32_t> held_lanes{0};     ///< lanes that hold work
+  std::atomic<std::uint32_t> trailing_lanes{0};  ///< lanes with calls that wait behind what they hold, or held
   std::atomic<std::uint32_t> held_defaults{0};  ///< default queues for which any lane holds work
   std::atomic<bool> active{true};               ///< false: everything passes through
   std::atomic<bool> forked{false};              ///< this is a child, and what is held is its parent's
