@@ -44,16 +44,16 @@ CUresult CudaLayer::free_in_order(std::uint64_t address, CUstream stream) noexce
   return driver.cuMemFreeAsync(address, stream);
 }
 
-#define ALLOCATE(name, by_default, parameters, pool, arguments)                                    \
-  CUresult wrap::name parameters noexcept {                                                        \
+#define ALLOCATE(name, by_default, parameters, pool, arguments)                                           \
+  CUresult wrap::name parameters noexcept {                                                               \
     return streams::allocate_in_order<CudaLayer>({entry::name, stream, by_default}, address, bytes, pool, \
-                                                 [&] { return driver.name arguments; });           \
+                                                 [&] { return driver.name arguments; });                  \
   }
-#define ALLOCATE_FROM_POOL(name, by_default)                                                               \
-  CUresult wrap::name(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) noexcept {   \
-    const std::uint64_t its_pool = handle_of(pool);                                                        \
+#define ALLOCATE_FROM_POOL(name, by_default)                                                                   \
+  CUresult wrap::name(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) noexcept {       \
+    const std::uint64_t its_pool = handle_of(pool);                                                            \
     return streams::allocate_in_order<CudaLayer>({entry::name, stream, by_default}, address, bytes, &its_pool, \
-                                                 [&] { return driver.name(address, bytes, pool, stream); }); \
+                                                 [&] { return driver.name(address, bytes, pool, stream); });   \
   }
 ALLOCATE(cuMemAllocAsync, DefaultStream::kLegacy, (CUdeviceptr * address, size_t bytes, CUstream stream), nullptr,
          (address, bytes, stream))
@@ -64,10 +64,10 @@ ALLOCATE_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, DefaultStream::kPerThread)
 #undef ALLOCATE
 #undef ALLOCATE_FROM_POOL
 
-#define FREE_IN_ORDER(name, by_default)                                                                \
-  CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                                 \
-    return streams::free_in_order<CudaLayer>({entry::name, stream, by_default}, address,               \
-                                             [&] { return driver.name(address, stream); });            \
+#define FREE_IN_ORDER(name, by_default)                                                     \
+  CUresult wrap::name(CUdeviceptr address, CUstream stream) noexcept {                      \
+    return streams::free_in_order<CudaLayer>({entry::name, stream, by_default}, address,    \
+                                             [&] { return driver.name(address, stream); }); \
   }
 FREE_IN_ORDER(cuMemFreeAsync, DefaultStream::kLegacy)
 FREE_IN_ORDER(cuMemFreeAsync_ptsz, DefaultStream::kPerThread)

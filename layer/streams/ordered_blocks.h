@@ -17,9 +17,9 @@ class OrderedBlocks {
  public:
   struct Block {
     std::uint64_t bytes = 0;
-    std::uint64_t pool = 0;   ///< its handle; 0: the one that is current for the stream's device
-    ObjectId stream = 0;      ///< in which it was allocated
-    bool held = false;        ///< it is freed, but the driver was not told yet
+    std::uint64_t pool = 0;  ///< its handle; 0: the one that is current for the stream's device
+    ObjectId stream = 0;     ///< in which it was allocated
+    bool held = false;       ///< it is freed, but the driver was not told yet
   };
   /// False: without memory for that, its free is one of memory that is not known.
   bool add(std::uint64_t start, const Block& block) noexcept {

@@ -1,8 +1,8 @@
 // Memory that is allocated and freed in stream order.
 //
-// A free is held behind what its lane holds (replay/lane/trailing_calls.h), and an allocation of the same size, from the
-// same pool in the same stream, gets that memory: both calls vanish, and what the driver would have given is given. All
-// other allocations are issued at once, before what is held: lifetimes only grow.
+// A free is held behind what its lane holds (replay/lane/trailing_calls.h), and an allocation of the same size, from
+// the same pool in the same stream, gets that memory: both calls vanish, and what the driver would have given is given.
+// All other allocations are issued at once, before what is held: lifetimes only grow.
 //
 // A driver may let an allocation wait for a free in another stream, whose place must be the program's then. So this is
 // done only while all such memory is of one stream, with which no other one is in order.
@@ -15,6 +15,7 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/streams/captures.h"
 #include "layer/streams/memory.h"
 #include "layer/streams/ordered_blocks.h"
 #include "layer/streams/stream_table.h"
@@ -40,7 +41,8 @@ Address address_of(std::uint64_t number) noexcept {
   }
 }
 
-inline const char* const kMemoryOrder = "memory is allocated or freed in stream order, in several streams or by other ones";
+inline const char* const kMemoryOrder =
+    "memory is allocated or freed in stream order, and cannot come in another place";
 
 /// The stream that all of it is of. Thread-safe.
 template <class L>
@@ -82,14 +84,17 @@ class OrderedStream {
       return before == id;
     }
     // Its frees that came late, or are to come, may stand behind what waits for this stream.
-    const bool free =
-        before == 0 || (!running.anything_trails() &&
-                        (stream_->id.load(std::memory_order_acquire) != before || is_idle()));
+    const bool free = before == 0 || (!running.anything_trails() &&
+                                      (stream_->id.load(std::memory_order_acquire) != before || is_idle()));
     stream_ = &stream.stream;
     id_.store(free ? id : kSeveral, std::memory_order_relaxed);
     return free;
   }
   [[nodiscard]] bool is_idle() const noexcept REFRAIN_REQUIRES(mutex_) {
+    const env::MutexLock none_begins(Captures<L>::all().mutex);
+    if (L::runtime().captures.load(std::memory_order_relaxed) != 0) {
+      return false;  // the driver may not be asked
+    }
     const auto& driver = L::runtime().driver;
     const typename L::Api::Scope scope(driver, stream_->context);
     return scope.status() == L::Api::kSuccess && L::Api::query_stream(driver, stream_->handle) == L::Api::kSuccess;
@@ -174,7 +179,8 @@ StatusOf<L> allocate_in_order(const OrderedCall<L>& call, Address* address, std:
   }
   const OrderedBlocks::Block block{bytes, pool == nullptr ? 0 : *pool, stream->slot.info.id, false};
   replay::Lane& lane = running->lane();
-  if (std::uint64_t start = 0; lane.take_back({&free_now<L>, handle_of(&stream->stream), block.pool, bytes, 0}, &start)) {
+  if (std::uint64_t start = 0;
+      lane.take_back({&free_now<L>, handle_of(&stream->stream), block.pool, bytes, 0}, &start)) {
     ordered_blocks<L>().set_held(start, false);
     *address = address_of<Address>(start);
     L::on_hold(L::Api::kSuccess);
@@ -191,9 +197,7 @@ StatusOf<L> allocate_in_order(const OrderedCall<L>& call, Address* address, std:
 template <class L, class Issue>
 StatusOf<L> free_in_order(const OrderedCall<L>& call, std::uint64_t start, Issue&& issue) noexcept {
   OrderedBlocks& blocks = ordered_blocks<L>();
-  const auto free = [&] {
-    return freeing_in_order<L>(start, L::id_to_free(start), issue);
-  };
+  const auto free = [&] { return freeing_in_order<L>(start, L::id_to_free(start), issue); };
   const auto forget_and_free = [&] {
     if (L::engine() != nullptr) {
       blocks.forget(start);
@@ -208,13 +212,18 @@ StatusOf<L> free_in_order(const OrderedCall<L>& call, std::uint64_t start, Issue
   replay::Engine* const running = L::engine();
   auto* const stream = running == nullptr ? nullptr : call.place(*running);
   const auto block = stream == nullptr ? std::nullopt : blocks.find(start);
+  if (blocks.is_held(start)) {  // it is freed twice, which the driver is to refuse
+    HostCall<L> host_call(call.entry_point);
+    return host_call.done(free(), false);
+  }
   if (!block || block->stream != stream->slot.info.id) {
     return call.submit(forget_and_free);
   }
   flush_holders(*running, *stream);
   replay::Lane& lane = running->lane();
   if (!lane.may_trail()) {
-    const StatusOf<L> status = lane.beside(forget_and_free);
+    blocks.forget(start);
+    const StatusOf<L> status = freeing_in_order<L>(start, L::id_to_free(start), [&] { return lane.beside(issue); });
     Protocol<L>::answer(status, status);
     return status;
   }
@@ -243,8 +252,7 @@ template <class L, class Change>
 StatusOf<L> change_memory(const replay::EntryPoint& entry_point, std::uint64_t address, Change&& change) {
   HostCall<L> host_call(entry_point);
   if (L::engine() != nullptr) {
-    address == backends::NamedMemory::kAny ? ordered_blocks<L>().forget_all()
-                                           : ordered_blocks<L>().forget(address);
+    address == backends::NamedMemory::kAny ? ordered_blocks<L>().forget_all() : ordered_blocks<L>().forget(address);
   }
   return host_call.done(change(), false);
 }

@@ -30,9 +30,8 @@ struct Pools {
       address = last += 0x1000;
       return rig.device.submit("allocate in " + name(stream.stream.handle));
     };
-    const int status =
-        allocate_in_order<TestLayer>({kAllocate, stream.stream.handle, DefaultStream::kLegacy}, &address, bytes,
-                                     pool == 0 ? nullptr : &pool, issue);
+    const int status = allocate_in_order<TestLayer>({kAllocate, stream.stream.handle, DefaultStream::kLegacy}, &address,
+                                                    bytes, pool == 0 ? nullptr : &pool, issue);
     if (told != nullptr) {
       *told = status;
     } else {
@@ -96,14 +95,18 @@ TEST_CASE("memory that is freed and held is freed behind the work that came befo
   Held held;
   held.pools.free(held.stream, held.memory);
   CHECK(held.rig.device.lines().empty());
-  SECTION("by a wait") { REQUIRE(Rig::wait() == 0); }
+  SECTION("by a wait") {
+    REQUIRE(Rig::wait() == 0);
+  }
   SECTION("by another thread's call") {
     std::thread([&] { REQUIRE(Rig::wait() == 0); }).join();
   }
   SECTION("by a question") {
     REQUIRE(ask_of_memory<TestLayer>(kAsk, held.memory + 8, [] { return 0; }) == 0);
   }
-  SECTION("at the end") { held.rig.engine->shut_down(); }
+  SECTION("at the end") {
+    held.rig.engine->shut_down();
+  }
   const test::Lines lines = held.rig.device.lines();
   REQUIRE(lines.size() == 4);
   CHECK(lines[3] == "free " + std::to_string(held.memory) + " in " + name(held.stream.stream.handle));
@@ -153,6 +156,7 @@ TEST_CASE("another stream may have such memory alone, when the first one is done
     busy = true;
     held.rig.device.busy.insert(held.stream.stream.handle);
   }
+  held.stretch.submit(3, held.stretch.kernels.size());
   REQUIRE(Rig::wait() == 0);
   const std::uint64_t memory = held.pools.allocate(other);
   held.stretch.submit(0, 3);
@@ -163,8 +167,12 @@ TEST_CASE("another stream may have such memory alone, when the first one is done
 TEST_CASE("memory is freed at once in another stream than it is of, and where nobody knows it", "[promise-1]") {
   Held held;
   State& other = Rig::stream();
-  SECTION("another stream") { held.pools.free(other, held.memory); }
-  SECTION("not known") { held.pools.free(held.stream, 0x5000); }
+  SECTION("another stream") {
+    held.pools.free(other, held.memory);
+  }
+  SECTION("not known") {
+    held.pools.free(held.stream, 0x5000);
+  }
   SECTION("told to others") {
     REQUIRE(change_memory<TestLayer>(kChange, held.memory, [] { return 0; }) == 0);
     held.stretch.submit(0, 3);
@@ -183,7 +191,9 @@ TEST_CASE("without memory the driver is asked once more, when it has what was fr
   Held held;
   held.pools.free(held.stream, held.memory);
   held.pools.full = 1;
-  SECTION("another one in stream order") { CHECK(held.pools.allocate(held.stream, 4096) != 0); }
+  SECTION("another one in stream order") {
+    CHECK(held.pools.allocate(held.stream, 4096) != 0);
+  }
   SECTION("for good") {
     held.pools.full = 2;
     int status = 0;
@@ -191,6 +201,14 @@ TEST_CASE("without memory the driver is asked once more, when it has what was fr
     CHECK(status == TestApi::kOutOfMemory);
   }
   CHECK(held.pools.freed(held.memory, held.stream) == 1);
+  CHECK_FALSE(held.rig.engine->anything_held());
+}
+
+TEST_CASE("what is freed twice is freed by the driver first, which refuses the second time", "[promise-5]") {
+  Held held;
+  held.pools.free(held.stream, held.memory);
+  held.pools.free(held.stream, held.memory);
+  CHECK(held.pools.freed(held.memory, held.stream) == 2);
   CHECK_FALSE(held.rig.engine->anything_held());
 }
 
@@ -229,10 +247,10 @@ TEST_CASE("frees are not held for ever", "[promise-3]") {
 TEST_CASE("the default stream's frees are held as long as no other stream is in order with it", "[promise-1]") {
   Rig rig;
   const auto adopt = [](test::StreamHandle handle, backends::StreamKind kind) {
-    return StreamTable<TestLayer>::all().adopt(
-        kind == backends::StreamKind::kLegacy ? TestLayer::default_stream_key(handle, DefaultStream::kLegacy)
-                                              : handle_of(handle),
-        handle, kind);
+    return StreamTable<TestLayer>::all().adopt(kind == backends::StreamKind::kLegacy
+                                                   ? TestLayer::default_stream_key(handle, DefaultStream::kLegacy)
+                                                   : handle_of(handle),
+                                               handle, kind);
   };
   State* const legacy = adopt(TestApi::legacy_stream(), backends::StreamKind::kLegacy);
   REQUIRE(legacy != nullptr);

@@ -243,7 +243,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     if (made->stream.kind == backends::StreamKind::kLegacy) {
       context->legacy.store(made, std::memory_order_release);
     }
-    const bool first_in_order = info.default_order == capture::DefaultOrder::kWithDefault && !context->others_in_order.exchange(true);
+    const bool first_in_order =
+        info.default_order == capture::DefaultOrder::kWithDefault && !context->others_in_order.exchange(true);
     guard.unlock();
     if (first_in_order && running->anything_held()) {
       // Until now the default stream's frees could come late: see ordered_memory.h.

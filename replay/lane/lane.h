@@ -157,10 +157,11 @@ class alignas(64) Lane {
   // Calls that nothing has to wait for need not end what is held: they are made behind it, when it is flushed, and not
   // with each chunk that is launched.
   //
-  /// True while a call of this thread may wait: its newest submission was held, or something is. If not, nothing is.
+  /// True while a call of this thread may wait: its newest submission was held, or will be once there is a graph, or
+  /// something is held. If not, nothing is.
   [[nodiscard]] bool may_trail() const noexcept {
     return !inside_lane && active() && !is_dormant() && !front().engine->stopped.load(std::memory_order_relaxed) &&
-           (held_.count() != 0 || predicted() || current_submission_.was_held());
+           (held_.count() != 0 || predicted() || current_submission_.was_wanted());
   }
   /// It waits from now on. False: there are too many that do.
   [[nodiscard]] bool trail(const TrailingCall& call) noexcept { return trailing_.add(call); }

@@ -120,8 +120,12 @@ TEST_CASE("nothing waits behind work that is not held, nor where Refrain was sto
     holding.program.wait();
     REQUIRE(holding.program.kernel(9999, 7, constant(0, 0)) == 0);
   }
-  SECTION("stopped") { holding.rig.engine->stop(); }
-  SECTION("failed") { holding.rig.engine->fail("a test"); }
+  SECTION("stopped") {
+    holding.rig.engine->stop();
+  }
+  SECTION("failed") {
+    holding.rig.engine->fail("a test");
+  }
   CHECK_FALSE(holding.lane.may_trail());
 }
 

@@ -7,16 +7,6 @@
 
 namespace refrain::replay {
 
-TrailingCalls::TrailingCalls(LaneContext& context) : context_(context) {
-  const env::MutexLock guard(mutex_);
-  context_.backend.submission_pause().add(place_);
-}
-
-TrailingCalls::~TrailingCalls() {
-  const env::MutexLock guard(mutex_);
-  context_.backend.submission_pause().remove(place_);
-}
-
 bool TrailingCalls::add(const TrailingCall& call) noexcept {
   const env::MutexLock guard(mutex_);
   if (calls_.size() == kMost || call.bytes > kMostBytes || bytes_ > kMostBytes - call.bytes) {
@@ -63,9 +53,7 @@ void TrailingCalls::make_all() noexcept {
   const env::MutexLock guard(mutex_);
   const Inside inside;
   for (const TrailingCall& call : calls_) {
-    context_.backend.submission_pause().enter(place_);
     const int error = call.make(call);
-    backends::SubmissionPause::leave(place_);
     if (int none = 0; error != 0) {
       error_.compare_exchange_strong(none, error, std::memory_order_relaxed);
     }

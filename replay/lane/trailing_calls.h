@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/submission_pause.h"
 #include "capture/operation.h"
 #include "env/mutex.h"
 #include "replay/lane/lane_context.h"
@@ -31,8 +30,7 @@ struct TrailingCall {
 /// any may call.
 class TrailingCalls {
  public:
-  explicit TrailingCalls(LaneContext& context);
-  ~TrailingCalls();
+  explicit TrailingCalls(LaneContext& context) noexcept : context_(context) {}
   TrailingCalls(const TrailingCalls&) = delete;
   TrailingCalls& operator=(const TrailingCalls&) = delete;
 
@@ -40,8 +38,8 @@ class TrailingCalls {
   [[nodiscard]] bool add(const TrailingCall& call) noexcept;
   /// The newest one like that will not be made: true, and what it was called with. The lane's own thread.
   [[nodiscard]] bool take_back(const TrailingCall& like, std::uint64_t* what) noexcept;
-  /// Makes them in their order. Whoever has the lane's lock, or the lane's own thread: once nothing is held that they
-  /// have to come behind.
+  /// Makes them in their order; nothing keeps them waiting, as who needs the driver for itself may wait for one of them.
+  /// Whoever has the lane's lock, or the lane's own thread: once nothing is held that they have to come behind.
   void make_all() noexcept;
 
   [[nodiscard]] bool any() const noexcept { return since_ns() != 0; }
@@ -55,7 +53,7 @@ class TrailingCalls {
  private:
   void none_left() noexcept REFRAIN_REQUIRES(mutex_);
 
-  static constexpr std::size_t kMost = 128;                                 // limit
+  static constexpr std::size_t kMost = 128;                             // limit
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;  // limit: nobody else has them meanwhile
 
   LaneContext& context_;
@@ -64,7 +62,6 @@ class TrailingCalls {
   env::Mutex mutex_;  ///< behind the lane's lock; held while the driver is called
   std::vector<TrailingCall> calls_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t bytes_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  backends::SubmissionPause::Place place_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 }  // namespace refrain::replay

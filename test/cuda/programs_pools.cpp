@@ -204,6 +204,7 @@ PROGRAM(allocation_ends) {
   CUfunction step = gpu.function("scale");
   Word* in = numbers();
   Word* out = pinned(kCount);
+  Word* brief_out = pinned(kCount);
   CUmemoryPool pools[2] = {};
   CUmemPoolProps wanted{};
   wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -219,9 +220,7 @@ PROGRAM(allocation_ends) {
     CUmemPoolPtrExportData exported{};
     free_in(stream, own[0]);
     switch (round % 8) {
-      case 0:
-        CHECK_CU(cuMemPoolExportPointer(&exported, own[1]));
-        break;
+      case 0: CHECK_CU(cuMemPoolExportPointer(&exported, own[1])); break;
       case 1: CHECK_CU(cuDeviceSetMemPool(0, pools[round / 8 % 2])); break;
       case 2: {
         const CUmemAccessDesc access{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
@@ -237,7 +236,7 @@ PROGRAM(allocation_ends) {
         // Destroyed behind memory of its that is freed.
         CUstream brief = make_stream();
         CUdeviceptr its = allocate_in(brief);
-        task(brief, step, its, in, out);
+        task(brief, step, its, in, brief_out);
         free_in(brief, its);
         CHECK_CU(cuStreamDestroy(brief));
         CHECK_CU(cuCtxSynchronize());  // the next one is the only one then
@@ -318,8 +317,8 @@ PROGRAM(allocation_elsewhere) {
   return 0;
 }
 
-/// A kernel in one stream waits for what another one gets later, behind an allocation for which a driver has memory that
-/// the first one freed before. "late": for long only the first one has such memory.
+/// A kernel in one stream waits for what another one gets later, behind an allocation for which a driver has memory
+/// that the first one freed before. "late": for long only the first one has such memory.
 PROGRAM(allocation_gate) {
   const Device gpu;
   const int since = argc > 1 ? kRounds / 2 : 0;

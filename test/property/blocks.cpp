@@ -22,8 +22,7 @@ constexpr Weight kWeights[] = {
     {Kind::kPrefetch, 2},   {Kind::kGraph, 5},        {Kind::kMarker, 5},         {Kind::kBarrier, 3},
     {Kind::kFlush, 3},      {Kind::kLook, 3},         {Kind::kScribble, 3},       {Kind::kAskEvent, 3},
     {Kind::kAskQueue, 3},   {Kind::kPoll, 2},         {Kind::kWaitEvent, 3},      {Kind::kWaitQueue, 3},
-    {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 3},
-    {Kind::kTemporary, 6},
+    {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 3}, {Kind::kTemporary, 6},
 };
 /// For blocks that run once.
 constexpr Weight kRare[] = {
@@ -351,8 +350,8 @@ bool BlockMaker::fit(const Owned& owned, const Block& block, Step* step) {
     case Kind::kSet: return can(Feature::kSetter);
     case Kind::kReplaceMemory: return plain(step->to) && !fixed(step->to);
     case Kind::kReplaceInOrder:
-      return program_.in_order[static_cast<std::size_t>(step->to)] &&
-             first_queue(owned, step) && program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kOutOfOrder;
+      return program_.in_order[static_cast<std::size_t>(step->to)] && first_queue(owned, step) &&
+             program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kOutOfOrder;
     case Kind::kTemporary:
       return has_pools() && step->to != step->from && place(step->to) == Place::kDevice &&
              place(step->from) == Place::kDevice && first_queue(owned, step);

@@ -313,7 +313,9 @@ class Worker {
         renew(queue, to, value);
         break;
       case Kind::kReplaceInOrder: replace_in_order(step, queue, &to, value); break;
-      case Kind::kTemporary: use_temporary(step, queue, to, shared_.memory[static_cast<std::size_t>(step.from)], value); break;
+      case Kind::kTemporary:
+        use_temporary(step, queue, to, shared_.memory[static_cast<std::size_t>(step.from)], value);
+        break;
       case Kind::kReplaceQueue: {
         const QueueKind kind = queue->kind;
         if (!shared_.program.release_queue) {

@@ -16,8 +16,8 @@ struct Allocation {
   const void* owner = nullptr;  ///< the face's context
   bool registered = false;      ///< the program's own memory, or reserved by it
   bool accessible = true;
-  bool in_order = false;       ///< allocated in the order of a queue
-  const void* pool = nullptr;  ///< of that
+  bool in_order = false;           ///< allocated in the order of a queue
+  const void* pool = nullptr;      ///< of that
   const void* freed_in = nullptr;  ///< the queue in whose order it is freed, which was not done yet
   OperationRef freed_by = nullptr;
 };
