@@ -65,7 +65,8 @@ TEST_CASE("calls that wait are made in their order, behind what is held") {
 
 TEST_CASE("the newest call that waits and is like the one asked for is taken back") {
   Holding holding;
-  for (const TrailingCall& each : {call(1), call(2), call(3, 9), call(4, 8, 1)}) {
+  const TrailingCall in_another_queue{&make, 2, 0, 8, 5};
+  for (const TrailingCall& each : {call(1), call(2), call(3, 9), call(4, 8, 1), in_another_queue}) {
     REQUIRE(holding.lane.trail(each));
   }
   std::uint64_t what = 0;
@@ -75,7 +76,7 @@ TEST_CASE("the newest call that waits and is like the one asked for is taken bac
   CHECK(what == 1);
   CHECK_FALSE(holding.lane.take_back(call(0), &what));
   holding.program.wait();
-  CHECK(made == std::vector<std::uint64_t>{3, 4});
+  CHECK(made == std::vector<std::uint64_t>{3, 4, 5});
 }
 
 TEST_CASE("a chunk that is launched leaves waiting calls alone") {
