@@ -12,6 +12,7 @@ namespace refrain::layer::streams {
 
 inline const char* const kUnknownEvent = "it uses an event that Refrain did not see made";
 inline const char* const kOtherContext = "its event may belong to another context";
+inline const char* const kBehindFree = "the event comes behind a free in stream order, which is held";
 inline const char* const kFlags = "the event is recorded or waited for with flags";
 
 /// Waits further back than this share one token.
@@ -57,6 +58,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
     unholdable = kUnknownEvent;
   } else if (running != nullptr) {
     flush_event(*running, *event);
+    unholdable = running->anything_trails() ? kBehindFree : unholdable;
   }
   auto* known = stream();
   if (known != nullptr && event != nullptr && event->context != known->stream.context) {

@@ -57,8 +57,8 @@ class OrderedStream {
 
   /// True if it is this one from now on: no other had any, or what that one had is done.
   [[nodiscard]] bool is(replay::Engine& running, State& stream) noexcept {
-    // What comes late in the default stream would come behind others' work, and before more of it.
-    if (stream.stream.kind == backends::StreamKind::kLegacy && stream.context->others_in_order.load()) {
+    // What comes late would come behind work of others that is in order with it, and before more of that.
+    if (stream.stream.kind != backends::StreamKind::kNonBlocking && stream.context->in_order()) {
       return false;
     }
     const ObjectId id = stream.slot.info.id;
@@ -221,7 +221,8 @@ StatusOf<L> free_in_order(const OrderedCall<L>& call, std::uint64_t start, Issue
   }
   flush_holders(*running, *stream);
   replay::Lane& lane = running->lane();
-  if (!lane.may_trail()) {
+  // Whoever submits to the stream next has it made, if that is another thread.
+  if (!lane.may_trail() || stream->slot.newest.load(std::memory_order_relaxed) != &lane) {
     blocks.forget(start);
     const StatusOf<L> status = freeing_in_order<L>(start, L::id_to_free(start), [&] { return lane.beside(issue); });
     Protocol<L>::answer(status, status);

@@ -158,8 +158,10 @@ TEST_CASE("another stream may have such memory alone, when the first one is done
   }
   held.stretch.submit(3, held.stretch.kernels.size());
   REQUIRE(Rig::wait() == 0);
+  const Stretch second(held.rig, other);
+  held.rig.loop([&] { second.submit(0, second.kernels.size()); });
   const std::uint64_t memory = held.pools.allocate(other);
-  held.stretch.submit(0, 3);
+  second.submit(0, 3);
   held.pools.free(other, memory);
   CHECK(held.pools.freed(memory, other) == (busy ? 1 : 0));
 }
@@ -202,6 +204,29 @@ TEST_CASE("without memory the driver is asked once more, when it has what was fr
   }
   CHECK(held.pools.freed(held.memory, held.stream) == 1);
   CHECK_FALSE(held.rig.engine->anything_held());
+}
+
+TEST_CASE("an event behind a held free, and whatever is issued, come behind it in the driver as well", "[promise-1]") {
+  Held held;
+  const auto event = Rig::event();
+  held.pools.free(held.stream, held.memory);
+  REQUIRE(held.rig.record(event, held.stream) == 0);
+  const test::Lines lines = held.rig.device.lines();
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[3].starts_with("free "));
+  CHECK(lines[4].starts_with("record "));
+}
+
+TEST_CASE("what another thread submits to the stream comes behind a held free", "[promise-1]") {
+  Held held;
+  held.pools.free(held.stream, held.memory);
+  std::thread([&] {
+    held.rig.enter();
+    REQUIRE(held.rig.launch(held.stream, *held.stretch.kernels[5]) == 0);
+  }).join();
+  const test::Lines lines = held.rig.device.lines();
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[3].starts_with("free "));
 }
 
 TEST_CASE("what is freed twice is freed by the driver first, which refuses the second time", "[promise-5]") {

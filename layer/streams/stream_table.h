@@ -66,6 +66,10 @@ template <class L>
 template <class Api>
 [[gnu::always_inline]] inline void flush_holders(replay::Engine& running, StreamState<Api>& stream) noexcept {
   running.flush_holder(stream.slot);
+  if (running.anything_trails() && stream.slot.newest.load(std::memory_order_relaxed) != replay::Lane::current)
+      [[unlikely]] {
+    running.flush_others();  // another thread's frees: who waits for what comes behind knows that they are done
+  }
   if (!running.anything_held() || stream.slot.info.default_order == capture::DefaultOrder::kNone) {
     return;
   }
@@ -240,14 +244,17 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
       live_.pop_back();
       return nullptr;
     }
+    const bool was_in_order = context->in_order();
     if (made->stream.kind == backends::StreamKind::kLegacy) {
       context->legacy.store(made, std::memory_order_release);
     }
-    const bool first_in_order =
-        info.default_order == capture::DefaultOrder::kWithDefault && !context->others_in_order.exchange(true);
+    if (info.default_order == capture::DefaultOrder::kWithDefault) {
+      context->others_in_order.store(true);
+    }
+    const bool begins = context->in_order() && !was_in_order;
     guard.unlock();
-    if (first_in_order && running->anything_held()) {
-      // Until now the default stream's frees could come late: see ordered_memory.h.
+    if (begins && running->anything_held()) {
+      // Until now frees in these streams could come late: see ordered_memory.h.
       running->lane().flush(false);
       running->flush_others();
     }

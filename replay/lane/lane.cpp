@@ -107,7 +107,11 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     flush(false);  // what is held after a failure comes first
     return Verdict::kIssue;
   }
-  return current_submission_.look_at(submission);
+  const Verdict verdict = current_submission_.look_at(submission);
+  if (verdict != Verdict::kHold) {
+    trailing_.make_all();  // what is issued comes behind them: who waits for it knows that they are done
+  }
+  return verdict;
 }
 
 [[gnu::hot]] void Lane::look_at_deferred(bool may_ask) noexcept {
