@@ -48,6 +48,7 @@ struct Capabilities {
   const char* why_not = "";       ///< if not native; static lifetime
   bool out_of_order = false;      ///< may be recorded for out-of-order queues
   bool update_arguments = false;  ///< arguments of kernels can be changed after finalize
+  bool update_sizes = false;      ///< so can how many groups a kernel has, and how much a copy by pointers copies
   bool simultaneous_use = false;  ///< may be enqueued again while it still runs
   /// What operations of different queues wait for is kept without events of Refrain's: the driver orders them, or the
   /// application's own events, which are issued or recorded like everything else. Parts of a graph then need no waits.
@@ -70,7 +71,7 @@ class CommandBuffer {
   /// device cannot use one buffer twice at once, fails without side effects.
   virtual Status enqueue(std::span<const Event> waits, Event* done) noexcept = 0;
   /// Changes arguments for later submissions; never waits for the device. Fails without side
-  /// effects if the backend cannot (Capabilities::update_arguments) or the layout differs.
+  /// effects if the backend cannot (Capabilities::update_arguments, update_sizes) or the layout differs.
   virtual Status update(std::span<const NodeUpdate> updates) noexcept = 0;
   /// For verify, while nothing of it runs: later submissions do the work of nodes below `end` only. False: the device
   /// cannot leave work out, and nobody knows what is done now.
@@ -144,8 +145,8 @@ class Backend {
   /// Whether records name all the memory that operations use, as handles that the next three functions take. False:
   /// kernels are given addresses, which look like any other argument, and verify cannot put back what they change.
   [[nodiscard]] virtual bool names_memory() const noexcept { return true; }
-  /// Memory that kernels reach by address all the same, where they are given a pointer; null: there is none that anybody
-  /// knows. read() and write() take the address of an allocation for its handle.
+  /// Memory that kernels reach by address all the same, where they are given a pointer; null: there is none that
+  /// anybody knows. read() and write() take the address of an allocation for its handle.
   [[nodiscard]] virtual MemoryInventory* shared_memory() noexcept { return nullptr; }
   /// For verify where records do not name all memory; null: it cannot be compared. One check at a time.
   [[nodiscard]] virtual AddressedMemory* addressed_memory() noexcept { return nullptr; }

@@ -139,10 +139,11 @@ class Collector {
     return sum.graph_count > kListed ? text + fmt::format(" … ({} in all)", sum.graph_count) : text;
   }
 
-  void obstacle(Finding::Kind kind, std::string what, std::vector<std::string> details, const Sum& sum) {
+  void obstacle(Finding::Kind kind, std::string what, std::vector<std::string> details, const Sum& sum,
+                std::string advice = {}) {
     Finding finding;
     finding.kind = kind;
-    finding.text = {std::move(what), std::move(details)};
+    finding.text = {std::move(what), std::move(details), std::move(advice)};
     finding.submissions = sum.submissions;
     finding.host_ns = sum.host_ns;
     result_.obstacles.push_back(std::move(finding));
@@ -155,7 +156,19 @@ class Collector {
                    ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
                                  name_of(operation.kind))
                    : fmt::format("{}: {}; it splits its stretch", name_of(operation.kind), operation.why),
-               {fmt::format("{} in {}", times(sum.submissions), list_of(sum))}, sum);
+               {fmt::format("{} in {}", times(sum.submissions), list_of(sum))}, sum, advice_for(operation));
+    }
+  }
+
+  static std::string advice_for(const Unrecordable& operation) {
+    if (operation.blocking) {
+      return "use the form that does not wait, and wait as late as possible";
+    }
+    switch (operation.kind) {
+      case OperationKind::kPointerCopy:
+      case OperationKind::kPointerCopyRect: return "copy from and to pinned memory";
+      case OperationKind::kEventRecord: return "make the event without timing, if its times are not read";
+      default: return "move it out of what repeats, or to its beginning or end";
     }
   }
 
@@ -190,6 +203,7 @@ class Collector {
 }  // namespace
 
 const char* why_not_recordable(const OperationView& operation) noexcept {
+  constexpr const char* kNoCommand = "command buffers have no such command";
   switch (operation.kind()) {
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerCopyRect:
@@ -212,7 +226,13 @@ const char* why_not_recordable(const OperationView& operation) noexcept {
     case OperationKind::kBarrier:
     case OperationKind::kFlush:
     case OperationKind::kEventWait: return nullptr;
-    default: return "command buffers have no such command";
+    case OperationKind::kHostFunction:  // of CUDA or HIP, where it is named by two addresses
+      return operation.arguments().size() == 2 && operation.arguments()[0].kind == ArgumentKind::kHostPointer
+                 ? nullptr
+                 : kNoCommand;
+    case OperationKind::kPointerMigrate:
+      return operation.find<words::PointerPrefetchTo>() != nullptr ? nullptr : kNoCommand;
+    default: return kNoCommand;
   }
 }
 
@@ -270,6 +290,24 @@ Analysis analyse(const Capture& capture) {
   }
   collector.finish();
   return result;
+}
+
+std::vector<GraphVerdict> verdicts_of(const Analysis& analysis) {
+  std::vector<GraphVerdict> verdicts(analysis.graphs.size());
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const GraphUse& use = analysis.graphs[i];
+    verdicts[i].kind = use.arguments == Arguments::kOnce ? Finding::Kind::kNotRepeated
+                       : use.recordable == 0             ? Finding::Kind::kUnrecordable
+                                                         : Finding::Kind::kTooShort;
+  }
+  for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {
+    for (const Finding& finding : *findings) {
+      if (finding.graph) {
+        verdicts[*finding.graph] = {finding.kind, finding.kind == Finding::Kind::kGraphable ? finding.host_ns : 0};
+      }
+    }
+  }
+  return verdicts;
 }
 
 std::vector<RegionSum> region_sums(const Capture& capture) {

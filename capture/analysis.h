@@ -38,6 +38,7 @@ struct GraphUse {
 struct FindingText {
   std::string what;                  ///< a line: the stretches it is about
   std::vector<std::string> details;  ///< lines: which argument, which host call …
+  std::string advice;                ///< a sentence: what its author can do; empty: nothing, or nothing is to be done
 };
 
 /// One answer to "why is this not replayed?", or (`graphable`) what could be.
@@ -76,11 +77,24 @@ struct RegionSum {
 /// Sorted by name, so that each stands behind what is around it.
 std::vector<RegionSum> region_sums(const Capture& capture);
 
+/// What the findings come to for one graph.
+struct GraphVerdict {
+  Finding::Kind kind = Finding::Kind::kNotRepeated;
+  std::uint64_t gain_ns = 0;  ///< time in driver calls that replays would take the place of: what can be gained at most
+};
+/// As Capture::graphs.
+std::vector<GraphVerdict> verdicts_of(const Analysis& analysis);
+
+/// "can be graphed", "arguments change" …
+const char* name_of(Finding::Kind kind) noexcept;
+
 /// Names of kernels are cut to this many bytes wherever they are not told in full.
 inline constexpr std::size_t kMaxLabel = 200;
 
 /// Looks at one graph after the other. Throws Refused if the file makes no sense or takes too much memory.
 Analysis analyse(const Capture& capture);
+/// Which arguments of a graph change, and how: a line each, the first ones.
+std::vector<std::string> changes_text(const Capture& capture, const StoredGraph& stored, const Graph& graph);
 /// Reads the graph that the finding is about, if there is one.
 FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding);
 

@@ -37,7 +37,27 @@ std::string graph_text(const Capture& capture, const Graph& graph, std::uint32_t
                      label_of(capture, graph), ended_by_text(capture, use.ended_by));
 }
 
-void describe_changes(const Capture& capture, const StoredGraph& stored, const Graph& graph, FindingText& text) {
+/// What its author can do about it, whatever exactly was submitted.
+std::string general_advice(const Finding& finding) {
+  switch (finding.kind) {
+    case Finding::Kind::kChanging:
+      return "keep what changes in memory that stays where it is, and pass its address: this device cannot change "
+             "arguments of what is recorded";
+    case Finding::Kind::kTooShort:
+      return "let more work gather before this call: wait more rarely, or once for several stretches";
+    case Finding::Kind::kNotRepeated:
+      return "nothing, if this is how the program begins and ends; else submit the same operations in the same order "
+             "each time, so that they can be recognised";
+    case Finding::Kind::kGraphable:
+    case Finding::Kind::kUnrecordable: break;  // the latter's is where its reason is known
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> changes_text(const Capture& capture, const StoredGraph& stored, const Graph& graph) {
+  std::vector<std::string> text;
   // The same argument of the same kernel is one line, however many nodes it is in.
   struct Line {
     SlotStatistic slot;
@@ -65,17 +85,14 @@ void describe_changes(const Capture& capture, const StoredGraph& stored, const G
                    [](const Line& a, const Line& b) { return a.slot.changes > b.slot.changes; });
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i) {
-    text.details.push_back(describe(capture, stored, graph, lines[i].slot) +
-                           (lines[i].nodes > 1 ? fmt::format(" ({} nodes)", lines[i].nodes) : ""));
+    text.push_back(describe(capture, stored, graph, lines[i].slot) +
+                   (lines[i].nodes > 1 ? fmt::format(" ({} nodes)", lines[i].nodes) : ""));
   }
   if (lines.size() > kShown) {
-    text.details.push_back(fmt::format("and {} more; see --graph {}", lines.size() - kShown, stored.id()));
-  } else if (lines.empty()) {
-    text.details.emplace_back("which arguments change is not known: the capture was cut short");
+    text.push_back(fmt::format("and {} more; see --graph {}", lines.size() - kShown, stored.id()));
   }
+  return text;
 }
-
-}  // namespace
 
 std::string times(std::uint64_t count) {
   return count == 1 ? "once" : grouped(count) + " times";
@@ -121,13 +138,18 @@ const char* place_of(const BufferInfo& buffer) noexcept {
 
 FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding) {
   if (!finding.graph) {
-    return finding.text;
+    FindingText told = finding.text;
+    if (told.advice.empty()) {
+      told.advice = general_advice(finding);
+    }
+    return told;
   }
   const StoredGraph& stored = capture.graphs[*finding.graph];
   const GraphUse& use = analysis.graphs[*finding.graph];
   const Graph graph = stored.graph();
   FindingText text;
   text.what = graph_text(capture, graph, *finding.graph, use);
+  text.advice = general_advice(finding);
   std::uint64_t splitting = 0;
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     const OperationView operation = graph.operation(node);
@@ -138,7 +160,11 @@ FindingText text_of(const Capture& capture, const Analysis& analysis, const Find
         fmt::format("in parts: {} of its {} operations cannot be part of a command buffer", splitting, graph.size()));
   }
   if (use.arguments == Arguments::kChanging) {
-    describe_changes(capture, stored, graph, text);
+    const std::vector<std::string> changes = changes_text(capture, stored, graph);
+    text.details.insert(text.details.end(), changes.begin(), changes.end());
+    if (changes.empty()) {
+      text.details.emplace_back("which arguments change is not known: the capture was cut short");
+    }
   } else if (use.arguments == Arguments::kInTurn) {
     text.details.push_back(
         fmt::format("{} argument sets that come again (REFRAIN_VARIANTS says how many are kept)", use.sets_used));
@@ -240,6 +266,17 @@ const char* name_of(Arguments arguments) noexcept {
     case Arguments::kExact: return "exact";
     case Arguments::kInTurn: return "in turn";
     case Arguments::kChanging: return "changing";
+  }
+  return "unknown";
+}
+
+const char* name_of(Finding::Kind kind) noexcept {
+  switch (kind) {
+    case Finding::Kind::kGraphable: return "can be graphed";
+    case Finding::Kind::kChanging: return "arguments change";
+    case Finding::Kind::kUnrecordable: return "not recordable";
+    case Finding::Kind::kTooShort: return "too short";
+    case Finding::Kind::kNotRepeated: return "not repeated";
   }
   return "unknown";
 }

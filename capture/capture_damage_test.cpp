@@ -39,7 +39,7 @@ TEST_CASE("damage at every byte is noticed") {
   TemporaryFile file;
   MemoryFile damaged;
   {
-    const auto recorder = open(file.name());
+    const auto recorder = open(file.name(), false, 1000);
     describe_program(*recorder);
     heat(recorder->open_stream(1), 30);
   }

@@ -244,6 +244,36 @@ TEST_CASE("a statistic of what its node does not have is refused") {
   CHECK_FALSE(read(SlotKind::kWord, 0));
 }
 
+TEST_CASE("times that cannot be are refused") {
+  struct Forged {
+    std::uint16_t what = 0;
+    std::uint16_t kind = 0;
+    std::uint32_t entry_point = 0;
+    std::uint32_t took_ns = 5;
+    std::size_t ends = 1;
+    std::uint64_t begin_ns = 1000;
+  };
+  const auto read = [](const Forged& forged) {
+    flatbuffers::FlatBufferBuilder builder;
+    const std::vector<wire::CallKind> kinds{wire::CallKind(1, 2, forged.entry_point, forged.kind, 0)};
+    const std::vector<std::uint16_t> what{forged.what};
+    const std::vector<std::uint32_t> after{7}, took(forged.ends, forged.took_ns);
+    builder.Finish(wire::CreateTimesDirect(builder, 1, forged.begin_ns, &kinds, &what, &after, &took, nullptr));
+    TemporaryFile file;
+    write_records(file.name(), {{format::RecordType::kTimes, finished(builder)}});
+    std::string error;
+    const auto capture = read_capture(file.name(), &error);
+    return capture ? std::to_string(capture->calls.at(0).end_ns) : error;
+  };
+  CHECK(read({}) == "1012");
+  CHECK_THAT(read({.what = 1}), Contains("a call of an unknown kind"));
+  CHECK_THAT(read({.kind = kOperationKindCount}), Contains("a call of an unknown kind"));
+  CHECK_THAT(read({.entry_point = 40}), Contains("an unknown host call"));
+  CHECK_THAT(read({.took_ns = ~0U}), Contains("a long call whose time is missing"));
+  CHECK_THAT(read({.ends = 2}), Contains("calls without begin or end"));
+  CHECK_THAT(read({.begin_ns = ~std::uint64_t{0}}), Contains("a call at a time that cannot be"));
+}
+
 TEST_CASE("a file that is another one while it is shown is noticed") {
   TemporaryFile file, other;
   write_records(file.name(), {{format::RecordType::kGraphs, many_graphs(2, 1, false)}});

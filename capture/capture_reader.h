@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -30,6 +31,9 @@ CheckedGraph checked_graph(RecordView& record, const wire::Graph& graph);
 
 /// The items of a history, checked but for what they name.
 std::vector<HistoryItem> checked_items(RecordView& record, const flatbuffers::Vector<const wire::HistoryItem*>* items);
+
+/// Calls `visit` for each call of a record, all of which is checked but for what it names.
+void checked_calls(RecordView& record, const wire::Times& content, const std::function<void(const TimedCall&)>& visit);
 
 /// A record of the file again, and a view of it that tells its offset.
 template <typename Table>
@@ -78,6 +82,7 @@ class CaptureReader {
   void take_sets(RecordView& record);
   void take_statistics(RecordView& record);
   void take_history(RecordView& record);
+  void take_times(RecordView& record);
   void take_host_calls(RecordView& record);
   void take_regions(RecordView& record);
   void check_items(RecordView& record, const std::vector<HistoryItem>& items) const;
@@ -91,6 +96,7 @@ class CaptureReader {
   std::uint64_t position_ = 0;
   std::vector<std::byte> stored_, raw_;
   std::unordered_map<std::uint64_t, std::size_t> lane_numbers_;    // in Capture::lanes
+  std::unordered_map<std::uint64_t, std::size_t> calls_numbers_;   // in Capture::calls
   std::unordered_map<std::uint32_t, std::size_t> region_numbers_;  // in Capture::regions
 };
 

@@ -36,6 +36,7 @@ enum class RecordType : std::uint32_t {
   kHistory = 12,     ///< History: what one lane did, in order; replaces what was `open` in the one before
   kHostCalls = 13,   ///< HostCalls: counts; replace earlier ones
   kRegions = 14,     ///< Regions: what was in them; replace earlier ones of the same region
+  kTimes = 15,       ///< Times: begin and end of each call of one lane, those that follow on the ones before
 };
 
 }  // namespace format

@@ -16,6 +16,7 @@ void show(const DumpOptions& options, const Capture& capture, DumpOutput& out) {
   switch (options.format) {
     case DumpFormat::kGraph: return dump_graph(capture, analysis, options.graph.value_or(0), out);
     case DumpFormat::kJson: return dump_json(capture, analysis, out);
+    case DumpFormat::kCsv: return dump_csv(capture, analysis, out);
     case DumpFormat::kDot: return dump_dot(capture, analysis, options.graph, out);
     case DumpFormat::kExplain: return dump_explain(capture, analysis, out);
     default: return dump_summary(capture, analysis, out);

@@ -12,8 +12,9 @@ enum class DumpFormat : std::uint8_t {
   kSummary,  ///< a page of text: devices, totals, the graphs that matter
   kGraph,    ///< one graph: nodes, arguments, edges (DumpOptions::graph)
   kJson,     ///< everything but code and contents, as JSON
+  kCsv,      ///< the graphs, one in a line
   kDot,      ///< Graphviz; all graphs, or the one in DumpOptions::graph
-  kTrace,    ///< timeline for chrome://tracing and Perfetto, one track per lane
+  kTrace,    ///< timeline for chrome://tracing and Perfetto, tracks of lanes and queues
   kExplain,  ///< what keeps submissions from being replayed, ordered by what would gain most
 };
 

@@ -16,6 +16,8 @@ void dump_explain(const Capture& capture, const Analysis& analysis, DumpOutput& 
 /// `graph` is an index in Capture::graphs.
 void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t graph, DumpOutput& out);
 void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out);
+/// Graphs that never came are left out.
+void dump_csv(const Capture& capture, const Analysis& analysis, DumpOutput& out);
 void dump_dot(const Capture& capture, const Analysis& analysis, std::optional<std::uint32_t> graph, DumpOutput& out);
 void dump_trace(const Capture& capture, DumpOutput& out);
 

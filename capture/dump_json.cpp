@@ -118,6 +118,7 @@ void write_finding(JsonWriter& json, const Capture& capture, const Analysis& ana
   json.member("kind", kinds[static_cast<std::size_t>(finding.kind)]);
   json.member("what", text.what);
   json.list("details", text.details, [&](const std::string& detail) { json.value(detail); });
+  json.member("advice", text.advice);
   json.member("submissions", finding.submissions);
   json.member("share", finding.share);
   json.member("host_ns", finding.host_ns);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "capture/analysis.h"
@@ -295,8 +296,33 @@ TEST_CASE("one graph: nodes, arguments, edges") {
   }
 
   const Output dot = dump(file.name(), DumpFormat::kDot);
-  CHECK_THAT(dot.out, Contains("n0_0 -> n0_1 [style=solid color=black]"));
-  CHECK_THAT(dot.out, Contains("n0_1 -> n0_2 [style=dashed color=blue]"));
+  CHECK_THAT(dot.out, Contains("n0_0 [label=\"0 stencil\\n1 copy buffer\\nqueue 1\"]"));
+  CHECK_THAT(dot.out, Contains("n0_0 -> n0_2 [style=dashed color=blue]") && !Contains("n0_1"));
+}
+
+TEST_CASE("dot: what repeats stands once, and says what changes and what cuts") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    std::uint64_t sequence = 0;
+    for (std::int32_t round = 0; round < 3; ++round) {
+      for (int i = 0; i < 100; ++i) {
+        stream.operation(record.kernel({.function = 1, .scalars = {i == 7 ? round : 5}, .sequence = ++sequence}));
+      }
+      for (int i = 0; i < 4; ++i) {
+        stream.operation(record.kernel({.function = 2, .sequence = ++sequence}));
+        stream.operation(record.other(55, OperationKind::kMap, 0, ++sequence));
+      }
+      stream.host_call("clFinish", 0);
+    }
+  });
+  const Output dot = dump(file.name(), DumpFormat::kDot);
+  CHECK_THAT(dot.out, Contains("graph 0, 3 times, ended by clFinish (3 times)"));
+  CHECK_THAT(dot.out, Contains("[label=\"0 stencil x 100 (changes in 1 of 100)\\nqueue 1\"]"));
+  CHECK_THAT(dot.out, Contains("label=\"x 4\" style=\"rounded,dashed\""));
+  CHECK_THAT(dot.out, Contains("\\ncuts: command buffers have no such command\" shape=octagon"));
+  CHECK_THAT(dot.out, Contains("n0_101 -> n0_100 [style=solid color=black label=\"next turn\" constraint=false]"));
+  CHECK(std::count(dot.out.begin(), dot.out.end(), '\n') < 40);
 }
 
 TEST_CASE("JSON and trace are JSON and agree with the text") {
@@ -330,6 +356,51 @@ TEST_CASE("JSON and trace are JSON and agree with the text") {
     open.emplace_back(begin, end);
   }
   CHECK(slices > 5);
+}
+
+TEST_CASE("trace: each call on the track of its lane, and on that of its queue, with numbers that can be summed") {
+  TemporaryFile file;
+  {
+    FileRecorderOptions options;
+    options.file = file.name();
+    options.timed_calls = 100;
+    std::string error;
+    const auto recorder = open_file_recorder(options, &error);
+    REQUIRE(recorder != nullptr);
+    describe_program(*recorder);
+    TestRecord record;
+    for (std::uint64_t lane = 1; lane <= 2; ++lane) {
+      Stream& stream = recorder->open_stream(lane);
+      for (std::uint64_t i = 1; i <= 3; ++i) {
+        stream.operation(
+            record.kernel({.function = 1, .queue = lane, .sequence = i, .time_ns = 1'000'000 * i, .host_ns = 2500}));
+      }
+      stream.host_call("clFinish", 4'000'000);
+      stream.host_call_done(9'000'000);
+    }
+  }
+  const auto trace = nlohmann::json::parse(dump(file.name(), DumpFormat::kTrace).out);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> tracks, groups;
+  std::map<std::string, std::pair<int, std::uint64_t>> sums;  // of each track: slices and ns
+  for (const auto& event : trace["traceEvents"]) {
+    const std::pair<std::uint64_t, std::uint64_t> track(event["pid"], event["tid"]);
+    if (event["ph"] == "M") {
+      (event["name"] == "thread_name" ? tracks : groups)[track] = event["args"]["name"];
+    }
+  }
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "X" && event["cat"] != "stretch") {
+      auto& [slices, ns] = sums[tracks.at({event["pid"], event["tid"]})];
+      ++slices;
+      ns += event["args"]["took_ns"].get<std::uint64_t>();
+      CHECK(event["dur"].get<double>() * 1000 == Approx(event["args"]["took_ns"].get<double>()));
+    }
+  }
+  CHECK(sums["lane 1: calls"] == std::pair(4, std::uint64_t{3 * 2500 + 5'000'000}));
+  CHECK(sums["queue 1: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
+  CHECK(sums["queue 2: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
+  CHECK(groups.size() == 2);
+  CHECK(std::ranges::count(groups, "Test device", [](const auto& group) { return group.second; }) == 1);
 }
 
 TEST_CASE("JSON has the bytes of each argument") {
@@ -376,6 +447,18 @@ TEST_CASE("in a trace a loop within a loop takes the time of what is in it") {
   CHECK(names == std::vector<std::string>{"loop x 9", "loop x 5", "graph 0: stencil", "graph 1: residual",
                                           "graph 2: axpy", "loop x 5", "graph 0: stencil", "graph 1: residual",
                                           "graph 2: axpy"});
+}
+
+TEST_CASE("CSV: a line for each graph, with as many values as the first line names") {
+  TemporaryFile file;
+  record_to(file.name(), mixed);
+  const Output csv = dump(file.name(), DumpFormat::kCsv);
+  CHECK(csv.status == 0);
+  CHECK_THAT(csv.out, Catch::StartsWith("graph,fingerprint,operations,edges,occurrences,submissions,host_ns,"));
+  CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 7);
+  CHECK_THAT(csv.out, Contains(",100,1000,900000,"));
+  CHECK_THAT(csv.out, Contains(",900000,can be graphed,exact,\"stencil x10\"\n"));
+  CHECK_THAT(csv.out, Contains(",once,\"residual x17\"\n"));
 }
 
 TEST_CASE("names that are not text do no harm") {

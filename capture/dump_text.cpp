@@ -47,6 +47,9 @@ void findings(DumpOutput& out, const Capture& capture, const Analysis& analysis,
     for (const std::string& detail : wording.details) {
       out.line("                {}", detail);
     }
+    if (!wording.advice.empty()) {
+      out.line("                try: {}", wording.advice);
+    }
   }
   if (rest != 0) {
     out.line("     {:>7}  {} submissions in {} more, see --json", percent(rest_share), grouped(rest),

@@ -1,4 +1,5 @@
-// --trace: a timeline for chrome://tracing and Perfetto.
+// --trace: a timeline for chrome://tracing and Perfetto. Three groups of tracks: lanes with their stretches and calls,
+// and for each device its queues. What can be counted is a number, so that a query can sum it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,7 +9,9 @@
 namespace refrain::capture {
 namespace {
 
-/// Loops are slices around their first turn.
+/// Tracks of a lane: what Chrome calls a thread.
+constexpr std::uint64_t kTracksOfLane = 2;
+
 class Trace {
  public:
   Trace(const Capture& capture, DumpOutput& out) : capture_(capture), json_(out) {}
@@ -18,28 +21,30 @@ class Trace {
     json_.member("displayTimeUnit", "ns");
     json_.key("traceEvents");
     json_.begin_array();
-    name_of_track("process_name", 0, capture_.command.empty() ? "program" : capture_.command);
+    name_of_track("process_name", capture_.process, 0, capture_.command.empty() ? "program" : capture_.command);
     for (const LaneHistory& lane : capture_.lanes) {
-      name_of_track("thread_name", lane.lane, "lane " + std::to_string(lane.lane));
+      const std::uint64_t track = kTracksOfLane * lane.lane;
+      name_of_track("thread_name", capture_.process, track, "lane " + std::to_string(lane.lane));
       // Where a part ends depends on the first item of the next one.
       std::vector<HistoryItem> before;
       lane.for_each_part([&](std::span<const HistoryItem> part) {
-        items(lane.lane, before, part.front().first_ns, true);
+        items(track, before, part.front().first_ns, true);
         before.assign(part.begin(), part.end());
       });
-      items(lane.lane, before, ~std::uint64_t{0}, true);
+      items(track, before, ~std::uint64_t{0}, true);
     }
+    calls();
     json_.end_array();
     json_.end_object();
   }
 
  private:
-  void name_of_track(const char* what, std::uint64_t lane, const std::string& name) {
+  void name_of_track(const char* what, std::uint64_t process, std::uint64_t track, const std::string& name) {
     json_.begin_object();
     json_.member("ph", "M");
     json_.member("name", what);
-    json_.member("pid", capture_.process);
-    json_.member("tid", lane);
+    json_.member("pid", process);
+    json_.member("tid", track);
     json_.key("args");
     json_.begin_object();
     json_.member("name", name);
@@ -52,8 +57,27 @@ class Trace {
     return static_cast<double>(static_cast<std::int64_t>(time - capture_.start_steady_ns)) / 1e3;
   }
 
-  // Slices must not overlap their neighbours, and lie inside the loop around them.
-  void items(std::uint64_t lane, std::span<const HistoryItem> all, std::uint64_t limit, bool outermost) {
+  void begin_slice(std::string_view name, const char* category, std::uint64_t process, std::uint64_t track,
+                   std::uint64_t first, std::uint64_t last) {
+    json_.begin_object();
+    json_.member("ph", "X");
+    json_.member("name", name);
+    json_.member("cat", category);
+    json_.member("pid", process);
+    json_.member("tid", track);
+    json_.member("ts", microseconds(first));
+    json_.member("dur", static_cast<double>(last - first) / 1e3);
+    json_.key("args");
+    json_.begin_object();
+  }
+  void end_slice() {
+    json_.end_object();
+    json_.end_object();
+  }
+
+  // Loops are slices around their first turn. Slices must not overlap their neighbours, and lie inside the loop around
+  // them.
+  void items(std::uint64_t track, std::span<const HistoryItem> all, std::uint64_t limit, bool outermost) {
     for (std::size_t i = 0; i < all.size();) {
       const HistoryItem& item = all[i];
       const std::size_t next = i + item.body + 1;
@@ -68,44 +92,87 @@ class Trace {
                static_cast<std::uint64_t>(static_cast<__uint128_t>(item.span_ns) * item.repeat / item.total);
       }
       last = std::clamp(last, item.first_ns, std::max(item.first_ns, stop));
-      slice(lane, item, last);
+      slice(track, item, last);
       if (item.body != 0) {
-        items(lane, all.subspan(i + 1, item.body), last, false);
+        items(track, all.subspan(i + 1, item.body), last, false);
       }
       i = next;
     }
   }
 
-  void slice(std::uint64_t lane, const HistoryItem& item, std::uint64_t last) {
-    json_.begin_object();
-    json_.member("ph", "X");
-    if (item.body != 0) {
-      json_.member("name", "loop x " + grouped(item.repeat));
-    } else {
-      json_.member("name", "graph " + std::to_string(item.graph) + ": " + label(item.graph) +
-                               (item.repeat > 1 ? ", x " + grouped(item.repeat) : ""));
-    }
-    json_.member("pid", capture_.process);
-    json_.member("tid", lane);
-    json_.member("ts", microseconds(item.first_ns));
-    json_.member("dur", static_cast<double>(last - item.first_ns) / 1e3);
-    json_.key("args");
-    json_.begin_object();
+  void slice(std::uint64_t track, const HistoryItem& item, std::uint64_t last) {
+    const std::string name = item.body != 0 ? "loop x " + grouped(item.repeat)
+                                            : "graph " + std::to_string(item.graph) + ": " + label(item.graph) +
+                                                  (item.repeat > 1 ? ", x " + grouped(item.repeat) : "");
+    begin_slice(name, item.body != 0 ? "loop" : "stretch", capture_.process, track, item.first_ns, last);
     if (item.body != 0) {
       json_.member("turns", item.total);
       json_.member("shown inside", "the first turn");
     } else {
       json_.member("graph", item.graph);
-      json_.member("argument set", item.set == format::kSetNotStored ? "not stored" : std::to_string(item.set));
-      json_.member("submissions each", capture_.graphs[item.graph].size());
+      if (item.set != format::kSetNotStored) {
+        json_.member("argument_set", item.set);
+      }
+      json_.member("operations", capture_.graphs[item.graph].size());
       json_.member("runs", item.total);
-      json_.member("ended by", capture_.ended_by(item.ended_by));
-      json_.member("driver calls", duration(static_cast<double>(item.host_ns)));
-      json_.member("mean length", duration(static_cast<double>(item.span_ns) /
-                                           static_cast<double>(std::max<std::uint64_t>(1, item.total))));
+      json_.member("ended_by", capture_.ended_by(item.ended_by));
+      json_.member("driver_calls_ns", item.host_ns);
+      json_.member("mean_ns", item.span_ns / std::max<std::uint64_t>(1, item.total));
     }
-    json_.end_object();
-    json_.end_object();
+    end_slice();
+  }
+
+  /// The calls of each lane, and once more, those that submit, in their queue.
+  void calls() {
+    for (const LaneCalls& lane : capture_.calls) {
+      const std::uint64_t track = kTracksOfLane * lane.lane + 1;
+      name_of_track("thread_name", capture_.process, track, "lane " + std::to_string(lane.lane) + ": calls");
+      lane.for_each([&](const TimedCall& call) {
+        if (call.what.is_host_call()) {
+          begin_slice(capture_.ended_by(call.what.entry_point), "host call", capture_.process, track, call.begin_ns,
+                      call.end_ns);
+          json_.member("took_ns", call.end_ns - call.begin_ns);
+          end_slice();
+          return;
+        }
+        submission(call, lane.lane, capture_.process, track);
+        const std::uint64_t device = track_of(call.what.queue);
+        submission(call, lane.lane, device, call.what.queue);
+      });
+    }
+  }
+
+  void submission(const TimedCall& call, std::uint64_t lane, std::uint64_t process, std::uint64_t track) {
+    begin_slice(name_of_call(call.what), "submission", process, track, call.begin_ns, call.end_ns);
+    json_.member("lane", lane);
+    json_.member("queue", call.what.queue);
+    json_.member("took_ns", call.end_ns - call.begin_ns);
+    json_.member("blocking", call.what.blocking ? 1 : 0);
+    end_slice();
+  }
+
+  std::string_view name_of_call(const CallKind& what) const {
+    const std::string_view kernel = what.function == 0 ? std::string_view() : capture_.function_name(what.function);
+    return kernel.empty() ? name_of(what.kind) : kernel.substr(0, kMaxLabel);
+  }
+
+  /// The group of a queue's track, its device; both are named when they are met.
+  std::uint64_t track_of(ObjectId queue) {
+    const auto known = capture_.queues.find(queue);
+    const ObjectId device = known == capture_.queues.end() ? 0 : known->second.device;
+    const auto [place, is_new] = devices_.try_emplace(device, kFirstDevice + devices_.size());
+    if (is_new) {
+      capture_.charge(64);
+      const auto info = std::ranges::find(capture_.devices, device, &DeviceInfo::id);
+      name_of_track("process_name", place->second, 0,
+                    info == capture_.devices.end() ? "device " + std::to_string(device) : info->name);
+    }
+    if (queues_.try_emplace(queue, place->second).second) {
+      capture_.charge(64);
+      name_of_track("thread_name", place->second, queue,
+                    "queue " + std::to_string(queue) + ": calls that gave it work");
+    }
+    return place->second;
   }
 
   // The same few words in every slice of a graph.
@@ -119,9 +186,13 @@ class Trace {
     return known;
   }
 
+  /// No process has this number.
+  static constexpr std::uint64_t kFirstDevice = std::uint64_t{1} << 30U;
+
   const Capture& capture_;
   JsonWriter json_;
   std::unordered_map<std::uint32_t, std::string> labels_;
+  std::unordered_map<ObjectId, std::uint64_t> devices_, queues_;
 };
 
 }  // namespace

@@ -101,6 +101,18 @@ Payload history(const LaneNews& news) {
   return release(builder, wire::CreateHistoryDirect(builder, news.lane, news.closed_before, &closed, &open));
 }
 
+Payload times(const CallBatch& batch) {
+  FlatBufferBuilder builder;
+  std::vector<wire::CallKind> kinds;
+  kinds.reserve(batch.kinds.size());
+  for (const CallKind& kind : batch.kinds) {
+    kinds.emplace_back(kind.queue, kind.function, kind.entry_point, static_cast<std::uint16_t>(kind.kind),
+                       kind.blocking ? 1 : 0);
+  }
+  return release(builder, wire::CreateTimesDirect(builder, batch.lane, batch.begin_ns, &kinds, &batch.what,
+                                                  &batch.after_ns, &batch.took_ns, &batch.longer_ns));
+}
+
 Payload host_calls(std::span<const HostCallCount> counts) {
   FlatBufferBuilder builder;
   std::vector<wire::HostCall> list;

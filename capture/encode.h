@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/call_times.h"
 #include "capture/graph_deduplicator.h"
 #include "capture/history.h"
 #include "capture/limits.h"
@@ -57,6 +58,7 @@ Payload argument_sets(std::span<const NewArgumentSet> sets);
 Payload statistics(std::span<const GraphFigures> figures);
 Payload history(const LaneNews& news);
 Payload regions(std::span<const RegionUse> regions);
+Payload times(const CallBatch& batch);
 Payload host_calls(std::span<const HostCallCount> counts);
 
 }  // namespace refrain::capture::encode

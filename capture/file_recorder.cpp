@@ -34,6 +34,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMaxNews = std::size_t{8} << 20U;
 constexpr std::size_t kMaxPendingDefinitions = std::size_t{64} << 20U;
 constexpr std::size_t kManyOpenItems = 8192;
+constexpr std::size_t kManyCalls = 2 * format::kMaxCalls;
 
 struct OwnedCode {
   CodeInfo info;
@@ -57,7 +58,7 @@ struct Seen {
 
 class FileRecorder final : public Recorder {
  public:
-  explicit FileRecorder(const FileRecorderOptions& options) : options_(options) {}
+  explicit FileRecorder(const FileRecorderOptions& options) : options_(options), timed_(options.timed_calls) {}
   ~FileRecorder() override;
 
   bool start(std::string* error);
@@ -82,7 +83,8 @@ class FileRecorder final : public Recorder {
   void tell(Add&& add) noexcept;
   /// The analysis does not know that the graphs and calls are only named here.
   void add_lane(std::uint64_t lane) REFRAIN_REQUIRES(lanes_mutex_) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
-    lanes_.push_back(std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_));
+    lanes_.push_back(
+        std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_, timed_));
   }
   void run() noexcept;
   void say_if_out_of_memory() noexcept;
@@ -121,6 +123,7 @@ class FileRecorder final : public Recorder {
   GraphDeduplicator graphs_ REFRAIN_GUARDED_BY(work_mutex_);
   HostCalls calls_ REFRAIN_GUARDED_BY(work_mutex_);
   RegionUses regions_ REFRAIN_GUARDED_BY(work_mutex_);
+  CallAllowance timed_ REFRAIN_GUARDED_BY(work_mutex_);
   std::atomic<bool> failed_{false};
   const Clock::time_point started_ = Clock::now();
   Clock::time_point written_ REFRAIN_GUARDED_BY(work_mutex_) = started_;
@@ -309,7 +312,7 @@ void FileRecorder::drain() {
   }
   for (LaneWriter* lane : lanes) {
     lane->drain();
-    if (graphs_.news_bytes() > kMaxNews || lane->open_items() > kManyOpenItems) {
+    if (graphs_.news_bytes() > kMaxNews || lane->open_items() > kManyOpenItems || lane->times().count() > kManyCalls) {
       write(Extent::kNews);
     }
   }
@@ -365,7 +368,8 @@ void FileRecorder::write(Extent extent) {
   {
     const env::MutexLock lock(lanes_mutex_);
     for (const auto& lane : lanes_) {
-      due = due || lane->open_items() > 2 * HistoryFolder::kMaxBody || lane->is_idle();
+      due = due || lane->open_items() > 2 * HistoryFolder::kMaxBody || lane->is_idle() ||
+            lane->times().count() > kManyCalls;
       lanes.push_back(lane.get());
     }
   }
@@ -401,6 +405,11 @@ void FileRecorder::write(Extent extent) {
                     [](const GraphFigures& figures) { return 64 + figures.slots.size() * 48; });
   for (const encode::LaneNews& lane : news) {
     append(RecordType::kHistory, encode::history(lane));
+  }
+  for (LaneWriter* lane : lanes) {
+    for (const CallBatch& batch : lane->times().take()) {
+      append(RecordType::kTimes, encode::times(batch));
+    }
   }
   if (calls_.take_changed()) {
     append(RecordType::kHostCalls, encode::host_calls(calls_.counts()));

@@ -17,7 +17,9 @@ struct FileRecorderOptions {
   std::string file;       ///< a pattern, see env::FileName
   unsigned mode = 0600;   ///< permissions of the file
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
-  std::string command;    ///< the program's command line, for people; may be empty
+  /// Calls of which begin and end are told, the first ones of the program.
+  std::uint64_t timed_calls = 0;
+  std::string command;  ///< the program's command line, for people; may be empty
   /// New work reaches the file within this time (a killed process loses no more), and within a
   /// hundredth of the run's length where only repeat counts have grown.
   std::chrono::milliseconds flush_interval{500};

@@ -69,14 +69,8 @@ class LaneStream final : public Stream {
       commit();
     }
   }
-  void region(const env::Region* region) noexcept override {
-    if (std::byte* place = reserve(2 * sizeof(std::uint64_t))) {
-      const std::uint64_t tag = kRegion;
-      std::memcpy(place, &tag, sizeof(tag));
-      std::memcpy(place + sizeof(tag), &region, sizeof(region));
-      commit();
-    }
-  }
+  void host_call_done(std::uint64_t time_ns) noexcept override { tagged(kHostCallDone, time_ns); }
+  void region(const env::Region* region) noexcept override { tagged(kRegion, region); }
 
   // The writer.
   [[nodiscard]] std::uint64_t lane() const noexcept { return lane_; }
@@ -95,9 +89,8 @@ class LaneStream final : public Stream {
       marked_ = next;
     }
   }
-  /// Hands everything up to the mark to `visitor`: operation(view), host_call(name, time) or
-  /// region(region). Returns true
-  /// if there was anything.
+  /// Hands everything up to the mark to `visitor`: operation(view), host_call(name, time),
+  /// host_call_done(time) or region(region). Returns true if there was anything.
   template <typename Visitor>
   bool drain(Visitor&& visitor) {
     bool any = false;
@@ -118,6 +111,11 @@ class LaneStream final : public Stream {
           std::memcpy(&region, entry + sizeof(tag), sizeof(region));
           read_ += sizeof(tag) + sizeof(region);
           visitor.region(region);
+        } else if (tag == kHostCallDone) {
+          std::uint64_t time_ns = 0;
+          std::memcpy(&time_ns, entry + sizeof(tag), sizeof(time_ns));
+          read_ += sizeof(tag) + sizeof(time_ns);
+          visitor.host_call_done(time_ns);
         } else {
           const char* name = nullptr;
           std::uint64_t time_ns = 0;
@@ -140,6 +138,7 @@ class LaneStream final : public Stream {
   // What an entry begins with; anything else is the name of a host call.
   static constexpr std::uint64_t kOperation = 0;
   static constexpr std::uint64_t kRegion = 1;
+  static constexpr std::uint64_t kHostCallDone = 2;
 
   struct Chunk {
     std::atomic<std::size_t> committed{0};
@@ -162,6 +161,15 @@ class LaneStream final : public Stream {
     std::byte* place = current_->data() + used_;
     used_ += bytes;
     return place;
+  }
+  template <typename Value>
+  void tagged(std::uint64_t tag, Value value) noexcept {
+    static_assert(sizeof(value) == sizeof(tag));
+    if (std::byte* place = reserve(sizeof(tag) + sizeof(value))) {
+      std::memcpy(place, &tag, sizeof(tag));
+      std::memcpy(place + sizeof(tag), &value, sizeof(value));
+      commit();
+    }
   }
   void commit() noexcept { current_->committed.store(used_, std::memory_order_release); }
   bool next_chunk(std::size_t bytes) noexcept;

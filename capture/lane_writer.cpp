@@ -30,7 +30,7 @@ HistoryItem occurrence(GraphDeduplicator::Place place, std::span<const Operation
   item.last_ns = std::max({item.first_ns, end_ns, operations.back().header().time_ns});
   item.span_ns = item.last_ns - item.first_ns;
   for (const OperationView& operation : operations) {
-    item.host_ns += operation.header().host_ns;
+    item.host_ns += operation.has(kBlocking) ? 0 : operation.header().host_ns;  // a wait is no cost of submitting
   }
   return item;
 }
@@ -60,6 +60,7 @@ void LaneWriter::operation(const OperationView& operation) {
     header.value_bytes = 0;
     return this->operation(OperationView(reinterpret_cast<const std::byte*>(&header)));
   }
+  times_.submission(operation);
   splitter_.operation(operation);
   if (splitter_.open_count() == 1) {
     region_of_stretch_ = region_;
@@ -67,14 +68,19 @@ void LaneWriter::operation(const OperationView& operation) {
   open_written_ = false;
   if (operation.has(kBlocking)) {
     // The program waits for it, so it ends the stretch as any other host call does.
-    host_call(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
+    cut(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
   }
 }
 
 void LaneWriter::host_call(const char* name, std::uint64_t time_ns) {
+  times_.host_call(cut(name, time_ns).entry_point, time_ns);
+}
+
+HostCallCount& LaneWriter::cut(const char* name, std::uint64_t time_ns) {
   const std::uint32_t number = calls_.number_of(name);
   HostCallCount& count = calls_.count(number);
   ++(splitter_.host_call(count.entry_point, time_ns) ? count.cuts : count.idle);
+  return count;
 }
 
 void LaneWriter::stretch(std::span<const OperationView> operations, std::uint32_t ended_by, std::uint64_t end_ns) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "capture/call_times.h"
 #include "capture/encode.h"
 #include "capture/format.h"
 #include "capture/graph_deduplicator.h"
@@ -42,8 +43,13 @@ class HostCalls {
 class LaneWriter final : public StretchSink {
  public:
   LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphDeduplicator& graphs,
-             HostCalls& calls, RegionUses& regions)
-      : stream_(lane, signal, max_behind), graphs_(graphs), calls_(calls), regions_(regions), splitter_(*this) {}
+             HostCalls& calls, RegionUses& regions, CallAllowance& timed)
+      : stream_(lane, signal, max_behind),
+        graphs_(graphs),
+        calls_(calls),
+        regions_(regions),
+        times_(lane, timed),
+        splitter_(*this) {}
 
   LaneStream& stream() noexcept { return stream_; }
 
@@ -55,6 +61,7 @@ class LaneWriter final : public StretchSink {
   // From the stream.
   void operation(const OperationView& operation);
   void host_call(const char* name, std::uint64_t time_ns);
+  void host_call_done(std::uint64_t time_ns) { times_.host_call_done(time_ns); }
   void region(const env::Region* region) noexcept { region_ = region; }
   // From the splitter.
   void stretch(std::span<const OperationView> operations, std::uint32_t ended_by, std::uint64_t end_ns) override;
@@ -66,16 +73,21 @@ class LaneWriter final : public StretchSink {
   /// … and nothing came since the last look.
   [[nodiscard]] bool is_idle() const noexcept { return idle_ && has_unwritten(); }
 
+  CallTimes& times() noexcept { return times_; }
+
   /// Appends what is new, in as many parts as records are needed for it.
   void take_news(bool with_open_stretch, std::vector<encode::LaneNews>& news);
 
  private:
+  HostCallCount& cut(const char* name, std::uint64_t time_ns);
+
   LaneStream stream_;
   GraphDeduplicator& graphs_;
   HostCalls& calls_;
   RegionUses& regions_;
   const env::Region* region_ = nullptr;             ///< that the lane is in
   const env::Region* region_of_stretch_ = nullptr;  ///< that the open stretch began in
+  CallTimes times_;
   Splitter splitter_;
   HistoryFolder history_;
   std::uint64_t closed_ = 0;

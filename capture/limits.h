@@ -27,6 +27,9 @@ inline constexpr std::size_t kMaxOperationBytes = std::size_t{1} << 20U;
 inline constexpr std::uint32_t kMaxArgumentSets = 64;  ///< stored in full per graph
 inline constexpr std::size_t kMaxStatistics = 65536;  ///< values of one graph of which changes are told; the first ones
 
+inline constexpr std::size_t kMaxCalls = 65536;      ///< of a lane, whose times are in one record
+inline constexpr std::size_t kMaxCallKinds = 16384;  ///< different ones of them
+
 inline constexpr std::uint32_t kMaxHistoryDepth = 64;  ///< loops within loops
 inline constexpr std::size_t kMaxLoopItems = 8192;     ///< items of an outermost loop, itself included
 /// Items of a lane that are told again; also where the writer ends a record's closed ones.

@@ -82,7 +82,7 @@ struct HistoryItem {
   std::uint64_t total = 0;     ///< over all loops around it
   std::uint64_t first_ns = 0;  ///< first submission, on the steady clock
   std::uint64_t last_ns = 0;   ///< last submission or cut
-  std::uint64_t host_ns = 0;   ///< sum of the times in driver calls (0 if not measured)
+  std::uint64_t host_ns = 0;   ///< sum of the times in driver calls that do not wait (0 if not measured)
   std::uint64_t span_ns = 0;   ///< sum of the times from first submission to cut
 };
 
@@ -101,6 +101,39 @@ class LaneHistory {
   std::vector<RecordPlace> closed_;
   std::optional<RecordPlace> open_;
   std::uint64_t outermost_ = 0;  // of the closed items
+};
+
+/// What was called.
+struct CallKind {
+  ObjectId queue = 0;                          ///< of a submission
+  FunctionId function = 0;                     ///< of a kernel
+  std::uint32_t entry_point = 0;               ///< of a host call; see Capture::ended_by. 0: a submission
+  OperationKind kind = OperationKind::kOther;  ///< of a submission
+  bool blocking = false;                       ///< a submission that the program waited for
+  [[nodiscard]] bool is_host_call() const noexcept { return entry_point != 0; }
+  friend auto operator<=>(const CallKind&, const CallKind&) = default;  // NOLINT(modernize-use-nullptr): none is there
+};
+
+/// One call, from its begin to its end on the host, on the steady clock.
+struct TimedCall {
+  CallKind what;
+  std::uint64_t begin_ns = 0, end_ns = 0;
+};
+
+/// The calls of one lane whose times are in the file: the first ones of the capture. Read when they are asked for; may
+/// throw Refused then.
+class LaneCalls {
+ public:
+  std::uint64_t lane = 0;
+  std::uint64_t count = 0;
+  std::uint64_t begin_ns = 0, end_ns = 0;  ///< of all of them together
+  /// In order; none begins before the one in front of it has ended.
+  void for_each(const std::function<void(const TimedCall&)>& visit) const;
+
+ private:
+  friend class CaptureReader;
+  std::shared_ptr<CaptureStore> store_;
+  std::vector<RecordPlace> places_;
 };
 
 struct HostCallCount {
@@ -139,6 +172,7 @@ class Capture : public KnownDefinitions {
   std::unordered_map<CodeId, StoredCode> code;
   std::vector<StoredGraph> graphs;
   std::vector<LaneHistory> lanes;
+  std::vector<LaneCalls> calls;  ///< of each lane of which times are told
   std::vector<HostCallCount> host_calls;
   std::vector<RegionUse> regions;  ///< as they were first entered
 

@@ -238,6 +238,17 @@ struct PointerPrefetch {
   std::uint64_t bytes;
 };
 
+/// CUDA's and HIP's, of one, to a place. Arguments: pointer.
+struct PointerPrefetchTo {
+  static constexpr std::array kKinds{OperationKind::kPointerMigrate};
+  static constexpr std::uint64_t kToDevice = 1, kToHost = 2;  ///< any other: as the API numbers it
+
+  std::uint64_t bytes;
+  std::uint64_t kind;   ///< of the place
+  std::uint64_t place;  ///< its number
+  std::uint64_t flags;
+};
+
 /// Only in captures of earlier versions.
 struct EventRecord {
   static constexpr std::array kKinds{OperationKind::kEventRecord};
@@ -282,7 +293,8 @@ static_assert(kCount<CopyBufferToImage> == 7 && kCount<CopyImageToBuffer> == 7);
 static_assert(kCount<PointerCopy> == 2 && kCount<PointerFill> == 1);
 static_assert(kCount<PointerCopyRect> == 8 && kCount<PointerFillRect> == 3);
 static_assert(kCount<MapBuffer> == 4 && kCount<MapImage> == 8 && kCount<Migrate> == 1 && kCount<PointerMap> == 3);
-static_assert(kCount<PointersMigrate> == 1 && kCount<PointerPrefetch> == 1 && kCount<EventRecord> == 1);
+static_assert(kCount<PointersMigrate> == 1 && kCount<PointerPrefetch> == 1 && kCount<PointerPrefetchTo> == 4 &&
+              kCount<EventRecord> == 1);
 
 }  // namespace words
 

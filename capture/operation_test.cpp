@@ -211,6 +211,9 @@ TEST_CASE("the numbers of every kind have their names, and their places in the f
   check_structure<PointerMap>([](const PointerMap& n) { return Fields{{n.bytes, 1}, {n.flags, 2}, {n.blocking, 3}}; });
   check_structure<PointersMigrate>([](const PointersMigrate& n) { return Fields{{n.flags, 1}}; });
   check_structure<PointerPrefetch>([](const PointerPrefetch& n) { return Fields{{n.bytes, 1}}; });
+  check_structure<PointerPrefetchTo>([](const PointerPrefetchTo& n) {
+    return Fields{{n.bytes, 1}, {n.kind, 2}, {n.place, 3}, {n.flags, 4}};
+  });
   check_structure<EventRecord>([](const EventRecord& n) { return Fields{{n.takes_time, 1}}; });
 }
 

@@ -86,6 +86,7 @@ void CaptureReader::take(RecordType type, RecordView& record) {
     case RecordType::kArguments: return take_sets(record);
     case RecordType::kStatistics: return take_statistics(record);
     case RecordType::kHistory: return take_history(record);
+    case RecordType::kTimes: return take_times(record);
     case RecordType::kHostCalls: return take_host_calls(record);
     case RecordType::kRegions: return take_regions(record);
     // Definitions, or a type of a later version: the file says what it adds, not what it changes.

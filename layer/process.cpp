@@ -41,6 +41,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   options.file = settings.capture_file;
   options.mode = env::permissions(settings.file_mode);
   options.contents = settings.portable;
+  options.timed_calls = settings.capture_calls;
   options.command = env::command_text(command_line(), settings.capture_command);
   std::string error;
   std::unique_ptr<capture::Recorder> recorder = capture::open_file_recorder(options, &error);

@@ -38,7 +38,8 @@ class ArithmeticBackend : public backends::Backend {
  public:
   // What a test may change.
   bool can_update = false;
-  bool addresses = false;       ///< kernels are given addresses, as far as verify knows
+  bool can_resize = false;
+  bool addresses = false;  ///< kernels are given addresses, as far as verify knows
   backends::MemoryInventory* shared = nullptr;
   bool refuse_updates = false;  ///< though it can: what changes is not what it can change
   bool simultaneous = true;
@@ -159,6 +160,7 @@ class ArithmeticBackend : public backends::Backend {
     backends::Capabilities result;
     result.native = true;
     result.update_arguments = can_update;
+    result.update_sizes = can_resize;
     result.simultaneous_use = simultaneous;
     return result;
   }
@@ -330,7 +332,7 @@ class Program {
     for (const std::uint64_t end = own_ns != 0 ? now_ns() + own_ns : 0; end != 0 && now_ns() < end;) {
     }
     Lane& lane = engine_.lane();
-    if (const OperationView known = lane.predicted(); known) {
+    if (const OperationView known = lane.predicted(); known && !ends) {
       ++asked;
       const bool same = promise == 0 && unholdable == nullptr && wait == 0 && known.header().function == function &&
                         known.header().queue == queue_.info.id && known.handle_of(0) == buffer;
@@ -362,7 +364,7 @@ class Program {
       }
       writer.finish();
     };
-    switch (lane.submit({token, OperationKind::kKernel, &queue_, unholdable})) {
+    switch (lane.submit({token, OperationKind::kKernel, &queue_, unholdable, ends})) {
       case Verdict::kHold: describe(lane.writer()); return lane.hold();
       case Verdict::kDescribeAndIssue: describe(lane.writer()); [[fallthrough]];
       case Verdict::kIssue: break;
@@ -408,6 +410,7 @@ class Program {
   }
 
   std::vector<Arrived> submitted;
+  bool ends = false;         ///< of the next kernels: see Submission
   std::uint64_t own_ns = 0;  ///< busy time before each submission: the program's pace
   std::uint64_t issue_cost_ns = 0;
   int refusal = 0;    ///< what the driver says to what it is given at once, instead of doing it; 0: it does it

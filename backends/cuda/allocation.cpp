@@ -25,6 +25,13 @@ bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation
   return true;
 }
 
+bool is_managed(const CudaDriver& driver, std::uint64_t address) noexcept {
+  CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_IS_MANAGED;
+  unsigned managed = 0;
+  void* answer = &managed;
+  return driver.cuPointerGetAttributes(1, &wanted, &answer, address) == CUDA_SUCCESS && managed != 0;
+}
+
 Reach reach(const CudaDriver& driver, std::uint64_t address) noexcept {
   CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_ACCESS_FLAGS;
   CUmemAccess_flags flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;

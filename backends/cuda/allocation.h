@@ -11,6 +11,9 @@ namespace refrain::backends {
 /// unique in the process. Thread-safe.
 bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept;
 
+/// True if the driver moves the memory there to where it is used.
+[[nodiscard]] bool is_managed(const CudaDriver& driver, std::uint64_t address) noexcept;
+
 /// What work of the current context may do with the memory there.
 [[nodiscard]] Reach reach(const CudaDriver& driver, std::uint64_t address) noexcept;
 

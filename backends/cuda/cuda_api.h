@@ -103,6 +103,14 @@ struct CudaApi {
   static Status launch(const CudaDriver& driver, CUgraphExec executable, CUstream stream) noexcept {
     return driver.cuGraphLaunch(executable, stream);
   }
+  static bool may_begin_early(const capture::OperationView& operation) { return backends::may_begin_early(operation); }
+  /// `to` may begin when all blocks of the kernel `from` have ended or said so, as in a stream.
+  static Status link_early(const CudaDriver& driver, CUgraph graph, CUgraphNode from, CUgraphNode to) noexcept {
+    CUgraphEdgeData edge{};
+    edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+    edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    return driver.cuGraphAddDependencies_v2(graph, &from, &to, &edge, 1);
+  }
   /// Whether a node does its work in later launches.
   static bool set_enabled(const CudaDriver& driver, CUgraphExec executable, CUgraphNode node, bool enabled) noexcept {
     return driver.cuGraphNodeSetEnabled != nullptr &&
@@ -122,6 +130,9 @@ struct CudaApi {
   /// False if the driver does not know the address.
   static bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept {
     return backends::find_allocation(driver, address, found);
+  }
+  static bool is_managed(const CudaDriver& driver, std::uint64_t address) noexcept {
+    return backends::is_managed(driver, address);
   }
   static const char* error_name(const CudaDriver& driver, Status status) noexcept {
     const char* name = nullptr;

@@ -114,7 +114,7 @@ CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::spa
     status = take_attributes(driver, handle_, Stream<CudaApi>::of(operation.header().queue_handle));
   }
   for (const CUlaunchAttribute& attribute : call.attributes) {
-    // A launch that may begin before the one in front of it ends waits for its end here: always right.
+    // That a launch may begin early is said by its edge, not by the node.
     if (status == CUDA_SUCCESS && attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
       status = driver.cuGraphKernelNodeSetAttribute(handle_, attribute.id, &attribute.value);
     }
@@ -145,6 +145,15 @@ CUresult GraphNode::add(const CudaDriver& driver, CUgraph graph, std::span<const
       return fill_parameters(operation, &fill_)
                  ? driver.cuGraphAddMemsetNode(&handle_, graph, before.data(), before.size(), &fill_, context)
                  : CUDA_ERROR_INVALID_VALUE;
+    case OperationKind::kHostFunction: {
+      HostFunction call;
+      if (!call.read(operation)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      const CUDA_HOST_NODE_PARAMS node{call.function, call.data};
+      return driver.cuGraphAddHostNode(&handle_, graph, before.data(), before.size(), &node);
+    }
+    case OperationKind::kPointerMigrate: return CUDA_SUCCESS;  // advice, which need not be followed
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }
@@ -160,6 +169,9 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
       if (!call.read(operation)) {
         return CUDA_ERROR_INVALID_VALUE;
       }
+      kernel_.gridDimX = call.grid.x;
+      kernel_.gridDimY = call.grid.y;
+      kernel_.gridDimZ = call.grid.z;
       kernel_.kernelParams = call.parameters.data();
       const CUresult status = driver.cuGraphExecKernelNodeSetParams_v2(executable, handle_, &kernel_);
       kernel_.kernelParams = nullptr;
@@ -176,6 +188,14 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
         return CUDA_ERROR_NOT_SUPPORTED;
       }
       return driver.cuGraphExecMemsetNodeSetParams(executable, handle_, &fill_, context);
+    case OperationKind::kHostFunction: {
+      HostFunction call;
+      if (!call.read(operation)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      const CUDA_HOST_NODE_PARAMS node{call.function, call.data};
+      return driver.cuGraphExecHostNodeSetParams(executable, handle_, &node);
+    }
     default: return CUDA_ERROR_NOT_SUPPORTED;
   }
 }

@@ -78,6 +78,18 @@ CUresult fill(const CudaDriver& driver, const OperationView& operation, CUstream
   }
 }
 
+CUresult prefetch(const CudaDriver& driver, const OperationView& operation, CUstream stream) {
+  const auto* const to = operation.find<words::PointerPrefetchTo>();
+  if (to == nullptr || driver.cuMemPrefetchAsync_v2 == nullptr) {
+    return CUDA_SUCCESS;  // advice, which need not be followed
+  }
+  CUmemLocation location{};
+  location.type = static_cast<CUmemLocationType>(to->kind);
+  location.id = static_cast<int>(to->place);
+  return driver.cuMemPrefetchAsync_v2(operation.handle_of(0), to->bytes, location, static_cast<unsigned>(to->flags),
+                                      stream);
+}
+
 }  // namespace
 
 CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstream stream) noexcept {
@@ -98,6 +110,12 @@ CUresult submit(const CudaDriver& driver, const OperationView& operation, CUstre
       }
       case OperationKind::kPointerFill: return fill(driver, operation, stream);
       case OperationKind::kPointerFillRect: return fill_rows(driver, operation, stream);
+      case OperationKind::kPointerMigrate: return prefetch(driver, operation, stream);
+      case OperationKind::kHostFunction: {
+        HostFunction call;
+        return call.read(operation) ? driver.cuLaunchHostFunc(stream, call.function, call.data)
+                                    : CUDA_ERROR_INVALID_VALUE;
+      }
       case OperationKind::kPointerCopyRect: {
         const CUDA_MEMCPY3D_v2 copy = copy_parameters(operation);
         return driver.cuMemcpy3DAsync_v2(&copy, stream);

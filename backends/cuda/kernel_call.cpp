@@ -1,5 +1,6 @@
 #include "backends/cuda/kernel_call.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -12,6 +13,15 @@ bool KernelCall::read(const capture::OperationView& operation) {
   }
   attributes = {reinterpret_cast<CUlaunchAttribute*>(more.data()), more.size() / sizeof(CUlaunchAttribute)};
   return true;
+}
+
+bool may_begin_early(const capture::OperationView& operation) {
+  KernelCall call;
+  return operation.kind() == capture::OperationKind::kKernel && call.read(operation) &&
+         std::ranges::any_of(call.attributes, [](const CUlaunchAttribute& attribute) {
+           return id_of(attribute) == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                  attribute.value.programmaticStreamSerializationAllowed != 0;
+         });
 }
 
 int id_of(const CUlaunchAttribute& attribute) noexcept {

@@ -21,6 +21,9 @@ struct KernelCall : KernelLaunch {
 /// reading one as such would be undefined.)
 [[nodiscard]] int id_of(const CUlaunchAttribute& attribute) noexcept;
 
+/// True for a launch that may begin before the kernel in front of it in its stream has ended.
+[[nodiscard]] bool may_begin_early(const capture::OperationView& operation);
+
 /// Copies an attribute so that equal attributes have equal bytes. False if a launch with it cannot be held:
 /// it names an event or a node, or nobody here knows it.
 bool normalize(const CUlaunchAttribute& given, CUlaunchAttribute* result) noexcept;

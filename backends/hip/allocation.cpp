@@ -21,4 +21,13 @@ bool find_allocation(const HipDriver& driver, std::uint64_t address, Allocation*
   return true;
 }
 
+bool is_managed(const HipDriver& driver, std::uint64_t address) noexcept {
+  hipPointer_attribute wanted = HIP_POINTER_ATTRIBUTE_IS_MANAGED;
+  unsigned managed = 0;  // of which versions of the runtime write one byte, or all
+  void* answer = &managed;
+  return quiet(driver, driver.hipDrvPointerGetAttributes(1, &wanted, &answer, reinterpret_cast<void*>(address))) ==
+             hipSuccess &&
+         managed != 0;
+}
+
 }  // namespace refrain::backends

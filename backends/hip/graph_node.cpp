@@ -81,6 +81,15 @@ hipError_t HipGraphNode::add(const HipDriver& driver, hipGraph_t graph, std::spa
                  ? quiet(driver, driver.hipGraphAddMemsetNode(&handle_, graph, before.data(), before.size(), &fill))
                  : hipErrorInvalidValue;
     }
+    case OperationKind::kHostFunction: {
+      HostFunction call;
+      if (!call.read(operation)) {
+        return hipErrorInvalidValue;
+      }
+      const hipHostNodeParams node{call.function, call.data};
+      return quiet(driver, driver.hipGraphAddHostNode(&handle_, graph, before.data(), before.size(), &node));
+    }
+    case OperationKind::kPointerMigrate: return hipSuccess;  // advice, which need not be followed
     default: return hipErrorNotSupported;
   }
 }
@@ -96,6 +105,7 @@ hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executab
       if (!call.read(operation)) {
         return hipErrorInvalidValue;
       }
+      kernel_.gridDim = dim3(call.grid.x, call.grid.y, call.grid.z);
       kernel_.kernelParams = call.parameters.data();
       const hipError_t status = quiet(driver, driver.hipGraphExecKernelNodeSetParams(executable, handle_, &kernel_));
       kernel_.kernelParams = nullptr;
@@ -110,6 +120,14 @@ hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executab
       return fill_parameters(operation, &fill)
                  ? quiet(driver, driver.hipGraphExecMemsetNodeSetParams(executable, handle_, &fill))
                  : hipErrorInvalidValue;
+    }
+    case OperationKind::kHostFunction: {
+      HostFunction call;
+      if (!call.read(operation)) {
+        return hipErrorInvalidValue;
+      }
+      const hipHostNodeParams node{call.function, call.data};
+      return quiet(driver, driver.hipGraphExecHostNodeSetParams(executable, handle_, &node));
     }
     default: return hipErrorNotSupported;
   }

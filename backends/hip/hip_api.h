@@ -103,6 +103,9 @@ struct HipApi {
   static bool find_allocation(const HipDriver& driver, std::uint64_t address, Allocation* found) noexcept {
     return backends::find_allocation(driver, address, found);
   }
+  static bool is_managed(const HipDriver& driver, std::uint64_t address) noexcept {
+    return backends::is_managed(driver, address);
+  }
   /// What the runtime has memory for, kernels write.
   static Reach reach(const HipDriver& /*driver*/, std::uint64_t /*address*/) noexcept { return Reach::kWrites; }
   static int device_of(const HipDriver& /*driver*/, int device) noexcept { return device; }

@@ -54,6 +54,15 @@ hipError_t copy(const HipDriver& driver, const OperationView& operation, hipStre
                                                     numbers->bytes, hipMemcpyDefault, stream);
 }
 
+hipError_t prefetch(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
+  const auto* const to = operation.find<words::PointerPrefetchTo>();
+  if (to == nullptr || driver.hipMemPrefetchAsync == nullptr) {
+    return hipSuccess;  // advice, which need not be followed
+  }
+  const int device = to->kind == words::PointerPrefetchTo::kToHost ? hipCpuDeviceId : static_cast<int>(to->place);
+  return driver.hipMemPrefetchAsync(reinterpret_cast<const void*>(operation.handle_of(0)), to->bytes, device, stream);
+}
+
 }  // namespace
 
 hipError_t submit(const HipDriver& driver, const OperationView& operation, hipStream_t stream) noexcept {
@@ -68,6 +77,12 @@ hipError_t submit(const HipDriver& driver, const OperationView& operation, hipSt
       case OperationKind::kKernel: return quiet(driver, launch(driver, operation, stream));
       case OperationKind::kPointerCopy: return quiet(driver, copy(driver, operation, stream));
       case OperationKind::kPointerFill: return quiet(driver, fill(driver, operation, stream));
+      case OperationKind::kPointerMigrate: return quiet(driver, prefetch(driver, operation, stream));
+      case OperationKind::kHostFunction: {
+        HostFunction call;
+        return call.read(operation) ? quiet(driver, driver.hipLaunchHostFunc(stream, call.function, call.data))
+                                    : hipErrorInvalidValue;
+      }
       default: return hipErrorNotSupported;
     }
   } catch (...) {

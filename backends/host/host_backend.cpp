@@ -14,7 +14,7 @@ using capture::OperationView;
 
 HostBackend::HostBackend() : state_(std::make_unique<State>()) {
   Capabilities& all = state_->capabilities;
-  all.native = all.out_of_order = all.update_arguments = all.simultaneous_use = true;
+  all.native = all.out_of_order = all.update_arguments = all.update_sizes = all.simultaneous_use = true;
   for (const OperationKind kind :
        {OperationKind::kUnknown, OperationKind::kReadBuffer, OperationKind::kWriteBuffer,
         OperationKind::kReadBufferRect, OperationKind::kWriteBufferRect, OperationKind::kReadImage,

@@ -89,6 +89,19 @@ class StreamCommandBuffer final : public CommandBuffer {
   };
 
   DriverStatus add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes);
+  static bool begins_early([[maybe_unused]] const capture::OperationView& operation) {
+    if constexpr (requires { &Api::link_early; }) {
+      return Api::may_begin_early(operation);
+    }
+    return false;
+  }
+  DriverStatus link_early([[maybe_unused]] typename Api::NodeHandle from,
+                          [[maybe_unused]] typename Api::NodeHandle to) {
+    if constexpr (requires { &Api::link_early; }) {
+      return Api::link_early(parts_.driver, graph_, from, to);
+    }
+    return Api::kNotSupported;
+  }
   void let_others_in() const;
   bool find_memory(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                    std::vector<Allocation>* all);
@@ -218,23 +231,37 @@ bool StreamCommandBuffer<Api>::find_memory(const capture::Graph& graph, std::spa
   return true;
 }
 
-/// One after the other, as the stream would run them.
+/// One after the other, as the stream would run them. A kernel that may begin early follows the kernel in front of it
+/// by an edge that says so. Its end does not tell of the end of that one: what comes next waits for both.
 template <class Api>
 auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes)
     -> DriverStatus {
-  std::vector<typename Api::NodeHandle> before;
+  std::vector<typename Api::NodeHandle> before;  // whose ends the next node waits for; the newest last
+  bool behind_kernel = false;
   for (const capture::NodeIndex index : nodes) {
     const capture::OperationView operation = graph.operation(index);
+    const bool early = behind_kernel && begins_early(operation);
     Node node;
     node.index = index;
-    const DriverStatus status = node.node.add(parts_.driver, graph_, before, context_, operation);
+    DriverStatus status = node.node.add(
+        parts_.driver, graph_, early ? std::span<const typename Api::NodeHandle>() : before, context_, operation);
     if (status != Api::kSuccess) {
       return status;
     }
-    if (!node.node.empty()) {
-      before = {node.node.handle()};
-      nodes_.push_back(node);
+    if (node.node.empty()) {
+      continue;
     }
+    if (early) {
+      status = link_early(before.back(), node.node.handle());
+      if (status != Api::kSuccess) {
+        return status;
+      }
+    } else {
+      before.clear();
+    }
+    before.push_back(node.node.handle());
+    behind_kernel = operation.kind() == capture::OperationKind::kKernel;
+    nodes_.push_back(node);
   }
   return Api::kSuccess;
 }

@@ -44,4 +44,15 @@ bool KernelLaunch::read(const capture::OperationView& operation) {
   return true;
 }
 
+bool HostFunction::read(const capture::OperationView& operation) noexcept {
+  const auto arguments = operation.arguments();
+  if (operation.kind() != capture::OperationKind::kHostFunction || arguments.size() != 2 ||
+      arguments[0].kind != ArgumentKind::kHostPointer || arguments[1].kind != ArgumentKind::kHostPointer) {
+    return false;
+  }
+  function = reinterpret_cast<void (*)(void*)>(operation.handle_of(0));
+  data = reinterpret_cast<void*>(operation.handle_of(1));
+  return function != nullptr;
+}
+
 }  // namespace refrain::backends

@@ -45,4 +45,14 @@ struct KernelLaunch {
           .local = {block.x, block.y, block.z}};
 }
 
+/// A function of the program, called in the order of a stream. Arguments: its address and what it is given, both
+/// kHostPointer.
+struct HostFunction {
+  void (*function)(void*) = nullptr;
+  void* data = nullptr;
+
+  /// False if the record is none.
+  bool read(const capture::OperationView& operation) noexcept;
+};
+
 }  // namespace refrain::backends

@@ -139,7 +139,7 @@ Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) n
   Capabilities result;
   result.native = too_old_ == nullptr;
   result.why_not = too_old_;
-  result.update_arguments = true;
+  result.update_arguments = result.update_sizes = true;
   result.simultaneous_use = true;
   result.keeps_order = true;
   idle_moment_.watch(Stream<Api>::of(queue.handle));
@@ -158,7 +158,16 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
       return Api::kStreamAttributes || !Stream<Api>::of(queue.handle).attributes.load(std::memory_order_relaxed)
                  ? Recordable{}
                  : Recordable{false, "its stream has attributes"};
-    case OperationKind::kPointerFill: return {};
+    case OperationKind::kPointerFill:
+    case OperationKind::kHostFunction: return {};
+    // What a graph leaves out comes to the device when it is used there, which counts as time of the graph. What the
+    // host reads it reads later, and nobody measures that.
+    case OperationKind::kPointerMigrate:
+      if (const auto* to = operation.find<capture::words::PointerPrefetchTo>();
+          to != nullptr && to->kind == capture::words::PointerPrefetchTo::kToDevice) {
+        return {};
+      }
+      return {false, "memory is fetched to the host between graphs"};
     case OperationKind::kPointerFillRect: return Api::kRows ? Recordable{} : Recordable{false, kNoRows};
     case OperationKind::kPointerCopyRect:
     case OperationKind::kPointerCopy:

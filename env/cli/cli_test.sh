@@ -57,7 +57,7 @@ expect 2 "'x' is not an option" "$refrain" run x -- true
 expect 2 "'x' is not expected" "$refrain" env x
 expect 2 "Try 'refrain run --help'" "$refrain" run --bogus -- true
 expect 2 "'8-32' is not a list of numbers" "$refrain" bench --chunks 8-32 x.rfn
-for format in summary json dot trace; do expect 2 'exclude each other' "$refrain" dump --explain --$format x.rfn; done
+for format in summary json csv dot trace; do expect 2 'exclude each other' "$refrain" dump --explain --$format x.rfn; done
 
 # The command's own status comes through, as a shell has it for signals.
 expect 0 '^hello$' "$refrain" run -- echo hello
@@ -205,6 +205,27 @@ refuse $'\033' "$refrain" "$evil"
 expect 0 'with your rights' "$refrain" bench --help
 expect 0 '--trust' "$refrain" bench --help
 expect 0 '--max-memory-mb' "$refrain" dump --help
+
+# A page of a report: to a file that is a page or is not there, or to standard output; what is no report is refused by name.
+expect 0 '^Usage: refrain report' "$refrain" report --help
+expect 2 'one file or two' "$refrain" report
+expect 2 'one file or two' "$refrain" report a b c
+expect 1 "missing.rfn" "$refrain" report missing.rfn
+expect 1 "'table.csv' is neither a capture nor a report" "$refrain" report table.csv
+printf 'REFRFN\r\nmore' > cut.rfn
+expect 1 "capture file 'cut.rfn': it ends within its header" "$refrain" report cut.rfn -o page.html
+expect 1 'No such file' cat page.html
+echo '{"share_replayed": 0.5, "submissions": 4, "graphs": [], "verdict": "saved </script>"}' > report.json
+expect 0 '^<!-- refrain report -->$' "$refrain" report report.json -o -
+expect 0 'saved \\u003c/script>' "$refrain" report report.json -o -
+refuse 'https?://[^w]' "$refrain" report report.json -o -
+expect 0 'wrote page.html' "$refrain" report report.json report.json -o page.html
+expect 0 '^-rw-------' ls -l page.html
+expect 0 'wrote page.html' "$refrain" report report.json -o page.html
+expect 1 "'table.csv' is there already, and no page of Refrain's" "$refrain" report report.json -o table.csv
+expect 0 '^a,b$' cat table.csv
+expect 1 "can't write the page to 'missing/page.html': No such file" "$refrain" report report.json -o missing/page.html
+expect 1 "can't be written" sh -c '"$1" report report.json -o - > /dev/full' x "$refrain"
 
 # Output that can't be written is a failure.
 expect 1 "can't be written" sh -c '"$1" --help > /dev/full' x "$refrain"

@@ -18,6 +18,7 @@ int touch_hip_command(const CommandArguments& arguments);         ///< makes a H
 int touch_level_zero_command(const CommandArguments& arguments);  ///< makes Level Zero calls
 int settings_command(const CommandArguments& arguments);    ///< prints the settings in force, and the page about them
 int dump_command(const CommandArguments& arguments);        ///< prints a capture
+int report_command(const CommandArguments& arguments);      ///< makes a page about reports and captures
 int bench_command(const CommandArguments& arguments);       ///< replays a capture alone
 int ctl_command(const CommandArguments& arguments);         ///< tells a running process something, or asks it
 int completion_command(const CommandArguments& arguments);  ///< prints a shell's completion

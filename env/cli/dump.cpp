@@ -15,14 +15,16 @@ int dump_command(const CommandArguments& arguments) {
   std::optional<std::uint32_t> graph;
   bool summary = false;
   bool json = false;
+  bool csv = false;
   bool dot = false;
   bool trace = false;
   bool explain = false;
   app.add_flag("--summary", summary, "A page of text: devices, totals, the graphs that matter (default)");
   app.add_option("--graph", graph, "One graph, as numbered in the summary: nodes, arguments, edges")->type_name("N");
   app.add_flag("--json", json, "Everything but code and contents, as JSON");
-  app.add_flag("--dot", dot, "Graphviz: all graphs, or the one of --graph");
-  app.add_flag("--trace", trace, "Timeline for chrome://tracing and Perfetto, as JSON");
+  app.add_flag("--csv", csv, "The graphs as a table of values with commas between, a line for each");
+  app.add_flag("--dot", dot, "Graphviz: pictures of all graphs, or of the one of --graph; what repeats stands once");
+  app.add_flag("--trace", trace, "Timeline of lanes and queues for chrome://tracing and Perfetto, as JSON");
   app.add_flag("--explain", explain, "What keeps submissions from being replayed, what would gain most first");
   std::uint64_t max_memory_mb = 0;
   app.add_option("--max-memory-mb", max_memory_mb,
@@ -34,16 +36,18 @@ int dump_command(const CommandArguments& arguments) {
   app.add_option("FILE", files, "The capture file");
   if (const auto status = parse(app, arguments, nullptr)) return *status;
   if (files.size() != 1) throw UsageError("dump needs one capture file; usage: refrain dump [OPTIONS] FILE");
-  if (summary + json + dot + trace + explain > 1) {
-    throw UsageError("--summary, --json, --dot, --trace and --explain exclude each other");
+  if (summary + json + csv + dot + trace + explain > 1) {
+    throw UsageError("--summary, --json, --csv, --dot, --trace and --explain exclude each other");
   }
-  if (graph && (summary || json || trace || explain)) throw UsageError("--graph goes with --dot or stands alone");
+  if (graph && (summary || json || csv || trace || explain))
+    throw UsageError("--graph goes with --dot or stands alone");
 
   using capture::DumpFormat;
   dump.file = files.front();
   dump.graph = graph;
   dump.max_memory = max_memory_mb << 20U;
   dump.format = json      ? DumpFormat::kJson
+                : csv     ? DumpFormat::kCsv
                 : dot     ? DumpFormat::kDot
                 : trace   ? DumpFormat::kTrace
                 : explain ? DumpFormat::kExplain

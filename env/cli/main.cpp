@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"touch-hip", touch_hip_command, nullptr},
     {"touch-level-zero", touch_level_zero_command, nullptr},
     {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
+    {"report", report_command, "make a page to look at, of a report or a capture: refrain report FILE"},
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
 #endif

@@ -57,7 +57,7 @@ same 'completion' 'bash zsh fish' "$(completed refrain completion '')"
 completed refrain run -- bas | grep -qw bash || fail 'run --: no command is offered'
 same 'run -- cat som' some.rfn "$(completed refrain run -- cat som)"
 # Every option that a command has is offered.
-for command in run env doctor settings dump; do
+for command in run env doctor settings dump report; do
   for option in $("$refrain" $command --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
     completed refrain $command "$option" | grep -qw -e "$option" || fail "bash: $command $option is not offered"
   done
@@ -76,7 +76,7 @@ if has fish; then
 fi
 
 # Pages: one per command, that every reader takes as it is, with all settings in the first.
-for command in run env doctor settings dump completion; do
+for command in run env doctor settings dump report completion; do
   [ -f made/man/man1/refrain-$command.1 ] || fail "there is no page of $command"
 done
 for page in made/man/man1/*.1; do

@@ -4,6 +4,7 @@
 
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
+#include "layer/streams/prefetch.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -135,6 +136,21 @@ CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::s
       issue);
 }
 
+std::uint64_t number_of(int place) noexcept {
+  return static_cast<std::uint32_t>(place);
+}
+
+/// As the newer call says it.
+words::PointerPrefetchTo fetched_to(std::size_t bytes, CUdevice device) noexcept {
+  static_assert(words::PointerPrefetchTo::kToDevice == CU_MEM_LOCATION_TYPE_DEVICE &&
+                words::PointerPrefetchTo::kToHost == CU_MEM_LOCATION_TYPE_HOST);
+  const bool to_host = device == CU_DEVICE_CPU;
+  return {.bytes = bytes,
+          .kind = to_host ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
+          .place = to_host ? 0 : number_of(device),
+          .flags = 0};
+}
+
 }  // namespace
 
 // Each function exists twice: by_default says which stream 0 is.
@@ -190,6 +206,26 @@ COPY_ROWS(cuMemcpy2DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY2D_v2, 
 COPY_ROWS(cuMemcpy3DAsync_v2, DefaultStream::kLegacy, CUDA_MEMCPY3D_v2, *copy)
 COPY_ROWS(cuMemcpy3DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY3D_v2, *copy)
 #undef COPY_ROWS
+
+#define PREFETCH(name, by_default)                                                                      \
+  CUresult wrap::name(CUdeviceptr memory, size_t bytes, CUdevice to, CUstream stream) noexcept {        \
+    return streams::prefetch<CudaLayer>(entry::name, memory, fetched_to(bytes, to), stream, by_default, \
+                                        [&] { return driver.name(memory, bytes, to, stream); });        \
+  }
+PREFETCH(cuMemPrefetchAsync, DefaultStream::kLegacy)
+PREFETCH(cuMemPrefetchAsync_ptsz, DefaultStream::kPerThread)
+#undef PREFETCH
+
+#define PREFETCH(name, by_default)                                                                                    \
+  CUresult wrap::name(CUdeviceptr memory, size_t bytes, CUmemLocation to, unsigned flags, CUstream stream) noexcept { \
+    const words::PointerPrefetchTo numbers = {                                                                        \
+        .bytes = bytes, .kind = to.type, .place = number_of(to.id), .flags = flags};                                  \
+    return streams::prefetch<CudaLayer>(entry::name, memory, numbers, stream, by_default,                             \
+                                        [&] { return driver.name(memory, bytes, to, flags, stream); });               \
+  }
+PREFETCH(cuMemPrefetchAsync_v2, DefaultStream::kLegacy)
+PREFETCH(cuMemPrefetchAsync_v2_ptsz, DefaultStream::kPerThread)
+#undef PREFETCH
 
 #define UNHELD(name, by_default, why, parameters, arguments)                                              \
   CUresult wrap::name parameters noexcept {                                                               \

@@ -32,7 +32,8 @@ bool is_predicted_kernel(const RuntimeLaunch& launch) noexcept {
     return false;
   }
   const capture::OperationView known = replay::Lane::current->predicted();
-  return known && streams::same_kernel(launch_of(launch), known);
+  const streams::Launch same = launch_of(launch);
+  return known && streams::same_kernel(same, known, [&same] { return CudaLayer::function_of(same.function); });
 }
 
 }  // namespace

@@ -44,6 +44,22 @@ std::uint64_t module_of(const backends::CudaDriver& driver, CUfunction handle) n
              : 0;
 }
 
+/// False if the kernel's code says how many blocks are a cluster: then grids have to be multiples of that.
+bool takes_any_grid(const backends::CudaDriver& driver, CUfunction handle) noexcept {
+  constexpr auto kClusterWidth = CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH;
+  int width = 0;
+  CUresult status = CUDA_ERROR_NOT_SUPPORTED;
+  if (backends::kind_of(driver, handle) != backends::FunctionKind::kKernel) {
+    if (driver.cuFuncGetAttribute != nullptr) {
+      status = driver.cuFuncGetAttribute(&width, kClusterWidth, handle);
+    }
+  } else if (CUdevice device = 0; driver.cuKernelGetAttribute != nullptr && driver.cuCtxGetDevice != nullptr &&
+                                  driver.cuCtxGetDevice(&device) == CUDA_SUCCESS) {
+    status = driver.cuKernelGetAttribute(&width, kClusterWidth, reinterpret_cast<CUkernel>(handle), device);
+  }
+  return status != CUDA_SUCCESS || width == 0;
+}
+
 /// The driver answers the parameter after the last one with "invalid value".
 void describe(FunctionState& function, CUfunction handle) {
   const backends::CudaDriver& driver = runtime.driver;
@@ -75,6 +91,7 @@ void describe(FunctionState& function, CUfunction handle) {
   function.end_parameters();
   function.name = name == nullptr ? "" : name;
   function.module = module_of(driver, handle);
+  function.any_grid = takes_any_grid(driver, handle);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/functions.h"
 #include "layer/cuda/submission.h"
+#include "layer/streams/host_function.h"
 #include "layer/streams/launch.h"
 
 namespace refrain::layer::cuda {
@@ -151,8 +152,9 @@ struct DeferredLaunch {
   }
   const streams::Launch launch{
       entry::cuLaunchKernel, handle, kept.grid, kept.block, kept.shared_bytes, nullptr, {}, nullptr, {}};
-  const Token token = streams::launch_token(launch, function,
-                                            function == nullptr ? 0 : function->state.load(std::memory_order_relaxed));
+  const Token token =
+      streams::launch_token(launch, function, function == nullptr ? 0 : function->state.load(std::memory_order_relaxed),
+                            streams::current_stretch());
   if (stream == nullptr) {
     return {mix(token, handle_of(kept.stream)), "the stream is not known"};
   }
@@ -360,15 +362,14 @@ CUresult wrap::cuLaunchCooperativeKernel_ptsz(CUfunction f, unsigned gx, unsigne
 }
 
 CUresult wrap::cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) noexcept {
-  return streams::submit_unheld<CudaLayer>(
-      entry::cuLaunchHostFunc, OperationKind::kHostFunction, "a host function is a function of the program", stream,
-      DefaultStream::kLegacy, [&] { return driver.cuLaunchHostFunc(stream, function, data); });
+  return streams::host_function<CudaLayer>(entry::cuLaunchHostFunc, function, data, stream, DefaultStream::kLegacy,
+                                           [&] { return driver.cuLaunchHostFunc(stream, function, data); });
 }
 
 CUresult wrap::cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) noexcept {
-  return streams::submit_unheld<CudaLayer>(
-      entry::cuLaunchHostFunc_ptsz, OperationKind::kHostFunction, "a host function is a function of the program",
-      stream, DefaultStream::kPerThread, [&] { return driver.cuLaunchHostFunc_ptsz(stream, function, data); });
+  return streams::host_function<CudaLayer>(entry::cuLaunchHostFunc_ptsz, function, data, stream,
+                                           DefaultStream::kPerThread,
+                                           [&] { return driver.cuLaunchHostFunc_ptsz(stream, function, data); });
 }
 
 }  // namespace refrain::layer::cuda

@@ -3,6 +3,7 @@
 #include "layer/streams/copies.h"
 
 #include "layer/hip/submission.h"
+#include "layer/streams/prefetch.h"
 
 namespace refrain::layer::hip {
 namespace {
@@ -42,6 +43,18 @@ FILL(hipMemsetD8Async, DefaultStream::kLegacy, unsigned char, unsigned char)
 FILL(hipMemsetD16Async, DefaultStream::kLegacy, unsigned short, unsigned short)
 FILL(hipMemsetD32Async, DefaultStream::kLegacy, int, std::uint32_t)
 #undef FILL
+
+hipError_t wrap::hipMemPrefetchAsync(const void* memory, size_t bytes, int device, hipStream_t stream) noexcept {
+  using To = capture::words::PointerPrefetchTo;
+  const bool to_host = device == hipCpuDeviceId;
+  const To numbers = {.bytes = bytes,
+                      .kind = to_host ? To::kToHost : To::kToDevice,
+                      .place = to_host ? 0 : static_cast<std::uint32_t>(device),
+                      .flags = 0};
+  return streams::prefetch<HipLayer>(entry::hipMemPrefetchAsync, handle_of(memory), numbers, stream,
+                                     DefaultStream::kLegacy,
+                                     [&] { return library.hipMemPrefetchAsync(memory, bytes, device, stream); });
+}
 
 #define UNHELD(name, by_default, why, parameters, arguments)                                             \
   hipError_t wrap::name parameters noexcept {                                                            \

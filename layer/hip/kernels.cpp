@@ -2,6 +2,7 @@
 
 #include "layer/hip/functions.h"
 #include "layer/hip/submission.h"
+#include "layer/streams/host_function.h"
 #include "layer/streams/launch.h"
 
 namespace refrain::layer::hip {
@@ -87,8 +88,6 @@ hipError_t launch_items(const replay::EntryPoint& entry_point, hipFunction_t fun
                         issue);
 }
 
-const char* const kHostFunction = "a host function is a function of the program";
-
 }  // namespace
 
 hipError_t wrap::hipLaunchKernel(const void* f, dim3 grid, dim3 block, void** parameters, size_t shared,
@@ -146,13 +145,12 @@ hipError_t wrap::OLD_LAUNCH(hipFunction_t f, uint32_t gx, uint32_t gy, uint32_t 
 #undef OLD_LAUNCH
 
 hipError_t wrap::hipLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* data) noexcept {
-  return streams::submit_unheld<HipLayer>(entry::hipLaunchHostFunc, OperationKind::kHostFunction, kHostFunction, stream,
-                                          DefaultStream::kLegacy,
+  return streams::host_function<HipLayer>(entry::hipLaunchHostFunc, function, data, stream, DefaultStream::kLegacy,
                                           [&] { return library.hipLaunchHostFunc(stream, function, data); });
 }
 hipError_t wrap::hipLaunchHostFunc_spt(hipStream_t stream, void (*function)(void*), void* data) noexcept {
-  return streams::submit_unheld<HipLayer>(entry::hipLaunchHostFunc_spt, OperationKind::kHostFunction, kHostFunction,
-                                          stream, DefaultStream::kPerThread,
+  return streams::host_function<HipLayer>(entry::hipLaunchHostFunc_spt, function, data, stream,
+                                          DefaultStream::kPerThread,
                                           [&] { return library.hipLaunchHostFunc_spt(stream, function, data); });
 }
 

@@ -44,10 +44,14 @@ StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::u
     return status;
   }
   const CopyPlaces places = CopyPlaces::find<L>(to, bytes, from, bytes);
-  const Token token = places.mixed_into(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes));
+  auto* const found = find_stream<L>(stream, by_default);
+  Token token = places.mixed_into(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes));
+  if (found != nullptr && bytes != 0 && places.why_not() == nullptr && found->copies.note(token, current_stretch())) {
+    token = places.mixed_into(static_cast<Token>(OperationKind::kPointerCopy));
+  }
   const Call call{entry_point, OperationKind::kPointerCopy, token, places.why_not(), places.blocks()};
   return submit<L>(
-      call, find_stream<L>(stream, by_default),
+      call, found,
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(OperationKind::kPointerCopy, whole);
         writer.words(capture::words::PointerCopy{.bytes = bytes, .blocking = call.blocks ? 1U : 0U});

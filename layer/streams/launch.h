@@ -118,11 +118,21 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
   writer.finish();
 }
 
+/// Whether every device runs the kernel with this grid, and a node of another one may be given it: then a grid that
+/// never came before may be held. What more there is to say of a launch may limit its grid.
+[[nodiscard]] inline bool any_device_takes(const Launch& launch, const FunctionState& function) noexcept {
+  constexpr std::uint64_t kMostThreads = 0x7FFFFFFF, kMostRows = 0xFFFF;
+  const auto within = [](std::uint64_t value, std::uint64_t most) { return value - 1 < most; };
+  return function.any_grid && launch.more.empty() &&
+         within(std::uint64_t{launch.grid.x} * launch.block.x, kMostThreads) && within(launch.grid.y, kMostRows) &&
+         within(launch.grid.z, kMostRows);
+}
+
 /// What a launch asks for, compared with what a record says.
 enum class Sameness : std::uint8_t {
   kOther,        ///< something else
-  kOtherValues,  ///< the same kernel in the same way, but with other parameters: of the same sizes, they are one
-                 ///< graph's
+  kOtherValues,  ///< the same kernel in the same way, but with other parameters, of the same sizes, or with another
+                 ///< grid where grids change: one graph's
   kSame,
 };
 
@@ -178,14 +188,17 @@ template <class Parameter, class More>
                                   [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); });
 }
 
-/// Whether the record is one of a launch of the same kernel in the same way.
-[[nodiscard, gnu::always_inline]] inline bool same_kernel(const Launch& launch,
-                                                          const capture::OperationView& known) noexcept {
+/// Whether the record is one of a launch of the same kernel.
+[[nodiscard, gnu::always_inline]] inline bool same_function(const Launch& launch,
+                                                            const capture::OperationView& known) noexcept {
   const capture::OperationHeader& header = known.header();
-  if (header.kind != OperationKind::kKernel || header.argument_count == 0 ||
-      header.function_handle != launch.function || launch.unholdable != nullptr) {
-    return false;
-  }
+  return header.kind == OperationKind::kKernel && header.argument_count != 0 &&
+         header.function_handle == launch.function && launch.unholdable == nullptr;
+}
+
+/// Whether it is one with the same grid and block.
+[[nodiscard, gnu::always_inline]] inline bool same_shape(const Launch& launch,
+                                                         const capture::OperationView& known) noexcept {
   const auto& shape = known.as<capture::words::Kernel>();
   const backends::Grid& grid = launch.grid;
   const backends::Grid& block = launch.block;
@@ -196,24 +209,44 @@ template <class Parameter, class More>
           (shape.global[2] ^ (std::uint64_t{grid.z} * block.z))) == 0;
 }
 
-/// Compares everything but the stream. `function`: of the launch; only looked at if its parameters come in one piece
-/// (cuBLASLt's do).
-[[nodiscard]] inline Sameness compare(const Launch& launch, const capture::OperationView& known,
-                                      const FunctionState* function) noexcept {
-  if (!same_kernel(launch, known)) {
-    return Sameness::kOther;
-  }
-  if (launch.parameters == nullptr) [[unlikely]] {
-    return compare_buffer(launch, known, function);
-  }
-  return compare_parameters(
-      launch, known, [&](std::size_t i) { return launch.parameters[i]; },
-      [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); });
+/// Whether it differs in nothing of its shape but a grid that may change.
+[[nodiscard]] inline bool only_grid_changes(const Launch& launch, const capture::OperationView& known,
+                                            const FunctionState* function) noexcept {
+  const auto& block = known.as<capture::words::Kernel>().local;
+  return function != nullptr && function->id == known.header().function && function->grids.change() &&
+         block == capture::words::Three{launch.block.x, launch.block.y, launch.block.z} &&
+         any_device_takes(launch, *function);
 }
 
-/// Writes the launch's parameters into a copy of the record that it was compared with; `function` as there.
+/// Whether the record is one of a launch of the same kernel in the same way, or with another grid where grids change.
+/// `find()`: the function of the launch, or null; only called in the second case.
+template <class Find>
+[[nodiscard, gnu::always_inline]] inline bool same_kernel(const Launch& launch, const capture::OperationView& known,
+                                                          Find&& find) noexcept {
+  return same_function(launch, known) && (same_shape(launch, known) || only_grid_changes(launch, known, find()));
+}
+
+/// Compares everything but the stream. `find()`: the function of the launch, or null; only called if its parameters
+/// come in one piece (cuBLASLt's do), or its grid is another one.
+template <class Find>
+[[nodiscard, gnu::always_inline]] inline Sameness compare(const Launch& launch, const capture::OperationView& known,
+                                                          Find&& find) noexcept {
+  if (!same_kernel(launch, known, find)) {
+    return Sameness::kOther;
+  }
+  const Sameness sameness = launch.parameters != nullptr
+                                ? compare_parameters(
+                                      launch, known, [&](std::size_t i) { return launch.parameters[i]; },
+                                      [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); })
+                                : compare_buffer(launch, known, find());
+  return sameness == Sameness::kSame && !same_shape(launch, known) ? Sameness::kOtherValues : sameness;
+}
+
+/// Writes the launch's grid and parameters into a copy of the record that it was compared with; `function` as there.
 inline void write_parameters(const Launch& launch, const FunctionState* function, std::byte* record) noexcept {
   const capture::OperationView known(record);
+  const auto shape = backends::shape_of(launch.grid, launch.block);
+  std::memcpy(record + sizeof(capture::OperationHeader), &shape, sizeof(shape));
   const std::uint32_t* const offsets = launch.parameters == nullptr ? offsets_of(launch, known, function) : nullptr;
   const capture::ArgumentDescriptor* argument = known.arguments().data();
   std::byte* value = record + (known.values().data() - record);
@@ -234,8 +267,8 @@ template <class L>
   if (!known) {
     return false;  // another thread has flushed
   }
-  const FunctionState* function = launch.parameters == nullptr ? L::function_of(launch.function) : nullptr;
-  const Sameness sameness = compare(launch, known, function);
+  const auto find = [&] { return L::function_of(launch.function); };
+  const Sameness sameness = compare(launch, known, find);
   if (sameness == Sameness::kOther ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
     lane.mispredicted();
@@ -246,8 +279,9 @@ template <class L>
     if (!lane.hold_predicted(&error)) {
       return false;
     }
-  } else if (!lane.hold_predicted(
-                 &error, replay::Change([&](std::byte* record) { write_parameters(launch, function, record); }))) {
+  } else if (!lane.hold_predicted(&error, replay::Change([&](std::byte* record) {
+               write_parameters(launch, launch.parameters == nullptr ? find() : nullptr, record);
+             }))) {
     return false;
   }
   *status = static_cast<StatusOf<L>>(error);
@@ -263,7 +297,7 @@ template <class L, class More>
                                                         StatusOf<L>* status) noexcept {
   replay::Lane& lane = *replay::Lane::current;
   const capture::OperationView known = lane.fetch_predicted();
-  if (!known || !same_kernel(launch, known)) {
+  if (!known || !same_function(launch, known) || !same_shape(launch, known)) {
     return false;
   }
   if (launch.parameters != nullptr) {
@@ -290,16 +324,21 @@ template <class L, class More>
   return true;
 }
 
-/// Of launches that can share a node, whatever their parameters are, but for `more`.
+/// Of launches that share a node: any parameters, any grid where grids change, one `more`. `stretch`: Lane::stretch().
 [[nodiscard, gnu::always_inline]] inline Token launch_token(const Launch& launch, const FunctionState* function,
-                                                            std::uint64_t state) noexcept {
+                                                            std::uint64_t state, std::uint64_t stretch) noexcept {
   // As few steps as can be that wait for each other.
   constexpr Token kKernel = 0x8F2C1B7D5A3E6409ULL, kOdd = 0xA0761D6478BD642FULL;
   const Token first = mix(kKernel + (function == nullptr ? 0 : function->id) + state,
                           std::uint64_t{launch.grid.x} << 32U | launch.grid.y);
   const Token second =
       mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
-  return mix(first + launch.shared_bytes * kOdd, second);
+  const Token token = mix(first + launch.shared_bytes * kOdd, second);
+  if (function != nullptr && function->grids.note(token, stretch) && any_device_takes(launch, *function)) [[unlikely]] {
+    const Token block = std::uint64_t{launch.block.x} << 32U | launch.block.y << 16U | launch.block.z;
+    return mix(kKernel - function->id - state, block + launch.shared_bytes * kOdd);
+  }
+  return token;
 }
 
 /// `more_token`: of launch.more.
@@ -309,7 +348,7 @@ StatusOf<L> launch_kernel(const Launch& launch, Token more_token, StreamState<ty
   const replay::Engine* const running = L::any_engine();
   const std::uint64_t changes = running == nullptr ? 0 : running->state_changes().begun();
   const std::uint64_t state = function == nullptr ? 0 : function->state.load(std::memory_order_acquire);
-  const Token token = launch_token(launch, function, state);
+  const Token token = launch_token(launch, function, state, current_stretch());
   const char* why_not = reason_not_to_hold(launch, function);
   const Call call{launch.entry_point,
                   OperationKind::kKernel,

@@ -64,7 +64,7 @@ struct Example {
 };
 
 Sameness compared(Example& example, const Launch& launch, const capture::OperationView& record) {
-  return compare(launch, record, &example.function);
+  return compare(launch, record, [&example] { return &example.function; });
 }
 
 TEST_CASE("a launch is what its record says, with attributes and without") {
@@ -74,6 +74,65 @@ TEST_CASE("a launch is what its record says, with attributes and without") {
     example.more = std::as_bytes(std::span(attribute));
   }
   CHECK(compared(example, example.launch(), example.record()) == Sameness::kSame);
+}
+
+TEST_CASE("where grids keep changing, a launch with another one is the same with other values") {
+  Example example(GENERATE(false, true));
+  const capture::OperationView record = example.record();
+  const auto compared_with = [&](backends::Grid grid) {
+    Launch launch = example.launch();
+    launch.grid = grid;
+    return compared(example, launch, record);
+  };
+  CHECK(compared_with({8, 4, 5}) == Sameness::kOther);
+  Token first = 0, last = 0;
+  for (unsigned i = 0; i < 9; ++i) {
+    Launch launch = example.launch();
+    launch.grid.x = 10 + i;
+    last = launch_token(launch, &example.function, 0, i + 1);
+    first = i == 0 ? last : first;
+  }
+  CHECK(first != last);
+  CHECK(launch_token(example.launch(), &example.function, 0, 1) == last);
+  CHECK(compared_with({8, 4, 5}) == Sameness::kOtherValues);
+  CHECK(compared_with({3, 4, 5}) == Sameness::kSame);
+  // What a driver might refuse is not held.
+  for (const backends::Grid grid :
+       {backends::Grid{0, 4, 5}, backends::Grid{3, 0, 5}, backends::Grid{3, 4, 0},
+        backends::Grid{0x7FFFFFFF / 6 + 1, 4, 5}, backends::Grid{3, 0x10000, 5}, backends::Grid{3, 4, 0x10000}}) {
+    Launch launch = example.launch();
+    launch.grid = grid;
+    CHECK(compared_with(grid) == Sameness::kOther);
+    CHECK(launch_token(launch, &example.function, 0, 1) != last);
+  }
+  example.function.any_grid = false;
+  CHECK(compared_with({8, 4, 5}) == Sameness::kOther);
+  CHECK(launch_token(example.launch(), &example.function, 0, 1) != last);
+  example.function.any_grid = true;
+  Launch launch = example.launch();
+  launch.block.x = 1;
+  CHECK(compared(example, launch, record) == Sameness::kOther);
+  CHECK(launch_token(launch, &example.function, 0, 1) != last);
+  // What more there is to say of a launch may limit its grid.
+  const std::uint64_t attribute[2] = {1, 2};
+  example.more = std::as_bytes(std::span(attribute));
+  CHECK(launch_token(example.launch(), &example.function, 0, 1) != last);
+  const capture::OperationView with_more = example.record();
+  Launch wider = example.launch();
+  wider.grid.x = 8;
+  CHECK(compared(example, wider, with_more) == Sameness::kOther);
+}
+
+TEST_CASE("the grid and the parameters of a launch are written into a record of another") {
+  Example example(GENERATE(false, true));
+  static_cast<void>(example.record());
+  capture::RecordBytes known = example.bytes;
+  Launch launch = example.launch();
+  launch.grid = {8, 9, 10};
+  write_parameters(launch, &example.function, known.data());
+  const auto& shape = capture::OperationView(known.data()).as<capture::words::Kernel>();
+  CHECK(shape.global == capture::words::Three{48, 63, 80});
+  CHECK(shape.local == capture::words::Three{6, 7, 8});
 }
 
 TEST_CASE("whatever else a launch asks for, it is not what the record says") {
@@ -115,7 +174,8 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
   }));
   if (example.in_buffer) {
     CHECK(differs([](Launch& launch) { launch.buffer = launch.buffer.first(launch.buffer.size() - 6); }));
-    CHECK(compare(example.launch(), record, nullptr) == Sameness::kOther);
+    CHECK(compare(example.launch(), record, [] { return static_cast<const FunctionState*>(nullptr); }) ==
+          Sameness::kOther);
     example.function.id = 8;
     CHECK(differs([](Launch& /*launch*/) {}));
     example.function.id = 7;

@@ -130,7 +130,7 @@ struct TestApi {
   }
   class Node {
    public:
-    Status add(const Driver& /*driver*/, Graph* graph, const std::vector<NodeHandle>& /*before*/,
+    Status add(const Driver& /*driver*/, Graph* graph, std::span<const NodeHandle> /*before*/,
                ContextHandle /*context*/, const capture::OperationView& operation) {
       graph->lines.push_back(line_of(operation));
       handle_ = graph->lines.size();

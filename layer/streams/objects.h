@@ -29,6 +29,7 @@
 #include "layer/common/object_id.h"
 #include "layer/registry.h"
 #include "layer/set_state.h"
+#include "layer/streams/changing_sizes.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -76,6 +77,7 @@ struct alignas(64) StreamState {
   ContextState<Api>* context = nullptr;
   Token role_seed = 0;
   SetState set;                       ///< of its attributes; guarded by Setters
+  ChangingSizes copies;               ///< all of one hash are of one size, and from and to one kind of memory
   ProxyStream<Api>* proxy = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   /// Everything that adopting the next one does not write. The handle stays one that nobody looks for.
@@ -86,6 +88,7 @@ struct alignas(64) StreamState {
     context = nullptr;
     set = {};
     proxy = nullptr;
+    copies.reset();
   }
 };
 
@@ -124,10 +127,14 @@ struct alignas(64) FunctionState {
   std::uint32_t value_bytes = 0;
   std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::string name;
-  std::uint64_t module = 0;  ///< handle of what is unloaded with it; 0: not known
+  std::uint64_t module = 0;     ///< handle of what is unloaded with it; 0: not known
+  mutable ChangingSizes grids;  ///< all of one hash are of one grid
+  bool any_grid = true;         ///< false: its code does not allow all that the device has
   FunctionState* next_free = nullptr;
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
+    grids.reset();
+    any_grid = true;
     name.clear();
     descriptors.clear();
     buffer_offsets.clear();

@@ -15,6 +15,12 @@ using capture::mix;
 template <class L>
 using StatusOf = typename L::Api::Status;
 
+/// Of the calling thread.
+[[nodiscard, gnu::always_inline]] inline std::uint64_t current_stretch() noexcept {
+  const replay::Lane* const lane = replay::Lane::current;
+  return lane != nullptr ? lane->stretch() : 0;
+}
+
 /// A submission as far as all kinds are the same.
 struct Call {
   const replay::EntryPoint& entry_point;
@@ -24,6 +30,7 @@ struct Call {
   bool blocks = false;        ///< returns only when the work is done
   std::uint64_t changes = 0;  ///< of a kernel: StateChanges::begun() before `state` was found
   std::uint64_t state = 0;    ///< what setters have set of its kernel: part of the token
+  bool ends = false;          ///< see replay::Submission
 };
 
 // What takes `issue` is inlined everywhere: elsewhere the call's arguments would be written to memory first, for a
@@ -95,7 +102,7 @@ class Operation : public common::PlainOperation {
     }
     seed_ = stream_.token_seed.load(std::memory_order_relaxed);
     token_ = mix(call_.token, seed_);
-    return {token_, call_.kind, &stream_.slot, unholdable};
+    return {token_, call_.kind, &stream_.slot, unholdable, call_.ends};
   }
   void decided(const replay::Lane& /*lane*/, replay::Verdict /*verdict*/, std::uint64_t number) noexcept {
     number_ = number;

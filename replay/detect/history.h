@@ -60,9 +60,10 @@ inline constexpr std::uint64_t kHashBase = 0x9E3779B97F4A7C15ULL;  // format
 
 /// What stands in the history for an operation's token, or between two stretches.
 enum class Cut : std::uint8_t {
-  kNone,   ///< an operation that may be held
-  kQuiet,  ///< nobody waits for what came before
-  kWait,   ///< the program may wait for what came before
+  kNone,    ///< an operation that may be held
+  kBehind,  ///< the same, and the stretch ends behind it: the program may wait for it without a call
+  kQuiet,   ///< nobody waits for what came before
+  kWait,    ///< the program may wait for what came before
 };
 
 class History {

@@ -39,9 +39,9 @@ Matcher::Matcher(const MatcherOptions& options)
   guess_.budget = tuning::kGivenUpAfter;
 }
 
-[[gnu::hot, gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable) {
+[[gnu::hot, gnu::flatten]] std::span<const Action> Matcher::feed(Token token, bool holdable, bool ends) {
   if (holdable) {
-    submitted(token);
+    submitted(token, ends);
   } else {
     cut(token, Cut::kWait, true);
   }
@@ -53,16 +53,32 @@ Matcher::Matcher(const MatcherOptions& options)
   return planner_.actions();
 }
 
-[[gnu::hot]] void Matcher::submitted(Token token) {
+[[gnu::hot]] void Matcher::submitted(Token token, bool ends) {
   background();
   planner_.begin(++stats_.operations);
-  history_.push(token, Cut::kNone);
+  history_.push(token, ends ? Cut::kBehind : Cut::kNone);
   if (is_next(token)) [[likely]] {
     planner_.advance(cursor_);
   } else {
     mispredicted(token, false);
   }
+  if (ends) [[unlikely]] {
+    end_stretch();
+  }
   after();
+}
+
+/// Behind the newest operation, which may be held.
+void Matcher::end_stretch() {
+  last_cut_ = history_.size() - 1;
+  ++stats_.cuts;
+  planner_.leave(cursor_.pattern, true);  // nothing is left of a pattern that ends here, too
+  if (cursor_.pattern != nullptr) {
+    store_.run_begins(*cursor_.pattern, cursor_.offset);
+    planner_.start_large();
+  } else {
+    planner_.start_small();
+  }
 }
 
 [[gnu::hot]] void Matcher::cut(Token identity, Cut kind, bool operation) {
@@ -324,7 +340,9 @@ bool Matcher::forget_disturbance(std::uint64_t matched) {
   if (skipped == nullptr || matched < 2 || count > tuning::kNoChance + 1) {
     return false;
   }
-  if (guess_.skip != 0 && there.pattern->spots[skipped - there.pattern->tokens].main.length() == 1) {
+  const auto skipped_at = static_cast<std::uint32_t>(skipped - there.pattern->tokens);
+  if (guess_.skip != 0 &&
+      (there.pattern->spots[skipped_at].main.length() == 1 || there.pattern->ends_stretch(skipped_at))) {
     return false;  // may be a host call
   }
   bool other_too = true;  // would one token more or less do as well?

@@ -32,8 +32,9 @@ class Matcher {
   Matcher& operator=(const Matcher&) = delete;
 
   /// One submission. If `holdable` is false it is a cut that has a token: everything held leaves
-  /// first, then it is issued itself. The span is valid until the next call.
-  std::span<const Action> feed(Token token, bool holdable);
+  /// first, then it is issued itself. `ends`: with it everything held leaves, itself included; always the same for one
+  /// token. The span is valid until the next call.
+  std::span<const Action> feed(Token token, bool holdable, bool ends = false);
   /// A host call: everything held leaves. Part of the history, like a submission with token
   /// `identity` (give each entry point its own value; kHostCallToken if it does not matter). `waits`: the program may
   /// wait for what came before, so that chunks shrink towards it; always the same for one identity.
@@ -104,7 +105,8 @@ class Matcher {
     bool disturbed = false;      ///< what came in between had never been seen
   };
 
-  void submitted(Token token);
+  void submitted(Token token, bool ends);
+  void end_stretch();
   void cut(Token identity, Cut kind, bool operation);
   [[nodiscard]] bool is_next(Token value) const noexcept {
     return cursor_.pattern != nullptr && cursor_.offset < cursor_.pattern->built &&

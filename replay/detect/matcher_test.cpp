@@ -80,6 +80,9 @@ TEST_CASE("whatever comes, every operation leaves once, in order, and in chunks 
   const bool ready = seed % 2 == 0;
   TestLane lane(options, ready ? ChunkMode::kHold : ChunkMode::kRecord);
   lane.build_time = random() % 500;
+  if (seed % 3 == 0) {
+    lane.ending = {3, 7};
+  }
   Program program(seed);
   for (int i = 0; i < 30000; ++i) {
     const Token token = program.next();
@@ -326,6 +329,38 @@ TEST_CASE("an unholdable operation is a cut inside the period and never in a chu
     for (const Token token : lane.matcher.tokens_of(chunk)) {
       CHECK(token != 5);
     }
+  }
+}
+
+TEST_CASE("an operation behind which nothing is held is the last one of its chunk") {
+  TestLane lane({});
+  lane.ending = {5, 6};
+  for (int i = 0; i < 100; ++i) {
+    lane.feed_all(body(4, 10));
+    lane.feed(5);
+    lane.feed_all(body(40, 20));
+    lane.feed(6);
+    if (i % 10 == 9) {
+      lane.cut();
+    }
+  }
+  CHECK(lane.coverage(lane.operations / 2) > 0.99);
+  std::set<Token> last;
+  for (const auto& [chunk, times] : lane.launched_by) {
+    last.insert(lane.matcher.tokens_of(chunk).back());
+  }
+  CHECK(last.contains(5));
+  CHECK(last.contains(6));
+}
+
+TEST_CASE("nothing stays held behind an operation that ends the stretch only from now on") {
+  TestLane lane({});
+  for (int i = 0; i < 50; ++i) {
+    if (i == 25) {
+      lane.cut();
+      lane.ending = {15};  // TestLane sees to it that nothing is held then
+    }
+    lane.feed_all(body(20, 10));
   }
 }
 

@@ -72,9 +72,10 @@ void PatternStore::emit_main(Pattern& pattern, std::uint32_t end) {
 
 void PatternStore::finish_run(Pattern& pattern, std::uint32_t end, Cut cut) {
   const std::uint32_t begin = pattern.run_begin;
-  emit_rest(pattern, begin, end, cut == Cut::kWait);
+  const bool before_wait = cut == Cut::kWait || cut == Cut::kBehind;
+  emit_rest(pattern, begin, end, before_wait);
   if (begin != end) {
-    pattern.runs.push_back({begin, end, lengths_, begin != 0 || pattern.after_cut, cut == Cut::kWait});
+    pattern.runs.push_back({begin, end, lengths_, begin != 0 || pattern.after_cut, before_wait, cut == Cut::kBehind});
     if (pattern.lengths != lengths_) {
       pattern.lengths = kNoIndex;
     }
@@ -128,6 +129,11 @@ void PatternStore::shrink_towards(Pattern& pattern, std::uint32_t begin, std::ui
     }
     emit_main(pattern, stop);
   }
+}
+
+bool Pattern::ends_stretch(std::uint32_t offset) const noexcept {
+  const auto run = std::ranges::lower_bound(runs, offset + 1, {}, &Run::end);
+  return run != runs.end() && run->end == offset + 1 && run->ends_itself;
 }
 
 void PatternStore::divide_anew(Pattern& pattern, std::uint32_t offset) noexcept {

@@ -223,7 +223,11 @@ void PatternStore::append(Pattern& pattern, Token token, Cut cut) {
   if (next >= History::kGram && (pattern.unit == 0 || next < History::kGram + pattern.unit)) {
     anchor(pattern, pattern.prefix[next] - pattern.prefix[next - History::kGram] * kGramPower, next);
   }
-  if (cut != Cut::kNone) {
+  if (cut == Cut::kBehind) {
+    emit_growing(pattern, next);
+    finish_run(pattern, next, cut);
+    start_run(pattern, next, true);
+  } else if (cut != Cut::kNone) {
     finish_run(pattern, offset, cut);
     pattern.spots[offset].main = {offset, next};
     start_run(pattern, next, true);

@@ -46,6 +46,7 @@ struct Run {
   std::uint32_t start = 0, end = 0;
   std::uint32_t lengths = 0;  ///< number of the lengths, see PatternStore::use_lengths()
   bool after_cut = false, before_wait = false;
+  bool ends_itself = false;  ///< its last operation is the cut behind it
 };
 
 struct Pattern {
@@ -76,6 +77,9 @@ struct Pattern {
     }
     return offset < built ? tokens + offset : nullptr;
   }
+
+  /// True if the stretch ends behind the operation at `offset`, and not only because a cut follows.
+  [[nodiscard]] bool ends_stretch(std::uint32_t offset) const noexcept;
 
   // The store's own:
   std::unique_ptr<std::byte[]> block;

@@ -133,7 +133,7 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   const Partitioning partitioning = partition(result->graph_, groups, outside, mode, between);
 
   const std::size_t shortest = settings.min_graph;
-  result->can_update_ = settings.updates == env::UpdateChoice::kAuto;
+  result->can_update_ = result->can_resize_ = settings.updates == env::UpdateChoice::kAuto;
   std::vector<std::size_t> recorded;  // parts
   for (const replay::Part& planned : partitioning.parts) {
     Part part;
@@ -152,6 +152,7 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
       const auto capabilities = backend.capabilities(part.queue);
       part.simultaneous = capabilities.simultaneous_use;
       result->can_update_ = result->can_update_ && capabilities.update_arguments;
+      result->can_resize_ = result->can_resize_ && capabilities.update_sizes;
       native = true;
       recorded.push_back(result->parts_.size());
       result->native_nodes_ += part.nodes.size();
@@ -207,15 +208,32 @@ bool Executable::matches(std::span<const OperationView> operations) const noexce
 
 namespace {
 
-/// True if the operation differs from the recorded one in nothing but values that a node can be given anew.
-bool only_values_differ(const OperationView& known, const OperationView& now) noexcept {
+/// True if two operations of one kind differ in nothing but sizes that a node can be given anew. A copy of nothing has
+/// no node.
+bool only_sizes_differ(const OperationView& known, const OperationView& now) noexcept {
+  if (const auto* const kernel = known.find<capture::words::Kernel>(); kernel != nullptr) {
+    const auto& other = now.as<capture::words::Kernel>();
+    return kernel->dimensions == other.dimensions && kernel->offset == other.offset && kernel->local == other.local;
+  }
+  if (const auto* const copy = known.find<capture::words::PointerCopy>(); copy != nullptr) {
+    const auto& other = now.as<capture::words::PointerCopy>();
+    return copy->blocking == other.blocking && copy->bytes != 0 && other.bytes != 0;
+  }
+  return false;
+}
+
+/// True if the operation differs from the recorded one in nothing but values, and sizes if they can be changed, that a
+/// node can be given anew.
+bool only_values_differ(const OperationView& known, const OperationView& now, bool or_sizes) noexcept {
   const auto& a = known.header();
   const auto& b = now.header();
   const bool updatable = a.kind == OperationKind::kKernel || a.kind == OperationKind::kPointerCopy ||
-                         a.kind == OperationKind::kPointerFill;
+                         a.kind == OperationKind::kPointerFill || a.kind == OperationKind::kHostFunction ||
+                         known.find<capture::words::PointerPrefetchTo>() != nullptr;
   if (!updatable || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
       a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
-      !std::equal(known.words().begin(), known.words().end(), now.words().begin())) {
+      (!std::equal(known.words().begin(), known.words().end(), now.words().begin()) &&
+       !(or_sizes && only_sizes_differ(known, now)))) {
     return false;
   }
   const auto before = known.arguments();
@@ -247,12 +265,12 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         if (same_work(known, operations[node])) {
           continue;
         }
-        if (!only_values_differ(known, operations[node])) {
+        if (!only_values_differ(known, operations[node], can_resize_)) {
           return false;
         }
         objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
         updates_[index].push_back({node, operations[node]});
-        ++total;
+        total += known.kind() == OperationKind::kHostFunction ? 0 : 1;
       }
     }
     bool begun = false;

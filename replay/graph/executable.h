@@ -74,7 +74,8 @@ class Executable {
   [[nodiscard]] capture::OperationView operation(std::size_t index) const noexcept {
     return recorded_->operation(index);
   }
-  /// How many operations the last update changed.
+  /// How many operations the last update changed. What a host function is given does not count: it is mostly made for
+  /// the call, and no reason for an instance of its own.
   [[nodiscard]] std::size_t changed() const noexcept { return changed_; }
   /// Whether the last update changed which objects are named.
   [[nodiscard]] bool objects_changed() const noexcept { return objects_changed_; }
@@ -111,6 +112,7 @@ class Executable {
   std::size_t native_nodes_ = 0;
   bool objects_changed_ = false;
   bool can_update_ = false;
+  bool can_resize_ = false;
   bool dead_ = false;
 };
 

@@ -87,6 +87,52 @@ TEST_CASE("what waits for an event from outside is not in one part with what doe
   CHECK(earlier->part_count() == 2);
 }
 
+/// A kernel and a copy.
+Occurrence sized(std::uint64_t threads, std::uint64_t group, std::uint64_t bytes, std::uint64_t blocking = 0) {
+  Occurrence result = occurrence_of({});
+  capture::RecordBytes kernel, copy;
+  capture::OperationWriter writer(kernel);
+  auto& launch = writer.begin(capture::OperationKind::kKernel, 1);
+  launch.queue = 1;
+  launch.function = 5;
+  launch.sequence = 100;
+  writer.words(
+      capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {threads, 1, 1}, .local = {group, 1, 1}});
+  writer.argument_handle(capture::ArgumentKind::kBuffer, 7, 7);
+  writer.argument_handle(capture::ArgumentKind::kValue, 0, 3);
+  writer.finish();
+  result.add(OperationView(kernel.data()));
+  capture::OperationWriter other(copy);
+  auto& move = other.begin(capture::OperationKind::kPointerCopy, 2);
+  move.queue = 1;
+  move.sequence = 101;
+  other.words(capture::words::PointerCopy{.bytes = bytes, .blocking = blocking});
+  other.argument_handle(capture::ArgumentKind::kPointer, 8, 8);
+  other.argument_handle(capture::ArgumentKind::kPointer, 9, 9);
+  other.finish();
+  result.add(OperationView(copy.data()));
+  return result;
+}
+
+TEST_CASE("sizes are changed where the device can change them, and nothing beside them") {
+  test::ArithmeticBackend backend;
+  backend.can_update = true;
+  backend.can_resize = GENERATE(true, false);
+  CAPTURE(backend.can_resize);
+  const auto executable = build(backend, sized(64, 32, 100));
+  const auto updates_to = [&](const Occurrence& wanted) { return executable->update(views_of(wanted)); };
+  const Occurrence other = sized(96, 32, 200);
+  CHECK(updates_to(other) == backend.can_resize);
+  CHECK(executable->changed() == (backend.can_resize ? 2U : 0U));
+  CHECK(executable->matches(views_of(other)) == backend.can_resize);
+  CHECK_FALSE(updates_to(sized(96, 16, 200)));
+  CHECK_FALSE(updates_to(sized(96, 32, 200, 1)));
+  CHECK_FALSE(updates_to(sized(96, 32, 0)));  // a copy of nothing has no node
+  CHECK_FALSE(executable->dead());
+  const auto nothing = build(backend, sized(64, 32, 0));
+  CHECK_FALSE(nothing->update(views_of(sized(64, 32, 100))));
+}
+
 TEST_CASE("a part that is refused is issued one by one, and says so, though others wait for it") {
   const int refused = GENERATE(0, 1);
   test::ArithmeticBackend backend;

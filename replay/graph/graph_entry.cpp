@@ -237,7 +237,7 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
     }
     // What comes back is worth an instance of its own: changing one costs more than launching it.
     const ArgumentHashes& hashes = variants_.changed(changeable, operations);
-    result.deserves_own = come_back(hashes.whole());
+    result.deserves_own = variants_[changeable].changed() != 0 && come_back(hashes.whole());
     if (variants_[changeable].changed() * 2 > operations.size()) {
       result.deserves_own = nearly_come_back(hashes) || result.deserves_own;
     }
@@ -489,6 +489,7 @@ GraphEntry::Summary GraphEntry::summary() const {
   result.reason = state_ == State::kReady ? "" : reason_;
   result.label = label_;
   result.variants = variants_.size();
+  result.memory = previous_.storage.size() + variants_.memory();
   if (gate_.eager_ns() != 0) {
     result.eager_ns = gate_.eager_ns();
   }

@@ -152,7 +152,8 @@ class GraphEntry final : public Declinable {
     std::uint64_t interval_eager_ns = 0, interval_replay_ns = 0;
     std::uint64_t saved_ns = 0;  ///< (eager − replay) summed over launches, if positive
     std::size_t variants = 0, parts = 0, native_nodes = 0;
-    std::string reason;  ///< why it is not replayed; empty if it is
+    std::size_t memory = 0;  ///< bytes that it takes, roughly
+    std::string reason;      ///< why it is not replayed; empty if it is
     GraphLabel label;
     std::string what;  ///< the label's text, for who tells it
     /// What it stands for in submissions: how much there is to gain.

@@ -73,7 +73,7 @@ void CurrentSubmission::enter_driver() noexcept {
   }
   started_ns_ = replaying_ && tuner_.is_sample(front_.sequence) ? tuner_.begin_sample(front_.sequence) : 0;
   try {
-    verdict_ = decide(submission.token, unholdable == nullptr);
+    verdict_ = decide(submission.token, unholdable == nullptr, submission.ends);
   } catch (const std::exception& error) {
     context_.state.fail(error.what());
     bypass_ = true;
@@ -89,16 +89,16 @@ void CurrentSubmission::enter_driver() noexcept {
   return verdict_;
 }
 
-void CurrentSubmission::look_back_at(capture::Token token, const char* unholdable) {
+void CurrentSubmission::look_back_at(const Noted& noted) {
   const IsLaneOwner owner;
-  if (unholdable != nullptr) {
-    counters_.count_unholdable(unholdable);
+  if (noted.unholdable != nullptr) {
+    counters_.count_unholdable(noted.unholdable);
   }
-  static_cast<void>(decide(token, unholdable == nullptr));
+  static_cast<void>(decide(noted.token, noted.unholdable == nullptr, noted.ends));
 }
 
-[[gnu::hot]] Verdict CurrentSubmission::decide(capture::Token token, bool holdable) {
-  const auto actions = matcher_.feed(token, holdable);
+[[gnu::hot]] Verdict CurrentSubmission::decide(capture::Token token, bool holdable, bool ends) {
+  const auto actions = matcher_.feed(token, holdable, ends);
   const std::size_t older = held_.size();
   std::size_t seen = 0;
   bool newest_issued = false;
@@ -139,7 +139,7 @@ void CurrentSubmission::look_back_at(capture::Token token, const char* unholdabl
 }
 
 [[gnu::hot]] Verdict CurrentSubmission::follow() {
-  wants_time_ = first_of_stretch_ || (front_.sequence & 7U) == 0;
+  wants_time_ = first_of_stretch_ || (front_.sequence & 7U) == 0 || stream_ != nullptr;  // a capture tells each call's
   const Following& following = matcher_.following();
   if (following.chunk == kNoChunk) {
     graphs_.stretch_broken();

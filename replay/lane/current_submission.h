@@ -5,6 +5,7 @@
 
 #include "capture/recorder.h"
 #include "replay/detect/matcher.h"
+#include "replay/lane/deferred_submission.h"
 #include "replay/lane/prediction.h"
 
 namespace refrain::replay {
@@ -18,6 +19,8 @@ struct Submission {
   /// Null if the operation may be held. Else why not, in the user's words, with static lifetime:
   /// "its event is profiled", "the call blocks", "the device cannot record image copies".
   const char* unholdable = nullptr;
+  /// The program may wait for it by looking at memory alone: nothing stays held behind it, nor it itself.
+  bool ends = false;
 };
 
 /// Asks the matcher what is to be done with it, and does that with what is held before it. For the lane's own thread.
@@ -44,7 +47,7 @@ class CurrentSubmission {
   /// Whether the newest one, as far as it was looked at, was held, or wanted for a graph to come.
   [[nodiscard]] bool was_wanted() const noexcept { return verdict_ != Verdict::kIssue; }
   /// The same for one that is looked at later, when the driver has it long since. May throw std::bad_alloc.
-  void look_back_at(capture::Token token, const char* unholdable);
+  void look_back_at(const Noted& noted);
 
   /// See Lane, where these have the same names.
   [[nodiscard]] capture::OperationWriter writer() noexcept;
@@ -54,7 +57,7 @@ class CurrentSubmission {
   int issued(int status, std::uint32_t host_ns) noexcept;
 
  private:
-  [[nodiscard]] Verdict decide(capture::Token token, bool holdable) REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] Verdict decide(capture::Token token, bool holdable, bool ends) REFRAIN_REQUIRES(held_right);
   [[nodiscard]] Verdict follow() REFRAIN_REQUIRES(held_right);
   [[nodiscard]] bool begin_hold() REFRAIN_REQUIRES(held_right);
   void issue_all_held() REFRAIN_REQUIRES(held_right);

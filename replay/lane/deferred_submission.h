@@ -13,7 +13,8 @@ namespace refrain::replay {
 /// What is to be known of a submission where nothing is held.
 struct Noted {
   capture::Token token = 0;
-  const char* unholdable = nullptr;  ///< see Submission::unholdable
+  const char* unholdable = nullptr;  ///< see Submission, the other as well
+  bool ends = false;
 };
 
 /// Asked of the layer when a submission that it kept is looked at, in the thread that made it. `may_ask`: the driver

@@ -130,8 +130,7 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   }
   dormancy_.stretch_begins(front().sequence, counters_.hopeless());
   try {
-    deferred_.take(may_ask,
-                   [&](const Noted& noted) { current_submission_.look_back_at(noted.token, noted.unholdable); });
+    deferred_.take(may_ask, [&](const Noted& noted) { current_submission_.look_back_at(noted); });
   } catch (const std::exception& error) {
     front().engine->fail(error.what());
   }
@@ -216,6 +215,9 @@ int Lane::leave() noexcept {
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {
+  if (stream_ != nullptr && !inside_lane) [[unlikely]] {
+    stream_->host_call_done(now_ns());
+  }
   if (inside_lane || !waited || dormancy_.is_dormant() || !active()) {
     return;
   }

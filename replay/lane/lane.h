@@ -80,7 +80,7 @@ class alignas(64) Lane {
       return look_at(submission);
     }
     ++front().sequence;
-    if (deferred_.note({submission.token, submission.unholdable})) [[unlikely]] {
+    if (deferred_.note({submission.token, submission.unholdable, submission.ends})) [[unlikely]] {
       look_at_deferred(true);
     }
     return Verdict::kIssue;
@@ -126,8 +126,8 @@ class alignas(64) Lane {
   /// Instead of hold(), or of describing, when the description failed (out of memory): what is held is
   /// flushed; the caller issues the operation itself and then calls issued().
   void abandon() noexcept { current_submission_.abandon(); }
-  /// After kDescribeAndIssue: true if the driver call is to be timed. (Reading the clock costs as much as
-  /// copying the arguments, so a capture only times every eighth call.)
+  /// After kDescribeAndIssue: true if the driver call is to be timed. (Reading the clock costs as much as copying the
+  /// arguments. A capture tells when each call began and ended; elsewhere one in eight is timed.)
   [[nodiscard]] bool wants_time() const noexcept { return current_submission_.wants_time(); }
   /// After kIssue or kDescribeAndIssue and the driver call. `host_ns` = 0: not measured. An operation
   /// that the driver refused is a cut and is never part of a graph.
@@ -136,6 +136,8 @@ class alignas(64) Lane {
   int issued(int status, std::uint32_t host_ns = 0) noexcept {
     return front().deferred != nullptr && status == 0 ? 0 : issued_now(status, host_ns);
   }
+  /// How many stretches have ended.
+  [[nodiscard]] std::uint64_t stretch() const noexcept { return counters_.cuts.get(); }
   /// Runs `use()` if nothing was destroyed since the oldest of what is kept, nor is meanwhile: the handles that it
   /// names may be given to the driver.
   template <class Use>

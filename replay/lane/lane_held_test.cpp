@@ -54,6 +54,25 @@ TEST_CASE("what was released while it was held is released once, when nothing is
   CHECK(released == 111);
 }
 
+TEST_CASE("nothing is held when the call returns behind which the program may look at memory") {
+  Rig rig(settings());
+  Program program(*rig.engine, rig.backend, rig.queue);
+  for (int round = 0; round < 60; ++round) {
+    begin(program, kLength);
+    program.ends = true;
+    REQUIRE(program.kernel(90, 3, constant(0, 0)) == 0);
+    program.ends = false;
+    REQUIRE_FALSE(rig.engine->anything_held());
+    REQUIRE(rig.backend.log() == program.submitted);
+    if (round % 10 == 9) {
+      program.wait();
+      rig.engine->wait_idle();
+    }
+  }
+  const auto log = rig.backend.log();
+  CHECK(std::all_of(log.end() - kLength - 1, log.end(), [](const auto& each) { return each.native; }));
+}
+
 TEST_CASE("a held flush asks for the queue that it was called for") {
   Rig rig(settings());
   QueueSlot second;

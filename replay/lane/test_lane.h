@@ -32,13 +32,17 @@ class TestLane {
   void feed(Token token, bool holdable = true) {
     ++operations;
     queue_.push_back({token, operations});
-    apply(matcher.feed(token, holdable), holdable ? options_.chunk_cap : 0);
+    const bool last = ending.contains(token);
+    apply(matcher.feed(token, holdable, last), holdable && !last ? options_.chunk_cap : 0);
     if (!holdable) {
       need(queue_.empty());
       breaks_recording();
       return;
     }
     record(token);
+    if (last) {
+      breaks_recording();
+    }
   }
   void cut(Token identity = capture::kHostCallToken) {
     apply(matcher.cut(identity), 0);
@@ -64,6 +68,7 @@ class TestLane {
     return operations == from ? 0 : static_cast<double>(count) / static_cast<double>(operations - from);
   }
 
+  std::set<Token> ending;  ///< those behind which nothing is held
   std::uint64_t operations = 0;
   std::uint64_t launches = 0;
   std::vector<std::uint64_t> launched;           ///< numbers (from 1) of the operations, in order
@@ -94,6 +99,7 @@ class TestLane {
         need(tokens.size() == action.count && action.count >= options_.min_chunk && action.count <= options_.chunk_cap);
         for (std::size_t i = 0; i < tokens.size(); ++i) {
           need(queue_[i].token == tokens[i]);
+          need(i + 1 == tokens.size() || !ending.contains(tokens[i]));
           launched.push_back(queue_[i].number);
         }
         ++launches;

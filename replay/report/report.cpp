@@ -83,10 +83,16 @@ void add_summary(std::string* text, const ReportData& data) {
   }
 }
 
-void add_line(std::string* text, const GraphEntry::Summary& graph) {
+struct NumberedGraph {
+  std::size_t number = 0;  ///< its place in the report's JSON
+  const GraphEntry::Summary* graph = nullptr;
+};
+
+void add_line(std::string* text, const NumberedGraph& numbered) {
+  const GraphEntry::Summary& graph = *numbered.graph;
   auto out = std::back_inserter(*text);
   const std::uint64_t seen = graph.recorded + graph.bypassed + graph.launched;
-  fmt::format_to(out, "    {}: {} operation{}, came {} times, ",
+  fmt::format_to(out, "    graph {}, {}: {} operation{}, came {} times, ", numbered.number,
                  graph.what.empty() ? fmt::format("{:016x}", graph.fingerprint) : env::escaped(graph.what),
                  graph.operations, graph.operations == 1 ? "" : "s", seen);
   if (graph.launched != 0 && graph.state != GraphEntry::State::kBypassing) {
@@ -128,10 +134,15 @@ void add_first(std::string* text, const std::vector<Item>& items) {
 }
 
 void add_graphs(std::string* text, const ReportData& data) {
-  std::vector<GraphEntry::Summary> graphs = data.graphs;
-  std::stable_sort(graphs.begin(), graphs.end(), [](const auto& a, const auto& b) { return a.weight() > b.weight(); });
-  const auto used = std::count_if(graphs.begin(), graphs.end(), [](const auto& graph) { return graph.launched != 0; });
-  const auto declined = std::count_if(graphs.begin(), graphs.end(),
+  std::vector<NumberedGraph> graphs;
+  for (const GraphEntry::Summary& graph : data.graphs) {
+    graphs.push_back({graphs.size(), &graph});
+  }
+  std::stable_sort(graphs.begin(), graphs.end(),
+                   [](const auto& a, const auto& b) { return a.graph->weight() > b.graph->weight(); });
+  const auto used =
+      std::count_if(data.graphs.begin(), data.graphs.end(), [](const auto& graph) { return graph.launched != 0; });
+  const auto declined = std::count_if(data.graphs.begin(), data.graphs.end(),
                                       [](const auto& graph) { return graph.state == GraphEntry::State::kBypassing; });
   auto out = std::back_inserter(*text);
   fmt::format_to(out, "  repeating stretches {}: {} replayed at least once, {} declined in the end\n", graphs.size(),
@@ -166,30 +177,48 @@ void add_regions(std::string* text, const ReportData& data) {
   }
 }
 
-void add_not_replayed(std::string* text, const ReportData& data) {
+struct NotReplayed {
+  std::uint64_t submissions = 0;
+  std::string why;
+  std::string advice;  ///< empty: none
+};
+
+/// All that was not replayed, each submission once, what is most first; what was never there is left out.
+std::vector<NotReplayed> not_replayed(const ReportData& data) {
+  std::vector<NotReplayed> rows;
   std::uint64_t left = data.submissions - std::min(data.submissions, data.replayed);
-  const auto row = [&](std::uint64_t count, std::string_view why) {
-    fmt::format_to(std::back_inserter(*text), "    {:10} {:5.1f} %  {}\n", count, share(count, data.submissions), why);
+  const auto row = [&](std::uint64_t count, std::string why, std::string advice = {}) {
+    if (count != 0) {
+      rows.push_back({count, std::move(why), std::move(advice)});
+    }
     left -= std::min(left, count);
   };
-  const auto row_if_any = [&](std::uint64_t count, std::string_view why) {
-    if (count != 0) {
-      row(count, why);
-    }
-  };
-  *text += "  not replayed, and why:\n";
-  row(data.followed, "in a stretch that was declined or not ready (above)");
-  row(data.recorded, "while a stretch was being recorded");
-  row_if_any(data.between, "between the parts of graphs: events, and what is too short for a part");
-  row_if_any(data.dormant, "while the thread was dormant: nothing had paid for a long time before");
-  row_if_any(data.stopped, "while Refrain was stopped: refrain_stop(), refrain ctl, or start = off");
+  row(data.followed, "in a stretch that was declined or not ready (above)", "each declined graph says why");
+  row(data.recorded, "while a stretch was being recorded", "a longer run: it is learnt once");
+  row(data.between, "between the parts of graphs: events, and what is too short for a part");
+  row(data.dormant, "while the thread was dormant: nothing had paid for a long time before");
+  row(data.stopped, "while Refrain was stopped: refrain_stop(), refrain ctl, or start = off", "refrain ctl PID start");
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     row(count, reason);
   }
-  row_if_any(
-      data.held_issued,
-      fmt::format("held, but the sequence went on differently, or the hold limit came ({} times)", data.expired));
-  row(left, "not part of a stretch that repeats between host calls");
+  row(data.held_issued,
+      fmt::format("held, but the sequence went on differently, or the hold limit came ({} times)", data.expired),
+      data.expired == 0 ? "submit the same operations in the same order each time"
+                        : "--hold-limit-us with a longer time");
+  row(left, "not part of a stretch that repeats between host calls",
+      "refrain run -o app.rfn, then refrain dump --explain app.rfn");
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.submissions > b.submissions; });
+  return rows;
+}
+
+void add_not_replayed(std::string* text, const ReportData& data) {
+  const std::vector<NotReplayed> rows = not_replayed(data);
+  *text += rows.empty() ? "" : "  not replayed, and why:\n";
+  for (const NotReplayed& row : rows) {
+    fmt::format_to(std::back_inserter(*text), "    {:10} {:5.1f} %  {}\n", row.submissions,
+                   share(row.submissions, data.submissions), row.why);
+  }
 }
 
 void add_host_calls(std::string* text, const ReportData& data) {
@@ -260,6 +289,10 @@ std::string report_json(const ReportData& data) {
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
   root["unchecked"] = data.unchecked;
+  auto& reasons = root["not_replayed"] = nlohmann::json::array();
+  for (const NotReplayed& row : not_replayed(data)) {
+    reasons.push_back({{"submissions", row.submissions}, {"why", row.why}, {"advice", row.advice}});
+  }
   auto& times = root["times"] = nlohmann::json::array();
   for (const LaneTimes& lane : data.times) {
     times.push_back({{"call_ns", lane.call_ns}, {"hold_ns", lane.hold_ns}});
@@ -291,6 +324,7 @@ std::string report_json(const ReportData& data) {
   auto& graphs = root["graphs"] = nlohmann::json::array();
   for (const auto& graph : data.graphs) {
     nlohmann::json entry;
+    entry["graph"] = graphs.size();
     entry["fingerprint"] = fmt::format("{:016x}", graph.fingerprint);
     entry["operations"] = graph.operations;
     entry["what"] = graph.what;
@@ -308,6 +342,7 @@ std::string report_json(const ReportData& data) {
     entry["variants"] = graph.variants;
     entry["parts"] = graph.parts;
     entry["native_nodes"] = graph.native_nodes;
+    entry["memory_bytes"] = graph.memory;
     entry["eager_us"] = us(graph.eager_ns);
     entry["replay_us"] = us(graph.replay_ns);
     entry["interval_eager_us"] = us(graph.interval_eager_ns);

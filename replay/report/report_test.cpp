@@ -1,6 +1,7 @@
 #include "replay/report/report.h"
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 namespace refrain::replay {
 
@@ -35,6 +36,47 @@ TEST_CASE("report: replays that verify found to differ are among those that it c
   data.differences = 2;
   data.unverified = 3;
   CHECK_THAT(report_text(data), Contains("verify checked 7 replays, 2 differences; 3 could not be checked"));
+}
+
+TEST_CASE("report: what was not replayed is told once, the most first, in the text and as JSON") {
+  ReportData data;
+  data.mode = "replay";
+  data.submissions = 100;
+  data.replayed = 40;
+  data.recorded = 5;
+  data.unholdable = {{"it blocks", 25}};
+  const auto rows = nlohmann::json::parse(report_json(data))["not_replayed"];
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0]["submissions"] == 30);
+  CHECK(rows[0]["why"] == "not part of a stretch that repeats between host calls");
+  CHECK(rows[1]["why"] == "it blocks");
+  CHECK(rows[1]["advice"] == "");
+  CHECK(rows[2]["submissions"] == 5);
+  const std::string text = report_text(data);
+  CHECK_THAT(text, Contains("30  30.0 %  not part of a stretch") && !Contains("was declined or not ready"));
+  CHECK(text.find("not part of") < text.find("it blocks"));
+  data.replayed = 100;
+  data.recorded = 0;
+  data.unholdable.clear();
+  CHECK_THAT(report_text(data), !Contains("not replayed, and why"));
+}
+
+TEST_CASE("report: a graph has the same number in the text and as JSON, whatever they are sorted by") {
+  ReportData data;
+  data.graphs.resize(2);
+  data.graphs[0].what = "little";
+  data.graphs[0].operations = 1;
+  data.graphs[1].what = "much";
+  data.graphs[1].operations = data.graphs[1].launched = 9;
+  data.graphs[1].memory = 4096;
+  const std::string text = report_text(data);
+  CHECK_THAT(text, Contains("graph 0, little: 1 operation,") && Contains("graph 1, much: 9 operations,"));
+  CHECK(text.find("graph 1") < text.find("graph 0"));
+  const auto graphs = nlohmann::json::parse(report_json(data))["graphs"];
+  REQUIRE(graphs.size() == 2);
+  CHECK(graphs[1]["graph"] == 1);
+  CHECK(graphs[1]["what"] == "much");
+  CHECK(graphs[1]["memory_bytes"] == 4096);
 }
 
 }  // namespace refrain::replay

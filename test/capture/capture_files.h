@@ -16,10 +16,11 @@
 
 namespace refrain::capture {
 
-inline std::unique_ptr<Recorder> open(const std::string& file, bool contents = false) {
+inline std::unique_ptr<Recorder> open(const std::string& file, bool contents = false, std::uint64_t timed_calls = 0) {
   FileRecorderOptions options;
   options.file = file;
   options.contents = contents;
+  options.timed_calls = timed_calls;
   options.command = "./heat 512";
   std::string error;
   auto recorder = open_file_recorder(options, &error);

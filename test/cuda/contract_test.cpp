@@ -158,6 +158,33 @@ TEST_CASE("promise 2, host calls cut: functions of the program between kernels",
   same_everywhere({"host_functions"}, 100);
 }
 
+TEST_CASE("promise 1, same order: functions of the program end stretches that are replayed", "[promise-1]") {
+  same_everywhere({"host_function_loop"}, 9000);        // of 10000
+  same_everywhere({"host_function_loop", "40"}, 8200);  // of 16400
+  same_everywhere({"host_function_data"}, 8000);
+  same_everywhere({"host_function_data", "two"}, 8000);
+}
+
+TEST_CASE("promise 3, bounded hold: nothing is held behind a call whose effect is looked at in memory", "[promise-3]") {
+  const Words program = GENERATE(Words{"host_function_spin"}, Words{"host_function_spin", "two"}, Words{"value_spin"});
+  CAPTURE(program);
+  const Result plain = run(program, "plain");
+  // So long that it would be seen.
+  const Result result = child::run_until_replayed(1000, plain.output, [&] {
+    return run(program, "replay", 0, {{"REFRAIN_HOLD_LIMIT_US", "1000000"}});
+  });
+  check_clean(result);
+  CHECK(result.output == plain.output);
+  CHECK(result.replayed >= 1000);
+  REQUIRE(longest_ms(result) > 0);
+  CHECK(longest_ms(result) < 500);
+}
+
+TEST_CASE("promise 1, same order: memory that is fetched beforehand, and advice, end nothing", "[promise-1]") {
+  same_everywhere({"prefetches"}, 9000);          // of 12000
+  same_everywhere({"prefetches", "back"}, 8000);  // of 14000: what goes to the host is issued
+}
+
 TEST_CASE("promise 3, bounded hold: memory looked at with no call at all", "[promise-3]") {
   same_everywhere({"spin"}, 1);
   const Result plain = run({"spin"}, "plain");
@@ -244,9 +271,14 @@ TEST_CASE("what is only observed is counted and recognised as what is looked at"
   CHECK(disordered.followed * 100 <= disordered.submissions * 5);
 }
 
+TEST_CASE("grids and copies that grow in each round are one graph, changed") {
+  same_everywhere({"growing"}, 2000);
+}
+
 #ifndef PROGRAMS_ON_HIP
 TEST_CASE("launches with attributes, kernels of a library") {
   same_everywhere({"attributes"}, 100);
+  same_everywhere({"early_launches"}, 100);
 }
 
 TEST_CASE("setters with the same and with other values") {

@@ -296,6 +296,40 @@ PROGRAM(layouts) {
   return 0;
 }
 
+/// More blocks in each round, and more to copy. Now and then a grid that no device takes.
+PROGRAM(growing) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  constexpr Word kMost = 32 * (kRounds + 8);
+  const CUdeviceptr x = filled(kMost, 1), y = filled(kMost, 2);
+  CUfunction odd = gpu.function("odd");
+  CUfunction mix = gpu.function("mix_in");
+  int refused = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto blocks = static_cast<unsigned>(round) + 1;
+    for (int i = 0; i < 8; ++i) {
+      unsigned char a = 3;
+      CUdeviceptr to = i % 2 == 0 ? x : y;
+      auto b = static_cast<unsigned short>(i);
+      unsigned long c = 5;
+      void* parameters[] = {&a, &to, &b, &c};
+      if (round % 50 == 49 && i == 4) {
+        refused += cuLaunchKernel(odd, 0, 1, 1, 32, 1, 1, 0, stream, parameters, nullptr) == CUDA_SUCCESS ? 0 : 1;
+      }
+      CHECK_CU(cuLaunchKernel(odd, blocks + static_cast<unsigned>(i), 1, 1, 32, 1, 1, 0, stream, parameters, nullptr));
+    }
+    for (int i = 0; i < 4; ++i) {
+      CHECK_CU(cuMemcpyDtoDAsync(i % 2 == 0 ? x : y, i % 2 == 0 ? y : x, sizeof(Word) * (blocks + i), stream));
+      mix_in(stream, mix, x, y, kMost, 7);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  std::printf("refused %d\n", refused);
+  print("x", x, kMost);
+  print("y", y, kMost);
+  return 0;
+}
+
 #ifndef PROGRAMS_ON_HIP
 /// cuLaunchKernelEx with attributes, and kernels of a library.
 PROGRAM(attributes) {
@@ -331,6 +365,45 @@ PROGRAM(attributes) {
   }
   print("x", x, kCount);
   CHECK_CU(cuLibraryUnload(library));
+  return 0;
+}
+
+/// Launches that may begin before the kernel in front of them ends, of kernels that do: what comes behind needs the
+/// results of all of them.
+PROGRAM(early_launches) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUdeviceptr x[3];
+  for (CUdeviceptr& each : x) {
+    each = filled(kCount, 1);
+  }
+  const CUdeviceptr sum = filled(kCount, 1);
+  CUfunction plain = gpu.function("scale");
+  CUfunction early = gpu.function("scale_early");
+  CUfunction mix = gpu.function("mix_in");
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 64;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  for (int round = 0; round < kRounds; ++round) {
+    scale(stream, plain, x[0], kCount, 3, 1);
+    for (const int i : {1, 2}) {
+      Word count = kCount, a = 5, b = 7;
+      void* parameters[] = {&x[i], &count, &a, &b};
+      CHECK_CU(cuLaunchKernelEx(&config, early, parameters, nullptr));
+    }
+    for (const CUdeviceptr each : x) {
+      mix_in(stream, mix, sum, each, kCount, 1);
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("sum", sum, kCount);
   return 0;
 }
 

@@ -27,6 +27,7 @@ struct Work {
   Word* given = pinned(kCount);
   Word* taken = pinned(kCount);
   CUevent event = make_event();
+  CUdeviceptr managed = 0;
   CUmemoryPool pool = nullptr;
   CUmodule module = nullptr;
   std::atomic<Word> host_calls{0};
@@ -104,6 +105,13 @@ const Kind kKinds[] = {
      [](Work& work, Word) {
        CHECK_CU(cuLaunchHostFunc(
            work.stream, [](void* calls) { ++*static_cast<std::atomic<Word>*>(calls); }, &work.host_calls));
+     }},
+    {"prefetch",
+     [](Work& work, Word i) {
+       const CUmemLocation device{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+       CHECK_CU(cuMemPrefetchAsync(work.managed, kBytes, device, 0, work.stream));
+       work.launch(work.managed, i);
+       CHECK_CU(cuMemcpyDtoDAsync(work.y, work.managed, kBytes, work.stream));
      }},
     {"copy", [](Work& work, Word) { CHECK_CU(cuMemcpyAsync(work.y, work.x, kBytes / 2, work.stream)); }},
     {"copy on the device",
@@ -239,6 +247,8 @@ PROGRAM_CALLED(VARIANTS) {
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   CHECK_CU(cuMemPoolCreate(&work.pool, &properties));
+  CHECK_CU(cuMemAllocManaged(&work.managed, kBytes, CU_MEM_ATTACH_GLOBAL));
+  CHECK_CU(cuMemsetD32(work.managed, 1, kCount));
   for (const Kind& kind : kKinds) {
     for (Word round = 0; round < 40; ++round) {
       for (int part = 0; part < 2; ++part) {
@@ -251,6 +261,7 @@ PROGRAM_CALLED(VARIANTS) {
     }
     std::printf("%s: %08x\n", kind.name, mixed(work));
   }
+  CHECK_CU(cuMemFree(work.managed));
   CHECK_CU(cuMemPoolDestroy(work.pool));
   return 0;
 }

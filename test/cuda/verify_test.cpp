@@ -30,6 +30,8 @@ const std::vector<const char*> kCompared = {"loop",
                                             "fills",
                                             "layouts",
                                             "default_stream",
+                                            "host_function_loop",
+                                            "prefetches",
                                             ON_CUDA("contexts", "reload", "library_variable", "mapped_memory", "rows",
                                                     "launches_with_attributes", "mixed_kinds")
                                                 ON_HIP("registered", "registered_variable", "own_events")};

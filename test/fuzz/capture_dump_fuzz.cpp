@@ -63,8 +63,8 @@ void show(const std::string& file, DumpFormat format, std::optional<std::uint32_
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   refrain::test::with_both(data, size, [](const std::string& file) {
-    for (const auto format :
-         {DumpFormat::kSummary, DumpFormat::kJson, DumpFormat::kDot, DumpFormat::kTrace, DumpFormat::kExplain}) {
+    for (const auto format : {DumpFormat::kSummary, DumpFormat::kJson, DumpFormat::kCsv, DumpFormat::kDot,
+                              DumpFormat::kTrace, DumpFormat::kExplain}) {
       show(file, format);
     }
     show(file, DumpFormat::kGraph, 0);

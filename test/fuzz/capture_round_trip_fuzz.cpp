@@ -353,6 +353,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FileRecorderOptions options;
   options.file = file;
   options.contents = true;
+  options.timed_calls = 1000;
   options.command = input.text();
   std::string error;
   auto recorder = open_file_recorder(options, &error);

@@ -53,6 +53,7 @@ void make(const std::filesystem::path& folder, const std::string& name, bool des
     FileRecorderOptions options;
     options.file = file;
     options.contents = true;
+    options.timed_calls = 1000;
     options.command = "./" + name;
     std::string error;
     const auto recorder = open_file_recorder(options, &error);

@@ -13,10 +13,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "launch_bound [--kernels N | --scalar N | --ops3 | --fork] [--host-us X] [--own-stream] [--driver-api]\n"
+    "launch_bound [--kernels N | --scalar N | --growing N | --early N | --ops3 | --fork] [--host-us X] [--own-stream] [--driver-api]\n"
     "             [--no-sync] [--graph | --compare | --delays] [--iterations N] [--warmup N] [--rounds N]\n"
     "  --kernels N   N kernels with the same arguments in every iteration (default: 1000)\n"
     "  --scalar N    N kernels, one scalar changes with every launch\n"
+    "  --growing N   N kernels, all of more blocks in every iteration\n"
+    "  --early N     N kernels that may begin before the one in front of them ends (programmatic dependent launch)\n"
     "  --ops3        memset, kernel, copy of 8 bytes to the host\n"
     "  --fork        400 kernels on four streams that fork and join\n"
     "  --host-us X   busy work of the host before every launch\n"
@@ -35,6 +37,15 @@ __global__ void tiny(unsigned long long* cell, unsigned value) {
   if (threadIdx.x == 0) atomicAdd(cell, static_cast<unsigned long long>(value));
 }
 
+/// The same, beginning early: it waits for the kernel in front of it itself.
+__global__ void tiny_early(unsigned long long* cell, unsigned value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
+  if (threadIdx.x == 0) atomicAdd(cell, static_cast<unsigned long long>(value));
+}
+
 /// Keeps the thread busy, as a program's own work between two launches does; sleeping would be something else.
 void work_on_host(double microseconds) {
   if (microseconds <= 0) return;
@@ -44,7 +55,7 @@ void work_on_host(double microseconds) {
 }
 
 struct Options {
-  enum class Kind { kKernels, kScalar, kOps3, kFork } kind = Kind::kKernels;
+  enum class Kind { kKernels, kScalar, kGrowing, kEarly, kOps3, kFork } kind = Kind::kKernels;
   int kernels = 1000;
   double host_us = 0;
   bool own_stream = false, driver_api = false, sync = true, graph = false, compare = false, delays = false;
@@ -67,6 +78,14 @@ Options parse(int argc, char** argv) {
   if (scalar > 0) {
     options.kind = Options::Kind::kScalar;
     options.kernels = scalar;
+  }
+  if (const int growing = arguments.integer("growing", 0); growing > 0) {
+    options.kind = Options::Kind::kGrowing;
+    options.kernels = growing;
+  }
+  if (const int early = arguments.integer("early", 0); early > 0) {
+    options.kind = Options::Kind::kEarly;
+    options.kernels = early;
   }
   if (arguments.flag("ops3")) options.kind = Options::Kind::kOps3;
   if (arguments.flag("fork")) options.kind = Options::Kind::kFork;
@@ -175,6 +194,33 @@ class Bench {
     }
   }
 
+  unsigned blocks() const { return options_.kind == Options::Kind::kGrowing ? 1 + iteration_ : 1; }
+
+  bool changes_shape() const { return options_.kind == Options::Kind::kGrowing; }
+
+  void submit_growing() {
+    for (int k = 0; k < options_.kernels; ++k) {
+      work_on_host(options_.host_us);
+      tiny<<<blocks(), 32, 0, streams_[0]>>>(cells_ + k, static_cast<unsigned>(k));
+    }
+  }
+
+  void submit_early() {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(32);
+    config.stream = streams_[0];
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    for (int k = 0; k < options_.kernels; ++k) {
+      work_on_host(options_.host_us);
+      CHECK_CUDA(cudaLaunchKernelEx(&config, tiny_early, cells_ + k, static_cast<unsigned>(k)));
+    }
+  }
+
   void submit_ops3() {
     CHECK_CUDA(cudaMemsetAsync(cells_, 0, sizeof *cells_, streams_[0]));
     work_on_host(options_.host_us);
@@ -201,6 +247,8 @@ class Bench {
     switch (options_.kind) {
       case Options::Kind::kKernels: submit_kernels(); break;
       case Options::Kind::kScalar: submit_scalars(); break;
+      case Options::Kind::kGrowing: submit_growing(); break;
+      case Options::Kind::kEarly: submit_early(); break;
       case Options::Kind::kOps3: submit_ops3(); break;
       case Options::Kind::kFork: submit_fork(); break;
     }
@@ -210,8 +258,9 @@ class Bench {
     for (int i = 0; i < options_.launches(); ++i) work_on_host(options_.host_us);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       unsigned long long* cell = cells_ + i;
-      unsigned value = scalar_of(static_cast<int>(i));
+      unsigned value = changes_shape() ? static_cast<unsigned>(i) : scalar_of(static_cast<int>(i));
       void* arguments[] = {&cell, &value};
+      node_parameters_.gridDim = dim3(blocks());
       node_parameters_.kernelParams = arguments;
       CHECK_CUDA(cudaGraphExecKernelNodeSetParams(executable_, nodes_[i], &node_parameters_));
     }
@@ -221,7 +270,7 @@ class Bench {
   /// One graph of a whole iteration: captured, or built node by node where its arguments have to be changed.
   void make_graph() {
     cudaGraph_t graph = nullptr;
-    if (options_.kind == Options::Kind::kScalar) {
+    if (options_.kind == Options::Kind::kScalar || changes_shape()) {
       CHECK_CUDA(cudaGraphCreate(&graph, 0));
       node_parameters_.func = reinterpret_cast<void*>(tiny);
       node_parameters_.gridDim = dim3(1);
@@ -301,7 +350,7 @@ class Bench {
   }
 
   void print(const std::vector<double>& eager, const std::vector<double>& graph, double total) {
-    constexpr std::array<const char*, 4> kNames = {"kernels", "scalar", "ops3", "fork"};
+    constexpr std::array<const char*, 6> kNames = {"kernels", "scalar", "growing", "early", "ops3", "fork"};
     CHECK_CUDA(cudaDeviceSynchronize());
     gpu_test::Checksum checksum;
     checksum.add_device(cells_, cells_count_);

@@ -13,6 +13,8 @@ CASES = [
     ("1000 kernels, 2 us host work", ["--kernels", "1000", "--host-us", "2"], 2.0, None),
     ("1000 kernels, the thread's default stream", ["--kernels", "1000", "--own-stream"], 3.3, None),
     ("1000 kernels, a scalar changes", ["--scalar", "1000"], 1.8, None),
+    ("200 kernels, more blocks each time", ["--growing", "200"], 2.0, None),
+    ("1000 kernels that may begin early", ["--early", "1000"], 2.0, 1.02),
     ("fork-join, 4 x 100 kernels", ["--fork"], None, 1.05),
     ("fork-join, driver API", ["--fork", "--driver-api"], None, 1.05),
     ("fork-join, shared runtime", ["shared", "--fork"], None, 1.05),
@@ -139,6 +141,44 @@ def run_allocations(results, options):
                       [one["iteration_us"] / other["iteration_us"] for one, other in zip(plain, layered)])
 
 
+def run_host_functions(results, options):
+    """Kernels and a host function, again and again: what the host may wait for without a call is never held."""
+    def measure(name, arguments, settings):
+        done = harness.run([BIN / "cuda" / "host_function_loop", *arguments], settings)
+        lines = done.lines()
+        if done.status != 0 or not lines:
+            results.problem(f"host_function_loop, {name}: {done.why()}")
+            return None
+        return lines[-1] | {"replayed": harness.share(done.report)}
+
+    if not harness.LAYER.exists():
+        return
+    for name, arguments in (("4 kernels, a host function", []), ("with data of its own", ["--data"]),
+                            ("awaited in memory", ["--spin"]), ("16 kernels, a host function", ["--kernels", 16]),
+                            ("4 kernels, a value", ["--value"]), ("a value awaited in memory", ["--value", "--spin"])):
+        columns = harness.interleaved(options.rounds, lambda: measure(name, arguments, None),
+                                      lambda: measure(name, arguments, DEFAULT),
+                                      lambda: measure(name, arguments, DEFAULT | {"GATE": "0"}))
+        if any(None in column for column in columns):
+            continue
+        plain, layered, ungated = columns
+        results.figure("launch", name, {"plain": plain, "refrain": layered, "without the gate": ungated})
+        if len({entry["checksum"] for column in columns for entry in column}) != 1:
+            results.problem(f"host_function_loop, {name}: checksums differ")
+        before, after, always = (harness.median([entry["round_us"] for entry in column]) for column in columns)
+        replayed, most = (harness.median([entry["replayed"] for entry in column]) for column in columns[1:])
+        results.row("launch", f"{name}: plain, Refrain, without the gate (replayed)",
+                    f"{before:.1f}, {after:.1f} ({replayed:.0f} %), {always:.1f} us ({most:.0f} %)", "without: >= 90 %",
+                    most >= 90)
+        results.row("launch", "  plain / Refrain", f"{before / after:.2f}", ">= 0.97", before / after >= 0.97)
+        results.value("launch", f"{name}: plain / Refrain", before / after, "x", ">= 0.97",
+                      [one["round_us"] / other["round_us"] for one, other in zip(plain, layered)])
+        if "--spin" in arguments:
+            eager, held = (harness.median([entry["longest_us"] for entry in column]) for column in (plain, ungated))
+            results.row("launch", "  longest look at memory: plain, without the gate", f"{eager:.0f}, {held:.0f} us",
+                        "<= plain + 1000", held - eager <= 1000)
+
+
 def run_uploads(results, options):
     """What backends/cuda/graph_uploader.h works around on this driver, and whether that helps. Nothing of Refrain takes part."""
     done = harness.run([BIN / "cuda" / "graph_uploads"])
@@ -232,6 +272,7 @@ def run(results, options):
         run_case(results, options, name, arguments, gain, against_graph)
     run_allocations(results, options)
     run_threads(results, options)
+    run_host_functions(results, options)
     run_uploads(results, options)
     run_delays(results, options)
     run_costs(results, options)

@@ -61,6 +61,7 @@ const char* name_of(Feature feature) noexcept {
     case Feature::kOddPattern: return "fills with patterns of any size";
     case Feature::kTimedEvent: return "events that take times";
     case Feature::kPrefetch: return "prefetches";
+    case Feature::kWriteValue: return "values that a queue writes";
     case Feature::kQueryQueue: return "the question whether a queue is done";
     case Feature::kPointerOffset: return "memory arguments of kernels that begin in the middle";
     case Feature::kWriteIsCopied: return "asynchronous copies of pageable memory";

@@ -50,6 +50,7 @@ enum class Feature : std::uint8_t {
   kOddPattern,     ///< fills with patterns of any size, 3 and 12 bytes as well
   kTimedEvent,     ///< make_event(true) and elapsed()
   kPrefetch,       ///< prefetch()
+  kWriteValue,     ///< write_value()
   kQueryQueue,     ///< done(queue)
   kPointerOffset,  ///< memory arguments of kernels that begin in the middle
   kWriteIsCopied,  ///< write() has copied pageable memory when it returns, without having waited for the work
@@ -161,6 +162,8 @@ class Device {
   /// `function` must not call the API.
   virtual void host_function(Queue* queue, void (*function)(void*), void* data, const Order& order = {}) = 0;
   virtual void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order = {}) = 0;
+  /// Into pinned memory, by the queue itself.
+  virtual void write_value(Queue* /*queue*/, Range /*to*/, Word /*value*/, const Order& /*order*/ = {}) {}
   virtual void record(Queue* queue, Event* event) = 0;
   virtual void wait(Queue* queue, Event* event) = 0;
   /// Later work of the queue comes after all its earlier work.

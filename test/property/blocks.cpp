@@ -16,13 +16,14 @@ struct Weight {
   unsigned weight;
 };
 constexpr Weight kWeights[] = {
-    {Kind::kScale, 30},     {Kind::kMix, 60},         {Kind::kOdd, 14},           {Kind::kWide, 8},
-    {Kind::kStore, 8},      {Kind::kBusy, 3},         {Kind::kCopy, 24},          {Kind::kRectangle, 5},
-    {Kind::kFill, 20},      {Kind::kWrite, 6},        {Kind::kRead, 3},           {Kind::kHostFunction, 6},
-    {Kind::kPrefetch, 2},   {Kind::kGraph, 5},        {Kind::kMarker, 5},         {Kind::kBarrier, 3},
-    {Kind::kFlush, 3},      {Kind::kLook, 3},         {Kind::kScribble, 3},       {Kind::kAskEvent, 3},
-    {Kind::kAskQueue, 3},   {Kind::kPoll, 2},         {Kind::kWaitEvent, 3},      {Kind::kWaitQueue, 3},
-    {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 3}, {Kind::kTemporary, 6},
+    {Kind::kScale, 30},    {Kind::kMix, 60},       {Kind::kOdd, 14},         {Kind::kWide, 8},
+    {Kind::kStore, 8},     {Kind::kBusy, 3},       {Kind::kCopy, 24},        {Kind::kRectangle, 5},
+    {Kind::kFill, 20},     {Kind::kWrite, 6},      {Kind::kRead, 3},         {Kind::kHostFunction, 6},
+    {Kind::kPrefetch, 2},  {Kind::kWriteValue, 4}, {Kind::kGraph, 5},        {Kind::kMarker, 5},
+    {Kind::kBarrier, 3},   {Kind::kFlush, 3},      {Kind::kLook, 3},         {Kind::kScribble, 3},
+    {Kind::kAskEvent, 3},  {Kind::kAskQueue, 3},   {Kind::kPoll, 2},         {Kind::kWaitEvent, 3},
+    {Kind::kWaitQueue, 3}, {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 3},
+    {Kind::kTemporary, 6},
 };
 /// For blocks that run once.
 constexpr Weight kRare[] = {
@@ -286,6 +287,7 @@ void BlockMaker::add_step(const Owned& owned, bool changing, Block* block) {
     step.pattern = 4;
     step.other = -1;
   }
+  step.grows = changing && (step.kind == Kind::kCopy || step.kind == Kind::kOdd) && chance(60);
   const bool may_alternate = step.kind == Kind::kMix || step.kind == Kind::kCopy || step.kind == Kind::kScale;
   const bool both = std::ranges::find(owned.memory, step.from) != owned.memory.end();
   step.alternates = may_alternate && both && chance(15);
@@ -319,6 +321,7 @@ bool BlockMaker::fit(const Owned& owned, const Block& block, Step* step) {
       return true;
     }
     case Kind::kHostFunction: return can(Feature::kHostFunction) && place(step->to) == Place::kPinned;
+    case Kind::kWriteValue: return can(Feature::kWriteValue) && place(step->to) == Place::kPinned;
     case Kind::kLook:
     case Kind::kScribble: return place(step->to) == Place::kPinned;
     case Kind::kPrefetch: return can(Feature::kPrefetch) && plain(step->to);

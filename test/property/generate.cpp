@@ -218,6 +218,7 @@ const char* name_of(Kind kind) noexcept {
                                                  "read",
                                                  "host function",
                                                  "prefetch",
+                                                 "write value",
                                                  "graph",
                                                  "seen",
                                                  "close",

@@ -183,12 +183,13 @@ class Worker {
     Memory* from = memory(swapped ? step.to : step.from);
     const Word value = step.value + step.change * iteration;
     const std::size_t offset = step.offset * sizeof(Word);
-    const std::size_t bytes = step.words * sizeof(Word);
+    const Word words = step.words_in(iteration);
+    const std::size_t bytes = words * sizeof(Word);
     switch (step.kind) {
       case Kind::kScale: scale(device_, queue, kernels_[0], to, kWords, 2 * value + 1, value, order); break;
       case Kind::kMix: mix_in(device_, queue, kernels_[1], to, from, kWords, value, order); break;
       case Kind::kOdd:
-        launch(device_, queue, kernels_[2], kWords, order, static_cast<unsigned char>(value), to,
+        launch(device_, queue, kernels_[2], (words + 3) / 4 * 4, order, static_cast<unsigned char>(value), to,
                static_cast<unsigned short>(value * 3), std::uint64_t{value} << 33U);
         break;
       case Kind::kWide: {
@@ -217,27 +218,32 @@ class Worker {
         break;
       }
       case Kind::kWrite: {
-        Words words = words_of(value * 1000);
-        device_.write(queue, {to, 0}, words.data(), kBytes / 2, order);
-        words.fill(0xBADBAD);
+        Words source = words_of(value * 1000);
+        device_.write(queue, {to, 0}, source.data(), kBytes / 2, order);
+        source.fill(0xBADBAD);
         break;
       }
       case Kind::kRead: {
-        Words words{};
-        device_.read(queue, words.data(), {from, 0}, kBytes, order);
-        mix_into(&values_, std::as_bytes(std::span(words)));
+        Words target{};
+        device_.read(queue, target.data(), {from, 0}, kBytes, order);
+        mix_into(&values_, std::as_bytes(std::span(target)));
         break;
       }
       case Kind::kHostFunction:
         device_.host_function(
             queue,
             [](void* data) {
-              auto* words = static_cast<Word*>(data);
-              words[3] = words[3] * 5 + words[4] + 1;
+              auto* const all = static_cast<Word*>(data);
+              all[3] = all[3] * 5 + all[4] + 1;
             },
             device_.host(to), order);
         break;
-      case Kind::kPrefetch: device_.prefetch(queue, {to, 0}, kBytes, order); break;
+      case Kind::kWriteValue: device_.write_value(queue, {to, 20}, value, order); break;
+      case Kind::kPrefetch: {  // to one place or another
+        const std::size_t start = step.value % 2 * sizeof(Word);
+        device_.prefetch(queue, {to, start}, kBytes - start, order);
+        break;
+      }
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
       case Kind::kSeen:
         mix_into(&values_,

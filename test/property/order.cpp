@@ -45,6 +45,7 @@ Program::Uses Program::uses_of(const Step& step, unsigned iteration) const {
     case Kind::kFill:
     case Kind::kWrite:
     case Kind::kHostFunction:
+    case Kind::kWriteValue:
     case Kind::kScribble:
     case Kind::kReplaceMemory:
     case Kind::kReplaceInOrder: return {{to}, {}};

@@ -39,11 +39,12 @@ enum class Kind : std::uint8_t {
   kRead,          ///< waits; what was read counts as a value returned
   kHostFunction,  ///< changes `to`, which is pinned
   kPrefetch,
-  kGraph,   ///< one of the program's own, number `value`
-  kSeen,    ///< a kernel that sees what was set; in every third one with much shared memory, which may be refused
-  kClose,   ///< gate number `value`: the queue waits
-  kPost,    ///< opens gate number `value` when the queue comes to it
-  kMarker,  ///< records an event, nothing else
+  kWriteValue,  ///< changes `to`, which is pinned
+  kGraph,       ///< one of the program's own, number `value`
+  kSeen,        ///< a kernel that sees what was set; in every third one with much shared memory, which may be refused
+  kClose,       ///< gate number `value`: the queue waits
+  kPost,        ///< opens gate number `value` when the queue comes to it
+  kMarker,      ///< records an event, nothing else
   kBarrier,
   // What the host does itself.
   kOpen,  ///< gate number `value`
@@ -92,6 +93,7 @@ struct Step {
   bool alternates = false;     ///< `to` and `from` change places with every iteration
   Word value = 0, change = 0;  ///< in iteration i: value + change * i
   Word offset = 0, words = kWords;
+  bool grows = false;    ///< a copy, or how many threads a kernel has: see words_in()
   unsigned pattern = 4;  ///< bytes of a fill's pattern
   bool by_list = false;  ///< waits and event in the call's own list, not as calls of their own
   // Found by order.cpp:
@@ -106,6 +108,12 @@ struct Step {
   /// After a wait, what else is known to be done then, whichever thread did it; a few of each, in half of the programs.
   /// They are asked, and there is only one answer.
   std::vector<int> done_queues, done_events;
+
+  /// How many words an iteration is about.
+  [[nodiscard]] Word words_in(unsigned iteration) const noexcept {
+    return grows ? 1 + (words + kGrowth * iteration) % (kWords - offset) : words;
+  }
+  static constexpr Word kGrowth = 5;
 };
 
 struct Block {

@@ -116,6 +116,9 @@ class Writer {
     names.from_pinned = pinned(step.from);
     names.value =
         step.change != 0 && loop ? fmt::format("({} + {} * i)", step.value, step.change) : std::to_string(step.value);
+    names.words = step.grows && loop
+                      ? fmt::format("(1 + ({} + {} * i) % {})", step.words, Step::kGrowth, kWords - step.offset)
+                      : std::to_string(step.words_in(0));
     const bool by_list = syntax_.has_lists() && submits(step.kind) && step.by_list;
     for (const Wait& wait : step.waits) {
       const std::string event = fmt::format("e{}", wait.event);

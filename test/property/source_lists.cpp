@@ -58,14 +58,15 @@ class ListSyntax : public Syntax {
     const std::size_t bytes = std::size_t{4} * step.words;
     const std::size_t offset = std::size_t{4} * step.offset;
     switch (step.kind) {
-      case Kind::kScale: return launch("scale", n, 64, fmt::format("{0}, 64u, 2 * {1} + 1, {1}", n.to, n.value));
-      case Kind::kMix: return launch("mix_in", n, 64, fmt::format("{}, {}, 64u, {}", n.to, n.from, n.value));
+      case Kind::kScale: return launch("scale", n, "64", fmt::format("{0}, 64u, 2 * {1} + 1, {1}", n.to, n.value));
+      case Kind::kMix: return launch("mix_in", n, "64", fmt::format("{}, {}, 64u, {}", n.to, n.from, n.value));
       case Kind::kOdd:
-        return launch("odd", n, 64, fmt::format("(char){1}, {0}, (short)({1} * 3), {1}ull << 33", n.to, n.value));
-      case Kind::kWide: return launch("wide", n, 64, fmt::format("words_from({1}), {0}", n.to, n.value));
-      case Kind::kStore: return launch("store", n, 1, fmt::format("{}, {}", n.to, n.value));
-      case Kind::kBusy: return launch("busy", n, 1, fmt::format("{}, {} % 40", n.to, n.value));
-      case Kind::kCopy: return copy(n, offset, bytes);
+        return launch("odd", n, fmt::format("({} + 3) / 4 * 4", n.words),
+                      fmt::format("(char){1}, {0}, (short)({1} * 3), {1}ull << 33", n.to, n.value));
+      case Kind::kWide: return launch("wide", n, "64", fmt::format("words_from({1}), {0}", n.to, n.value));
+      case Kind::kStore: return launch("store", n, "1", fmt::format("{}, {}", n.to, n.value));
+      case Kind::kBusy: return launch("busy", n, "1", fmt::format("{}, {} % 40", n.to, n.value));
+      case Kind::kCopy: return copy(n, offset, "4 * " + n.words);
       case Kind::kRectangle:
         return append("clEnqueueCopyBufferRect", "zeCommandListAppendMemoryCopyRegion", n,
                       fmt::format("/* 3 rows of 8 bytes: to {} + 32 + 4 * ({} % 3), pitch 16; from {} + 4, pitch 32 */",
@@ -150,14 +151,14 @@ class ListSyntax : public Syntax {
                                    const std::string& arguments) const {
     return fmt::format("{}({}, {}, {});", opencl_ ? opencl : level_zero, n.queue, arguments, order(n));
   }
-  [[nodiscard]] std::string launch(const char* kernel, const Names& n, unsigned threads,
+  [[nodiscard]] std::string launch(const char* kernel, const Names& n, const std::string& threads,
                                    const std::string& arguments) const {
     return fmt::format("set_arguments({}, {}); ", kernel, arguments) +
            append("clEnqueueNDRangeKernel", "zeCommandListAppendLaunchKernel", n,
                   opencl_ ? fmt::format("{}, 1, nullptr, size({}), nullptr", kernel, threads)
                           : fmt::format("{}, groups({})", kernel, threads));
   }
-  [[nodiscard]] std::string copy(const Names& n, std::size_t offset, std::size_t bytes) const {
+  [[nodiscard]] std::string copy(const Names& n, std::size_t offset, const std::string& bytes) const {
     const char* name = n.to_pinned ? (n.from_pinned ? "clEnqueueSVMMemcpy" : "clEnqueueReadBuffer")
                                    : (n.from_pinned ? "clEnqueueWriteBuffer" : "clEnqueueCopyBuffer");
     return append(name, "zeCommandListAppendMemoryCopy", n,

@@ -49,16 +49,17 @@ class StreamSyntax : public Syntax {
 
   [[nodiscard]] std::string call(const Step& step, const Names& n) const override {
     const std::string p = prefix();
-    const std::size_t bytes = std::size_t{4} * step.words;
+    const std::string bytes = "4 * " + n.words;
     const std::size_t offset = std::size_t{4} * step.offset;
     switch (step.kind) {
-      case Kind::kScale: return launch("scale", n, 64, fmt::format("{0}, 64u, 2 * {1} + 1, {1}", n.to, n.value));
-      case Kind::kMix: return launch("mix_in", n, 64, fmt::format("{}, {}, 64u, {}", n.to, n.from, n.value));
+      case Kind::kScale: return launch("scale", n, "64", fmt::format("{0}, 64u, 2 * {1} + 1, {1}", n.to, n.value));
+      case Kind::kMix: return launch("mix_in", n, "64", fmt::format("{}, {}, 64u, {}", n.to, n.from, n.value));
       case Kind::kOdd:
-        return launch("odd", n, 64, fmt::format("(char){1}, {0}, (short)({1} * 3), {1}ull << 33", n.to, n.value));
-      case Kind::kWide: return launch("wide", n, 64, fmt::format("words_from({1}), {0}", n.to, n.value));
-      case Kind::kStore: return launch("store", n, 1, fmt::format("{}, {}", n.to, n.value));
-      case Kind::kBusy: return launch("busy", n, 1, fmt::format("{}, {} % 40", n.to, n.value));
+        return launch("odd", n, fmt::format("({} + 3) / 4 * 4", n.words),
+                      fmt::format("(char){1}, {0}, (short)({1} * 3), {1}ull << 33", n.to, n.value));
+      case Kind::kWide: return launch("wide", n, "64", fmt::format("words_from({1}), {0}", n.to, n.value));
+      case Kind::kStore: return launch("store", n, "1", fmt::format("{}, {}", n.to, n.value));
+      case Kind::kBusy: return launch("busy", n, "1", fmt::format("{}, {} % 40", n.to, n.value));
       case Kind::kCopy:
         return hip_ ? fmt::format("hipMemcpyAsync({}, {}, {}, hipMemcpyDefault, {});", at(n.to, offset), n.from, bytes,
                                   n.queue)
@@ -79,6 +80,8 @@ class StreamSyntax : public Syntax {
                      : fmt::format("cuMemcpyDtoHAsync(pageable(), {}, 256, {}); ", n.from, n.queue)) +
                fmt::format("{}StreamSynchronize({}); look();", p, n.queue);
       case Kind::kHostFunction: return fmt::format("{}LaunchHostFunc({}, change_third_word, {});", p, n.queue, n.to);
+      case Kind::kWriteValue:
+        return fmt::format("{}StreamWriteValue32({}, {} + 20, {}, 0);", p, n.queue, n.to, n.value);
       case Kind::kPrefetch: return fmt::format("{}MemPrefetchAsync({}, 256, device, {});", p, n.to, n.queue);
       case Kind::kGraph: return fmt::format("{}GraphLaunch(g{}, {});", p, step.value, n.queue);
       case Kind::kLook: return fmt::format("look({});", n.to);
@@ -120,10 +123,12 @@ class StreamSyntax : public Syntax {
   static std::string at(const std::string& memory, std::size_t offset) {
     return offset == 0 ? memory : fmt::format("{} + {} /* bytes */", memory, offset);
   }
-  [[nodiscard]] std::string launch(const char* kernel, const Names& n, unsigned threads,
+  [[nodiscard]] std::string launch(const char* kernel, const Names& n, const std::string& threads,
                                    const std::string& arguments) const {
-    return fmt::format("{}({}, 1, 1, 1, {}, 1, 1, 0, {}, arguments({}), nullptr);",
-                       hip_ ? "hipModuleLaunchKernel" : "cuLaunchKernel", kernel, threads, n.queue, arguments);
+    const std::string block = threads == "1" ? "1" : "4";
+    return fmt::format("{}({}, {} / {}, 1, 1, {}, 1, 1, 0, {}, arguments({}), nullptr);",
+                       hip_ ? "hipModuleLaunchKernel" : "cuLaunchKernel", kernel, threads, block, block, n.queue,
+                       arguments);
   }
   [[nodiscard]] std::string fill(const Step& step, const Names& n) const {
     const std::size_t count = std::size_t{4} * step.words / step.pattern;

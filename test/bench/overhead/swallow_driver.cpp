@@ -216,6 +216,17 @@ SWALLOW cuGraphAddMemsetNode(CUgraphNode* node, CUgraph, const CUgraphNode*, std
   *node = make<CUgraphNode>();
   return CUDA_SUCCESS;
 }
+SWALLOW cuGraphAddHostNode(CUgraphNode* node, CUgraph, const CUgraphNode*, std::size_t, const CUDA_HOST_NODE_PARAMS*) {
+  *node = make<CUgraphNode>();
+  return CUDA_SUCCESS;
+}
+SWALLOW cuGraphExecHostNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS*) {
+  return CUDA_SUCCESS;
+}
+SWALLOW cuLaunchHostFunc(CUstream, CUhostFn function, void* data) {
+  function(data);
+  return CUDA_SUCCESS;
+}
 SWALLOW cuGraphAddDependencies_v2(CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*,
                                   std::size_t) {
   return CUDA_SUCCESS;

@@ -29,6 +29,7 @@ using CUstreamCaptureMode = hipStreamCaptureMode;
 using CUstreamCaptureStatus = hipStreamCaptureStatus;
 
 constexpr CUresult CUDA_SUCCESS = hipSuccess;
+constexpr CUresult CUDA_ERROR_INVALID_VALUE = hipErrorInvalidValue;
 constexpr CUresult CUDA_ERROR_NOT_READY = hipErrorNotReady;
 constexpr CUresult CUDA_ERROR_NOT_INITIALIZED = hipErrorNotInitialized;
 constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = hipErrorNotSupported;
@@ -241,17 +242,27 @@ inline CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream) noex
   }
   return status;
 }
-// What HIP has nothing for: fills of rows with words, and places of memory to prefetch to.
+// What HIP has nothing for: fills of rows with words.
 inline CUresult cuMemsetD2D32Async(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t, CUstream) noexcept {
   return hipErrorNotSupported;
 }
-enum CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE };
+enum CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST };
 struct CUmemLocation {
   CUmemLocationType type;
   int id;
 };
-inline CUresult cuMemPrefetchAsync(CUdeviceptr, std::size_t, CUmemLocation, unsigned, CUstream) noexcept {
-  return hipErrorNotSupported;
+inline CUresult cuMemPrefetchAsync(CUdeviceptr memory, std::size_t bytes, CUmemLocation to, unsigned,
+                                   CUstream stream) noexcept {
+  return hipMemPrefetchAsync(in_hip(memory), bytes, to.type == CU_MEM_LOCATION_TYPE_HOST ? hipCpuDeviceId : to.id,
+                             stream);
+}
+using CUmem_advise = hipMemoryAdvise;
+inline constexpr CUmem_advise CU_MEM_ADVISE_SET_READ_MOSTLY = hipMemAdviseSetReadMostly;
+inline CUresult cuMemAdvise(CUdeviceptr memory, std::size_t bytes, CUmem_advise advice, CUmemLocation to) noexcept {
+  return hipMemAdvise(in_hip(memory), bytes, advice, to.id);
+}
+inline CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr to, unsigned value, unsigned flags) noexcept {
+  return hipStreamWriteValue32(stream, in_hip(to), value, flags);
 }
 inline CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream) noexcept {
   return hipMemsetD8Async(in_hip(to), value, count, stream);

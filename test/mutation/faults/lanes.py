@@ -55,7 +55,7 @@ FAULTS = [
           new="entries_[chunk] != nullptr", promise=6,
           seen="What was declined, or not built yet, is held for nothing after each eager turn, and issued one by one."),
     Fault("observing-takes-all-for-holdable", CURRENT,
-          old="decide(token, unholdable == nullptr)", new="decide(token, true)", promise=0,
+          old="decide(noted.token, noted.unholdable == nullptr, noted.ends)", new="decide(noted.token, true, noted.ends)", promise=0,
           seen="In observe mode the report finds stretches that go on over operations that can never be held."),
     Fault("driver-asked-about-destroyed-handles", "replay/lane/deferred_submissions.h",
           old="front_.engine->gone.load(std::memory_order_seq_cst) == gone_", new="true", promise=7,

@@ -20,6 +20,7 @@ struct CudaMemory : Memory {
   CUdeviceptr address = 0;
   void* host = nullptr;
   bool registered = false;  ///< the process's own
+  bool managed = false;
 };
 struct CudaEvent : Event {
   CUevent event = nullptr;
@@ -143,7 +144,10 @@ class CudaDevice final : public Device {
     if (place == Place::kDevice) {
       switch (turn % 4) {
         case 1: CALL_CU(cuMemAllocPitch(&made->address, &pitch, bytes, 1, 4)); break;
-        case 2: CALL_CU(cuMemAllocManaged(&made->address, bytes, CU_MEM_ATTACH_GLOBAL)); break;
+        case 2:
+          CALL_CU(cuMemAllocManaged(&made->address, bytes, CU_MEM_ATTACH_GLOBAL));
+          made->managed = true;
+          break;
         default: CALL_CU(cuMemAlloc(&made->address, bytes));
       }
       return made;
@@ -235,8 +239,9 @@ class CudaDevice final : public Device {
         values[i] = const_cast<void*>(each.value);  // only read
       }
     }
-    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->function, 1, 1, 1, threads, 1, 1, 0, native(queue), values,
-                           nullptr));
+    const unsigned block = threads % 4 == 0 ? 4 : threads;
+    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->function, threads / block, 1, 1, block, 1, 1, 0,
+                           native(queue), values, nullptr));
     // Programs use such arrays again at once.
     std::memset(addresses, 0xEE, sizeof(addresses));
   }
@@ -289,7 +294,14 @@ class CudaDevice final : public Device {
   }
   void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order) override {
     const Ordered ordered(queue, order);
-    CALL_CU(cuMemPrefetchAsync(native(what), bytes, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, native(queue)));
+    if (static_cast<const CudaMemory*>(what.memory)->managed) {  // the driver refuses any other
+      const CUmemLocation to{what.offset % 8 == 0 ? CU_MEM_LOCATION_TYPE_DEVICE : CU_MEM_LOCATION_TYPE_HOST, 0};
+      CALL_CU(cuMemPrefetchAsync(native(what), bytes, to, 0, native(queue)));
+    }
+  }
+  void write_value(Queue* queue, Range to, Word value, const Order& order) override {
+    const Ordered ordered(queue, order);
+    CALL_CU(cuStreamWriteValue32(native(queue), native(to), value, 0));
   }
   void record(Queue* queue, Event* event) override {
     CALL_CU(cuEventRecord(native(event), native(queue)));
@@ -477,10 +489,13 @@ class CudaDevice final : public Device {
       seen_ = nullptr;
     }
 #endif
-    can_prefetch_ = supported(cuMemPrefetchAsync(address, 64, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, stream),
+    CUdeviceptr managed = 0;
+    CALL_CU(cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL));
+    can_prefetch_ = supported(cuMemPrefetchAsync(managed, 64, CUmemLocation{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, stream),
                               "cuMemPrefetchAsync");
     CALL_CU(cuStreamSynchronize(stream));
     CALL_CU(cuStreamDestroy(stream));
+    CALL_CU(cuMemFree(managed));
     release(memory);
   }
 

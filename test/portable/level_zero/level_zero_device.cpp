@@ -37,6 +37,7 @@ class ZeDevice : public Device {
     switch (feature) {
       case Feature::kBlockingQueue: return "there is no default queue";
       case Feature::kHostFunction: return "there are no host functions";
+      case Feature::kWriteValue: return "a list writes no values but those of fills and copies";
       case Feature::kFreeInOrder: return "memory is allocated and freed at once";
       case Feature::kOwnGraph:
       case Feature::kGraphFill:
@@ -123,10 +124,11 @@ class ZeDevice : public Device {
         CALL_ZE(zeKernelSetArgumentValue(used, index++, sizeof(address), &address));
       }
     }
-    CALL_ZE(zeKernelSetGroupSize(used, threads, 1, 1));
-    const ze_group_count_t one{1, 1, 1};
+    const unsigned group = threads % 4 == 0 ? 4 : threads;
+    CALL_ZE(zeKernelSetGroupSize(used, group, 1, 1));
+    const ze_group_count_t groups{threads / group, 1, 1};
     Ordered o(events_, queue, order);
-    CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), used, &one, o.event(), o.count(), o.list()));
+    CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), used, &groups, o.event(), o.count(), o.list()));
   }
   void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
     Ordered o(events_, queue, order);

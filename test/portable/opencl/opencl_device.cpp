@@ -40,6 +40,7 @@ class ClDevice : public Device {
                                                                        : "the device has in-order queues only";
       case Feature::kHostFunction:
         return (execution_ & CL_EXEC_NATIVE_KERNEL) != 0 ? nullptr : "the device runs no native kernels";
+      case Feature::kWriteValue: return "a queue writes no values but those of fills and copies";
       case Feature::kFreeInOrder: return shared_ != 0 ? nullptr : "the device has no shared virtual memory";
       case Feature::kOwnGraph:
       case Feature::kGraphFill: return buffers_->there() ? nullptr : "the device has no cl_khr_command_buffer";

@@ -125,12 +125,19 @@ void counted_accesses(const std::byte* arguments, const Shape& shape, Accesses& 
 void nothing(const std::byte*, const Shape&) {}
 
 const Kernel kKernels[] = {
-    {"scale", kScale, &scale, &scale_accesses}, {"mix_in", kMixIn, &mix_in, &mix_in_accesses},
-    {"await", kAwait, &await, &nowhere},        {"bump", kBump, &bump, &nowhere},
-    {"odd", kOdd, &odd, &odd_accesses},         {"wide", kWide, &wide, &wide_accesses},
-    {"store", kStore, &store, &one_word, true}, {"busy", kBusy, &busy, &one_word},
-    {"seen", kSeen, &seen, &one_word},          {"counted", kCounted, &counted, &counted_accesses},
-    {"nothing", {}, &nothing, &nowhere},        {"ncclDevKernel_scale", kScale, &scale, &scale_accesses},
+    {"scale", kScale, &scale, &scale_accesses},
+    {"mix_in", kMixIn, &mix_in, &mix_in_accesses},
+    {"await", kAwait, &await, &nowhere},
+    {"bump", kBump, &bump, &nowhere},
+    {"odd", kOdd, &odd, &odd_accesses},
+    {"wide", kWide, &wide, &wide_accesses},
+    {"store", kStore, &store, &one_word, true},
+    {"busy", kBusy, &busy, &one_word},
+    {"seen", kSeen, &seen, &one_word},
+    {"counted", kCounted, &counted, &counted_accesses},
+    {"nothing", {}, &nothing, &nowhere},
+    {"ncclDevKernel_scale", kScale, &scale, &scale_accesses},
+    {"scale_early", kScale, &scale, &scale_accesses, false, true},
 };
 
 }  // namespace

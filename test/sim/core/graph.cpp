@@ -27,12 +27,13 @@ bool add_edge(Node& from, Node& to) {
 }
 
 bool remove_edge(Node& from, Node& to) {
+  to.early = to.early == &from ? nullptr : to.early;
   return std::erase(to.before, &from) != 0;
 }
 
 void remove_node(Node& node) {
   for (Node* other : node.graph->nodes) {
-    std::erase(other->before, &node);
+    remove_edge(node, *other);
   }
   std::erase(node.graph->nodes, &node);
 }
@@ -58,6 +59,9 @@ bool copy_nodes(const Graph& graph, Exec& exec) {
         ready = ready && place != places.end();
         if (ready) {
           copy.before.push_back(place->second);
+          if (before == node->early) {
+            copy.early = place->second;
+          }
         }
       }
       if (ready) {
@@ -108,7 +112,8 @@ bool update_all(Exec& exec, const Graph& graph) {
     return false;
   }
   for (std::size_t i = 0; i < exec.nodes.size(); ++i) {
-    if (changed.nodes[i].task.kind != exec.nodes[i].task.kind || changed.nodes[i].before != exec.nodes[i].before) {
+    if (changed.nodes[i].task.kind != exec.nodes[i].task.kind || changed.nodes[i].before != exec.nodes[i].before ||
+        changed.nodes[i].early != exec.nodes[i].early) {
       return false;
     }
   }
@@ -177,13 +182,19 @@ OperationRef launch(const Lock& lock, const OpenRef& open, Exec& exec, std::span
   spend(settings().costs.launch);
   const OperationRef start = schedule_node(lock, both, {}, after, {});
   std::vector<OperationRef> all;
+  std::vector<std::vector<OperationRef>> ahead;  // what each of them comes after
   all.reserve(exec.nodes.size() + 1);
   for (const ExecNode& node : exec.nodes) {
     static_cast<void>(node.task.bound("is launched"));
     std::vector<OperationRef> before = {start};
     for (const std::size_t place : node.before) {
-      before.push_back(all[place]);
+      if (place == node.early && may_overtake(node.task)) {
+        before.insert(before.end(), ahead[place].begin(), ahead[place].end());
+      } else {
+        before.push_back(all[place]);
+      }
     }
+    ahead.push_back(before);
     std::vector<OpenRef> each = both;
     if (node.user != nullptr) {
       each.push_back(node.user);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "test/sim/core/schedule.h"
@@ -20,6 +21,7 @@ struct Node {
   Signals signals;
   OpenRef user;               ///< what else it belongs to while it is not done, such as its kernel object; or null
   std::vector<Node*> before;  ///< each once
+  Node* early = nullptr;      ///< of them, a kernel before whose end it may begin
 };
 struct Graph {
   std::vector<Node*> nodes;  ///< in the order in which they were added; owned by the face's table of handles
@@ -31,8 +33,9 @@ struct ExecNode {
   Signals signals;
   OpenRef user;
   std::vector<std::size_t> before;  ///< places in Exec::nodes
-  Task at_first;                    ///< when it was made
-  bool enabled = true;              ///< else it does nothing
+  std::optional<std::size_t> early;
+  Task at_first;        ///< when it was made
+  bool enabled = true;  ///< else it does nothing
 };
 struct Exec {
   std::vector<ExecNode> nodes;                  ///< in an order that respects the edges

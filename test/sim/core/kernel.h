@@ -75,6 +75,8 @@ struct Kernel {
   void (*accesses)(const std::byte* arguments, const Shape& shape, Accesses& accesses) = nullptr;
   /// The host sees its end without a call (it writes what the host polls): what comes before it has then happened.
   bool observable = false;
+  /// Where it may begin before the kernel in front of it has ended, it does not wait for that end.
+  bool begins_early = false;
 
   /// Of the block of arguments.
   [[nodiscard]] std::size_t bytes() const noexcept {

@@ -26,6 +26,7 @@ struct Task {
   Shape shape;
   Address grid_in = 0;                      ///< if not 0, shape.grid is there when it runs
   std::map<int, std::uint64_t> attributes;  ///< by their ids; part of shape.set
+  bool early = false;                       ///< may begin before the kernel in front of it in its stream has ended
 
   // kCopy, kFill: depth × height rows of `bytes`
   Box to, from;
@@ -58,6 +59,11 @@ struct Task {
   /// Without the lock.
   void run() const;
 };
+
+/// Whether it begins as early as it may.
+[[nodiscard]] inline bool may_overtake(const Task& task) noexcept {
+  return task.kind == Task::Kind::kKernel && task.kernel->begins_early;
+}
 
 /// A copy of `bytes` in one row, and in a box.
 Task copy_task(Address to, Address from, std::size_t bytes);

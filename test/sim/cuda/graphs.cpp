@@ -197,11 +197,12 @@ FACE cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
   }
   return sim::cuda::result(status);
 }
-FACE cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*,
-                               std::size_t count) {
+FACE cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                               const CUgraphEdgeData* edges, std::size_t count) {
   ENTER_SUBMISSION(cuGraphAddDependencies_v2);
-  return sim::cuda::result(sim::add_edges(graph, reinterpret_cast<const void* const*>(from),
-                                          reinterpret_cast<const void* const*>(to), count));
+  return sim::cuda::result(sim::add_edges(
+      graph, reinterpret_cast<const void* const*>(from), reinterpret_cast<const void* const*>(to), count,
+      [&](std::size_t i) { return edges != nullptr && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC; }));
 }
 FACE cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
                                    const CUkernelNodeAttrValue* value) {

@@ -24,7 +24,7 @@ Status read_arguments(const Kernel& kernel, void** parameters, void** extra, std
 namespace {
 
 Status launch(CUfunction handle, const Shape& shape, CUstream stream, bool per_thread, void** parameters, void** extra,
-              const std::map<int, std::uint64_t>& attributes = {}) {
+              const std::map<int, std::uint64_t>& attributes = {}, bool early = false) {
   const AmongOthers inside;
   std::vector<std::byte> arguments;
   {
@@ -36,15 +36,18 @@ Status launch(CUfunction handle, const Shape& shape, CUstream stream, bool per_t
       }
     }
   }
-  return launch_kernel(handle, shape, std::move(arguments), stream, per_thread, attributes);
+  return launch_kernel(handle, shape, std::move(arguments), stream, per_thread, attributes, early);
 }
 
 Status launch_ex(const CUlaunchConfig* config, CUfunction function, bool per_thread, void** parameters, void** extra) {
   std::map<int, std::uint64_t> attributes;
+  bool early = false;
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     if (config->attrs[i].id < 0 || config->attrs[i].id >= CU_LAUNCH_ATTRIBUTE_MAX) {
       return Status::kInvalidValue;
     }
+    early = early || (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                      config->attrs[i].value.programmaticStreamSerializationAllowed != 0);
     if (const std::uint64_t number = number_of(config->attrs[i].id, config->attrs[i].value); number != 0) {
       attributes[config->attrs[i].id] = number;
     }
@@ -52,7 +55,7 @@ Status launch_ex(const CUlaunchConfig* config, CUfunction function, bool per_thr
   const Shape shape = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                        {config->blockDimX, config->blockDimY, config->blockDimZ},
                        config->sharedMemBytes};
-  return launch(function, shape, config->hStream, per_thread, parameters, extra, attributes);
+  return launch(function, shape, config->hStream, per_thread, parameters, extra, attributes, early);
 }
 
 const std::map<int, std::uint64_t> kCooperative = {{CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1}};

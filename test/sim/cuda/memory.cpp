@@ -93,6 +93,18 @@ FACE cuMemAllocManaged(CUdeviceptr* address, std::size_t bytes, unsigned) {
   ENTER(cuMemAllocManaged);
   return sim::cuda::result(sim::allocate_memory(bytes, MemoryType::kShared, address));
 }
+SUBMIT_TWICE(cuMemPrefetchAsync, (CUdeviceptr memory, std::size_t bytes, CUdevice, CUstream stream),
+             sim::prefetch(stream, per_thread, memory, bytes))
+SUBMIT_TWICE(cuMemPrefetchAsync_v2, (CUdeviceptr memory, std::size_t bytes, CUmemLocation, unsigned, CUstream stream),
+             sim::prefetch(stream, per_thread, memory, bytes))
+FACE cuMemAdvise(CUdeviceptr memory, std::size_t bytes, CUmem_advise, CUdevice) {
+  ENTER(cuMemAdvise);
+  return sim::cuda::result(sim::advise(memory, bytes));
+}
+FACE cuMemAdvise_v2(CUdeviceptr memory, std::size_t bytes, CUmem_advise, CUmemLocation) {
+  ENTER(cuMemAdvise_v2);
+  return sim::cuda::result(sim::advise(memory, bytes));
+}
 FACE cuMemFree_v2(CUdeviceptr address) {
   ENTER(cuMemFree_v2);
   return sim::cuda::result(sim::free_memory("cuMemFree", address));

@@ -51,6 +51,10 @@ TWICE(cuStreamQuery, (CUstream stream), sim::query_stream(stream, per_thread))
 SUBMIT_TWICE(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned), sim::wait_event(stream, per_thread, event))
 SUBMIT_TWICE(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void* data),
              sim::add_host_function(stream, per_thread, function, data))
+SUBMIT_TWICE(cuStreamWriteValue32_v2, (CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned),
+             sim::write_value(stream, per_thread, to, value, sizeof(value)))
+SUBMIT_TWICE(cuStreamWriteValue64_v2, (CUstream stream, CUdeviceptr to, cuuint64_t value, unsigned),
+             sim::write_value(stream, per_thread, to, value, sizeof(value)))
 
 TWICE(cuStreamGetCtx, (CUstream handle, CUcontext* context), read_stream(handle, per_thread, [&](const Stream& stream) {
         *context = reinterpret_cast<CUcontext>(stream.context);

@@ -128,6 +128,13 @@ SUBMITS(hipGraphAddMemsetNode,
         (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* before, std::size_t count,
          const hipMemsetParams* wanted),
         add(node, graph, before, count, [&](Task* task) { return sim::hip::fill_node_task(*wanted, task); }))
+SUBMITS(hipGraphAddHostNode,
+        (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* before, std::size_t count,
+         const hipHostNodeParams* wanted),
+        add(node, graph, before, count, [&](Task* task) {
+          *task = sim::host_task(wanted->fn, wanted->userData);
+          return Status::kOk;
+        }))
 SUBMITS(hipGraphAddEmptyNode,
         (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* before, std::size_t count),
         add(node, graph, before, count, [](Task*) { return Status::kOk; }))
@@ -139,7 +146,7 @@ CALL(hipGraphNodeSetEnabled, (hipGraphExec_t handle, hipGraphNode_t node, unsign
   const Status status = sim::find_exec(handle, &exec);
   sim::ExecNode* copy =
       status == Status::kOk ? sim::find_copy(*exec, reinterpret_cast<const sim::Node*>(node)) : nullptr;
-  if (copy == nullptr) {
+  if (copy == nullptr || copy->task.kind == Task::Kind::kHost) {
     return status == Status::kOk ? Status::kInvalidValue : status;
   }
   copy->enabled = enabled != 0;
@@ -153,5 +160,10 @@ SUBMITS(hipGraphExecKernelNodeSetParams, (hipGraphExec_t exec, hipGraphNode_t no
 SUBMITS(hipGraphExecMemcpyNodeSetParams1D,
         (hipGraphExec_t exec, hipGraphNode_t node, void* to, const void* from, std::size_t bytes, hipMemcpyKind),
         change(exec, node, [&](Task* task) { return sim::hip::copy_node_task(to, from, bytes, task); }))
+SUBMITS(hipGraphExecHostNodeSetParams, (hipGraphExec_t exec, hipGraphNode_t node, const hipHostNodeParams* wanted),
+        change(exec, node, [&](Task* task) {
+          *task = sim::host_task(wanted->fn, wanted->userData);
+          return Status::kOk;
+        }))
 SUBMITS(hipGraphExecMemsetNodeSetParams, (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams* wanted),
         change(exec, node, [&](Task* task) { return sim::hip::fill_node_task(*wanted, task); }))

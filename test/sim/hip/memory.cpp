@@ -113,6 +113,10 @@ CALL(_Z22hipCreateSurfaceObjectPP13__hip_surfacePK15hipResourceDesc,
        *surface = reinterpret_cast<hipSurfaceObject_t>(&one);
        return Status::kOk;
      }())
+SUBMITS(hipMemPrefetchAsync, (const void* memory, std::size_t bytes, int, hipStream_t stream),
+        sim::prefetch(stream, false, address_of(memory), bytes))
+CALL(hipMemAdvise, (const void* memory, std::size_t bytes, hipMemoryAdvise, int),
+     sim::advise(address_of(memory), bytes))
 CALL(hipFree, (void* memory), sim::free_memory("hipFree", address_of(memory)))
 CALL(hipFreeHost, (void* memory), sim::free_memory("hipFreeHost", address_of(memory)))
 CALL(hipHostFree, (void* memory), sim::free_memory("hipHostFree", address_of(memory)))

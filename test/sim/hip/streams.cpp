@@ -75,6 +75,8 @@ SUBMITS_TWICE(hipStreamWaitEvent, (hipStream_t stream, hipEvent_t event, unsigne
               sim::wait_event(stream, per_thread, event))
 SUBMITS_TWICE(hipLaunchHostFunc, (hipStream_t stream, void (*function)(void*), void* data),
               sim::add_host_function(stream, per_thread, function, data))
+SUBMITS(hipStreamWriteValue32, (hipStream_t stream, void* to, std::uint32_t value, unsigned),
+        sim::write_value(stream, false, sim::address_of(to), value, sizeof(value)))
 
 SUBMITS(hipEventCreate, (hipEvent_t * event), create_event(event, 0))
 SUBMITS(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags), create_event(event, flags))

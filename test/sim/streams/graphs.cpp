@@ -77,7 +77,8 @@ Status instantiate_graph(const void* handle, Exec** exec) {
   return Status::kOk;
 }
 
-Status add_edges(const void* handle, const void* const* from, const void* const* to, std::size_t count) {
+Status add_edges(const void* handle, const void* const* from, const void* const* to, std::size_t count,
+                 const std::function<bool(std::size_t)>& early) {
   const Lock lock;
   Graph* graph = nullptr;
   Status status = find_graph(handle, &graph);
@@ -90,6 +91,11 @@ Status add_edges(const void* handle, const void* const* from, const void* const*
   }
   for (std::size_t i = 0; i < count && status == Status::kOk; ++i) {
     status = first[i] != second[i] && add_edge(*first[i], *second[i]) ? Status::kOk : Status::kInvalidValue;
+    if (status == Status::kOk && early && early(i)) {
+      const bool kernels = first[i]->task.kind == Task::Kind::kKernel && second[i]->task.kind == Task::Kind::kKernel;
+      status = kernels ? Status::kOk : Status::kInvalidValue;
+      second[i]->early = kernels ? first[i] : nullptr;
+    }
   }
   return status;
 }
@@ -137,6 +143,7 @@ std::vector<Node*> copy_into(Graph& to, const Graph& from, Node* start) {
     for (const Node* before : node->before) {
       add_edge(*copies.at(before), *copies.at(node));
     }
+    copies[node]->early = node->early != nullptr ? copies.at(node->early) : nullptr;
     if (node->before.empty() && start != nullptr) {
       add_edge(*start, *copies.at(node));
     }
@@ -205,6 +212,7 @@ Status launch_graph(const void* exec_handle, const void* stream_handle, bool per
   if (status == Status::kOk) {
     const std::array<OperationRef, 1> start = {stream->tail};
     stream->tail = launch(lock, stream->context->open, *exec, start);
+    stream->ahead.clear();
   }
   return status;
 }

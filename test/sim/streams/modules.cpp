@@ -83,7 +83,8 @@ Status read_argument_block(const Kernel& kernel, const void* block, std::size_t 
 }
 
 Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::byte> arguments,
-                     const void* stream_handle, bool per_thread, const std::map<int, std::uint64_t>& attributes) {
+                     const void* stream_handle, bool per_thread, const std::map<int, std::uint64_t>& attributes,
+                     bool early) {
   Lock lock;
   Stream* stream = nullptr;
   if (const Status status = find_stream(stream_handle, per_thread, &stream); status != Status::kOk) {
@@ -106,6 +107,7 @@ Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::by
   task.kernel = function->kernel;
   task.shape = shape;
   task.arguments = std::move(arguments);
+  task.early = early;
   if (const Status status = launched_with(*function, &task); status != Status::kOk) {
     return status;
   }

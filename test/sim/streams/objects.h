@@ -2,6 +2,7 @@
 // functions of modules. All of it is read and changed under the lock. Handles are addresses of these objects.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -50,6 +51,7 @@ struct Stream {
   bool legacy = false;
   int device = 0;  ///< HIP's, which has one context for all
   OperationRef tail;
+  std::vector<OperationRef> ahead;  ///< what the last operation came after, if that is a kernel; else empty
   Capture* capture = nullptr;
   std::vector<Node*> captured_tail;
   struct Attribute {
@@ -136,6 +138,11 @@ Status synchronize_stream(const void* handle, bool per_thread);
 Status query_stream(const void* handle, bool per_thread);
 Status wait_event(const void* handle, bool per_thread, const void* event);
 Status add_host_function(const void* handle, bool per_thread, void (*function)(void*), void* data);
+/// Nothing moves: all memory is in one place.
+Status prefetch(const void* handle, bool per_thread, Address memory, std::size_t bytes);
+Status advise(Address memory, std::size_t bytes);
+/// Writes the first `bytes` of `value`.
+Status write_value(const void* handle, bool per_thread, Address to, std::uint64_t value, std::size_t bytes);
 
 // Events (events.cpp).
 Status find_event(const void* handle, Event** event);
@@ -169,7 +176,9 @@ Status find_nodes(const Graph& graph, const void* const* handles, std::size_t co
 Status destroy_graph(void* handle);
 Status destroy_exec(void* handle);
 Status instantiate_graph(const void* graph, Exec** exec);
-Status add_edges(const void* graph, const void* const* from, const void* const* to, std::size_t count);
+/// `early`: whether that edge only orders the beginnings of two kernels.
+Status add_edges(const void* graph, const void* const* from, const void* const* to, std::size_t count,
+                 const std::function<bool(std::size_t)>& early = nullptr);
 Status remove_edges(const void* graph, const void* const* from, const void* const* to, std::size_t count);
 Status destroy_node(const void* node);
 /// A copy with nodes of its own.
@@ -236,9 +245,9 @@ Status read_arguments(const Kernel& kernel, const void* const* parameters, std::
 /// … or from a block of `bytes`.
 Status read_argument_block(const Kernel& kernel, const void* block, std::size_t bytes,
                            std::vector<std::byte>* arguments);
-/// `attributes`: of this launch, rather than its stream's.
+/// `attributes`: of this launch, rather than its stream's. `early`: it may begin before the kernel in front of it ends.
 Status launch_kernel(const void* function, const Shape& shape, std::vector<std::byte> arguments, const void* stream,
-                     bool per_thread, const std::map<int, std::uint64_t>& attributes = {});
+                     bool per_thread, const std::map<int, std::uint64_t>& attributes = {}, bool early = false);
 
 // What was set (setters.cpp).
 /// Completes the shape of a kernel; kInvalidValue if the function may not be launched like that.

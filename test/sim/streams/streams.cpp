@@ -152,6 +152,44 @@ Status add_host_function(const void* handle, bool per_thread, void (*function)(v
   return status != Status::kOk ? status : put(lock, *stream, host_task(function, data));
 }
 
+namespace {
+
+bool is_managed(Address memory, std::size_t bytes) {
+  const Allocation* found = find_allocation(memory);
+  return found != nullptr && found->type == MemoryType::kShared && bytes != 0 && within(*found, memory, bytes);
+}
+
+}  // namespace
+
+Status prefetch(const void* handle, bool per_thread, Address memory, std::size_t bytes) {
+  Lock lock;
+  Stream* stream = nullptr;
+  const Status status = find_stream(handle, per_thread, &stream);
+  if (status != Status::kOk) {
+    return status;
+  }
+  return is_managed(memory, bytes) ? put(lock, *stream, {}) : Status::kInvalidValue;
+}
+
+Status advise(Address memory, std::size_t bytes) {
+  const Lock lock;
+  return is_managed(memory, bytes) ? Status::kOk : Status::kInvalidValue;
+}
+
+Status write_value(const void* handle, bool per_thread, Address to, std::uint64_t value, std::size_t bytes) {
+  Lock lock;
+  Stream* stream = nullptr;
+  const Status status = find_stream(handle, per_thread, &stream);
+  if (status != Status::kOk) {
+    return status;
+  }
+  const Allocation* found = find_allocation(to);
+  if (found == nullptr || !within(*found, to, bytes) || to % bytes != 0) {
+    return Status::kInvalidValue;
+  }
+  return put(lock, *stream, fill_task(to, &value, bytes, bytes));
+}
+
 Status find_stream(const void* handle, bool per_thread, Stream** stream) {
   const auto value = reinterpret_cast<std::uintptr_t>(handle);
   if (value <= 2) {
@@ -197,6 +235,9 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
     }
     if (!stream.captured_tail.empty() || task.kind != Task::Kind::kEmpty) {
       Node* made = state().nodes.make();
+      if (task.early && stream.captured_tail.size() == 1 && stream.captured_tail[0]->task.kind == Task::Kind::kKernel) {
+        made->early = stream.captured_tail[0];
+      }
       add_node(*stream.capture->graph, *made, std::move(task), stream.captured_tail);
       stream.captured_tail = {made};
     }
@@ -207,9 +248,14 @@ Status put(Lock& lock, Stream& stream, Task task, std::span<const OperationRef> 
       return status;
     }
   }
-  std::vector<OperationRef> before = before_next(stream);
+  const bool overtakes = task.early && may_overtake(task) && !stream.ahead.empty();
+  const bool kernel = task.kind == Task::Kind::kKernel;
+  std::vector<OperationRef> before = overtakes ? stream.ahead : before_next(stream);
   before.insert(before.end(), more.begin(), more.end());
-  stream.tail = schedule(lock, stream.context->open, std::move(task), before, {}, &stream);
+  const std::array<OperationRef, 2> both = {stream.tail,
+                                            schedule(lock, stream.context->open, std::move(task), before, {}, &stream)};
+  stream.tail = overtakes ? schedule_node(lock, {stream.context->open}, {}, both, {}) : both[1];
+  stream.ahead = kernel ? std::move(before) : std::vector<OperationRef>();
   if (stream.legacy) {
     stream.context->left.clear();
   }

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Holds real output against the schemas in docs/schema: reports of several modes, dump --json, bench --json. Members that a schema
+does not name are refused. Skipped (status 77) without Python's jsonschema (Debian: python3-jsonschema).
+Usage: schema_test.py REFRAIN SOURCE_FOLDER PROGRAM [ARGUMENT...]: an OpenCL program that ends soon"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+failures = 0
+
+
+def hold(what: str, text: str, schema: dict) -> dict:
+    global failures
+    import jsonschema
+
+    value = json.loads(text)
+    for problem in list(jsonschema.Draft202012Validator(schema).iter_errors(value))[:5]:
+        failures += 1
+        print(f"FAILED: {what}: {'/'.join(map(str, problem.absolute_path))}: {problem.message[:200]}")
+    return value
+
+
+def undescribed(schema: dict, where: str) -> list[str]:
+    """Members without a description, and objects that would take anything."""
+    wrong = []
+    for name, member in schema.get("properties", {}).items():
+        wrong += [] if member.get("description") else [f"{where}/{name} has no description"]
+        wrong += undescribed(member, f"{where}/{name}")
+    if schema.get("type") == "object" and "additionalProperties" not in schema:
+        wrong.append(f"{where} takes any member")
+    return wrong + (undescribed(schema["items"], f"{where}[]") if "items" in schema else [])
+
+
+def main() -> int:
+    global failures
+    try:
+        import jsonschema  # noqa: F401
+    except ImportError:
+        print("skipped: there is no jsonschema for Python here (Debian: python3-jsonschema)")
+        return 77
+    refrain, source, program = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    schemas = {name: json.loads((source / f"docs/schema/{name}.json").read_text()) for name in ("report", "dump", "bench")}
+    for name, schema in schemas.items():
+        for problem in undescribed(schema, name):
+            failures += 1
+            print(f"FAILED: {problem}")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("REFRAIN_") and name != "OPENCL_LAYERS"}
+    environment |= {"REFRAIN_CONFIG": "/dev/null", "REFRAIN_CUDA": "off", "REFRAIN_HIP": "off", "REFRAIN_LEVEL_ZERO": "off"}
+
+    def output(*command: str | pathlib.Path) -> str:
+        # bench ends with 1 if results differ by rounding; its output is what is looked at here.
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        for mode in (["--gate", "off"], ["--verify", "--gate", "off"], ["--observe"]):
+            file = work / f"{len(mode)}-{mode[0].strip('-')}.json"
+            output(refrain, "run", *mode, "--report-file", file, "--", *program)
+            report = hold(f"report {' '.join(mode)}", file.read_text(), schemas["report"])
+            if mode[0] == "--gate" and not report["graphs"]:
+                failures += 1
+                print("FAILED: the report has no graph: nothing was shown of them")
+        capture = work / "app.rfn"
+        output(refrain, "run", "-o", capture, "--portable", "--", *program)
+        hold("dump", output(refrain, "dump", "--json", capture), schemas["dump"])
+        hold("bench", output(refrain, "bench", "--json", "--quiet", "--repetitions", "3", capture), schemas["bench"])
+    print("all as expected" if not failures else f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,13 @@
+// A capture as the page shows it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace refrain::page {
+
+/// Throws std::runtime_error, whose message names the file, if that can't be read. `max_memory`: see read_capture().
+nlohmann::json capture_data(const std::string& file, std::uint64_t max_memory);
+
+}  // namespace refrain::page
