@@ -8,7 +8,7 @@ namespace {
 // The recording thread has the lowest priority, on a machine that may have no processor for it for long.
 constexpr std::chrono::milliseconds kPatience{500};
 // What is allocated is freed as late as that, for a recording that waits for it.
-constexpr std::chrono::milliseconds kLook{20};
+constexpr std::chrono::milliseconds kLook{5};
 // So often who waits for memory sees that somebody waits for the end of that.
 constexpr std::chrono::microseconds kSlice{250};
 }  // namespace

@@ -44,6 +44,33 @@ CUresult CudaLayer::free_in_order(std::uint64_t address, CUstream stream) noexce
   return driver.cuMemFreeAsync(address, stream);
 }
 
+CudaLayer::WithoutPoolWaits::WithoutPoolWaits(const std::uint64_t* pool, CUcontext context) noexcept {
+  const backends::ContextScope scope(cuda::runtime.driver, context);
+  const backends::RelaxedCapture relaxed(cuda::runtime.driver);
+  CUdevice device = 0;
+  auto its_pool = reinterpret_cast<CUmemoryPool>(pool == nullptr ? 0 : *pool);
+  if (pool == nullptr && (scope.status() != CUDA_SUCCESS || driver.cuCtxGetDevice(&device) != CUDA_SUCCESS ||
+                          driver.cuDeviceGetMemPool(&its_pool, device) != CUDA_SUCCESS)) {
+    return;
+  }
+  int waits = 0;
+  int none = 0;
+  if (driver.cuMemPoolGetAttribute(its_pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &waits) ==
+          CUDA_SUCCESS &&
+      waits != 0 &&
+      driver.cuMemPoolSetAttribute(its_pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &none) ==
+          CUDA_SUCCESS) {
+    pool_ = its_pool;
+  }
+}
+CudaLayer::WithoutPoolWaits::~WithoutPoolWaits() {
+  if (pool_ != nullptr) {
+    const backends::RelaxedCapture relaxed(cuda::runtime.driver);
+    int waits = 1;
+    driver.cuMemPoolSetAttribute(pool_, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, &waits);
+  }
+}
+
 #define ALLOCATE(name, by_default, parameters, pool, arguments)                                           \
   CUresult wrap::name parameters noexcept {                                                               \
     return streams::allocate_in_order<CudaLayer>({entry::name, stream, by_default}, address, bytes, pool, \

@@ -66,6 +66,20 @@ struct CudaLayer {
   /// See layer/streams/ordered_memory.h, and NamedMemory::freed_in_order().
   static CUresult free_in_order(std::uint64_t address, CUstream stream) noexcept;
   static std::uint64_t id_to_free(std::uint64_t /*address*/) noexcept { return 0; }
+  class WithoutPoolWaits;
+};
+
+/// As long as it lives, no allocation from the pool (null: the current one of the context's device) waits for a free in
+/// another stream.
+class CudaLayer::WithoutPoolWaits {
+ public:
+  WithoutPoolWaits(const std::uint64_t* pool, CUcontext context) noexcept;
+  ~WithoutPoolWaits();
+  WithoutPoolWaits(const WithoutPoolWaits&) = delete;
+  WithoutPoolWaits& operator=(const WithoutPoolWaits&) = delete;
+
+ private:
+  CUmemoryPool pool_ = nullptr;  ///< null: it has none anyway
 };
 
 using HostCall = streams::HostCall<CudaLayer>;

@@ -12,7 +12,6 @@ namespace refrain::layer::streams {
 
 inline const char* const kUnknownEvent = "it uses an event that Refrain did not see made";
 inline const char* const kOtherContext = "its event may belong to another context";
-inline const char* const kBehindFree = "the event comes behind a free in stream order, which is held";
 inline const char* const kFlags = "the event is recorded or waited for with flags";
 
 /// Waits further back than this share one token.

@@ -267,6 +267,13 @@ struct TestLayer {
     return the_runtime.driver.device->submit("free " + std::to_string(address) + " in " + name(stream));
   }
   static std::uint64_t id_to_free(std::uint64_t /*address*/) noexcept { return 0; }
+  /// What is allocated meanwhile waits for no other stream: lines of the device say so.
+  struct WithoutPoolWaits {
+    WithoutPoolWaits(const std::uint64_t* /*pool*/, ContextHandle /*context*/) {
+      the_runtime.driver.device->submit("no waits");
+    }
+    ~WithoutPoolWaits() { the_runtime.driver.device->submit("waits"); }
+  };
   static ContextHandle current_context() noexcept { return current; }
   static std::uint64_t context_number(ContextHandle context) noexcept { return handle_of(context); }
   static ObjectId device_id(ContextHandle /*context*/, ObjectId otherwise) noexcept { return otherwise; }

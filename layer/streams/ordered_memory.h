@@ -8,16 +8,13 @@
 // done only while all such memory is of one stream, with which no other one is in order.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
 
-#include "env/mutex.h"
-#include "layer/immortal.h"
-#include "layer/streams/captures.h"
 #include "layer/streams/memory.h"
 #include "layer/streams/ordered_blocks.h"
+#include "layer/streams/ordered_stream.h"
 #include "layer/streams/stream_table.h"
 #include "layer/streams/submission.h"
 
@@ -44,67 +41,6 @@ Address address_of(std::uint64_t number) noexcept {
 inline const char* const kMemoryOrder =
     "memory is allocated or freed in stream order, and cannot come in another place";
 
-/// The stream that all of it is of. Thread-safe.
-template <class L>
-class OrderedStream {
- public:
-  using State = StreamState<typename L::Api>;
-
-  static OrderedStream& the() noexcept {
-    static Immortal<OrderedStream> one;
-    return *one;
-  }
-
-  /// True if it is this one from now on: no other had any, or what that one had is done.
-  [[nodiscard]] bool is(replay::Engine& running, State& stream) noexcept {
-    // What comes late would come behind work of others that is in order with it, and before more of that.
-    if (stream.stream.kind != backends::StreamKind::kNonBlocking && stream.context->in_order()) {
-      return false;
-    }
-    const ObjectId id = stream.slot.info.id;
-    return id_.load(std::memory_order_relaxed) == id || change(running, stream, id);
-  }
-  /// A thread that is not looked at uses such memory in this stream; null: in one that is not known.
-  void passes(const State* stream) noexcept {
-    const ObjectId id = id_.load(std::memory_order_relaxed);
-    if (id != 0 && id != kSeveral && (stream == nullptr || stream->slot.info.id != id)) {
-      id_.store(kSeveral, std::memory_order_relaxed);
-    }
-  }
-  /// For tests: none has any.
-  void begin_anew() noexcept { id_.store(0); }
-
- private:
-  static constexpr ObjectId kSeveral = ~ObjectId{0};
-
-  [[gnu::noinline]] bool change(replay::Engine& running, State& stream, ObjectId id) noexcept {
-    const env::MutexLock guard(mutex_);
-    const ObjectId before = id_.load(std::memory_order_relaxed);
-    if (before == id || before == kSeveral) {
-      return before == id;
-    }
-    // Its frees that came late, or are to come, may stand behind what waits for this stream.
-    const bool free = before == 0 || (!running.anything_trails() &&
-                                      (stream_->id.load(std::memory_order_acquire) != before || is_idle()));
-    stream_ = &stream.stream;
-    id_.store(free ? id : kSeveral, std::memory_order_relaxed);
-    return free;
-  }
-  [[nodiscard]] bool is_idle() const noexcept REFRAIN_REQUIRES(mutex_) {
-    const env::MutexLock none_begins(Captures<L>::all().mutex);
-    if (L::runtime().captures.load(std::memory_order_relaxed) != 0) {
-      return false;  // the driver may not be asked
-    }
-    const auto& driver = L::runtime().driver;
-    const typename L::Api::Scope scope(driver, stream_->context);
-    return scope.status() == L::Api::kSuccess && L::Api::query_stream(driver, stream_->handle) == L::Api::kSuccess;
-  }
-
-  std::atomic<ObjectId> id_{0};
-  env::Mutex mutex_;  ///< before the lanes' locks
-  const backends::Stream<typename L::Api>* stream_ REFRAIN_GUARDED_BY(mutex_) = nullptr;
-};
-
 /// A call that allocates or frees in stream order.
 template <class L>
 struct OrderedCall {
@@ -112,10 +48,14 @@ struct OrderedCall {
   typename L::Api::StreamHandle stream;
   DefaultStream by_default;
 
+  /// Null: it was not seen yet.
+  [[nodiscard]] StreamState<typename L::Api>* known() const noexcept {
+    return find_known_stream<L>(stream, by_default);
+  }
   /// Where nothing is looked at.
   void passes() const noexcept {
     if (replay::Lane* const lane = common::dormant_lane<Protocol<L>>(); lane != nullptr) {
-      OrderedStream<L>::the().passes(find_known_stream<L>(stream, by_default));
+      OrderedStream<L>::the().passes(known());
     }
   }
   /// The stream, if this may be no part of what repeats; null: it is a submission.
@@ -162,7 +102,7 @@ template <class L, class Address, class Issue>
 StatusOf<L> allocate_in_order(const OrderedCall<L>& call, Address* address, std::uint64_t bytes,
                               const std::uint64_t* pool, Issue&& issue) noexcept {
   const auto allocate = [&] {
-    const StatusOf<L> status = issue();
+    const StatusOf<L> status = OrderedStream<L>::the().allocate(pool, call.known(), issue);
     allocated_in_order<L>(status, status == L::Api::kSuccess ? number_of(*address) : 0);
     return status;
   };

@@ -147,6 +147,37 @@ TEST_CASE("another stream gets none of what one has freed, and from then on all 
   CHECK(held.pools.freed(more, held.stream) == 1);
 }
 
+TEST_CASE("until the first stream is done, others get memory for which nothing waits", "[promise-1]") {
+  Held held;
+  State& other = Rig::stream();
+  held.rig.device.busy.insert(held.stream.stream.handle);
+  held.pools.free(held.stream, held.memory);
+  for (const bool busy : {true, true, false, false}) {
+    CAPTURE(busy);
+    if (!busy) {
+      held.rig.device.busy.clear();
+    }
+    held.rig.device.forget_lines();
+    held.pools.allocate(other);
+    CHECK(held.rig.device.count("no waits") == (busy ? 1 : 0));
+    CHECK(held.rig.device.count("waits") == (busy ? 1 : 0));
+  }
+}
+
+TEST_CASE("a stream that is destroyed leaves the memory to others: at once if it was done", "[promise-1]") {
+  const bool busy = GENERATE(false, true);
+  Held held;
+  if (busy) {
+    held.rig.device.busy.insert(held.stream.stream.handle);
+  }
+  REQUIRE(Rig::wait() == 0);
+  REQUIRE(StreamTable<TestLayer>::all().destroy_stream(kChange, held.stream.stream.handle, [] { return 0; }) == 0);
+  State& other = Rig::stream();
+  held.rig.device.forget_lines();
+  held.pools.allocate(other);
+  CHECK(held.rig.device.count("no waits") == (busy ? 1 : 0));
+}
+
 TEST_CASE("another stream may have such memory alone, when the first one is done", "[promise-1]") {
   Held held;
   State& other = Rig::stream();

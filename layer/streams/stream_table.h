@@ -12,6 +12,7 @@
 #include "layer/streams/inventory.h"
 #include "layer/streams/objects.h"
 #include "layer/streams/ordered_blocks.h"
+#include "layer/streams/ordered_stream.h"
 #include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
@@ -269,6 +270,9 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
 /// Else another thread may be using both right now.
 template <class L>
 void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
+  if (const replay::Engine* const running = L::engine(); running != nullptr) {
+    OrderedStream<L>::the().ends(*running, *stream);
+  }
   L::objects().streams.erase(stream);
   stream->handle.store(kForgottenKey, std::memory_order_relaxed);
   if (State* expected = stream; stream->stream.kind == backends::StreamKind::kLegacy) {

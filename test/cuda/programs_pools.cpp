@@ -318,10 +318,13 @@ PROGRAM(allocation_elsewhere) {
 }
 
 /// A kernel in one stream waits for what another one gets later, behind an allocation for which a driver has memory
-/// that the first one freed before. "late": for long only the first one has such memory.
+/// that the first one freed before. "late": for long only the first one has work at all; "joining": for long only it
+/// has such memory, while the kernels that wait are there from the first round on.
 PROGRAM(allocation_gate) {
   const Device gpu;
+  const bool joining = argc > 1 && std::string_view(argv[1]) == "joining";
   const int since = argc > 1 ? kRounds / 2 : 0;
+  const CUdeviceptr standing = allocate(kCount);
   CUstream gated = make_stream();
   CUstream other = make_stream();
   CUfunction step = gpu.function("scale");
@@ -337,13 +340,15 @@ PROGRAM(allocation_gate) {
       task(gated, step, own, in, out);
       free_in(gated, own);
     }
-    if (round >= since) {
+    if (round >= since || joining) {
       launch_on(gated, await, 1, gate, gate + 128);
       scale(gated, step, reinterpret_cast<CUdeviceptr>(out), kCount, 3, 1);
-      const CUdeviceptr own = allocate_in(other);
+      const CUdeviceptr own = round >= since ? allocate_in(other) : standing;
       task(other, step, own, in, out_of_other);
       launch_on(other, bump, 1, gate);
-      free_in(other, own);
+      if (round >= since) {
+        free_in(other, own);
+      }
     }
     CHECK_CU(cuCtxSynchronize());
     in[0] += out[1];

@@ -286,13 +286,29 @@ FACE cuDeviceSetMemPool(CUdevice, CUmemoryPool pool) {
   ENTER(cuDeviceSetMemPool);
   return sim::cuda::result(sim::use_pool(pool));
 }
-// One attribute, which is known: what the program has.
+// Two attributes: what the program has, and whether allocations wait for other streams.
 FACE cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* answer) {
   ENTER(cuMemPoolGetAttribute);
   const Lock lock;
+  const bool* const waits = sim::waits_of(pool);
+  if (waits != nullptr && attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
+    const int told = *waits ? 1 : 0;
+    std::memcpy(answer, &told, sizeof(told));
+    return CUDA_SUCCESS;
+  }
   const cuuint64_t used = sim::used_of(pool);
   std::memcpy(answer, &used, sizeof(used));
   return attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FACE cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* wanted) {
+  ENTER(cuMemPoolSetAttribute);
+  const Lock lock;
+  bool* const waits = sim::waits_of(pool);
+  if (waits == nullptr || attribute != CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *waits = *static_cast<const int*>(wanted) != 0;
+  return CUDA_SUCCESS;
 }
 FACE cuMemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr address) {
   ENTER(cuMemPoolExportPointer);

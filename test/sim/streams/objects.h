@@ -223,6 +223,8 @@ Status fill(const Box& to, unsigned value, unsigned element, std::size_t count, 
 Status make_pool(const void** pool);
 Status destroy_pool(const void* pool);
 Status use_pool(const void* pool);
+/// Whether an allocation may wait for a free in another stream; null: there is no such pool. Under Lock.
+[[nodiscard]] bool* waits_of(const void* pool) noexcept;
 [[nodiscard]] const void* current_pool() noexcept;
 [[nodiscard]] const void* default_pool() noexcept;
 /// Bytes that the program has of a pool, null: of all, as far as its calls go.

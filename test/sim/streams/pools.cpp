@@ -1,7 +1,7 @@
 // Memory that is allocated and freed in the order of streams. A stream that frees some gets it again at once, in its
 // order, if addresses come back (SIM_SEED).
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "test/sim/core/calls.h"
 #include "test/sim/core/settings.h"
@@ -13,7 +13,7 @@ namespace {
 struct Pools {
   char first = 0;
   const void* current = &first;
-  std::set<const void*> made{&first};
+  std::map<const void*, bool> made{{&first, true}};  ///< whether an allocation may wait for a free in another stream
 };
 Pools& pools() noexcept {
   static Pools& all = *new Pools;
@@ -31,7 +31,7 @@ Allocation* freed_before(std::size_t bytes, const void* pool, const Stream* stre
       if (each->freed_in == stream) {
         return each;
       }
-      other = settings().pool_waits ? each : nullptr;
+      other = settings().pool_waits && pools().made[pool] ? each : nullptr;
     }
   }
   return other;
@@ -42,7 +42,7 @@ Allocation* freed_before(std::size_t bytes, const void* pool, const Stream* stre
 Status make_pool(const void** pool) {
   const Lock lock;
   *pool = new char;  // never given back: no handle comes again
-  pools().made.insert(*pool);
+  pools().made[*pool] = true;
   return Status::kOk;
 }
 
@@ -62,6 +62,11 @@ Status use_pool(const void* pool) {
   }
   pools().current = pool;
   return Status::kOk;
+}
+
+bool* waits_of(const void* pool) noexcept {
+  const auto found = pools().made.find(pool);
+  return found == pools().made.end() ? nullptr : &found->second;
 }
 
 const void* current_pool() noexcept {
