@@ -1,7 +1,4 @@
 """The CUDA samples and the programs over CUDA's libraries: identical in every mode, and the samples' times."""
-import os
-import subprocess
-
 import harness
 from harness import BIN, DEFAULT, MODES
 
@@ -145,17 +142,3 @@ def run_rules(results, _options):
 
     results.row("rules", f"cudaGetDevice(), {devices}: plain, Refrain",
                 f"{question(plain):.0f}, {question(layered):.0f} ns", "outputs identical", good)
-
-
-def run_nccl(results, options):
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
-    except OSError:
-        listed = 0
-    if listed < 2:
-        results.note(f"NCCL: left out, it needs two GPUs; here nvidia-smi lists {listed}")
-        return
-    # Multicast can put the GPUs of a shared host out of service.
-    os.environ["NCCL_NVLS_ENABLE"] = "0"
-    checked = [check(results, "nccl_allreduce", [program("nccl_allreduce"), "--devices", "2"])]
-    show(results, "nccl", ["nccl_allreduce, two devices"], checked)

@@ -87,6 +87,11 @@ FACE cuDeviceGet(CUdevice* device, int number) {
   *device = number;
   return number >= 0 && number < sim::settings().devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
+FACE cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice there) {
+  sim::log("cuDeviceCanAccessPeer");
+  *can = device == there ? 0 : 1;
+  return CUDA_SUCCESS;
+}
 FACE cuDeviceGetName(char* name, int bytes, CUdevice) {
   sim::log("cuDeviceGetName");
   std::snprintf(name, static_cast<std::size_t>(bytes), "Simulated device");

@@ -187,6 +187,25 @@ cudaError_t cudaSetDevice(int device) {
   }
   return note(status);
 }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int there) {
+  return CALL(cuDeviceCanAccessPeer, can, device, there);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int there, unsigned flags) {
+  CUcontext context = nullptr;
+  const cudaError_t status = CALL(cuDevicePrimaryCtxRetain, &context, there);
+  return status == cudaSuccess ? CALL(cuCtxEnablePeerAccess, context, flags) : status;
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream) {
+  CUcontext there = nullptr, here = nullptr;
+  cudaError_t status = CALL(cuDevicePrimaryCtxRetain, &there, to_device);
+  if (status == cudaSuccess) {
+    status = CALL(cuDevicePrimaryCtxRetain, &here, from_device);
+  }
+  return status == cudaSuccess
+             ? CALL(cuMemcpyPeerAsync, cudart::number(to), there, cudart::number(from), here, bytes, stream)
+             : status;
+}
 cudaError_t cudaDeviceReset() {
   int device = 0;
   const cudaError_t status = cudaGetDevice(&device);

@@ -23,7 +23,7 @@ namespace cudart {
 #define CUDART_DRIVER_FUNCTIONS(F) \
   F(cuInit) F(cuDeviceGetCount) F(cuDeviceGetAttribute) F(cuDeviceGetName) F(cuDeviceTotalMem) \
   F(cuDriverGetVersion) F(cuDevicePrimaryCtxRetain) F(cuDevicePrimaryCtxReset) F(cuCtxSetCurrent) F(cuCtxGetCurrent) F(cuCtxGetDevice) \
-  F(cuCtxSynchronize) F(cuGetProcAddress) \
+  F(cuCtxSynchronize) F(cuGetProcAddress) F(cuDeviceCanAccessPeer) F(cuCtxEnablePeerAccess) F(cuMemcpyPeerAsync) \
   F(cuMemAlloc) F(cuMemFree) F(cuMemHostAlloc) F(cuMemFreeHost) F(cuMemAllocManaged) F(cuMemAllocAsync) \
   F(cuMemFreeAsync) F(cuMemHostRegister) F(cuMemHostUnregister) F(cuMemHostGetDevicePointer) F(cuMemGetInfo) \
   F(cuMemcpy) F(cuMemcpyAsync) F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemcpyDtoD) F(cuMemcpyHtoDAsync) \
