@@ -103,7 +103,7 @@ StatusOf<L> allocate_in_order(const OrderedCall<L>& call, Address* address, std:
                               const std::uint64_t* pool, Issue&& issue) noexcept {
   const auto allocate = [&] {
     const StatusOf<L> status = OrderedStream<L>::the().allocate(pool, call.known(), issue);
-    allocated_in_order<L>(status, status == L::Api::kSuccess ? number_of(*address) : 0);
+    allocated_in_order<L>(status, status == L::Api::kSuccess && address != nullptr ? number_of(*address) : 0);
     return status;
   };
   const NotCancelled during(true);

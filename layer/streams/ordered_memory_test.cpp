@@ -6,7 +6,6 @@
 namespace refrain::layer::streams {
 namespace {
 
-using test::Device;
 using test::name;
 using test::Rig;
 using test::State;
