@@ -75,7 +75,8 @@ void Engine::flush_lane(std::uint64_t number, std::uint64_t sequence) noexcept {
 
 void Engine::flush_others() noexcept {
   // Not anything_held(): of a setter and of a thread that begins to hold, one must see the other (state_changed()).
-  if (state_.held_lanes.load(std::memory_order_seq_cst) != 0) {
+  if (state_.held_lanes.load(std::memory_order_seq_cst) != 0 ||
+      state_.trailing_lanes.load(std::memory_order_relaxed) != 0) {
     inside_->lanes.flush_all(true);
   }
 }
@@ -265,6 +266,7 @@ void Engine::disable_after_fork() noexcept {
   state_.active.store(false);
   has_threads_.store(false);
   state_.held_lanes.store(0);
+  state_.trailing_lanes.store(0);
   inside_->context.watchdog.abandon_thread();
   inside_->context.builder.abandon_thread();
 }

@@ -37,9 +37,15 @@ class Engine {
     Lane* mine = Lane::current;
     return mine != nullptr ? *mine : open_lane();
   }
-  /// True if any lane holds work. One load: for the fast path of host calls. If not, the driver has all that was held
-  /// before, whichever thread submitted it.
-  [[nodiscard]] bool anything_held() const noexcept { return state_.held_lanes.load(std::memory_order_acquire) != 0; }
+  /// True if any lane holds work, or has calls that wait behind it. For the fast path of host calls. If not, the driver
+  /// has all that was held before, whichever thread submitted it.
+  [[nodiscard]] bool anything_held() const noexcept {
+    return state_.held_lanes.load(std::memory_order_acquire) != 0 || anything_trails();
+  }
+  /// Of these, the calls.
+  [[nodiscard]] bool anything_trails() const noexcept {
+    return state_.trailing_lanes.load(std::memory_order_acquire) != 0;
+  }
 
   /// To be called before work is submitted to, or a host call observes, `queue`: work held there by
   /// *another* lane is flushed. Cheap if there is none.

@@ -168,13 +168,9 @@ Status StreamCommandBuffer<Api>::record(const capture::Graph& graph, std::span<c
   stream_id_ = graph.queue_of(nodes.front()).id;
   parts_.live.add(this);
   // A program that allocates for each round of a loop has the memory at the same place again soon.
-  constexpr int kTries = 20;
-  const auto find = [&](std::vector<Allocation>* all) { return find_memory(graph, nodes, all); };
-  named_.emplace(parts_.memory.record(find));
-  for (int i = 1; i < kTries && !named_->good() && !parts_.memory.awaited(); ++i) {
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-    named_.emplace(parts_.memory.record(find));
-  }
+  constexpr std::chrono::milliseconds kPatience{20};
+  named_.emplace(
+      parts_.memory.record([&](std::vector<Allocation>* all) { return find_memory(graph, nodes, all); }, kPatience));
   if (!named_->good()) {
     return {Api::kInvalidHandle, "memory that it copies or fills was freed before the graph was made"};
   }

@@ -7,6 +7,10 @@ namespace refrain::backends {
 namespace {
 // The recording thread has the lowest priority, on a machine that may have no processor for it for long.
 constexpr std::chrono::milliseconds kPatience{500};
+// What is allocated is freed as late as that, for a recording that waits for it.
+constexpr std::chrono::milliseconds kLook{5};
+// So often who waits for memory sees that somebody waits for the end of that.
+constexpr std::chrono::microseconds kSlice{250};
 }  // namespace
 
 bool NamedMemory::is_gone(const std::vector<Allocation>& allocations) const noexcept {
@@ -29,6 +33,7 @@ bool NamedMemory::is_named(std::uint64_t start) const noexcept {
 NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
   env::UniqueLock lock(mutex_);
   changed();
+  looked_.wait_for(lock, kLook, [&]() REFRAIN_REQUIRES(mutex_) { return !is_to_look_; });
   if (start != kAny) {
     try {
       going_.push_back(start);
@@ -75,11 +80,35 @@ void NamedMemory::freed_in_order(std::uint64_t start, std::uint64_t id) noexcept
 
 void NamedMemory::allocated(std::uint64_t start) noexcept {
   // Whoever allocates it has seen the free: by its own thread, or by whatever told it.
-  if (any_freed_.load(std::memory_order_relaxed)) {
+  if (any_freed_.load(std::memory_order_relaxed) || looking_.load(std::memory_order_relaxed) != 0) {
     const env::MutexLock guard(mutex_);
     freed_.erase(start);
     freed_before_.erase(start);
+    if (looking_.load(std::memory_order_relaxed) != 0) {
+      looked(true);
+    }
   }
+}
+
+NamedMemory::Looking::~Looking() {
+  if (--owner_.looking_ == 0) {
+    const env::MutexLock guard(owner_.mutex_);
+    owner_.looked(false);
+  }
+}
+
+void NamedMemory::looked(bool is_to) noexcept {
+  is_to_look_ = is_to;
+  (is_to ? allocated_ : looked_).notify_all();
+}
+
+/// True when something was allocated.
+bool NamedMemory::wait_for_memory(env::UniqueLock& lock, std::chrono::steady_clock::time_point until) {
+  // Who frees memory waits for recordings that name it, and this one names none yet.
+  while (!is_to_look_ && !(recordings_ != 0 && awaited()) && std::chrono::steady_clock::now() < until) {
+    allocated_.wait_for(lock, kSlice);
+  }
+  return is_to_look_;
 }
 
 void NamedMemory::Recording::end() noexcept {

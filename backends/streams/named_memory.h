@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -91,21 +92,42 @@ class NamedMemory {
     explicit Recording(NamedMemory* owner) noexcept : owner_(owner) {}
     NamedMemory* owner_ = nullptr;
   };
-  /// `find(&allocations)` adds what the graph names, as the driver knows it at that moment, or returns false. Several
-  /// recordings end together: with the last of them. May throw std::bad_alloc.
+  /// `find(&allocations)` adds what the graph names, as the driver knows it at that moment, or returns false: then it
+  /// is asked again whenever something was allocated in stream order, for `patience`, and nothing goes until it was.
+  /// Several recordings end together: with the last of them. May throw std::bad_alloc.
   template <class Find>
-  Recording record(Find&& find) {
-    const env::MutexLock guard(mutex_);
-    std::vector<Allocation> allocations;
-    if (!find(&allocations) || is_gone(allocations)) {
-      return {};
-    }
-    named_.insert(named_.end(), allocations.begin(), allocations.end());
-    ++recordings_;
-    return Recording(this);
+  Recording record(Find&& find, std::chrono::milliseconds patience = {}) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const Looking looking(*this);
+    env::UniqueLock lock(mutex_);
+    do {
+      looked(false);
+      std::vector<Allocation> allocations;
+      if (find(&allocations) && !is_gone(allocations)) {
+        named_.insert(named_.end(), allocations.begin(), allocations.end());
+        ++recordings_;
+        return Recording(this);
+      }
+    } while (wait_for_memory(lock, until));
+    return {};
   }
 
  private:
+  /// A recording looks for its memory.
+  class Looking {
+   public:
+    explicit Looking(NamedMemory& owner) noexcept : owner_(owner) { ++owner_.looking_; }
+    ~Looking();
+    Looking(const Looking&) = delete;
+    Looking& operator=(const Looking&) = delete;
+
+   private:
+    NamedMemory& owner_;
+  };
+  void looked(bool is_to) noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool wait_for_memory(env::UniqueLock& lock, std::chrono::steady_clock::time_point until)
+      REFRAIN_REQUIRES(mutex_);
+
   static constexpr std::size_t kRemembered = 4096;  ///< of what was freed in stream order, at least
 
   [[nodiscard]] bool is_gone(const std::vector<Allocation>& allocations) const noexcept REFRAIN_REQUIRES(mutex_);
@@ -124,6 +146,9 @@ class NamedMemory {
   std::unordered_map<std::uint64_t, std::uint64_t> freed_ REFRAIN_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, std::uint64_t> freed_before_ REFRAIN_GUARDED_BY(mutex_);
   std::atomic<bool> any_freed_{false};
+  std::atomic<std::uint32_t> looking_{0};
+  bool is_to_look_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< who is looking, since something was allocated
+  env::ConditionVariable allocated_, looked_;
 };
 
 }  // namespace refrain::backends

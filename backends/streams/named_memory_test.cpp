@@ -57,6 +57,37 @@ TEST_CASE("named memory: what was freed in stream order is gone until it is allo
   CHECK_FALSE(record(memory, {19'999}).good());
 }
 
+TEST_CASE("named memory: a recording waits for what is allocated again, and that goes when it was looked at") {
+  NamedMemory memory;
+  memory.freed_in_order(7);
+  std::atomic<bool> there{false};
+  std::atomic<bool> recorded{false};
+  std::thread builder([&] {
+    auto recording = memory.record(
+        [&](std::vector<Allocation>* all) {
+          all->push_back(at(7));
+          return there.load();
+        },
+        std::chrono::seconds(20));
+    CHECK(recording.good());
+    recorded = true;
+    recording.end();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  memory.allocated(6);  // something else
+  there = true;
+  while (!recorded) {
+    memory.allocated(7);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  builder.join();
+  const auto going = memory.goes(7);
+  CHECK_FALSE(memory
+                  .record([&](std::vector<Allocation>* all) { return all->push_back(at(7)), true; },
+                          std::chrono::milliseconds(30))
+                  .good());
+}
+
 TEST_CASE("named memory: of what was freed in stream order the newest 4096 at least are remembered") {
   for (const std::uint64_t count : {4096U, 4097U, 6000U, 8192U, 8193U}) {
     CAPTURE(count);

@@ -248,7 +248,15 @@ Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typenam
       status = status == Api::kSuccess ? part.buffer->instantiate() : status;
     }
   };
-  if (!idle_moment_.use(instantiate, [this] { return memory_.awaited(); })) {
+  // A thread that frees memory behind work, and waits for this, may be why the device is idle soon: not at once.
+  constexpr std::chrono::milliseconds kGrace{5};
+  std::chrono::steady_clock::time_point not_awaited = std::chrono::steady_clock::now();
+  const auto hurry = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    not_awaited = memory_.awaited() ? not_awaited : now;
+    return now - not_awaited > kGrace;
+  };
+  if (!idle_moment_.use(instantiate, hurry)) {
     return {Api::kNotReady, kNeverIdle, true};
   }
   if (gone) {

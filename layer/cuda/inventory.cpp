@@ -6,6 +6,7 @@
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
+#include "layer/streams/ordered_memory.h"
 
 namespace refrain::layer::cuda {
 
@@ -61,14 +62,20 @@ std::uint64_t address_in(void* const* host) noexcept {
   return host != nullptr ? reinterpret_cast<std::uint64_t>(*host) : 0;
 }
 
+/// A call that allocates memory: there may be more, once what was freed in stream order and held is given back.
+template <class Call>
+CUresult with_memory(const replay::EntryPoint& entry_point, Call&& call) noexcept {
+  return streams::or_without_held<CudaLayer>(entry_point, call(), call);
+}
+
 }  // namespace
 
 // Calls that make memory, or tell where some is: neutral, since the driver waits for nothing.
-#define ALLOCATE(name, parameters, arguments, where)                     \
-  CUresult wrap::name parameters noexcept {                              \
-    const CUresult status = driver.name arguments;                       \
-    note_memory(status, status == CUDA_SUCCESS ? address_in(where) : 0); \
-    return status;                                                       \
+#define ALLOCATE(name, parameters, arguments, where)                                         \
+  CUresult wrap::name parameters noexcept {                                                  \
+    const CUresult status = with_memory(entry::name, [&] { return driver.name arguments; }); \
+    note_memory(status, status == CUDA_SUCCESS ? address_in(where) : 0);                     \
+    return status;                                                                           \
   }
 ALLOCATE(cuMemAlloc_v2, (CUdeviceptr * address, size_t bytes), (address, bytes), address)
 ALLOCATE(cuMemAllocPitch_v2, (CUdeviceptr * address, size_t* pitch, size_t width, size_t height, unsigned element),
@@ -83,6 +90,20 @@ ALLOCATE(cuLibraryGetGlobal, (CUdeviceptr * address, size_t* bytes, CUlibrary li
 ALLOCATE(cuLibraryGetManaged, (CUdeviceptr * address, size_t* bytes, CUlibrary library, const char* name),
          (address, bytes, library, name), address)
 #undef ALLOCATE
+
+#define ALLOCATE_OTHER(name, parameters, arguments)                         \
+  CUresult wrap::name parameters noexcept {                                 \
+    return with_memory(entry::name, [&] { return driver.name arguments; }); \
+  }
+ALLOCATE_OTHER(cuMemCreate,
+               (CUmemGenericAllocationHandle * memory, size_t bytes, const CUmemAllocationProp* what,
+                unsigned long long flags),
+               (memory, bytes, what, flags))
+ALLOCATE_OTHER(cuArrayCreate_v2, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR* what), (array, what))
+ALLOCATE_OTHER(cuArray3DCreate_v2, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* what), (array, what))
+ALLOCATE_OTHER(cuMipmappedArrayCreate, (CUmipmappedArray * array, const CUDA_ARRAY3D_DESCRIPTOR* what, unsigned levels),
+               (array, what, levels))
+#undef ALLOCATE_OTHER
 
 CUresult wrap::cuSurfObjectCreate(CUsurfObject* surface, const CUDA_RESOURCE_DESC* what) noexcept {
   const CUresult status = driver.cuSurfObjectCreate(surface, what);

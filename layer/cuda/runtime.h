@@ -63,6 +63,23 @@ struct CudaLayer {
   /// Of memory that is mapped, and that no device may use yet, it tells more than is mapped.
   [[nodiscard]] static bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
   static void ask_variables_again() noexcept;
+  /// See layer/streams/ordered_memory.h, and NamedMemory::freed_in_order().
+  static CUresult free_in_order(std::uint64_t address, CUstream stream) noexcept;
+  static std::uint64_t id_to_free(std::uint64_t /*address*/) noexcept { return 0; }
+  class WithoutPoolWaits;
+};
+
+/// As long as it lives, no allocation from the pool (null: the current one of the context's device) waits for a free in
+/// another stream.
+class CudaLayer::WithoutPoolWaits {
+ public:
+  WithoutPoolWaits(const std::uint64_t* pool, CUcontext context) noexcept;
+  ~WithoutPoolWaits();
+  WithoutPoolWaits(const WithoutPoolWaits&) = delete;
+  WithoutPoolWaits& operator=(const WithoutPoolWaits&) = delete;
+
+ private:
+  CUmemoryPool pool_ = nullptr;  ///< null: it has none anyway
 };
 
 using HostCall = streams::HostCall<CudaLayer>;

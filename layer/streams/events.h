@@ -57,6 +57,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
     unholdable = kUnknownEvent;
   } else if (running != nullptr) {
     flush_event(*running, *event);
+    unholdable = running->anything_trails() ? kBehindFree : unholdable;
   }
   auto* known = stream();
   if (known != nullptr && event != nullptr && event->context != known->stream.context) {

@@ -18,9 +18,10 @@ StatusOf<L> host_function(const replay::EntryPoint& entry_point, void (*function
   const bool compared = running != nullptr && running->settings().mode == env::Mode::kVerify;
   Call call{entry_point, OperationKind::kHostFunction,
             mix(static_cast<Token>(OperationKind::kHostFunction), reinterpret_cast<std::uint64_t>(function)),
-            compared              ? "a host function cannot be called twice to compare"
-            : function == nullptr ? "the driver is to refuse it"
-                                  : nullptr};
+            compared                                           ? "a host function cannot be called twice to compare"
+            : function == nullptr                              ? "the driver is to refuse it"
+            : running != nullptr && running->anything_trails() ? kBehindFree
+                                                               : nullptr};
   call.ends = true;
   return submit<L>(
       call, find_stream<L>(stream, by_default),

@@ -263,6 +263,17 @@ struct TestLayer {
   }
   static bool describe_memory(std::uint64_t /*address*/, backends::LiveMemory* /*found*/) noexcept { return false; }
   static void ask_variables_again() noexcept {}
+  static int free_in_order(std::uint64_t address, StreamHandle stream) {
+    return the_runtime.driver.device->submit("free " + std::to_string(address) + " in " + name(stream));
+  }
+  static std::uint64_t id_to_free(std::uint64_t /*address*/) noexcept { return 0; }
+  /// What is allocated meanwhile waits for no other stream: lines of the device say so.
+  struct WithoutPoolWaits {
+    WithoutPoolWaits(const std::uint64_t* /*pool*/, ContextHandle /*context*/) {
+      the_runtime.driver.device->submit("no waits");
+    }
+    ~WithoutPoolWaits() { the_runtime.driver.device->submit("waits"); }
+  };
   static ContextHandle current_context() noexcept { return current; }
   static std::uint64_t context_number(ContextHandle context) noexcept { return handle_of(context); }
   static ObjectId device_id(ContextHandle /*context*/, ObjectId otherwise) noexcept { return otherwise; }
@@ -423,7 +434,8 @@ class Standing {
 
 /// A stretch of kernels in one stream, which is replayed once it was submitted in a loop.
 struct Stretch {
-  explicit Stretch(Rig& its_rig) : rig(its_rig) {
+  explicit Stretch(Rig& its_rig) : Stretch(its_rig, Rig::stream()) {}
+  Stretch(Rig& its_rig, State& its_stream) : rig(its_rig), stream(its_stream) {
     for (int i = 0; i < 8; ++i) {
       kernels.push_back(&Rig::kernel());
     }
@@ -441,7 +453,7 @@ struct Stretch {
   }
 
   Rig& rig;
-  State& stream = Rig::stream();
+  State& stream;
   std::vector<FunctionState*> kernels;
 };
 

@@ -9,6 +9,7 @@
 #include "backends/streams/named_memory.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/inventory.h"
+#include "layer/streams/ordered_blocks.h"
 #include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
@@ -96,6 +97,8 @@ StatusOf<L> free_named_memory(const replay::EntryPoint& entry_point, std::uint64
     return host_call.done(call(), false);
   }
   const auto going = L::runtime().backend->memory().goes(start);
+  // Behind the flush: none of it is freed and held.
+  start == backends::NamedMemory::kAny ? ordered_blocks<L>().forget_all() : ordered_blocks<L>().forget(start);
   return host_call.done(call(), false);
 }
 

@@ -61,6 +61,9 @@ struct ContextState {
   ObjectId id = 0;
   std::atomic<StreamState<Api>*> legacy{nullptr};  ///< its default stream, once it was used
   std::uint32_t roles = 0;                         ///< streams seen in it
+  std::atomic<bool> others_in_order{false};        ///< some of them are in order with the default stream
+  /// Whether streams of it wait for each other without events.
+  [[nodiscard]] bool in_order() const noexcept { return legacy.load() != nullptr && others_in_order.load(); }
 };
 
 /// What every submission needs comes first: one cache line.

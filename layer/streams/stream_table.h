@@ -11,6 +11,8 @@
 #include "layer/streams/host_call.h"
 #include "layer/streams/inventory.h"
 #include "layer/streams/objects.h"
+#include "layer/streams/ordered_blocks.h"
+#include "layer/streams/ordered_stream.h"
 #include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
@@ -65,6 +67,10 @@ template <class L>
 template <class Api>
 [[gnu::always_inline]] inline void flush_holders(replay::Engine& running, StreamState<Api>& stream) noexcept {
   running.flush_holder(stream.slot);
+  if (running.anything_trails() && stream.slot.newest.load(std::memory_order_relaxed) != replay::Lane::current)
+      [[unlikely]] {
+    running.flush_others();  // another thread's frees: who waits for what comes behind knows that they are done
+  }
   if (!running.anything_held() || stream.slot.info.default_order == capture::DefaultOrder::kNone) {
     return;
   }
@@ -162,6 +168,7 @@ class StreamTable {
     HostCall<L> host_call(entry_point);
     if (engine_with_threads<L>() != nullptr) {
       forget_all(context);
+      ordered_blocks<L>().forget_all();
     }
     return host_call.done(destroy(), true);
   }
@@ -201,7 +208,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     return nullptr;
   }
   try {
-    const env::MutexLock guard(mutex_);
+    env::UniqueLock guard(mutex_);
     if (State* other = L::objects().streams.find(key); other != nullptr) {
       L::objects().streams.recycle(made);
       return other;
@@ -238,8 +245,19 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
       live_.pop_back();
       return nullptr;
     }
+    const bool was_in_order = context->in_order();
     if (made->stream.kind == backends::StreamKind::kLegacy) {
       context->legacy.store(made, std::memory_order_release);
+    }
+    if (info.default_order == capture::DefaultOrder::kWithDefault) {
+      context->others_in_order.store(true);
+    }
+    const bool begins = context->in_order() && !was_in_order;
+    guard.unlock();
+    if (begins && running->anything_held()) {
+      // Until now frees in these streams could come late: see ordered_memory.h.
+      running->lane().flush(false);
+      running->flush_others();
     }
     return made;
   } catch (...) {
@@ -252,6 +270,9 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
 /// Else another thread may be using both right now.
 template <class L>
 void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
+  if (const replay::Engine* const running = L::engine(); running != nullptr) {
+    OrderedStream<L>::the().ends(*running, *stream);
+  }
   L::objects().streams.erase(stream);
   stream->handle.store(kForgottenKey, std::memory_order_relaxed);
   if (State* expected = stream; stream->stream.kind == backends::StreamKind::kLegacy) {

@@ -12,6 +12,9 @@ namespace refrain::layer::streams {
 
 using capture::mix;
 
+/// Who waits for it knows that the free is done, and may ask.
+inline const char* const kBehindFree = "it comes behind a free in stream order, which is held";
+
 template <class L>
 using StatusOf = typename L::Api::Status;
 

@@ -44,6 +44,8 @@ class CurrentSubmission {
     bypass_ = true;
     verdict_ = Verdict::kIssue;
   }
+  /// Whether the newest one, as far as it was looked at, was held, or wanted for a graph to come.
+  [[nodiscard]] bool was_wanted() const noexcept { return verdict_ != Verdict::kIssue; }
   /// The same for one that is looked at later, when the driver has it long since. May throw std::bad_alloc.
   void look_back_at(const Noted& noted);
 

@@ -17,11 +17,12 @@ class alignas(64) EngineState {
  public:
   // Who finds that these have become 0 calls the driver behind whoever submitted the last of it: counted down with
   // release, read with acquire (docs/memory-order.md).
-  std::atomic<std::uint32_t> held_lanes{0};     ///< lanes that hold work
-  std::atomic<std::uint32_t> held_defaults{0};  ///< default queues for which any lane holds work
-  std::atomic<bool> active{true};               ///< false: everything passes through
-  std::atomic<bool> forked{false};              ///< this is a child, and what is held is its parent's
-  std::atomic<bool> stopped{false};             ///< lanes are dormant until the program, or its user, wants them back
+  std::atomic<std::uint32_t> held_lanes{0};      ///< lanes that hold work
+  std::atomic<std::uint32_t> trailing_lanes{0};  ///< lanes with calls that wait behind what they hold, or held
+  std::atomic<std::uint32_t> held_defaults{0};   ///< default queues for which any lane holds work
+  std::atomic<bool> active{true};                ///< false: everything passes through
+  std::atomic<bool> forked{false};               ///< this is a child, and what is held is its parent's
+  std::atomic<bool> stopped{false};              ///< lanes are dormant until the program, or its user, wants them back
   /// How often a queue or an object went away, or another state came: nobody expects anything after that.
   std::atomic<std::uint64_t> gone{0};
   StateChanges changes;

@@ -68,7 +68,9 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
       replaying_(env::replays(context.settings) && number != kPassing),
       stream_(stream_of(context, number)),
       region_(context.regions, stream_),
-      current_submission_({parts(context), prediction_, gate_, stream_, replaying_}) {
+      current_submission_({parts(context), prediction_, gate_, stream_, replaying_}),
+      trailing_(context) {
+  context.backend.submission_pause().add(beside_);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
   static_assert(offsetof(Lane, prediction_) == 0);  // for assembly, with Prediction's and LaneFront's
@@ -77,6 +79,10 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
   if (number != kPassing && context.recorder == nullptr && context.settings.mode == env::Mode::kObserve) {
     deferred_.start();
   }
+}
+
+Lane::~Lane() {
+  context_.backend.submission_pause().remove(beside_);
 }
 
 Prediction::Parts Lane::parts(LaneContext& context) noexcept {
@@ -101,7 +107,11 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     flush(false);  // what is held after a failure comes first
     return Verdict::kIssue;
   }
-  return current_submission_.look_at(submission);
+  const Verdict verdict = current_submission_.look_at(submission);
+  if (verdict != Verdict::kHold) {
+    trailing_.make_all();  // what is issued comes behind them: who waits for it knows that they are done
+  }
+  return verdict;
 }
 
 [[gnu::hot]] void Lane::look_at_deferred(bool may_ask) noexcept {
@@ -167,11 +177,13 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     return leave();
   }
   if (!end_stretch()) {
+    trailing_.make_all();
     return take_error();  // told later
   }
   int error = 0;
   try {
     cut(entry_point.name, capture::kHostCallToken, true);
+    trailing_.make_all();
     if (intervals_.open()) {
       intervals_.waiting(now_ns());
     }
@@ -302,9 +314,17 @@ void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
   }
   const HasLaneLock guard(held_.lock());
   // Asked under the lock: what is just being submitted counts as held until the driver has it.
-  if (!held_.contains(sequence)) {
-    return;
+  const bool held = held_.contains(sequence);
+  if (held) {
+    flush_held(expired);
   }
+  // With the lock nothing begins to be held that one of these would have to come behind.
+  if ((held || sequence == kNewest) && held_.count() == 0) {
+    trailing_.make_all();
+  }
+}
+
+void Lane::flush_held(bool expired) noexcept {
   if (expired && active()) {
     counters_.expired.add();
   }
@@ -381,6 +401,7 @@ void Lane::stop() noexcept {
     return;
   }
   static_cast<void>(cut_between_calls("Refrain was stopped"));
+  trailing_.make_all();
   intervals_.abandon();
   prediction_.clear();
   dormancy_.stop();

@@ -28,6 +28,7 @@
 // by any thread. The lane's lock is taken only while something is or becomes held.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "capture/operation.h"
@@ -36,11 +37,13 @@
 #include "replay/lane/deferred_submissions.h"
 #include "replay/lane/driver_gate.h"
 #include "replay/lane/held_operations.h"
+#include "replay/lane/inside.h"
 #include "replay/lane/lane_context.h"
 #include "replay/lane/lane_counters.h"
 #include "replay/lane/lane_region.h"
 #include "replay/lane/prediction.h"
 #include "replay/lane/submitter.h"
+#include "replay/lane/trailing_calls.h"
 #include "replay/policy/chunk_tuner.h"
 #include "replay/policy/dormancy.h"
 #include "replay/policy/interval_trial.h"
@@ -54,6 +57,7 @@ class alignas(64) Lane {
   static constinit thread_local Lane* current __attribute__((tls_model("initial-exec")));
 
   Lane(LaneContext& context, std::uint64_t number);
+  ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
@@ -152,6 +156,34 @@ class alignas(64) Lane {
   /// the application releases while held work names them.
   void release_later(void (*release)(capture::Handle), capture::Handle handle) noexcept REFRAIN_EXCLUDES(held_right);
 
+  // Calls that nothing has to wait for need not end what is held: they are made behind it, when it is flushed, and not
+  // with each chunk that is launched.
+  //
+  /// True while a call of this thread may wait: its newest submission was held, or will be once there is a graph, or
+  /// something is held. If not, nothing is.
+  [[nodiscard]] bool may_trail() const noexcept {
+    return !inside_lane && active() && !is_dormant() && !front().engine->stopped.load(std::memory_order_relaxed) &&
+           (held_.count() != 0 || predicted() || current_submission_.was_wanted());
+  }
+  /// It waits from now on. False: there are too many that do.
+  [[nodiscard]] bool trail(const TrailingCall& call) noexcept { return trailing_.add(call); }
+  /// The newest one like this that waits will not be made: true, and what it was called with.
+  [[nodiscard]] bool take_back(const TrailingCall& like, std::uint64_t* what) noexcept {
+    const bool found = trailing_.take_back(like, what);
+    if (found) {
+      counters_.taken_back.add();
+    }
+    return found;
+  }
+  /// Makes a call that submits something, but is no part of what repeats and has nothing to come behind.
+  template <class Call>
+  auto beside(Call&& call) noexcept {
+    context_.backend.submission_pause().enter(beside_);
+    const auto result = call();
+    backends::SubmissionPause::leave(beside_);
+    return result;
+  }
+
   /// An error of held work that this call of the lane's thread cannot return: its next one does.
   void report_later(int error) noexcept {
     const IsLaneOwner owner;
@@ -174,7 +206,11 @@ class alignas(64) Lane {
 
   // Any thread:
   /// Since when anything is held (see now_ns()); 0: nothing is.
-  [[nodiscard]] std::uint64_t held_since_ns() const noexcept { return held_.since_ns(); }
+  [[nodiscard]] std::uint64_t held_since_ns() const noexcept {
+    const std::uint64_t held = held_.since_ns();
+    const std::uint64_t trailing = trailing_.since_ns();
+    return held == 0 || trailing == 0 ? held + trailing : std::min(held, trailing);
+  }
   [[nodiscard]] bool is_of(const EngineState& engine) const noexcept { return front().engine == &engine; }
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const ChunkTuner& tuner() const noexcept { return tuner_; }
@@ -201,8 +237,10 @@ class alignas(64) Lane {
   void on_queue_handoff(QueueSlot& queue) noexcept;
   [[nodiscard]] int take_error() noexcept {
     const IsLaneOwner owner;
-    return held_.take_error();
+    const int error = held_.take_error();
+    return error != 0 ? error : trailing_.take_error();
   }
+  void flush_held(bool expired) noexcept REFRAIN_REQUIRES(held_right);
   [[nodiscard]] Dormancy::Seen seen() const noexcept;
   void consider_dormancy() noexcept;
   void end_dormancy() noexcept;
@@ -228,6 +266,8 @@ class alignas(64) Lane {
   capture::Stream* const stream_;  ///< of the capture; null: there is none
   LaneRegion region_;
   CurrentSubmission current_submission_;
+  TrailingCalls trailing_;
+  backends::SubmissionPause::Place beside_;
   bool waited_ = false;            ///< at the end of an interval, ever
   std::uint32_t plan_ = 0;         ///< in which intervals are divided now
   std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last suspended

@@ -63,6 +63,7 @@ struct LaneCounters {
   Counter recorded;     ///< issued while a stretch was being recorded
   Counter held_issued;  ///< held, but issued eagerly in the end
   Counter expired;      ///< flushes by the watchdog
+  Counter taken_back;   ///< calls that waited behind what was held, and need not be made any more
   Counter unholdable;   ///< of all names in unholdable_by
   Counter dormant;      ///< not looked at, because nothing had paid for a long time
   Counter stopped;      ///< not looked at, because Refrain was stopped

@@ -41,6 +41,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.recorded += counters.recorded.get();
   totals.held_issued += counters.held_issued.get();
   totals.expired += counters.expired.get();
+  totals.taken_back += counters.taken_back.get();
   totals.dormant += counters.dormant.get();
   totals.stopped += counters.stopped.get();
   totals.cuts += counters.cuts.get();

@@ -232,6 +232,10 @@ void add_host_calls(std::string* text, const ReportData& data) {
     fmt::format_to(out, "{} {} {}", lines == 1 ? " —" : ",", name, count);
   }
   *text += '\n';
+  if (data.taken_back != 0) {
+    fmt::format_to(out, "  allocations in stream order that got the memory of a free before it, without a call: {}\n",
+                   data.taken_back);
+  }
 }
 
 }  // namespace
@@ -272,6 +276,7 @@ std::string report_json(const ReportData& data) {
   root["between_parts"] = data.between;
   root["held_issued"] = data.held_issued;
   root["expired"] = data.expired;
+  root["taken_back"] = data.taken_back;
   root["dormant"] = data.dormant;
   root["stopped"] = data.stopped;
   root["cuts"] = data.cuts;

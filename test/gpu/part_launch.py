@@ -112,6 +112,37 @@ def run_threads(results, options):
                       [one["iteration_us"] / other["iteration_us"] for one, other in zip(plain, layered)])
 
 
+def run_allocations(results, options):
+    """Tasks with memory of their own in stream order, by the same call and free again and again."""
+    def measure(settings, *arguments):
+        done = harness.run([BIN / "cuda" / "allocation_loop", *arguments], settings)
+        lines = done.lines()
+        if done.status != 0 or not lines:
+            results.problem(f"allocation_loop: {done.why()}")
+            return None
+        return lines[-1] | {"replayed": harness.share(done.report)}
+
+    if not harness.LAYER.exists():
+        return
+    for name, arguments, least in (("10 tasks that allocate and free", [], 2.2),
+                                   ("10 tasks that allocate and free, nothing kept in the pool", ["--kept-mb", 0], 0.99)):
+        plain, layered = harness.interleaved(options.rounds, lambda: measure(None, *arguments),
+                                             lambda: measure(DEFAULT, *arguments))
+        if None in plain or None in layered:
+            continue
+        results.figure("launch", name, {"plain": plain, "refrain": layered})
+        if len({entry["checksum"] for entry in plain + layered}) != 1:
+            results.problem(f"allocation_loop, {name}: checksums differ")
+        before, after = (harness.median([entry["iteration_us"] for entry in column]) for column in (plain, layered))
+        replayed = harness.median([entry["replayed"] for entry in layered])
+        by_hand = harness.median([entry["graph_us"] for entry in plain])
+        results.row("launch", f"{name}: plain, Refrain, by hand (replayed)",
+                    f"{before:.1f}, {after:.1f}, {by_hand:.1f} us ({replayed:.0f} %)", ">= 95 %", replayed >= 95)
+        results.row("launch", "  plain / Refrain", f"{before / after:.2f}", f">= {least:.2f}", before / after >= least)
+        results.value("launch", f"{name}: plain / Refrain", before / after, "x", f">= {least:.2f}",
+                      [one["iteration_us"] / other["iteration_us"] for one, other in zip(plain, layered)])
+
+
 def run_host_functions(results, options):
     """Kernels and a host function, again and again: what the host may wait for without a call is never held."""
     def measure(name, arguments, settings):
@@ -241,6 +272,7 @@ def run_costs(results, options):
 def run(results, options):
     for name, arguments, gain, against_graph in CASES[:QUICK] if options.quick else CASES:
         run_case(results, options, name, arguments, gain, against_graph)
+    run_allocations(results, options)
     run_threads(results, options)
     run_host_functions(results, options)
     run_uploads(results, options)

@@ -136,6 +136,8 @@ class Device {
   virtual void release(Memory* memory) = 0;
   virtual Memory* allocate_in_order(Queue* queue, std::size_t bytes) = 0;
   virtual void release_in_order(Queue* queue, Memory* memory) = 0;
+  /// How much there is, say. Nothing depends on the answer.
+  virtual void ask_of_memory(unsigned /*which*/) {}
   /// Of pinned memory.
   virtual std::byte* host(Memory* memory) = 0;
   /// May be recorded and waited for any number of times; a wait means the last record.

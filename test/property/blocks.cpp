@@ -22,7 +22,8 @@ constexpr Weight kWeights[] = {
     {Kind::kPrefetch, 2},  {Kind::kWriteValue, 4}, {Kind::kGraph, 5},        {Kind::kMarker, 5},
     {Kind::kBarrier, 3},   {Kind::kFlush, 3},      {Kind::kLook, 3},         {Kind::kScribble, 3},
     {Kind::kAskEvent, 3},  {Kind::kAskQueue, 3},   {Kind::kPoll, 2},         {Kind::kWaitEvent, 3},
-    {Kind::kWaitQueue, 3}, {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 2},
+    {Kind::kWaitQueue, 3}, {Kind::kWaitDevice, 1}, {Kind::kAskSomething, 6}, {Kind::kReplaceInOrder, 3},
+    {Kind::kTemporary, 6},
 };
 /// For blocks that run once.
 constexpr Weight kRare[] = {
@@ -294,6 +295,12 @@ void BlockMaker::add_step(const Owned& owned, bool changing, Block* block) {
   block->steps.push_back(step);
 }
 
+/// In most programs all memory that is allocated in order is of one queue. True.
+bool BlockMaker::first_queue(const Owned& owned, Step* step) const {
+  step->queue = program_.seed % 4 != 0 ? owned.queues.front() : step->queue;
+  return true;
+}
+
 /// Makes a step of this kind possible; false if it is not.
 bool BlockMaker::fit(const Owned& owned, const Block& block, Step* step) {
   const auto place = [this](int memory) { return program_.memory[static_cast<std::size_t>(memory)]; };
@@ -346,8 +353,11 @@ bool BlockMaker::fit(const Owned& owned, const Block& block, Step* step) {
     case Kind::kSet: return can(Feature::kSetter);
     case Kind::kReplaceMemory: return plain(step->to) && !fixed(step->to);
     case Kind::kReplaceInOrder:
-      return program_.in_order[static_cast<std::size_t>(step->to)] &&
+      return program_.in_order[static_cast<std::size_t>(step->to)] && first_queue(owned, step) &&
              program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kOutOfOrder;
+    case Kind::kTemporary:
+      return has_pools() && step->to != step->from && place(step->to) == Place::kDevice &&
+             place(step->from) == Place::kDevice && first_queue(owned, step);
     case Kind::kReplaceQueue:
       return program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kDefault &&
              program_.queues[static_cast<std::size_t>(step->queue)] != QueueKind::kThreadsOwn &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <random>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,11 @@ class BlockMaker {
   Kind any_kind(const Block& block);
   void add_step(const Owned& owned, bool changing, Block* block);
   bool fit(const Owned& owned, const Block& block, Step* step);
+  bool first_queue(const Owned& owned, Step* step) const;
+  [[nodiscard]] bool has_pools() const {
+    const std::string_view api = device_.api();
+    return (api == "cuda" || api == "hip") && can(portable::Feature::kFreeInOrder);
+  }
 
   Dice& dice_;
   Program& program_;

@@ -197,7 +197,7 @@ class Follower {
   void follow(Step& step, unsigned iteration, const Block& block, std::size_t place) {
     const std::size_t number = instances_.size();
     instances_.push_back({&step, place, phase_, &block, {}});
-    const bool submission = submits(step.kind) || step.kind == Kind::kReplaceInOrder;
+    const bool submission = submits(step.kind) || submits_some(step.kind);
     const Program::Uses uses = program_.uses_of(step, iteration);
     const bool perhaps_nothing = step.kind == Kind::kClose || step.kind == Kind::kPost;  // moot, see gates.cpp
     Set after = submission ? before(step, perhaps_nothing || read_at_once(step, uses)) : state_.host;

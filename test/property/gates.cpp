@@ -97,7 +97,7 @@ class Placer {
   }
 
   void follow(Step& step) {
-    if (submits(step.kind) || step.kind == Kind::kReplaceInOrder) {
+    if (submits(step.kind) || submits_some(step.kind)) {
       submit(step);
       return;
     }

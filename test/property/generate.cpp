@@ -240,6 +240,7 @@ const char* name_of(Kind kind) noexcept {
                                                  "refused",
                                                  "replace memory",
                                                  "replace in order",
+                                                 "temporary memory",
                                                  "replace queue",
                                                  "replace event",
                                                  "pause"};

@@ -12,6 +12,7 @@ SCHEDULE = ("SIM_SEED",)
 LAZY = "SIM_LAZY"
 LINGER = "SIM_LINGER"
 WORKERS = "SIM_WORKERS"
+POOL = "SIM_POOL"
 FAIL_AT = ("SIM_FAIL_AT",)
 COUNT = ("SIM_COUNT",)
 VIOLATION = re.compile(r"violation|\[refrain\] error|Sanitizer|runtime error:|terminate called", re.IGNORECASE)
@@ -101,6 +102,8 @@ class Launcher:
         variables.update({name: str(schedule) for name in SCHEDULE})
         if schedule % 5 == 3:  # slow: one in five, of all orders (the seed modulo 3)
             variables[LAZY] = "1"
+        if self.api in ("cuda", "hip") and schedule % 3 == 1:  # little more than all that a program has at once
+            variables[POOL] = "20480"
         if schedule % 4 == 1:  # threads get between each other's calls
             variables[LINGER] = "1"
         if settings is not None:

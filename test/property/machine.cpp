@@ -106,7 +106,7 @@ class Worker {
       submit(step, iteration);
     } else {
       for (const Wait& wait : step.waits) {
-        if (recorded(wait.event) && step.kind != Kind::kReplaceInOrder) {
+        if (recorded(wait.event) && !submits_some(step.kind)) {
           device_.synchronize(event(wait.event));
         }
       }
@@ -319,6 +319,9 @@ class Worker {
         renew(queue, to, value);
         break;
       case Kind::kReplaceInOrder: replace_in_order(step, queue, &to, value); break;
+      case Kind::kTemporary:
+        use_temporary(step, queue, to, shared_.memory[static_cast<std::size_t>(step.from)], value);
+        break;
       case Kind::kReplaceQueue: {
         const QueueKind kind = queue->kind;
         if (!shared_.program.release_queue) {
@@ -351,20 +354,48 @@ class Worker {
     device_.synchronize(queue);
   }
 
-  void replace_in_order(const Step& step, Queue* queue, Memory** to, Word value) {
+  void begin_some(const Step& step, Queue* queue) {
     for (const Wait& wait : step.waits) {
       if (recorded(wait.event)) {
         device_.wait(queue, event(wait.event));
       }
     }
-    device_.release_in_order(queue, *to);
-    *to = device_.allocate_in_order(queue, kBytes);
-    const Words words = words_of(value);
-    device_.write(queue, {*to, 0}, words.data(), kBytes);
+  }
+  void end_some(const Step& step, Queue* queue) {
     if (step.event >= 0) {
       device_.record(queue, event(step.event));
       shared_.recorded[static_cast<std::size_t>(step.event)] = 1;
     }
+  }
+
+  void replace_in_order(const Step& step, Queue* queue, Memory** to, Word value) {
+    begin_some(step, queue);
+    device_.release_in_order(queue, *to);
+    if (value % 8 == 7) {
+      device_.ask_of_memory(value / 8);
+    }
+    *to = device_.allocate_in_order(queue, value % 3 == 0 ? 2 * kBytes : kBytes);
+    if (value % 2 == 0) {
+      const Words words = words_of(value);
+      device_.write(queue, {*to, 0}, words.data(), kBytes);
+    } else {
+      device_.fill(queue, {*to, 0}, std::as_bytes(std::span(&value, 1)), kBytes);
+    }
+    end_some(step, queue);
+  }
+
+  void use_temporary(const Step& step, Queue* queue, Memory* to, Memory* from, Word value) {
+    begin_some(step, queue);
+    Memory* const own = device_.allocate_in_order(queue, value % 3 == 0 ? 2 * kBytes : kBytes);
+    device_.copy(queue, {own, 0}, {from, 0}, kBytes);
+    const Word count = kWords;
+    const Word factor = 2 * value + 1;
+    const Argument arguments[] = {portable::argument(own), portable::argument(count), portable::argument(factor),
+                                  portable::argument(value)};
+    device_.launch(queue, kernels_[0], 64, arguments);
+    device_.copy(queue, {to, 0}, {own, 0}, kBytes);
+    device_.release_in_order(queue, own);
+    end_some(step, queue);
   }
 
   Shared& shared_;

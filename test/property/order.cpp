@@ -51,6 +51,7 @@ Program::Uses Program::uses_of(const Step& step, unsigned iteration) const {
     case Kind::kReplaceInOrder: return {{to}, {}};
     case Kind::kMix:
     case Kind::kCopy:
+    case Kind::kTemporary:
     case Kind::kRectangle: return {{to}, {from}};
     case Kind::kRead: return {{}, {from}};
     case Kind::kLook:

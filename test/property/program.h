@@ -62,6 +62,7 @@ enum class Kind : std::uint8_t {
   kRefused,         ///< call number `value` that the driver refuses; with `to`, which is not used
   kReplaceMemory,   ///< freed and made anew; `value`: what it is filled with
   kReplaceInOrder,  ///< the same in the order of the queue
+  kTemporary,       ///< `to` gets what is computed of `from` in memory that is there for that only
   kReplaceQueue,
   kReplaceEvent,  ///< of the step `other`, after waiting for it
   kPause,
@@ -71,6 +72,11 @@ inline constexpr int kKinds = static_cast<int>(Kind::kLast);
 const char* name_of(Kind kind) noexcept;
 inline bool submits(Kind kind) noexcept {
   return kind <= Kind::kBarrier;
+}
+
+/// Some calls that belong together.
+inline bool submits_some(Kind kind) noexcept {
+  return kind == Kind::kReplaceInOrder || kind == Kind::kTemporary;
 }
 
 /// An order that order.cpp found to be needed: the event of another step, of the iteration before if `carried`.

@@ -99,8 +99,15 @@ class StreamSyntax : public Syntax {
       case Kind::kReplaceMemory:
         return fmt::format("{0}MemFree({1}); {0}MemAlloc(&{1}, 256); write_words({1}, {2});", p, n.to, n.value);
       case Kind::kReplaceInOrder:
-        return fmt::format("{0}MemFreeAsync({1}, {3}); {0}MemAllocAsync(&{1}, 256, {3}); write_words({1}, {2});", p,
-                           n.to, n.value, n.queue);
+        return fmt::format(
+            "{0}MemFreeAsync({1}, {3}); {0}MemAllocAsync(&{1}, 256 or 512, {3}); "
+            "write_words_or_fill({1}, {2});",
+            p, n.to, n.value, n.queue);
+      case Kind::kTemporary:
+        return fmt::format(
+            "{0}MemAllocAsync(&own, 256 or 512, {4}); copy({4}, own, {2}); scale({4}, own, {3}); "
+            "copy({4}, {1}, own); {0}MemFreeAsync(own, {4});",
+            p, n.to, n.from, n.value, n.queue);
       case Kind::kReplaceQueue: return fmt::format("{0}StreamDestroy({1}); {0}StreamCreate(&{1});", p, n.queue);
       case Kind::kReplaceEvent:
         return n.event.empty() ? ""

@@ -155,6 +155,7 @@ Result run(std::vector<std::string> command, std::vector<std::string> environmen
     result.launches = number_of(parsed, "launches");
     result.cuts = number_of(parsed, "cuts");
     result.followed = number_of(parsed, "followed");
+    result.taken_back = number_of(parsed, "taken_back");
     result.differences = number_of(parsed, "differences");
     result.verified = number_of(parsed, "verified");
     result.unverified = number_of(parsed, "unverified");

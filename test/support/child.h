@@ -14,7 +14,8 @@ struct Result {
   std::string output;
   std::string errors;
   /// From Refrain's report; 0 if there was none.
-  long submissions = 0, replayed = 0, launches = 0, differences = 0, verified = 0, unverified = 0, dormant = 0, cuts = 0, followed = 0;
+  long submissions = 0, replayed = 0, launches = 0, differences = 0, verified = 0, unverified = 0, dormant = 0,
+       cuts = 0, followed = 0, taken_back = 0;
   bool reported = false;
 };
 

@@ -188,6 +188,22 @@ class CudaDevice final : public Device {
     CALL_CU(cuMemFreeAsync(static_cast<CudaMemory*>(memory)->address, native(queue)));
     delete static_cast<CudaMemory*>(memory);
   }
+  void ask_of_memory([[maybe_unused]] unsigned which) override {
+#ifndef PROGRAMS_ON_HIP
+    std::size_t unused = 0;
+    std::size_t total = 0;
+    CUmemoryPool pool = nullptr;
+    cuuint64_t used = 0;
+    switch (which % 3) {
+      case 0: CALL_CU(cuMemGetInfo(&unused, &total)); break;
+      case 1:
+        CALL_CU(cuDeviceGetDefaultMemPool(&pool, 0));
+        CALL_CU(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+        break;
+      default: CALL_CU(cuDeviceGetDefaultMemPool(&pool, 0)); CALL_CU(cuMemPoolTrimTo(pool, 0));
+    }
+#endif
+  }
   std::byte* host(Memory* memory) override {
     return static_cast<std::byte*>(static_cast<CudaMemory*>(memory)->host);
   }

@@ -77,7 +77,7 @@ bool usable(Address address, std::size_t bytes, const char* by, std::uint64_t nu
 }
 
 Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::size_t alignment) {
-  const Class wanted{(bytes + kRounding - 1) / kRounding * kRounding, std::max(alignment, kRounding)};
+  const Class wanted{rounded(bytes), std::max(alignment, kRounding)};
   auto& again = memory().reusable[wanted];
   Address address = 0;
   if (!again.empty()) {
@@ -97,6 +97,25 @@ Address allocate(const void* owner, std::size_t bytes, MemoryType type, std::siz
   forget_accesses(address, wanted.first);
   memory().live[address] = {address, bytes, ++memory().last_id, type, owner, false};
   return address;
+}
+
+void allocate_again(const void* owner, Address start, std::size_t bytes) {
+  forget_accesses(start, rounded(bytes));
+  memory().live[start] = {start, bytes, ++memory().last_id, MemoryType::kDevice, owner, false};
+}
+
+std::vector<Allocation*> allocations_in_order() {
+  std::vector<Allocation*> found;
+  for (auto& [start, allocation] : memory().live) {
+    if (allocation.in_order) {
+      found.push_back(&allocation);
+    }
+  }
+  return found;
+}
+
+std::size_t rounded(std::size_t bytes) noexcept {
+  return (bytes + kRounding - 1) / kRounding * kRounding;
 }
 
 void set_accessible(Address start, std::size_t bytes, bool accessible) {

@@ -40,6 +40,10 @@ Settings read() {
   }
   read.lazy = std::string_view(text_of("SIM_LAZY")) == "1";
   read.linger = std::string_view(text_of("SIM_LINGER")) == "1";
+  if (const char* bytes = text_of("SIM_POOL"); *bytes != '\0') {
+    read.pool = std::strtoull(bytes, nullptr, 10);
+  }
+  read.pool_waits = std::string_view(text_of("SIM_POOL_WAITS")) == "1";
   read.graph_memory = std::string_view(text_of("SIM_GRAPH_MEMORY")) == "1";
   read.crowd = std::string_view(text_of("SIM_CROWD")) == "1";
   read.virtual_time = std::string_view(text_of("SIM_TIME")) == "virtual";

@@ -24,6 +24,10 @@
 //                 threads get in between
 //   SIM_GRAPH_MEMORY  1: who instantiates a graph waits for those that run, and nobody launches meanwhile (crowd.h;
 //                 CUDA only)
+//   SIM_POOL      how many bytes there are in all pools together for memory that is allocated in the order of a stream
+//                 (default: any number)
+//   SIM_POOL_WAITS  1: such an allocation may get memory whose free in another stream was not done yet, and waits for
+//                 that, as drivers do that are not told otherwise
 //   SIM_CROWD     1: calls that want the driver for themselves wait while any thread launches (crowd.h; CUDA only)
 //   SIM_TIME      "virtual": work is done in calls that wait or query, step by step, in an order that depends on the
 //                 seed alone (with one host thread); times are those of SIM_COSTS. Who looks at memory without a call
@@ -64,6 +68,8 @@ struct Settings {
   bool linger = false;
   bool crowd = false;
   bool graph_memory = false;
+  std::uint64_t pool = ~std::uint64_t{0};
+  bool pool_waits = false;
   bool virtual_time = false;
   Costs costs;
   bool blocking = false;  ///< CUDA_LAUNCH_BLOCKING, HIP_LAUNCH_BLOCKING or AMD_SERIALIZE_KERNEL

@@ -153,6 +153,10 @@ void Task::run() const {
         violation("memory at %llx is freed twice", to.start);
         break;
       }
+      if (to_id != 0 && found->id != to_id) {  // somebody got it in the order of a queue
+        std::memset(host(to.start), 0xDD, found->bytes);
+        break;
+      }
       release(to.start);
       break;
     }

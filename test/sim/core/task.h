@@ -36,7 +36,7 @@ struct Task {
   std::vector<std::byte> pattern;                        ///< of a fill; repeated, from the beginning in each row
   unsigned long long to_id = 0, from_id = 0;             ///< see bind()
 
-  // kFree: the allocation that starts at to.start
+  // kFree: the allocation that starts at to.start, unless to_id says that it is another one by then
   // kEmpty: with `bytes`, an allocation at to.start that exists for what comes after it
 
   // kHost; with `bytes`, it writes them at to.start

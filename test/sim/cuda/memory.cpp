@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::size_t kGranularity = std::size_t{64} << 10U;
 
+CUmemoryPool handle_of(const void* pool) noexcept {
+  return reinterpret_cast<CUmemoryPool>(const_cast<void*>(pool));
+}
+
+/// What the address lies in; null: in none, or one that is freed in the order of a stream, whether that is done or not.
+const Allocation* known(Address address) {
+  const Allocation* found = sim::find_allocation(address);
+  return found == nullptr || found->freed_in != nullptr ? nullptr : found;
+}
+
 CUresult allocate_host(std::size_t bytes, void** host) {
   Address address = 0;
   const Status status = sim::allocate_memory(bytes, MemoryType::kHost, &address);
@@ -140,7 +150,9 @@ FACE cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* host, unsigned) {
 }
 FACE cuMemGetInfo_v2(std::size_t* unused, std::size_t* total) {
   ENTER(cuMemGetInfo_v2);
-  *unused = *total = std::size_t{1} << 30U;
+  const Lock lock;
+  *total = std::size_t{1} << 30U;
+  *unused = *total - sim::used_of(nullptr);
   return CUDA_SUCCESS;
 }
 FACE cuMemGetAddressRange_v2(CUdeviceptr* start, std::size_t* bytes, CUdeviceptr address) {
@@ -165,13 +177,13 @@ FACE cuMemGetAddressRange_v2(CUdeviceptr* start, std::size_t* bytes, CUdeviceptr
 FACE cuPointerGetAttribute(void* answer, CUpointer_attribute wanted, CUdeviceptr address) {
   ENTER(cuPointerGetAttribute);
   const Lock lock;
-  const Allocation* found = sim::find_allocation(address);
+  const Allocation* found = known(address);
   return found == nullptr ? CUDA_ERROR_INVALID_VALUE : attribute(wanted, found, address, answer);
 }
 FACE cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, void** answers, CUdeviceptr address) {
   ENTER(cuPointerGetAttributes);
   const Lock lock;
-  const Allocation* found = sim::find_allocation(address);
+  const Allocation* found = known(address);
   for (unsigned i = 0; i < count; ++i) {
     if (const CUresult status = attribute(wanted[i], found, address, answers[i]); status != CUDA_SUCCESS) {
       return status;
@@ -241,22 +253,72 @@ FACE cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 SUBMIT_TWICE(cuMemAllocAsync, (CUdeviceptr * address, std::size_t bytes, CUstream stream),
-             sim::allocate_in_order(bytes, stream, per_thread, address))
-SUBMIT_TWICE(cuMemAllocFromPoolAsync, (CUdeviceptr * address, std::size_t bytes, CUmemoryPool, CUstream stream),
-             sim::allocate_in_order(bytes, stream, per_thread, address))
-// A pool is nothing of its own: no memory is kept in it.
+             sim::allocate_in_order(bytes, nullptr, stream, per_thread, address))
+SUBMIT_TWICE(cuMemAllocFromPoolAsync, (CUdeviceptr * address, std::size_t bytes, CUmemoryPool pool, CUstream stream),
+             pool == nullptr ? Status::kInvalidValue : sim::allocate_in_order(bytes, pool, stream, per_thread, address))
 FACE cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps*) {
   ENTER(cuMemPoolCreate);
-  static int one;
-  *pool = reinterpret_cast<CUmemoryPool>(&one);
-  return CUDA_SUCCESS;
+  const void* made = nullptr;
+  const Status status = sim::make_pool(&made);
+  *pool = handle_of(made);
+  return sim::cuda::result(status);
 }
 FACE cuMemPoolTrimTo(CUmemoryPool, std::size_t) {
   ENTER(cuMemPoolTrimTo);
   return CUDA_SUCCESS;
 }
-FACE cuMemPoolDestroy(CUmemoryPool) {
+FACE cuMemPoolDestroy(CUmemoryPool pool) {
   ENTER(cuMemPoolDestroy);
+  return sim::cuda::result(sim::destroy_pool(pool));
+}
+FACE cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice) {
+  ENTER(cuDeviceGetDefaultMemPool);
+  *pool = handle_of(sim::default_pool());
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice) {
+  ENTER(cuDeviceGetMemPool);
+  const Lock lock;
+  *pool = handle_of(sim::current_pool());
+  return CUDA_SUCCESS;
+}
+FACE cuDeviceSetMemPool(CUdevice, CUmemoryPool pool) {
+  ENTER(cuDeviceSetMemPool);
+  return sim::cuda::result(sim::use_pool(pool));
+}
+// Two attributes: what the program has, and whether allocations wait for other streams.
+FACE cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* answer) {
+  ENTER(cuMemPoolGetAttribute);
+  const Lock lock;
+  const bool* const waits = sim::waits_of(pool);
+  if (waits != nullptr && attribute == CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
+    const int told = *waits ? 1 : 0;
+    std::memcpy(answer, &told, sizeof(told));
+    return CUDA_SUCCESS;
+  }
+  const cuuint64_t used = sim::used_of(pool);
+  std::memcpy(answer, &used, sizeof(used));
+  return attribute == CU_MEMPOOL_ATTR_USED_MEM_CURRENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+FACE cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* wanted) {
+  ENTER(cuMemPoolSetAttribute);
+  const Lock lock;
+  bool* const waits = sim::waits_of(pool);
+  if (waits == nullptr || attribute != CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *waits = *static_cast<const int*>(wanted) != 0;
+  return CUDA_SUCCESS;
+}
+FACE cuMemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr address) {
+  ENTER(cuMemPoolExportPointer);
+  const Lock lock;
+  const Allocation* found = sim::find_allocation(address);
+  if (found == nullptr || !found->in_order || found->freed_in != nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memset(data, 0, sizeof(*data));
+  std::memcpy(data, &found->id, sizeof(found->id));
   return CUDA_SUCCESS;
 }
 SUBMIT_TWICE(cuMemFreeAsync, (CUdeviceptr address, CUstream stream), sim::free_in_order(address, stream, per_thread))

@@ -42,9 +42,9 @@ Status copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind, h
                    stream, per_thread, returns);
 }
 
-Status allocate_in_order(std::size_t bytes, hipStream_t stream, void** memory) {
+Status allocate_in_order(std::size_t bytes, const void* pool, hipStream_t stream, void** memory) {
   Address address = 0;
-  const Status status = sim::allocate_in_order(bytes, stream, false, &address);
+  const Status status = sim::allocate_in_order(bytes, pool, stream, false, &address);
   *memory = sim::host(address);
   return status;
 }
@@ -137,17 +137,17 @@ CALL(hipHostUnregister, (void* memory), [&] {
   return sim::free_memory("hipHostUnregister", address_of(memory));
 }())
 SUBMITS(hipMallocAsync, (void** memory, std::size_t bytes, hipStream_t stream),
-        allocate_in_order(bytes, stream, memory))
-// A pool is nothing of its own: no memory is kept in it.
-SUBMITS(hipMallocFromPoolAsync, (void** memory, std::size_t bytes, hipMemPool_t, hipStream_t stream),
-        allocate_in_order(bytes, stream, memory))
+        allocate_in_order(bytes, nullptr, stream, memory))
+SUBMITS(hipMallocFromPoolAsync, (void** memory, std::size_t bytes, hipMemPool_t pool, hipStream_t stream),
+        pool == nullptr ? Status::kInvalidValue : allocate_in_order(bytes, pool, stream, memory))
 CALL(hipMemPoolCreate, (hipMemPool_t * pool, const hipMemPoolProps*), [&] {
-  static int one;
-  *pool = reinterpret_cast<hipMemPool_t>(&one);
-  return Status::kOk;
+  const void* made = nullptr;
+  const Status status = sim::make_pool(&made);
+  *pool = reinterpret_cast<hipMemPool_t>(const_cast<void*>(made));
+  return status;
 }())
 CALL(hipMemPoolTrimTo, (hipMemPool_t, std::size_t), Status::kOk)
-CALL(hipMemPoolDestroy, (hipMemPool_t), Status::kOk)
+CALL(hipMemPoolDestroy, (hipMemPool_t pool), sim::destroy_pool(pool))
 SUBMITS(hipFreeAsync, (void* memory, hipStream_t stream), sim::free_in_order(address_of(memory), stream, false))
 CALL(hipDrvPointerGetAttributes, (unsigned count, hipPointer_attribute* wanted, void** answers, hipDeviceptr_t address),
      [&] {

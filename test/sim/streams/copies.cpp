@@ -103,40 +103,6 @@ Status fill(const Box& to, unsigned value, unsigned element, std::size_t count, 
   return status != Status::kOk ? status : put(lock, *stream, std::move(task));
 }
 
-Status allocate_in_order(std::size_t bytes, const void* stream_handle, bool per_thread, Address* address) {
-  Lock lock;
-  Stream* stream = nullptr;
-  const Status status = find_stream(stream_handle, per_thread, &stream);
-  if (status != Status::kOk || bytes == 0) {
-    return status != Status::kOk ? status : Status::kInvalidValue;
-  }
-  *address = allocate(stream->context, bytes, MemoryType::kDevice);
-  if (*address == 0) {
-    return Status::kOutOfMemory;
-  }
-  Task task;
-  task.to.start = *address;
-  task.bytes = bytes;
-  return put(lock, *stream, std::move(task));
-}
-
-Status free_in_order(Address address, const void* stream_handle, bool per_thread) {
-  Lock lock;
-  Stream* stream = nullptr;
-  if (const Status status = find_stream(stream_handle, per_thread, &stream); status != Status::kOk) {
-    return status;
-  }
-  const Allocation* found = find_allocation(address);
-  if (found == nullptr || found->start != address) {
-    violation("a free in stream order of what was not allocated");
-    return Status::kInvalidValue;
-  }
-  Task task;
-  task.kind = Task::Kind::kFree;
-  task.to.start = address;
-  return put(lock, *stream, std::move(task));
-}
-
 Status allocate_memory(std::size_t bytes, MemoryType type, Address* address) {
   const Lock lock;
   Context* context = nullptr;

@@ -218,7 +218,18 @@ Status copy(const Copy& wanted, const void* stream, bool per_thread, Returns ret
 /// `height` rows of `count` elements of `element` bytes.
 Status fill(const Box& to, unsigned value, unsigned element, std::size_t count, std::size_t height, const void* stream,
             bool per_thread);
-Status allocate_in_order(std::size_t bytes, const void* stream, bool per_thread, Address* address);
+// Memory in the order of streams (pools.cpp).
+/// A handle of a pool; null: the one that is current.
+Status make_pool(const void** pool);
+Status destroy_pool(const void* pool);
+Status use_pool(const void* pool);
+/// Whether an allocation may wait for a free in another stream; null: there is no such pool. Under Lock.
+[[nodiscard]] bool* waits_of(const void* pool) noexcept;
+[[nodiscard]] const void* current_pool() noexcept;
+[[nodiscard]] const void* default_pool() noexcept;
+/// Bytes that the program has of a pool, null: of all, as far as its calls go.
+[[nodiscard]] std::size_t used_of(const void* pool);
+Status allocate_in_order(std::size_t bytes, const void* pool, const void* stream, bool per_thread, Address* address);
 Status free_in_order(Address address, const void* stream, bool per_thread);
 /// Of the calling thread's context.
 Status allocate_memory(std::size_t bytes, MemoryType type, Address* address);
