@@ -116,8 +116,9 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
                   interval.eager.count() < tuning::kIntervalsWanted &&
                   interval.whole[interval.plan].count() > interval.whole_eager.count();
     // Where no more may be lost, an interval stays with the plan of which it is known that nothing is lost with it, if
-    // there is one.
-    const bool may_try = interval.concluded || turn_.eager || may_lose;
+    // there is one. (Where the program is busy with itself what is lost cannot be told from noise: see conclude().)
+    const bool may_try =
+        interval.concluded || turn_.eager || may_lose || mostly_by_itself(interval.eager, interval.whole_eager);
     const std::uint32_t fallback_plan = may_try ? kChunkPlans : paying_plan(interval);
     turn_.suspended = !may_try && fallback_plan == kChunkPlans;
     turn_.plan = fallback_plan == kChunkPlans ? interval.plan : fallback_plan;
@@ -179,7 +180,9 @@ std::int64_t IntervalTrial::loss(Known& interval, const Costs& costs, Turn turn)
   if (interval.eager.count() == 0) {
     return 0;
   }
-  return interval.unpaid.loss(interval.eager.median()) + interval.unpaid_whole.loss(interval.whole_eager.median());
+  const std::int64_t lost =
+      interval.unpaid.loss(interval.eager.median()) + interval.unpaid_whole.loss(interval.whole_eager.median());
+  return mostly_by_itself(interval.eager, interval.whole_eager) ? 0 : lost;
 }
 
 void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
