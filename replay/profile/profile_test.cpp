@@ -1,0 +1,2 @@
+#include "replay/profile/profile.h"
+#include <catch2/catch.hpp>
