@@ -154,7 +154,8 @@ class FunctionTable {
   static constexpr capture::FunctionId kStableId = capture::FunctionId{1} << 63U;  ///< no object has such a number
 
   env::Mutex mutex_;
-  std::unordered_map<std::uint64_t, std::uint64_t> of_name_ REFRAIN_GUARDED_BY(mutex_);  ///< kernels so far, by its hash
+  std::unordered_map<std::uint64_t, std::uint64_t> of_name_
+      REFRAIN_GUARDED_BY(mutex_);  ///< kernels so far, by its hash
   std::unordered_map<capture::FunctionId, std::string> names_ REFRAIN_GUARDED_BY(mutex_);
   std::vector<FunctionState*> live_ REFRAIN_GUARDED_BY(mutex_);
 };

@@ -17,11 +17,12 @@ StatusOf<L> host_function(const replay::EntryPoint& entry_point, void (*function
   static constinit FirstUses names;
   const replay::Engine* const running = L::any_engine();
   const bool compared = running != nullptr && running->settings().mode == env::Mode::kVerify;
-  Call call{entry_point, OperationKind::kHostFunction,
-            mix(static_cast<Token>(OperationKind::kHostFunction), names.number_of(reinterpret_cast<std::uint64_t>(function))),
-            compared              ? "a host function cannot be called twice to compare"
-            : function == nullptr ? "the driver is to refuse it"
-                                  : nullptr};
+  Call call{
+      entry_point, OperationKind::kHostFunction,
+      mix(static_cast<Token>(OperationKind::kHostFunction), names.number_of(reinterpret_cast<std::uint64_t>(function))),
+      compared              ? "a host function cannot be called twice to compare"
+      : function == nullptr ? "the driver is to refuse it"
+                            : nullptr};
   call.ends = true;
   return submit<L>(
       call, find_stream<L>(stream, by_default),

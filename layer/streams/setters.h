@@ -219,7 +219,7 @@ class Setters {
   }
 
   env::Mutex mutex_;
-  FirstUses names_;  ///< of handles of kernels
+  FirstUses names_;            ///< of handles of kernels
   FrequentSettings frequent_;  ///< changed under the lock, asked without it
   std::map<std::string, Group> groups_ REFRAIN_GUARDED_BY(mutex_);
   SetState around_ REFRAIN_GUARDED_BY(mutex_);

@@ -224,7 +224,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     info.role = made->stream.kind == backends::StreamKind::kLegacy ? 0 : ++context->roles;
     info.default_order = order_of(made->stream.kind);
     made->stream.id.store(info.id, std::memory_order_release);
-    made->role_seed = capture::mix(capture::mix(context->number, info.role), static_cast<std::uint64_t>(made->stream.kind));
+    made->role_seed =
+        capture::mix(capture::mix(context->number, info.role), static_cast<std::uint64_t>(made->stream.kind));
     made->stream.attributes.store(some_attributes_, std::memory_order_relaxed);
     seed(*made);
     if (made->stream.kind == backends::StreamKind::kPerThread) {

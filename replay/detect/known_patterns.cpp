@@ -58,8 +58,7 @@ KnownPatterns PatternStore::known() const {
     const auto from = numbers.find(edge.from);
     const auto to = numbers.find(edge.to);
     if (edge.from != 0 && from != numbers.end() && to != numbers.end()) {
-      result.edges.push_back(
-          {edge.token, from->second, edge.from_offset, to->second, edge.to_offset, edge.uses});
+      result.edges.push_back({edge.token, from->second, edge.from_offset, to->second, edge.to_offset, edge.uses});
     }
   }
   return result;

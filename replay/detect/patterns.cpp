@@ -160,8 +160,7 @@ Pattern* PatternStore::make(std::uint32_t length, std::uint32_t period, bool wra
 Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
                            const Pattern* keep, std::uint32_t inner) {
   const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.is_cut(source - 1));
-  Pattern* const result =
-      building_.size() >= 16 ? nullptr : make(length, period, wraps_cuts, after_cut, keep, inner);
+  Pattern* const result = building_.size() >= 16 ? nullptr : make(length, period, wraps_cuts, after_cut, keep, inner);
   if (result == nullptr) {
     return nullptr;
   }

@@ -62,8 +62,8 @@ class GraphEntry final : public Declinable {
   /// What another run of the program has found out of it: believed until it is checked, which is soon.
   struct Known {
     capture::Fingerprint fingerprint = 0;
-    bool pays = false;                              ///< else it was declined, by either gate
-    std::uint64_t eager_ns = 0, replay_ns = 0;      ///< of one occurrence
+    bool pays = false;                          ///< else it was declined, by either gate
+    std::uint64_t eager_ns = 0, replay_ns = 0;  ///< of one occurrence
     friend bool operator==(const Known&, const Known&) = default;
   };
 

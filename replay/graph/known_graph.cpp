@@ -17,9 +17,9 @@ void GraphEntry::learn(const Known& known) {
   }
   if (!known.pays) {
     backoff_.grow();
-    pass(Decline::kCost, fmt::format("an earlier run measured: {:.1f} us eagerly, {:.1f} us as a graph",
-                                     static_cast<double>(known.eager_ns) / 1000.0,
-                                     static_cast<double>(known.replay_ns) / 1000.0));
+    pass(Decline::kCost,
+         fmt::format("an earlier run measured: {:.1f} us eagerly, {:.1f} us as a graph",
+                     static_cast<double>(known.eager_ns) / 1000.0, static_cast<double>(known.replay_ns) / 1000.0));
     return;
   }
   expected_ = true;

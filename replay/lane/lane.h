@@ -162,8 +162,8 @@ class alignas(64) Lane {
   void flush(bool expired, std::uint64_t sequence = kNewest) noexcept REFRAIN_EXCLUDES(held_right);
   static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< format: held whenever anything is
 
-  /// What another run of the program has learnt in this lane, as long as nothing was submitted. By the lane's thread, as
-  /// the other one.
+  /// What another run of the program has learnt in this lane, as long as nothing was submitted. By the lane's thread,
+  /// as the other one.
   void learn_from_profile() noexcept;
   /// Leaves what was learnt so far for another run.
   void leave_profile() noexcept;

@@ -74,8 +74,8 @@ class IntervalTrial {
   }
   /// Those that are faster with graphs. May throw std::bad_alloc.
   [[nodiscard]] std::vector<KnownInterval> known() const;
-  /// What another run has concluded; after the plans are known, and before the first interval. It is taken for true until
-  /// it is checked, which is soon. May throw std::bad_alloc.
+  /// What another run has concluded; after the plans are known, and before the first interval. It is taken for true
+  /// until it is checked, which is soon. May throw std::bad_alloc.
   void learn(std::span<const KnownInterval> known);
   /// Of the intervals in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<IntervalSummary> summaries() const;

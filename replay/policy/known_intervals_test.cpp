@@ -57,11 +57,11 @@ TEST_CASE("What is wrong of an interval by now is found out as soon as it is che
 
 TEST_CASE("What nobody would have concluded of an interval is not believed") {
   const KnownInterval right = concluded().front();
-  for (const auto& change : {+[](KnownInterval& known) { known.plan = 2; },
-                             +[](KnownInterval& known) { known.plan = ~0U; },
-                             +[](KnownInterval& known) { known.graph_ns = known.eager_ns + 1; },
-                             +[](KnownInterval& known) { known.graph_ns = 0; },
-                             +[](KnownInterval& known) { known.in_graphs = known.submissions + 1; }}) {
+  for (const auto& change :
+       {+[](KnownInterval& known) { known.plan = 2; }, +[](KnownInterval& known) { known.plan = ~0U; },
+        +[](KnownInterval& known) { known.graph_ns = known.eager_ns + 1; },
+        +[](KnownInterval& known) { known.graph_ns = 0; },
+        +[](KnownInterval& known) { known.in_graphs = known.submissions + 1; }}) {
     KnownInterval wrong = right;
     change(wrong);
     Intervals intervals(2);

@@ -22,7 +22,8 @@ struct Head {
 
 auto encode(flatbuffers::FlatBufferBuilder& builder, const KnownPatterns::Pattern& pattern) {
   static_assert(sizeof(Cut) == 1);
-  const bool cuts = std::ranges::any_of(pattern.cuts, [](Cut cut) { return cut != Cut::kNone; });
+  const bool cuts = pattern.cuts.size() != pattern.tokens.size() ||
+                    std::ranges::any_of(pattern.cuts, [](Cut cut) { return cut != Cut::kNone; });
   const auto tokens = builder.CreateVector(pattern.tokens);
   const auto kinds =
       builder.CreateVector(reinterpret_cast<const std::uint8_t*>(pattern.cuts.data()), cuts ? pattern.cuts.size() : 0);
@@ -97,9 +98,9 @@ LaneProfile decode(const format::Lane& stored) {
 
 std::vector<std::byte> encoded(const Profile& profile) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto origin = format::CreateOrigin(
-      builder, builder.CreateString(profile.origin.refrain), builder.CreateString(profile.origin.device),
-      builder.CreateString(profile.origin.driver), profile.origin.program);
+  const auto origin = format::CreateOrigin(builder, builder.CreateString(profile.origin.refrain),
+                                           builder.CreateString(profile.origin.device),
+                                           builder.CreateString(profile.origin.driver), profile.origin.program);
   std::vector<flatbuffers::Offset<format::Lane>> lanes;
   for (const LaneProfile& each : profile.lanes) {
     lanes.push_back(encode(builder, each));

@@ -56,10 +56,10 @@ TEST_CASE("A damaged profile is never used, wherever it is damaged") {
 TEST_CASE("A profile of somewhere else is told from one of here, and why") {
   const ProfileOrigin here = example().origin;
   CHECK(difference(here, here).empty());
-  for (const auto& change : {+[](ProfileOrigin& origin) { origin.refrain = "1.2.4"; },
-                             +[](ProfileOrigin& origin) { origin.device = "another"; },
-                             +[](ProfileOrigin& origin) { origin.driver = "4.6"; },
-                             +[](ProfileOrigin& origin) { origin.program = 7; }}) {
+  for (const auto& change :
+       {+[](ProfileOrigin& origin) { origin.refrain = "1.2.4"; },
+        +[](ProfileOrigin& origin) { origin.device = "another"; },
+        +[](ProfileOrigin& origin) { origin.driver = "4.6"; }, +[](ProfileOrigin& origin) { origin.program = 7; }}) {
     ProfileOrigin there = here;
     change(there);
     CHECK(!difference(there, here).empty());

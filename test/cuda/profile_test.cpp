@@ -63,9 +63,9 @@ TEST_CASE("promise 1, same results: programs that a profile tells of", "[promise
 TEST_CASE("with a profile the first replay comes at once") {
   const File file("app.profile");
   REQUIRE(run_with(file, {"loop"}).exit_code == 0);
-  const Result knowing = child::run_until(
-      [](const Result& result) { return first_replay(result) >= 0 && first_replay(result) <= 50; },
-      [&] { return run_with(file, {"loop"}); });
+  const Result knowing =
+      child::run_until([](const Result& result) { return first_replay(result) >= 0 && first_replay(result) <= 50; },
+                       [&] { return run_with(file, {"loop"}); });
   CAPTURE(knowing.errors);
   CHECK(first_replay(knowing) >= 0);
   if (!run_program::kSanitized) {
