@@ -11,6 +11,8 @@
 namespace refrain::replay {
 namespace {
 
+constexpr std::uint32_t kMostUnused = 1U << 16U;  // limit: tokens
+
 /// A pattern does not keep the cuts themselves: they follow from where its runs begin and end.
 std::vector<Cut> cuts_of(const Pattern& pattern, std::uint32_t length) {
   std::vector<Cut> cuts(length, Cut::kWait);
@@ -35,10 +37,17 @@ bool has_cuts(const KnownPatterns::Pattern& known) noexcept {
 KnownPatterns PatternStore::known() const {
   KnownPatterns result;
   std::unordered_map<std::uint32_t, std::uint32_t> numbers;  // by id + 1, as edges have it
-  for (const Pattern* pattern = oldest_; pattern != nullptr; pattern = pattern->newer) {
-    if (!pattern->complete()) {
-      continue;
+  std::vector<const Pattern*> kept;
+  std::uint32_t tokens = 0;
+  for (const Pattern* pattern = newest_; pattern != nullptr; pattern = pattern->older) {
+    tokens += pattern->length;
+    // What only comes from data may be of use to another run, but what no run uses must not become more and more.
+    if (pattern->complete() && (pattern->touched != 0 || tokens <= kMostUnused)) {
+      kept.push_back(pattern);
     }
+  }
+  std::ranges::reverse(kept);
+  for (const Pattern* pattern : kept) {
     const std::uint32_t length = pattern->unit != 0 ? pattern->unit : pattern->length;
     numbers.emplace(pattern->id + 1, static_cast<std::uint32_t>(result.patterns.size()));
     KnownPatterns::Pattern& made = result.patterns.emplace_back();

@@ -95,6 +95,24 @@ TEST_CASE("What a lane has seen itself is worth more than what another run has l
   CHECK(matcher.known().empty());
 }
 
+TEST_CASE("What no run uses does not become more and more") {
+  MatcherOptions large = options();
+  large.max_nodes = 1U << 18U;
+  KnownPatterns known;
+  for (Token pattern = 0; pattern < 200; ++pattern) {
+    KnownPatterns::Pattern made{std::vector<Token>(1000, 0), std::vector<Cut>(1000, Cut::kNone)};
+    for (Token token = 0; token < 1000; ++token) {
+      made.tokens[token] = 1'000'000 + pattern * 1000 + token;
+    }
+    known.patterns.push_back(made);
+  }
+  Matcher matcher(large);
+  matcher.learn(known);
+  const KnownPatterns left = matcher.known();
+  CHECK(left.patterns.size() == 65);
+  CHECK(left.patterns.back() == known.patterns.back());
+}
+
 TEST_CASE("Data that makes no sense is left out, and nothing beyond the bounds is taken") {
   MatcherOptions small = options();
   small.max_nodes = 200;

@@ -19,6 +19,8 @@
 namespace refrain::replay {
 namespace {
 
+constexpr std::size_t kMostGraphs = 16'384;     // limit
+constexpr std::size_t kMostIntervals = 512;     // limit: of a lane
 constexpr std::size_t kMostLanes = 256;         // limit
 constexpr std::size_t kMostTokens = 1U << 22U;  // limit: of all lanes, half of the largest file
 
@@ -53,15 +55,15 @@ std::size_t tokens_of(const LaneProfile& lane) noexcept {
   return tokens;
 }
 
-/// Those of the earlier run of which this one has found out nothing are still true.
+/// Those of the earlier run of which this one has found out nothing are still true: there are `most` in all at most.
 template <class Element, class Key>
-void add_missing(std::vector<Element>& now, const std::vector<Element>& before, Key Element::*key) {
+void add_missing(std::vector<Element>& now, const std::vector<Element>& before, Key Element::*key, std::size_t most) {
   std::unordered_set<Key> there;
   for (const Element& each : now) {
     there.insert(each.*key);
   }
   for (const Element& each : before) {
-    if (!there.contains(each.*key)) {
+    if (now.size() < most && !there.contains(each.*key)) {
       now.push_back(each);
     }
   }
@@ -175,14 +177,15 @@ void ProfileFile::try_to_write(std::vector<GraphEntry::Known> graphs) {
   profile.origin = origin_;
   profile.lanes = lanes_;
   profile.graphs = std::move(graphs);
+  profile.graphs.resize(std::min(profile.graphs.size(), kMostGraphs));
   for (LaneProfile& lane : profile.lanes) {
     const auto before = std::ranges::find(before_.lanes, lane.number, &LaneProfile::number);
     if (before != before_.lanes.end()) {
-      add_missing(lane.intervals, before->intervals, &KnownInterval::hash);
+      add_missing(lane.intervals, before->intervals, &KnownInterval::hash, kMostIntervals);
     }
   }
-  add_missing(profile.lanes, before_.lanes, &LaneProfile::number);
-  add_missing(profile.graphs, before_.graphs, &GraphEntry::Known::fingerprint);
+  add_missing(profile.lanes, before_.lanes, &LaneProfile::number, kMostLanes);
+  add_missing(profile.graphs, before_.graphs, &GraphEntry::Known::fingerprint, kMostGraphs);
   std::size_t tokens = 0;
   std::erase_if(profile.lanes, [&](const LaneProfile& lane) { return (tokens += tokens_of(lane)) > kMostTokens; });
   const std::vector<std::byte> bytes = encoded(profile);

@@ -99,6 +99,9 @@ FAULTS = [
           old="group->second.state.is_set(what, name)", new="true", promise=4,
           seen="An attribute is set by one handle of a kernel, changed by another, and set again by the first: graphs of"
                " the second value stay in use."),
+    Fault("second-kernel-of-a-name-has-the-first-ones-number", "layer/streams/function_table.h",
+          old="++of_name_[hash]", new="1", promise=1,
+          seen="Two modules have a kernel of one name; the graph of the one is launched for the other."),
     Fault("kernels-not-told-what-was-set", "layer/streams/setters.h",
           old="group.notify();", new="", promise=4, statement=True,
           seen="A kernel's attribute changes in the middle of a loop, and its graph goes on with the old one."),
