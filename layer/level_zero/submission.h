@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "layer/common/stable_names.h"
 #include "layer/common/submission.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
