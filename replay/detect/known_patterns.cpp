@@ -97,14 +97,21 @@ Pattern* PatternStore::add_known(const KnownPatterns::Pattern& known) {
 std::vector<const Pattern*> PatternStore::learn(const KnownPatterns& known) {
   std::vector<const Pattern*> made;
   std::vector<Pattern*> patterns(known.patterns.size(), nullptr);
-  // What was in use last comes first: where not all have room, it is what is worth most.
-  for (std::size_t i = patterns.size(); i-- != 0;) {
-    patterns[i] = add_known(known.patterns[i]);
+  // Where not all have room, what was in use last is worth most. It is made last, as it was: of equal stretches the
+  // newest one is found.
+  std::size_t first = patterns.size();
+  std::size_t room = options_.max_nodes - nodes_;
+  for (; first != 0; --first) {
+    const std::size_t tokens = std::max<std::size_t>(known.patterns[first - 1].tokens.size(), options_.chunk_cap);
+    if (tokens > room) {
+      break;
+    }
+    room -= tokens;
   }
-  for (Pattern* pattern : patterns) {
-    if (pattern != nullptr) {
-      touch(*pattern);
-      made.push_back(pattern);
+  for (std::size_t i = first; i < patterns.size(); ++i) {
+    patterns[i] = add_known(known.patterns[i]);
+    if (patterns[i] != nullptr) {
+      made.push_back(patterns[i]);
     }
   }
   for (std::size_t i = 0; i < patterns.size(); ++i) {

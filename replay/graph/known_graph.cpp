@@ -39,7 +39,9 @@ std::optional<GraphEntry::Known> GraphEntry::known() const {
   if (state_ == State::kBypassing && decline_ == Decline::kInterval && totals_.interval_eager_ns != 0) {
     return Known{fingerprint_, false, totals_.interval_eager_ns, totals_.interval_replay_ns};
   }
-  if (gate_.verdict() == CostGate::Verdict::kPays && !variants_.empty()) {
+  // Where arguments often did not fit, the first ones that come are hardly those to build a graph for.
+  const bool fitted = totals_.mismatched * tuning::kLittle <= totals_.launched;
+  if (gate_.verdict() == CostGate::Verdict::kPays && !variants_.empty() && fitted) {
     return Known{fingerprint_, true, gate_.eager_ns(), gate_.replay_ns()};
   }
   return std::nullopt;
