@@ -104,6 +104,7 @@ void ChunkTuner::learn(const Pace& known) noexcept {
   queues_ = chosen_for_queues_ = std::clamp(known.queues, 1U, kMostQueues);
   chosen_for_ns_.store(known.call_ns, std::memory_order_relaxed);
   choose_lengths(known.call_ns, "an earlier run has found out the program's times");
+  queues_ = 1;  // once times are known, what was seen here counts
 }
 
 ProgramPace ChunkTuner::pace(std::uint64_t each_ns) const noexcept {
