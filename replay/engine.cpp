@@ -111,6 +111,26 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
   if (inside_->context.recorder != nullptr) {
     inside_->context.recorder->define(slot.info);
   }
+  if (inside_->context.profile.wanted()) {
+    learn_from_profile(slot);
+  }
+}
+
+/// With the first queue the device is known, and nothing was submitted yet.
+void Engine::learn_from_profile(const QueueSlot& slot) noexcept {
+  LaneContext& context = inside_->context;
+  try {
+    if (!context.profile.ready()) {
+      const LayerHooks::Device device = context.hooks.device_of(slot.info);
+      context.profile.read(device.name, device.driver);
+      context.graphs.learn(context.profile.graphs());
+    }
+    if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_) && active()) {
+      mine->learn_from_profile();
+    }
+  } catch (const std::exception& error) {
+    env::log_warning({"the profile is not used: ", error.what()});
+  }
 }
 
 void Engine::queue_gone(QueueSlot& slot) noexcept {
@@ -244,6 +264,9 @@ void Engine::shut_down() noexcept {
   inside_->context.watchdog.stop();
   inside_->context.builder.stop();
   has_threads_.store(false, std::memory_order_release);
+  if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
+    mine->leave_profile();
+  }
   write_out_once();
 }
 
@@ -259,6 +282,13 @@ void Engine::write_out_once() noexcept {
   }
   flush_capture();
   write_report();
+  if (inside_->context.profile.wanted()) {
+    try {
+      inside_->context.profile.write(inside_->context.graphs.known());
+    } catch (const std::exception& error) {
+      env::log_warning({"the profile is not written: ", error.what()});
+    }
+  }
 }
 
 void Engine::disable_after_fork() noexcept {

@@ -140,6 +140,7 @@ class Engine {
 
  private:
   Lane& open_lane() noexcept;
+  void learn_from_profile(const QueueSlot& slot) noexcept;
   void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;

@@ -35,6 +35,12 @@ class LayerHooks {
   /// that it runs before those of the driver: behind them the driver would refuse held work, and nobody would be told.
   /// False if it cannot be registered: then nothing may be held.
   virtual bool watch_exit() noexcept { return true; }
+  /// The device that the queue is of, for people, and the driver's version: what was measured elsewhere says nothing.
+  /// May throw std::bad_alloc.
+  struct Device {
+    std::string name, driver;
+  };
+  virtual Device device_of(const capture::QueueInfo& /*queue*/) { return {}; }
   /// The region that the program is in on the calling thread; null: none.
   virtual const env::Region* region_now() noexcept { return nullptr; }
   /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.

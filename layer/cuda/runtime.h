@@ -55,6 +55,7 @@ struct CudaLayer {
   static std::uint64_t default_stream_key(CUstream handle, streams::DefaultStream by_default) noexcept;
   static CUcontext current_context() noexcept;
   static std::uint64_t context_number(CUcontext context) noexcept;
+  static replay::LayerHooks::Device device_of(CUcontext context);
   static ObjectId device_id(CUcontext context, ObjectId otherwise);
   static void forget_functions(std::uint64_t module) noexcept;
   static void forget_contexts() noexcept;

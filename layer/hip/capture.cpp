@@ -13,6 +13,16 @@ namespace refrain::layer::hip {
 void HipLayer::notify_recorder(const StreamState& /*stream*/, const replay::EntryPoint& /*entry_point*/,
                                const capture::OperationView& /*operation*/) noexcept {}
 
+replay::LayerHooks::Device HipLayer::device_of(int device) {
+  const backends::HipDriver& driver = hip::runtime.driver;
+  std::array<char, 256> name{};
+  int version = 0;
+  static_cast<void>(
+      backends::quiet(driver, driver.hipDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device)));
+  static_cast<void>(backends::quiet(driver, driver.hipRuntimeGetVersion(&version)));
+  return {name.data(), "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100)};
+}
+
 ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   if (hip::runtime.recorder == nullptr) {
     return otherwise;
@@ -24,18 +34,13 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   if (const auto known = recorded.find(device); known != recorded.end()) {
     return known->second;
   }
-  const backends::HipDriver& driver = hip::runtime.driver;
-  std::array<char, 256> name{};
-  int version = 0;
-  static_cast<void>(
-      backends::quiet(driver, driver.hipDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device)));
-  static_cast<void>(backends::quiet(driver, driver.hipRuntimeGetVersion(&version)));
+  const replay::LayerHooks::Device named = device_of(device);
   capture::DeviceInfo info;
   info.id = next_object_id();
   info.api = "hip";
   info.platform = "AMD HIP";
-  info.name = name.data();
-  info.driver = "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100);
+  info.name = named.name;
+  info.driver = named.driver;
   info.native = "HIP graphs";
   info.updates = true;
   hip::runtime.recorder->define(info);

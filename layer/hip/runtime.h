@@ -65,6 +65,7 @@ struct HipLayer {
   static std::uint64_t default_stream_key(hipStream_t handle, DefaultStream by_default) noexcept;
   static int current_context() noexcept;  ///< the current device; -1: none
   static std::uint64_t context_number(int device) noexcept;
+  static replay::LayerHooks::Device device_of(int device);
   static ObjectId device_id(int device, ObjectId otherwise);
   static void forget_functions(std::uint64_t module) noexcept;
   static void forget_contexts() noexcept;

@@ -1,6 +1,9 @@
 #include "layer/level_zero/hooks.h"
 
+#include <string>
+
 #include "layer/level_zero/objects.h"
+#include "layer/level_zero/runtime.h"
 
 namespace refrain::layer::level_zero {
 
@@ -22,6 +25,27 @@ backends::Event Hooks::acquire_event(capture::WaitRef /*wait*/) noexcept {
 
 bool Hooks::may_wait() noexcept {
   return !open_waits();
+}
+
+replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {
+  ze_device_properties_t properties{};
+  properties.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+  const auto& list = backends::ImmediateList::of(queue.handle);
+  if (runtime.driver.zeDeviceGetProperties == nullptr ||
+      runtime.driver.zeDeviceGetProperties(list.device, &properties) != ZE_RESULT_SUCCESS) {
+    return {};
+  }
+  // The first driver's version; further ones are for other kinds of devices.
+  ze_driver_handle_t first = nullptr;
+  std::uint32_t count = 1;
+  ze_driver_properties_t of_driver{};
+  of_driver.stype = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
+  if (runtime.driver.zeDriverGet == nullptr || runtime.driver.zeDriverGetProperties == nullptr ||
+      runtime.driver.zeDriverGet(&count, &first) != ZE_RESULT_SUCCESS ||
+      runtime.driver.zeDriverGetProperties(first, &of_driver) != ZE_RESULT_SUCCESS) {
+    return {properties.name, {}};
+  }
+  return {properties.name, std::to_string(of_driver.driverVersion)};
 }
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {

@@ -19,6 +19,7 @@ class Hooks final : public replay::LayerHooks {
   bool may_wait() noexcept override;
   bool watch_exit() noexcept override { return layer::watch_exit(); }
   const env::Region* region_now() noexcept override { return layer::region_now(); }
+  Device device_of(const capture::QueueInfo& queue) override;
   std::string function_name(capture::FunctionId function) noexcept override;
 };
 

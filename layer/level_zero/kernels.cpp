@@ -94,7 +94,7 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
     properties.stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
     if (runtime.driver.zeKernelGetProperties(handle, &properties) == ZE_RESULT_SUCCESS) {
       // In a capture a kernel is the same one in every run; otherwise it ends with its module.
-      const std::uint64_t of_module = runtime.recorder != nullptr ? module->content : module->id;
+      const std::uint64_t of_module = runtime.recorder != nullptr ? module->content : module->number;
       made->function = mix(of_module, XXH3_64bits(name, std::strlen(name))) | 1U;
       made->unset_count = properties.numKernelArgs;
       made->descriptors.assign(properties.numKernelArgs, {});
@@ -234,7 +234,9 @@ ze_result_t wrap::zeModuleCreate(ze_context_handle_t context, ze_device_handle_t
   if (status == ZE_RESULT_SUCCESS) {
     note_module(*module, context, device, *description);
     if (ModuleState* made = objects.modules.make(); made != nullptr) {
+      static std::atomic<std::uint64_t> modules{0};
       made->id = next_object_id();
+      made->number = modules.fetch_add(1, std::memory_order_relaxed) + 1;
       made->content = XXH3_64bits(description->pInputModule, description->inputSize) | 1U;
       if (!objects.modules.insert(made, handle_of(*module))) {
         objects.modules.recycle(made);

@@ -22,10 +22,17 @@ namespace {
 const char* const kSynchronous = "its command list is synchronous: each call returns when the work is done";
 const char* const kFlags = "its command list has flags that are not known here";
 
+struct Context {
+  ze_context_handle_t handle = nullptr;
+  ObjectId id = 0;
+  std::uint64_t number = 0;  ///< in tokens: never given again, and the same in every run
+};
+
 struct Tables {
   env::Mutex mutex;
   std::vector<ListState*> immediate REFRAIN_GUARDED_BY(mutex);
-  std::vector<std::pair<ze_context_handle_t, ObjectId>> contexts REFRAIN_GUARDED_BY(mutex);
+  std::vector<Context> contexts REFRAIN_GUARDED_BY(mutex);
+  std::uint64_t numbers REFRAIN_GUARDED_BY(mutex) = 0;  ///< of contexts, given so far
   std::uint32_t roles REFRAIN_GUARDED_BY(mutex) = 0;
 };
 Tables& tables() noexcept {
@@ -33,14 +40,14 @@ Tables& tables() noexcept {
   return *all;
 }
 
-ObjectId context_id(ze_context_handle_t context) REFRAIN_REQUIRES(tables().mutex) {
+Context known_context(ze_context_handle_t context) REFRAIN_REQUIRES(tables().mutex) {
   auto& all = tables().contexts;
-  const auto known = std::find_if(all.begin(), all.end(), [context](const auto& one) { return one.first == context; });
+  const auto known = std::ranges::find(all, context, &Context::handle);
   if (known != all.end()) {
-    return known->second;
+    return *known;
   }
-  all.emplace_back(context, next_object_id());
-  return all.back().second;
+  all.push_back({context, next_object_id(), ++tables().numbers});
+  return all.back();
 }
 
 void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, const ze_command_queue_desc_t& description,
@@ -74,14 +81,15 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     capture::QueueInfo& info = made->slot.info;
     info.id = next_object_id();
     info.handle = handle_of(&made->list);
-    info.context = context_id(context);
+    const Context owner = known_context(context);
+    info.context = owner.id;
     info.device = runtime.recorder != nullptr ? record_device(device) : info.context;
     info.role = ++tables().roles;
     // Commands go into recorded lists in the order of the calls; the lists leave open what the application's leave
     // open.
     info.in_order = true;
     made->list.id.store(info.id, std::memory_order_release);
-    made->token_seed = mix(mix(info.context, info.role), made->list.in_order ? 1 : 0);
+    made->token_seed = mix(mix(owner.number, info.role), made->list.in_order ? 1 : 0);
     running->adopt_queue(made->slot);
     tables().immediate.push_back(made);
     if (!objects.lists.insert(made, handle_of(handle))) {
@@ -144,7 +152,7 @@ ze_result_t wrap::zeContextDestroy(ze_context_handle_t context) noexcept {
   forget_context(context);
   if (runtime.backend != nullptr) {
     const env::MutexLock guard(tables().mutex);
-    std::erase_if(tables().contexts, [context](const auto& one) { return one.first == context; });
+    std::erase_if(tables().contexts, [context](const auto& one) { return one.handle == context; });
   }
   return host_call.done(next.zeContextDestroy(context));
 }

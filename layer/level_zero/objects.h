@@ -72,11 +72,13 @@ struct ModuleState {
   std::atomic<std::uint64_t> handle{0};
   ModuleState* next_free = nullptr;
   ObjectId id = 0;
+  std::uint64_t number = 0;                    ///< for tokens: never given again, and the same in every run
   std::uint64_t content = 0;                   ///< hash of its image
   std::vector<capture::FunctionId> functions;  ///< of kernels made from it
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     id = 0;
+    number = 0;
     content = 0;
     functions.clear();
   }

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "layer/common/stable_names.h"
 #include "layer/common/submission.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
@@ -148,7 +149,7 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
 template <class Issue>
 ze_result_t submit_unheld(Call call, const char* why, Issue&& issue) noexcept {
   call.unholdable = why;
-  call.token = mix(static_cast<Token>(call.kind), reinterpret_cast<std::uint64_t>(&call.entry_point));
+  call.token = mix(static_cast<Token>(call.kind), stable_name(call.entry_point));
   return submit(
       call, [&](capture::OperationWriter& writer, Token token) { writer.begin(call.kind, token); }, issue);
 }

@@ -1,5 +1,6 @@
 #include "layer/opencl/hooks.h"
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -140,6 +141,20 @@ backends::Event Hooks::acquire_event(capture::WaitRef wait) noexcept {
 
 bool Hooks::may_wait() noexcept {
   return state.unset_user_events.load(std::memory_order_relaxed) == 0;
+}
+
+replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {
+  cl_device_id device = nullptr;
+  if (target.clGetCommandQueueInfo(native<cl_command_queue>(queue.handle), CL_QUEUE_DEVICE, sizeof(device),
+                                   static_cast<void*>(&device), nullptr) != CL_SUCCESS) {
+    return {};
+  }
+  const auto text_of = [device](cl_device_info what) {
+    std::array<char, 512> text{};
+    const bool told = target.clGetDeviceInfo(device, what, text.size() - 1, text.data(), nullptr) == CL_SUCCESS;
+    return std::string(told ? text.data() : "");
+  };
+  return {text_of(CL_DEVICE_NAME), text_of(CL_DRIVER_VERSION)};
 }
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {

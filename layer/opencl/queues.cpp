@@ -180,15 +180,17 @@ cl_command_queue register_queue(cl_command_queue queue, cl_context context, cl_d
     info.context = owner != nullptr ? owner->id : 0;
     record->device_bit = owner != nullptr ? owner->bit_of(device) : 0;
     bool is_new = false;
+    std::uint64_t device_number = 0;  // the same in every run
     {
       const env::MutexLock guard(tables().mutex);
       info.role = take_role(context);
       DeviceEntry& entry = device_entry(device);
+      device_number = static_cast<std::uint64_t>(&entry - tables().devices.data()) + 1;
       info.device = entry.id;
       is_new = state.recorder != nullptr && !entry.recorded;
       entry.recorded = entry.recorded || is_new;
     }
-    record->token_seed = mix(mix(info.role, info.device), (info.in_order ? 1U : 0U) | (info.profiling ? 2U : 0U));
+    record->token_seed = mix(mix(info.role, device_number), (info.in_order ? 1U : 0U) | (info.profiling ? 2U : 0U));
     if (record->on_device) {
       state.device_queues.store(true, std::memory_order_relaxed);
     }

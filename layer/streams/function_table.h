@@ -1,6 +1,8 @@
 // Kernels by their handles, and what ends them.
 #pragma once
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -36,8 +38,12 @@ class FunctionTable {
     const FunctionState* kept = nullptr;
     try {
       made->id = next_object_id();
+      const capture::FunctionId numbered = made->id;
       describe(*made);
       const env::MutexLock guard(mutex_);
+      if (made->id == numbered && !made->name.empty()) {
+        made->id = stable_id(made->name);
+      }
       kept = L::objects().functions.find(handle);
       if (kept == nullptr && keep(made, handle)) {
         return made;
@@ -105,6 +111,14 @@ class FunctionTable {
     return false;
   }
 
+  /// The first kernel of a name has the same number in every run, and the second one another one, as programs load
+  /// their modules in the same order each time. No number is ever given again: tokens must not stand for another
+  /// kernel than the one that they stood for. May throw std::bad_alloc.
+  capture::FunctionId stable_id(const std::string& name) REFRAIN_REQUIRES(mutex_) {
+    const std::uint64_t hash = XXH3_64bits(name.data(), name.size());
+    return capture::mix(hash, ++of_name_[hash]) | kStableId;
+  }
+
   /// A chain of those that `goes` is true of: only the caller forgets them then.
   template <class Goes>
   FunctionState* take(Goes&& goes) noexcept {
@@ -137,7 +151,11 @@ class FunctionTable {
     }
   }
 
+  static constexpr capture::FunctionId kStableId = capture::FunctionId{1} << 63U;  ///< no object has such a number
+
   env::Mutex mutex_;
+  std::unordered_map<std::uint64_t, std::uint64_t> of_name_
+      REFRAIN_GUARDED_BY(mutex_);  ///< kernels so far, by its hash
   std::unordered_map<capture::FunctionId, std::string> names_ REFRAIN_GUARDED_BY(mutex_);
   std::vector<FunctionState*> live_ REFRAIN_GUARDED_BY(mutex_);
 };

@@ -2,6 +2,7 @@
 // Lines SETTER of the entry points.
 #pragma once
 
+#include "layer/common/stable_names.h"
 #include "layer/streams/setters.h"
 
 namespace refrain::layer::streams {
@@ -13,7 +14,7 @@ template <class L, auto& functions, class Table, class... Parameters,
           typename L::Api::Status (*Table::*function)(Parameters...), const replay::EntryPoint& entry_point>
 struct GenericSetter<L, functions, function, entry_point> {
   static typename L::Api::Status call(Parameters... parameters) noexcept {
-    return Setters<L>::all().of_all(entry_point, reinterpret_cast<std::uint64_t>(&entry_point), 0, {},
+    return Setters<L>::all().of_all(entry_point, stable_name(entry_point), 0, {},
                                     [&] { return (functions.*function)(parameters...); });
   }
 };

@@ -8,7 +8,7 @@
 
 namespace refrain::layer::streams {
 
-/// L has, besides what objects.h lists, name_of_function(id).
+/// L has, besides what objects.h lists, name_of_function(id), and device_of(context): LayerHooks::device_of().
 template <class L>
 class Hooks final : public replay::LayerHooks {
  public:
@@ -44,6 +44,10 @@ class Hooks final : public replay::LayerHooks {
 
   bool watch_exit() noexcept override { return layer::watch_exit(); }
   const env::Region* region_now() noexcept override { return layer::region_now(); }
+
+  Device device_of(const capture::QueueInfo& queue) override {
+    return L::device_of(backends::Stream<Api>::of(queue.handle).context);
+  }
 
   std::string function_name(capture::FunctionId function) noexcept override { return L::name_of_function(function); }
 };

@@ -14,14 +14,16 @@ StatusOf<L> host_function(const replay::EntryPoint& entry_point, void (*function
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
     return status;
   }
+  static constinit FirstUses names;
   const replay::Engine* const running = L::any_engine();
   const bool compared = running != nullptr && running->settings().mode == env::Mode::kVerify;
-  Call call{entry_point, OperationKind::kHostFunction,
-            mix(static_cast<Token>(OperationKind::kHostFunction), reinterpret_cast<std::uint64_t>(function)),
-            compared                                           ? "a host function cannot be called twice to compare"
-            : function == nullptr                              ? "the driver is to refuse it"
-            : running != nullptr && running->anything_trails() ? kBehindFree
-                                                               : nullptr};
+  Call call{
+      entry_point, OperationKind::kHostFunction,
+      mix(static_cast<Token>(OperationKind::kHostFunction), names.number_of(reinterpret_cast<std::uint64_t>(function))),
+      compared                                           ? "a host function cannot be called twice to compare"
+      : function == nullptr                              ? "the driver is to refuse it"
+      : running != nullptr && running->anything_trails() ? kBehindFree
+                                                         : nullptr};
   call.ends = true;
   return submit<L>(
       call, find_stream<L>(stream, by_default),

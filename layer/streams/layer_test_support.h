@@ -276,6 +276,7 @@ struct TestLayer {
   };
   static ContextHandle current_context() noexcept { return current; }
   static std::uint64_t context_number(ContextHandle context) noexcept { return handle_of(context); }
+  static replay::LayerHooks::Device device_of(ContextHandle /*context*/) { return {"a device", "1"}; }
   static ObjectId device_id(ContextHandle /*context*/, ObjectId otherwise) noexcept { return otherwise; }
   static void forget_functions(std::uint64_t /*module*/) noexcept {}
   static void forget_contexts() noexcept {}

@@ -59,6 +59,7 @@ template <class Api>
 struct ContextState {
   typename Api::ContextHandle handle = Api::kNoContext;
   ObjectId id = 0;
+  std::uint64_t number = 0;                        ///< in tokens: the same in every run
   std::atomic<StreamState<Api>*> legacy{nullptr};  ///< its default stream, once it was used
   std::uint32_t roles = 0;                         ///< streams seen in it
   std::atomic<bool> others_in_order{false};        ///< some of them are in order with the default stream

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "env/mutex.h"
+#include "layer/common/stable_names.h"
 #include "layer/immortal.h"
 #include "layer/set_state.h"
 #include "layer/streams/stream_table.h"
@@ -37,7 +38,8 @@ class Setters {
   template <class Call>
   Status of_function(const replay::EntryPoint& entry_point, Handle function, std::uint64_t what, SetValue value,
                      Call&& call) noexcept {
-    const Setting setting{entry_point, capture::mix(function, what), value};
+    const Token name = names_.number_of(function);
+    const Setting setting{entry_point, capture::mix(name, what), value};
     const FunctionState* found = nullptr;
     return set(
         setting,
@@ -51,12 +53,12 @@ class Setters {
           const auto group = known == nullptr ? groups_.end() : groups_.find(known->name);
           // A kernel may have several handles, and nobody tells that they are one's: only the newest one's is known.
           return group != groups_.end() && group->second.state.is_set(setting.key, *value) &&
-                 group->second.state.is_set(what, function);
+                 group->second.state.is_set(what, name);
         },
         [&](SetValue now) REFRAIN_REQUIRES(mutex_) {
           Group& group = groups_[found == nullptr ? std::string() : found->name];
           group.state.set(setting.key, now);
-          group.state.set(what, function);
+          group.state.set(what, name);
           group.notify();
         });
   }
@@ -217,6 +219,7 @@ class Setters {
   }
 
   env::Mutex mutex_;
+  FirstUses names_;            ///< of handles of kernels
   FrequentSettings frequent_;  ///< changed under the lock, asked without it
   std::map<std::string, Group> groups_ REFRAIN_GUARDED_BY(mutex_);
   SetState around_ REFRAIN_GUARDED_BY(mutex_);

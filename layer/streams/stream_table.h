@@ -192,6 +192,7 @@ class StreamTable {
   std::uint64_t around_ REFRAIN_GUARDED_BY(mutex_) = 0;
   bool some_attributes_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< of streams that nobody has seen
   std::map<typename Api::ContextHandle, std::unique_ptr<ContextState<Api>>> contexts_ REFRAIN_GUARDED_BY(mutex_);
+  std::uint64_t numbers_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< of contexts, given so far
   std::vector<State*> live_ REFRAIN_GUARDED_BY(mutex_);
 };
 
@@ -218,6 +219,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
       context = std::make_unique<ContextState<Api>>();
       context->handle = made->stream.context;
       context->id = next_object_id();
+      context->number = ++numbers_;
     }
     made->context = context.get();
     capture::QueueInfo& info = made->slot.info;
@@ -229,7 +231,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
     info.role = made->stream.kind == backends::StreamKind::kLegacy ? 0 : ++context->roles;
     info.default_order = order_of(made->stream.kind);
     made->stream.id.store(info.id, std::memory_order_release);
-    made->role_seed = capture::mix(capture::mix(context->id, info.role), static_cast<std::uint64_t>(made->stream.kind));
+    made->role_seed =
+        capture::mix(capture::mix(context->number, info.role), static_cast<std::uint64_t>(made->stream.kind));
     made->stream.attributes.store(some_attributes_, std::memory_order_relaxed);
     seed(*made);
     if (made->stream.kind == backends::StreamKind::kPerThread) {

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "layer/common/stable_names.h"
 #include "layer/common/submission.h"
 #include "layer/streams/host_call.h"
 #include "layer/streams/objects.h"
@@ -181,7 +182,7 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
     return status;
   }
-  const Call call{entry_point, kind, mix(static_cast<Token>(kind), reinterpret_cast<std::uint64_t>(&entry_point)), why};
+  const Call call{entry_point, kind, mix(static_cast<Token>(kind), stable_name(entry_point)), why};
   return submit<L>(
       call, stream(),
       [&](capture::OperationWriter& writer, Token token, bool) {

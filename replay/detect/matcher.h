@@ -84,6 +84,11 @@ class Matcher {
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.
   void set_detecting(bool on) noexcept;
 
+  /// What was learnt so far, for another run of the program. Only on the lane's thread. May throw std::bad_alloc.
+  [[nodiscard]] KnownPatterns known() const;
+  /// What another run has learnt; ignored once anything was fed. The same.
+  void learn(const KnownPatterns& known);
+
   [[nodiscard]] MatcherStats stats() const;
 
  private:

@@ -110,13 +110,14 @@ bool PatternStore::make_room(std::uint32_t nodes, const Pattern* keep) {
   return false;
 }
 
-Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
-                           const Pattern* keep, std::uint32_t inner) {
+/// A pattern without tokens so far. Null if there is no room.
+Pattern* PatternStore::make(std::uint32_t length, std::uint32_t period, bool wraps_cuts, bool after_cut,
+                            const Pattern* keep, std::uint32_t inner) {
   const bool unroll = period != 0 && !wraps_cuts && period <= options_.chunk_cap / 2;
   if (unroll) {
     length = options_.chunk_cap / period * period;
   }
-  if (length == 0 || building_.size() >= 16 || !make_room(length, keep)) {
+  if (length == 0 || !make_room(length, keep)) {
     return nullptr;
   }
   if (anchors_.empty()) {
@@ -145,10 +146,7 @@ Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint
   pattern->tokens = pattern->prefix + length + 1;
   pattern->spots = reinterpret_cast<Pattern::Spot*>(pattern->tokens + length);
   pattern->prefix[0] = 0;
-  pattern->source = source;
-  pattern->source_end = history_.size();
   pattern->lengths = lengths_;
-  const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.is_cut(source - 1));
   pattern->after_cut = after_cut;
   start_run(*pattern, 0, after_cut);
   nodes_ += length;
@@ -156,6 +154,18 @@ Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint
   Pattern* result = pattern.get();
   patterns_[number] = std::move(pattern);
   touch(*result);
+  return result;
+}
+
+Pattern* PatternStore::add(std::uint64_t source, std::uint32_t length, std::uint32_t period, bool wraps_cuts,
+                           const Pattern* keep, std::uint32_t inner) {
+  const bool after_cut = wraps_cuts || (period == 0 && source > history_.oldest() && history_.is_cut(source - 1));
+  Pattern* const result = building_.size() >= 16 ? nullptr : make(length, period, wraps_cuts, after_cut, keep, inner);
+  if (result == nullptr) {
+    return nullptr;
+  }
+  result->source = source;
+  result->source_end = history_.size();
   build(*result, kBurst);
   if (!result->complete()) {
     building_.push_back(result);

@@ -16,6 +16,7 @@
 #include "replay/detect/chunk.h"
 #include "replay/detect/chunks.h"
 #include "replay/detect/history.h"
+#include "replay/detect/known_patterns.h"
 
 namespace refrain::replay {
 
@@ -158,6 +159,11 @@ class PatternStore {
     }
   }
 
+  /// All that is complete, and the edges between them, as data.
+  [[nodiscard]] KnownPatterns known() const;
+  /// The patterns that it made of such data, as many as there is room for.
+  std::vector<const Pattern*> learn(const KnownPatterns& known);
+
   [[nodiscard]] std::uint32_t nodes() const noexcept { return nodes_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
@@ -183,6 +189,9 @@ class PatternStore {
   [[nodiscard]] bool is_forgotten(const Pattern& pattern) const noexcept;
   bool make_room(std::uint32_t nodes, const Pattern* keep);
   void evict(Pattern& pattern);
+  Pattern* make(std::uint32_t length, std::uint32_t period, bool wraps_cuts, bool after_cut, const Pattern* keep,
+                std::uint32_t inner);
+  Pattern* add_known(const KnownPatterns::Pattern& known);
   void build(Pattern& pattern, std::uint32_t count);
   void append(Pattern& pattern, Token token, Cut cut);
   void emit_main(Pattern& pattern, std::uint32_t end);

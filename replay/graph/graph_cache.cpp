@@ -45,7 +45,28 @@ std::shared_ptr<GraphEntry> GraphCache::entry_for(std::vector<capture::Token> to
   limits.can_update = can_update && settings_.updates == env::UpdateChoice::kAuto;
   auto entry = std::make_shared<GraphEntry>(fingerprint, std::move(tokens), limits);
   entries_.emplace(fingerprint, Kept{entry});
+  if (const auto known = learnt_.find(fingerprint); known != learnt_.end()) {
+    entry->learn(known->second);
+  }
   return entry;
+}
+
+void GraphCache::learn(std::span<const GraphEntry::Known> known) {
+  const env::MutexLock guard(mutex_);
+  const auto most = static_cast<std::size_t>(settings_.max_graphs);
+  for (const GraphEntry::Known& each : known.first(std::min(known.size(), most))) {
+    learnt_.emplace(each.fingerprint, each);
+  }
+}
+
+std::vector<GraphEntry::Known> GraphCache::known() const {
+  std::vector<GraphEntry::Known> result;
+  for (const auto& entry : all()) {
+    if (const auto known = entry->known()) {
+      result.push_back(*known);
+    }
+  }
+  return result;
 }
 
 void GraphCache::name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {

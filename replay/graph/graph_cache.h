@@ -59,6 +59,12 @@ class GraphCache {
   /// `keep`'s.
   void make_room(const GraphEntry* keep);
 
+  /// What another run of the program has found out of its graphs, for entries that are made from now on. May throw
+  /// std::bad_alloc.
+  void learn(std::span<const GraphEntry::Known> known);
+  /// What was found out here, for another run.
+  [[nodiscard]] std::vector<GraphEntry::Known> known() const;
+
   /// Of those that are known, and of those that have gone and that stood for most submissions.
   [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
   /// Of the others that have gone.
@@ -98,6 +104,7 @@ class GraphCache {
   ByObject by_identity_ REFRAIN_GUARDED_BY(mutex_);                        ///< whose tokens stand for it
   std::size_t builds_ REFRAIN_GUARDED_BY(mutex_) = 0;                      ///< under way
   std::unordered_set<capture::ObjectId> gone_ REFRAIN_GUARDED_BY(mutex_);  ///< freed while builds were under way
+  std::unordered_map<capture::Fingerprint, GraphEntry::Known> learnt_ REFRAIN_GUARDED_BY(mutex_);
   Newcomers newcomers_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t sweeps_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< so far
   /// Entries that have gone, in by_object_ and by_identity_ still.

@@ -135,7 +135,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
   const bool gate_wants_eager = gate_.verdict() == CostGate::Verdict::kNeedEager;
   if (variants_.known(hash)) {
     // Two in a row that could have been launched: the arguments come back.
-    if ((previous_known || variants_.size() > 1 || can_update()) && !gate_wants_eager) {
+    if ((previous_known || variants_.size() > 1 || can_update() || expected_) && !gate_wants_eager) {
       decline_ = Decline::kNone;
       reason_.clear();
       misses_ = 0;
@@ -147,8 +147,9 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
     change_state(State::kReady);
     return Wish::kNothing;
   }
-  if (building_ == 0 && (seen || can_update()) && (variants_.size() < limits_.variants || round_ > 4)) {
-    if (budget) {
+  if (building_ == 0 && (seen || can_update() || (expected_ && variants_.empty())) &&
+      (variants_.size() < limits_.variants || round_ > 4)) {
+    if (budget || expected_) {
       ++building_;
       return Wish::kBuild;
     }
@@ -197,7 +198,11 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
   }
   totals_.parts = executable->part_count();
   totals_.native_nodes = executable->native_nodes();
-  return variants_.add(std::move(executable), limits_.variants, now_ns());
+  auto evicted = variants_.add(std::move(executable), limits_.variants, now_ns());
+  if (expected_ && state_ == State::kRecording && gate_.verdict() != CostGate::Verdict::kNeedEager) {
+    change_state(State::kReady);  // the next occurrence is launched, and not only looked at
+  }
+  return evicted;
 }
 
 void GraphEntry::build_cancelled() {
@@ -356,6 +361,9 @@ void GraphEntry::took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* res
 }
 
 std::uint64_t GraphEntry::next_check() const noexcept {
+  if (expected_) {
+    return tuning::kCheckOfKnown;
+  }
   const std::uint64_t worth = gate_.eager_ns() / std::max<std::uint64_t>(gate_.replay_ns(), 1);
   return refrain::replay::next_check(worth, checks_);
 }
@@ -391,6 +399,7 @@ void GraphEntry::measured(bool proven) {
       if (proven) {
         break;
       }
+      expected_ = false;
       // The machine may have been slower since eager execution was measured: both once more, in the same minute.
       if (!doubted_ && !gate_.clearly_worse()) {
         doubted_ = true;
@@ -414,7 +423,8 @@ void GraphEntry::measured(bool proven) {
       if (gate_.enabled() && launches_since_check_ >= next_check()) {
         // Measure eager execution again now and then: the program or the machine may have changed.
         launches_since_check_ = 0;
-        ++checks_;
+        checks_ += expected_ ? 0 : 1;
+        expected_ = false;
         gate_.clear_eager();
         change_state(State::kRecording);
       }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,7 +59,19 @@ class GraphEntry final : public Declinable {
     bool can_update = false;  ///< arguments of recorded graphs can be changed
   };
 
+  /// What another run of the program has found out of it: believed until it is checked, which is soon.
+  struct Known {
+    capture::Fingerprint fingerprint = 0;
+    bool pays = false;                          ///< else it was declined, by either gate
+    std::uint64_t eager_ns = 0, replay_ns = 0;  ///< of one occurrence
+    friend bool operator==(const Known&, const Known&) = default;
+  };
+
   GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits);
+  /// Before anything else is told.
+  void learn(const Known& known);
+  /// What this run has found out; nothing if it is not much.
+  [[nodiscard]] std::optional<Known> known() const;
 
   [[nodiscard]] capture::Fingerprint fingerprint() const noexcept { return fingerprint_; }
   [[nodiscard]] std::size_t size() const noexcept override { return tokens_.size(); }
@@ -213,6 +226,7 @@ class GraphEntry final : public Declinable {
   bool retired_ REFRAIN_GUARDED_BY(mutex_) = false;
   std::uint32_t misses_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< recent launches without a fitting graph
   std::uint64_t launches_since_check_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  bool expected_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< to pay, by what another run says, and not checked yet
   GraphVariants variants_ REFRAIN_GUARDED_BY(mutex_);
   Summary totals_ REFRAIN_GUARDED_BY(mutex_);
 

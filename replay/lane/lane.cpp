@@ -1,5 +1,6 @@
 #include "replay/lane/lane.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 
@@ -47,6 +48,10 @@ class REFRAIN_SCOPED_CAPABILITY LockWhileHolding {
   LaneLock* lock_;
 };
 
+/// A thread that lives until the process ends leaves what it has learnt in between: after so many stretches, and each
+/// time four times as many.
+constexpr std::uint64_t kFirstProfile = 64;  // limit: of what copying it costs
+
 /// Like a host call in the history.
 constexpr capture::Token kHandoff = 0x9F0C5A7E61D34B82ULL;  // format
 
@@ -69,7 +74,8 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
       stream_(stream_of(context, number)),
       region_(context.regions, stream_),
       current_submission_({parts(context), prediction_, gate_, stream_, replaying_}),
-      trailing_(context) {
+      trailing_(context),
+      profile_due_(context.profile.wanted() ? kFirstProfile : ~std::uint64_t{0}) {
   context.backend.submission_pause().add(beside_);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
@@ -191,6 +197,9 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     if (stream_ != nullptr) {
       stream_->host_call(entry_point.name, now_ns());
     }
+    if (counters_.cuts.get() >= profile_due_) [[unlikely]] {
+      leave_profile();
+    }
     consider_dormancy();
     constexpr std::size_t kMany = 256;  // limit
     if (matcher_.evicted() > kMany) [[unlikely]] {
@@ -203,6 +212,34 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   }
   prediction_.predict_first();
   return error;
+}
+
+void Lane::learn_from_profile() noexcept {
+  if (!replaying_ || !context_.profile.ready() || front().sequence != 0) {
+    return;
+  }
+  try {
+    if (const auto known = context_.profile.take(number_)) {
+      tuner_.learn(known->pace);  // by which patterns are divided
+      intervals_.learn(known->intervals);
+      use_plan(intervals_.plan());
+      matcher_.learn(known->patterns);
+    }
+  } catch (const std::exception& error) {
+    env::log_warning({"the profile is not used: ", error.what()});
+  }
+}
+
+void Lane::leave_profile() noexcept {
+  if (!replaying_ || !context_.profile.wanted()) {
+    return;
+  }
+  profile_due_ = std::max(counters_.cuts.get(), kFirstProfile) * 4;
+  try {
+    context_.profile.keep({number_, matcher_.known(), tuner_.known(), intervals_.known()});
+  } catch (const std::exception&) {
+    // No memory: the next run learns it again.
+  }
 }
 
 /// A host call after a failure.
@@ -353,6 +390,9 @@ void Lane::park() noexcept {
   look_at_deferred(false);  // without asking: since these calls another thread may have destroyed their streams
   static_cast<void>(host_call(end));  // nobody is there any more to be told of an error
   flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
+  if (profile_due_ == kFirstProfile || counters_.cuts.get() * 2 >= profile_due_) {  // it may come back again and again
+    leave_profile();
+  }
   prediction_.clear();
   intervals_.abandon();
   enter_region(nullptr);

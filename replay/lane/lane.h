@@ -194,6 +194,12 @@ class alignas(64) Lane {
   void flush(bool expired, std::uint64_t sequence = kNewest) noexcept REFRAIN_EXCLUDES(held_right);
   static constexpr std::uint64_t kNewest = ~std::uint64_t{0};  ///< format: held whenever anything is
 
+  /// What another run of the program has learnt in this lane, as long as nothing was submitted. By the lane's thread,
+  /// as the other one.
+  void learn_from_profile() noexcept;
+  /// Leaves what was learnt so far for another run.
+  void leave_profile() noexcept;
+
   /// The thread is in another region of the program's; null: in none.
   void enter_region(const env::Region* region) noexcept { region_.enter(region, front().sequence, counters_); }
 
@@ -270,6 +276,7 @@ class alignas(64) Lane {
   backends::SubmissionPause::Place beside_;
   bool waited_ = false;            ///< at the end of an interval, ever
   std::uint32_t plan_ = 0;         ///< in which intervals are divided now
+  std::uint64_t profile_due_;      ///< so many stretches until leave_profile() next
   std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last suspended
 };
 

@@ -16,6 +16,7 @@
 #include "replay/lane/engine_state.h"
 #include "replay/layer_hooks.h"
 #include "replay/policy/trial_budget.h"
+#include "replay/profile/profile_file.h"
 #include "replay/report/region_totals.h"
 #include "replay/runtime/watchdog.h"
 #include "replay/verify/address_check.h"
@@ -38,7 +39,8 @@ struct LaneContext {
         budget(settings),
         graphs(settings, hooks),
         builder(settings, backend, hooks, state.changes, graphs, budget),
-        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)) {
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
+        profile(settings) {
     if (settings.mode == env::Mode::kVerify) {
       verification_pause = std::make_unique<VerificationPause>();
       address_check = std::make_unique<AddressCheck>(verify_memory);
@@ -63,6 +65,7 @@ struct LaneContext {
   GraphCache graphs;
   GraphBuilder builder;
   Watchdog watchdog;
+  ProfileFile profile;
   RegionTotals regions;
   env::Mutex preparing;
   bool exit_watched REFRAIN_GUARDED_BY(preparing) = false;

@@ -114,6 +114,7 @@ Lane& LaneRegistry::open() noexcept {
   } else {
     try {
       auto made = std::make_unique<Lane>(context_, numbers_ + 1);
+      made->learn_from_profile();
       lanes_.push_back(made.get());
       lane = made.release();
       ++numbers_;

@@ -1,6 +1,11 @@
 #include "replay/lane/submitter.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #include <exception>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "env/log.h"
@@ -11,6 +16,31 @@
 namespace refrain::replay {
 
 using capture::OperationView;
+
+namespace {
+
+/// For who wants to know how soon that is: with a profile, and without.
+void tell_of_first_replay() noexcept {
+  try {
+    std::ifstream file("/proc/self/stat");
+    std::string line;
+    std::getline(file, line);
+    std::istringstream numbers(line.substr(line.rfind(')') + 1));
+    std::string state;
+    std::int64_t number = 0;
+    numbers >> state;
+    for (int i = 0; i < 19; ++i) {  // the last one is when the process began, in the clock's ticks
+      numbers >> number;
+    }
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const std::int64_t since = now.tv_sec * 1000 + now.tv_nsec / 1'000'000 - number * 1000 / sysconf(_SC_CLK_TCK);
+    env::log_debug("the first replay comes " + std::to_string(since) + " ms after the process began");
+  } catch (const std::exception&) {  // then nobody is told
+  }
+}
+
+}  // namespace
 
 [[gnu::hot]] void Submitter::apply(const Action& action) {
   const Inside guard;
@@ -133,7 +163,10 @@ void Submitter::issue_rest() noexcept {
 
 [[gnu::hot]] void Submitter::count_launch(const std::shared_ptr<GraphEntry>& entry, const GraphLaunch& launch) {
   count_replayed(entry->size(), launch.native);
-  context_.replayed.fetch_add(launch.native, std::memory_order_relaxed);
+  if (context_.replayed.fetch_add(launch.native, std::memory_order_relaxed) == 0 &&
+      env::log_enabled(env::LogLevel::kDebug)) [[unlikely]] {
+    tell_of_first_replay();
+  }
   intervals_.launched(entry);
   if (launch.excess_ns != 0) {
     context_.budget.spend(launch.excess_ns);

@@ -48,6 +48,15 @@ class ChunkTuner {
   /// `queues`: for which work is held.
   void app_time(std::uint64_t submission, std::size_t queues) noexcept;
 
+  /// What another run of the program found out of its pace; before the first submission. Times that differ change it.
+  struct Pace {
+    std::uint64_t call_ns = 0;  ///< see call_ns()
+    std::uint32_t queues = 1;   ///< for which work is held at once
+    friend bool operator==(const Pace&, const Pace&) = default;
+  };
+  [[nodiscard]] Pace known() const noexcept { return {call_ns(), chosen_for_queues_}; }
+  void learn(const Pace& known) noexcept;
+
   /// Whether there is a plan with few launches, for programs that do not wait.
   [[nodiscard]] bool has_few_launches() const noexcept { return plans_[kFewLaunches] != kNoLengths; }
   /// What holding one operation usually takes.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -40,6 +41,17 @@ struct IntervalSummary {
   std::uint32_t plan = 0;  ///< of dividing it, chosen or on trial
 };
 
+/// What was concluded of an interval, for another run of the program.
+struct KnownInterval {
+  std::uint64_t hash = 0;  ///< of its tokens
+  std::uint64_t submissions = 0, seen = 0;
+  std::uint32_t plan = 0;
+  std::uint64_t in_graphs = 0;               ///< submissions that were launched in graphs
+  std::uint64_t eager_ns = 0, graph_ns = 0;  ///< without what the program does by itself
+  std::uint64_t whole_eager_ns = 0, whole_graph_ns = 0;
+  friend bool operator==(const KnownInterval&, const KnownInterval&) = default;
+};
+
 /// One per lane; not thread-safe, except summaries(). An interval is known by the sequence of its tokens. When graphs
 /// of an interval have passed the first half of the gate, intervals are run with and without them in turn, and then
 /// with the other chunk plans, until there are enough samples of all. The fastest plan stays; if that is without
@@ -60,6 +72,11 @@ class IntervalTrial {
     turn_.plan = 0;
     turn_.concluded = false;
   }
+  /// Those that are faster with graphs. May throw std::bad_alloc.
+  [[nodiscard]] std::vector<KnownInterval> known() const;
+  /// What another run has concluded; after the plans are known, and before the first interval. It is taken for true
+  /// until it is checked, which is soon. May throw std::bad_alloc.
+  void learn(std::span<const KnownInterval> known);
   /// Of the intervals in which graphs ran. Any thread. May throw std::bad_alloc.
   [[nodiscard]] std::vector<IntervalSummary> summaries() const;
 

@@ -2,6 +2,25 @@
 from fault import Fault
 
 FAULTS = [
+    # --- profiles: replay/profile, and who believes them ---
+    Fault("damaged-profile-is-used", "replay/profile/profile.cpp",
+          old="XXH3_64bits(data, rest.size()) != head.checksum || ", new="", promise=7,
+          seen="A profile in which a number is damaged is used."),
+    Fault("what-is-no-profile-is-written-over", "replay/profile/profile_file.cpp",
+          old="foreign_ = !ours;", new="", promise=7, statement=True,
+          seen="A user who names the wrong file as the profile loses what is in it."),
+    Fault("profile-of-another-device-is-used", "replay/profile/profile.cpp",
+          old="there.device != here.device", new="false", promise=6,
+          seen="What was measured on one device decides what another one does."),
+    Fault("edges-of-a-profile-lead-anywhere", "replay/detect/known_patterns.cpp",
+          old="edge.from >= patterns.size() || edge.to >= patterns.size()", new="false", promise=7,
+          seen="A profile with an edge to a pattern that is not there crashes the program."),
+    Fault("what-a-profile-says-is-never-checked", "replay/graph/graph_entry.cpp",
+          old="return tuning::kCheckOfKnown;", new="return ~std::uint64_t{0};", promise=6,
+          seen="A graph that paid in an earlier run is launched for ever, though it does not pay now."),
+    Fault("intervals-of-a-profile-are-never-checked", "replay/policy/known_intervals.cpp",
+          old="made.next_check = tuning::kCheckOfKnown;", new="made.next_check = ~std::uint64_t{0};", promise=6,
+          seen="An interval keeps its chunk plan for ever, though it would be faster without graphs."),
     # --- replay/graph/executable.cpp ---
     Fault("survivor-update-of-the-second-part-half-done", "replay/graph/executable.cpp",
           old="dead_ = begun;", new="", promise=4, statement=True,

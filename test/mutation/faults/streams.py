@@ -41,7 +41,7 @@ FAULTS = [
           old="return each.may_be_of(module);", new="return each.is_of(module);", promise=4, statement=True,
           seen="After a context or a library is gone, a kernel at an old handle has the parameters of the old kernel."),
     Fault("generic-setter-only-calls-the-driver", "layer/streams/generic_setter.h",
-          old="Setters<L>::all().of_all(entry_point, reinterpret_cast<std::uint64_t>(&entry_point), 0, {},\n"
+          old="Setters<L>::all().of_all(entry_point, stable_name(entry_point), 0, {},\n"
               "                                    [&] { return (functions.*function)(parameters...); })",
           new="(functions.*function)(parameters...)", promise=4,
           seen="What was held before a setter runs with what the setter set, and graphs of the old state stay in use."),
@@ -96,9 +96,12 @@ FAULTS = [
           old="static_cast<std::uint32_t>(descriptor.stored_bytes())", new="descriptor.size", promise=4,
           seen="The values of kernels with 32-bit parameters are cut off, or those of the next record are."),
     Fault("value-set-by-another-handle-of-the-kernel-not-noticed", "layer/streams/setters.h",
-          old="group->second.state.is_set(what, function)", new="true", promise=4,
+          old="group->second.state.is_set(what, name)", new="true", promise=4,
           seen="An attribute is set by one handle of a kernel, changed by another, and set again by the first: graphs of"
                " the second value stay in use."),
+    Fault("second-kernel-of-a-name-has-the-first-ones-number", "layer/streams/function_table.h",
+          old="++of_name_[hash]", new="1", promise=1,
+          seen="Two modules have a kernel of one name; the graph of the one is launched for the other."),
     Fault("kernels-not-told-what-was-set", "layer/streams/setters.h",
           old="group.notify();", new="", promise=4, statement=True,
           seen="A kernel's attribute changes in the middle of a loop, and its graph goes on with the old one."),
