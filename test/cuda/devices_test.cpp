@@ -21,7 +21,7 @@ std::map<std::string, std::string> devices(std::map<std::string, std::string> mo
 /// verify mode computes the same, and finds nothing.
 Result verified(const Words& program) {
   const Result plain = run(program, "plain", 1, devices());
-  const Result result =  // a graph has to be made in time
+  Result result =  // a graph has to be made in time
       child::run_until([](const Result& each) { return each.verified + each.unverified > 0; },
                        [&] {
                          return run(program, "verify", 1, devices({{"REFRAIN_VERIFY_EVERY", "1"}}));

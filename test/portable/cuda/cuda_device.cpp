@@ -212,11 +212,15 @@ class CudaDevice final : public Device {
   }
   void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
     const Ordered ordered(queue, order);
-    const bool within = to.memory->place == Place::kDevice && from.memory->place == Place::kDevice;
-    if (within && to.memory->device != from.memory->device && bytes % 8 != 0) {  // by either call in turn
+    const bool on_devices = to.memory->place == Place::kDevice && from.memory->place == Place::kDevice;
+#ifndef PROGRAMS_ON_HIP
+    if (on_devices && to.memory->device != from.memory->device && bytes % 8 != 0) {  // by either call in turn
       CALL_CU(cuMemcpyPeerAsync(native(to), here_[static_cast<std::size_t>(to.memory->device)].context, native(from),
                                 here_[static_cast<std::size_t>(from.memory->device)].context, bytes, native(queue)));
-    } else if (within) {
+      return;
+    }
+#endif
+    if (on_devices) {
       CALL_CU(cuMemcpyDtoDAsync(native(to), native(from), bytes, native(queue)));
     } else if (to.memory->place == Place::kDevice) {
       CALL_CU(cuMemcpyHtoDAsync(native(to), host(from.memory) + from.offset, bytes, native(queue)));
