@@ -100,6 +100,10 @@ TEST_CASE("promise 1, no other waits: verify mode leaves alone what waits for an
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(run_program::kSanitized ? 60 : 3));
 }
 
+TEST_CASE("promise 1, same results: verify mode does no work of a second context twice", "[promise-1]") {
+  verified({"contexts"});  // one stretch has work of both
+}
+
 TEST_CASE(
     "what is not held of several devices: copies between them are issued at once, in their place, and another "
     "context is no cut") {
