@@ -3,6 +3,32 @@
 #include <new>
 
 namespace refrain::backends {
+namespace {
+
+const char* const kOtherDevice = "kernels can use memory of another device";
+
+[[nodiscard]] bool is_of_another(const LiveMemory& memory, int own_device) noexcept {
+  return memory.place == capture::MemoryPlace::kDevice && memory.device != own_device;
+}
+
+}  // namespace
+
+const char* why_not_comparable(const MemoryInventory& inventory, int own_device,
+                               const std::function<Reach(const LiveMemory&)>& reach_of) noexcept {
+  if (inventory.why_not() != nullptr) {
+    return inventory.why_not();
+  }
+  try {
+    for (const LiveMemory& memory : inventory.all()) {
+      if (is_of_another(memory, own_device) && reach_of(memory) != Reach::kNone) {
+        return kOtherDevice;
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    return "the host has no memory for it";
+  }
+  return nullptr;
+}
 
 bool list_memory(const MemoryInventory& inventory, int own_device,
                  const std::function<Reach(const LiveMemory&)>& reach_of, std::vector<MemoryRange>* device,
@@ -18,8 +44,8 @@ bool list_memory(const MemoryInventory& inventory, int own_device,
       if (reach == Reach::kNone) {
         continue;
       }
-      if (memory.place == capture::MemoryPlace::kDevice && memory.device != own_device) {
-        *why = "kernels can use memory of another device";
+      if (is_of_another(memory, own_device)) {
+        *why = kOtherDevice;
         return false;
       }
       if (reach == Reach::kWrites) {

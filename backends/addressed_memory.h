@@ -36,6 +36,9 @@ class AddressedMemory {
   static constexpr std::uint64_t kPage = std::uint64_t{64} << 10U;
 
   virtual ~AddressedMemory() = default;
+  /// Why work of the queue cannot be compared, as far as that is known without waiting for any; null: begin() says.
+  /// For users, with static lifetime.
+  [[nodiscard]] virtual const char* why_not(const capture::QueueInfo& queue) noexcept = 0;
   /// Everything that work of the queue may write, by address, and no overlaps: memory of the device, and of the host,
   /// which the program may use meanwhile. False: there is more that cannot be compared; `why` is for users, with static
   /// lifetime. Until end() calls of the program that free memory wait.
@@ -52,6 +55,10 @@ class AddressedMemory {
   /// Null if it would take more than `most` bytes together with the other copies that live, or there is no memory.
   virtual std::unique_ptr<MemoryCopy> copy(std::span<const MemoryRange> ranges, std::uint64_t most) noexcept = 0;
 };
+
+/// What why_not() tells of an inventory. `reach_of` as below.
+[[nodiscard]] const char* why_not_comparable(const MemoryInventory& inventory, int own_device,
+                                             const std::function<Reach(const LiveMemory&)>& reach_of) noexcept;
 
 /// What begin() tells of an inventory that is held. `reach_of`: what work of the queue may do with memory of the
 /// inventory, kNone where the driver has something else there by now, since what was freed in a way that nobody saw

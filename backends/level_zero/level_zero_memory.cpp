@@ -22,6 +22,12 @@ void LevelZeroMemory::context_gone(ze_context_handle_t context) noexcept {
   });
 }
 
+const char* LevelZeroMemory::why_not(const capture::QueueInfo& queue) noexcept {
+  const ImmediateList& list = ImmediateList::of(queue.handle);
+  return why_not_comparable(*inventory_, list.device_number,
+                            [&](const LiveMemory& memory) { return facts_->reach(memory, list); });
+}
+
 bool LevelZeroMemory::begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device,
                             std::vector<MemoryRange>* host, const char** why) noexcept {
   is_held_ = inventory_->hold();

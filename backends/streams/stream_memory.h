@@ -31,6 +31,19 @@ template <class Api>
   return same ? Api::reach(driver, memory.start) : Reach::kNone;
 }
 
+/// Without waiting for any work: see AddressedMemory::why_not().
+template <class Api>
+[[nodiscard]] const char* why_not_now(const typename Api::Driver& driver, const MemoryInventory& inventory,
+                                      const capture::QueueInfo& queue) noexcept {
+  const typename Api::ContextHandle context = Stream<Api>::of(queue.handle).context;
+  const typename Api::RelaxedCapture relaxed(driver);
+  const typename Api::Scope scope(driver, context);
+  return scope.status() != Api::kSuccess
+             ? nullptr
+             : why_not_comparable(inventory, Api::device_of(driver, context),
+                                  [&](const LiveMemory& memory) { return reach_now<Api>(driver, memory); });
+}
+
 template <class Api>
 class StreamMemory final : public AddressedMemory {
  public:
@@ -50,6 +63,9 @@ class StreamMemory final : public AddressedMemory {
     std::erase_if(unused_, [&](const Piece& piece) { return context == Api::kNoContext || piece.context == context; });
   }
 
+  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue) noexcept override {
+    return why_not_now<Api>(driver_, *inventory_, queue);
+  }
   bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override;
   void end(bool idle) noexcept override;

@@ -49,6 +49,14 @@ class AddressCheck::Check {
     if (!context_.hooks.may_wait()) {
       return impossible("the application has events that it has not set yet");
     }
+    // Whoever works together with another device waits for it, and it may wait for the program: first what takes no
+    // waiting.
+    if (in_several_contexts()) {
+      return impossible("it is work of several devices or contexts, whose memory cannot be put back together");
+    }
+    if (why = memory_->why_not(queues_.front()); why != nullptr) {
+      return impossible(why);
+    }
     if (!idle(true)) {
       return impossible("earlier work did not end in time: it may wait for what the program does next");
     }
@@ -75,6 +83,12 @@ class AddressCheck::Check {
   }
 
  private:
+  [[nodiscard]] bool in_several_contexts() const {
+    const capture::QueueInfo& first = queues_.front();
+    return std::ranges::any_of(queues_, [&](const capture::QueueInfo& queue) {
+      return queue.context != first.context || queue.device != first.device;
+    });
+  }
   bool idle(bool all) { return idle_ = pause_.finish(context_.backend, queues_, all); }
   bool idle_again() { return idle_ = VerificationPause::finish_again(context_.backend, queues_); }
 

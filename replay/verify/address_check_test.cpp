@@ -25,13 +25,15 @@ class FakeMemory final : public AddressedMemory {
  public:
   explicit FakeMemory(test::ArithmeticBackend& backend) : backend_(backend) {}
 
-  const char* why_not = nullptr;
-  std::uint64_t of_host = 0;  ///< that word is the host's
-  bool open = false;          ///< between begin() and end()
-  std::uint64_t used = 0;     ///< bytes in copies
+  const char* refused = nullptr;  ///< by begin()
+  const char* known = nullptr;    ///< before anything is waited for
+  std::uint64_t of_host = 0;      ///< that word is the host's
+  bool open = false;              ///< between begin() and end()
+  std::uint64_t used = 0;         ///< bytes in copies
   std::uint64_t most_used = 0;
   int hashes = 0;
 
+  const char* why_not(const capture::QueueInfo& /*queue*/) noexcept override { return known; }
   bool begin(const capture::QueueInfo& /*queue*/, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override {
     REQUIRE(!open);
@@ -39,8 +41,8 @@ class FakeMemory final : public AddressedMemory {
     for (const auto& [word, value] : backend_.memory()) {
       (word == of_host ? host : device)->push_back({word * kApart, sizeof(value)});
     }
-    *why = why_not;
-    return why_not == nullptr;
+    *why = refused;
+    return refused == nullptr;
   }
   void end(bool /*idle*/) noexcept override {
     REQUIRE(used == 0);
@@ -103,10 +105,12 @@ class FakeMemory final : public AddressedMemory {
 class Backend final : public test::ArithmeticBackend {
  public:
   bool ends = true;  ///< what was submitted last
+  int waits = 0;
   FakeMemory words{*this};
   AddressedMemory* addressed_memory() noexcept override { return &words; }
   bool finish_by(const capture::QueueInfo& /*queue*/, std::chrono::steady_clock::time_point /*until*/,
                  bool /*held*/) noexcept override {
+    ++waits;
     return ends;
   }
 };
@@ -171,7 +175,7 @@ struct Trial {
   static constexpr std::uint64_t kBefore = 11, kUnused = 9;
   Backend backend;
   test::TestHooks hooks{backend};
-  const Occurrence operations = work();
+  Occurrence operations = work();
   std::unique_ptr<Executable> executable;
   WindowEvents window;
   AddressCheck check;
@@ -255,7 +259,7 @@ TEST_CASE("verify by address: where it cannot check, everything is submitted onc
   Trial trial;
   int refused = -1;  // of the operations
   SECTION("memory that cannot be compared") {
-    trial.backend.words.why_not = "there is no comparing it";
+    trial.backend.words.refused = "there is no comparing it";
   }
   SECTION("earlier work that does not end") {
     trial.backend.ends = false;
@@ -275,6 +279,25 @@ TEST_CASE("verify by address: where it cannot check, everything is submitted onc
   for (int i = 0; i < 3; ++i) {
     CHECK((trial.hooks.kept.at(1 + static_cast<std::uint64_t>(i)) != 0) == (i == refused));
   }
+}
+
+TEST_CASE("verify by address: work together with another device is left alone, and nothing is waited for",
+          "[promise-1]") {
+  Trial trial;
+  trial.backend.ends = false;  // it waits for the program
+  SECTION("it uses that device's memory") {
+    trial.backend.words.known = "kernels can use memory of another device";
+  }
+  SECTION("it is of both") {
+    trial.operations.queues.push_back(trial.operations.queues.front());
+    trial.operations.queues.back().id = 2;
+    trial.operations.queues.back().context = trial.operations.queues.front().context + 1;
+  }
+  const VerifyResult result = trial.run();
+  CHECK(result.outcome == Verified::kImpossible);
+  CHECK(std::string(result.why).find("device") != std::string::npos);
+  CHECK(trial.backend.memory() == Trial::after(1));
+  CHECK(trial.backend.waits == 0);
 }
 
 }  // namespace

@@ -16,25 +16,25 @@ namespace {
 #define ON_HIP(...)
 #endif
 
-const std::vector<const char*> kCompared = {"loop",
-                                            "memory_kinds",
-                                            "fork_join",
-                                            "per_thread",
-                                            "threads",
-                                            "handover",
-                                            "staging",
-                                            "new_memory",
-                                            "module_variable",
-                                            "arguments",
-                                            "ping_pong",
-                                            "fills",
-                                            "layouts",
-                                            "default_stream",
-                                            "host_function_loop",
-                                            "prefetches",
-                                            ON_CUDA("contexts", "reload", "library_variable", "mapped_memory", "rows",
-                                                    "launches_with_attributes", "mixed_kinds")
-                                                ON_HIP("registered", "registered_variable", "own_events")};
+const std::vector<const char*> kCompared = {
+    "loop",
+    "memory_kinds",
+    "fork_join",
+    "per_thread",
+    "threads",
+    "handover",
+    "staging",
+    "new_memory",
+    "module_variable",
+    "arguments",
+    "ping_pong",
+    "fills",
+    "layouts",
+    "default_stream",
+    "host_function_loop",
+    "prefetches",
+    ON_CUDA("reload", "library_variable", "mapped_memory", "rows", "launches_with_attributes", "mixed_kinds")
+        ON_HIP("registered", "registered_variable", "own_events")};
 
 /// Whose kernels have memory that nobody can put back.
 const std::vector<const char*> kLeftAlone = {"device_heap", "collective", "shared_mapping",

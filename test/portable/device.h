@@ -68,9 +68,11 @@ const char* name_of(Feature feature) noexcept;
 // What handles point to is the implementation's.
 struct Queue {
   QueueKind kind = QueueKind::kInOrder;
+  int device = 0;  ///< see Device::use_device()
 };
 struct Memory {
   Place place = Place::kDevice;
+  int device = 0;
   std::size_t bytes = 0;
 };
 struct Event {};
@@ -127,6 +129,13 @@ class Device {
   [[nodiscard]] virtual const char* cannot(Feature feature) const noexcept = 0;
   /// Before any other call of a thread; the thread that made the device has done it.
   virtual void enter_thread() = 0;
+
+  /// How many devices there are, one or two. Kernels, events, gates and pinned memory are for both.
+  [[nodiscard]] virtual int devices() const noexcept { return 1; }
+  /// Queues and memory that this thread makes from now on are of that device; at first of number 0.
+  virtual void use_device(int /*number*/) {}
+  /// Kernels may use the other device's memory from now on; until then only copies may.
+  virtual void allow_peers() {}
 
   virtual Queue* make_queue(QueueKind kind) = 0;
   /// What is in it goes on.

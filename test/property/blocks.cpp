@@ -59,6 +59,33 @@ unsigned BlockMaker::make_iterations() {
   return dice < 2 ? 1 : dice < 5 ? 2 + below(5) : dice < 17 ? 8 + below(40) : 60 + below(200);
 }
 
+/// Whether work of the step's queue may use the memory.
+bool BlockMaker::near(const Step& step, int memory) const {
+  const auto index = static_cast<std::size_t>(memory);
+  return program_.peers || program_.memory[index] == Place::kPinned ||
+         program_.memory_devices[index] == program_.queue_devices[static_cast<std::size_t>(step.queue)];
+}
+
+/// If it may not use its memory, it uses other memory, or none. Copies may.
+void BlockMaker::keep_near(const Owned& owned, Step* step) {
+  const Program::Uses uses =
+      step->kind == Kind::kCopy || step->kind == Kind::kGraph ? Program::Uses{} : program_.uses_of(*step, 0);
+  const auto replace = [&](const std::vector<int>& list, int* memory) {
+    const bool used = std::ranges::find(uses.writes, *memory) != uses.writes.end() ||
+                      std::ranges::find(uses.reads, *memory) != uses.reads.end();
+    if (used && !near(*step, *memory)) {
+      const auto other = std::ranges::find_if(list, [&](int each) { return near(*step, each); });
+      if (other == list.end()) {
+        step->kind = Kind::kMarker;
+      } else {
+        *memory = *other;
+      }
+    }
+  };
+  replace(owned.memory, &step->to);
+  replace(owned.readable, &step->from);
+}
+
 Block BlockMaker::make(const Owned& owned) {
   Block block;
   block.iterations = make_iterations();
@@ -78,6 +105,7 @@ Block BlockMaker::make(const Owned& owned) {
     wait.from = one_of(owned.readable);
     wait.to = owned.memory.front();  // not used, but looked up
     wait.id = next_id_++;
+    keep_near(owned, &wait);
     block.steps.push_back(wait);
   }
   // What is known of a queue by another one is asked right behind the wait, before anything else gets it done.
@@ -101,6 +129,7 @@ Block BlockMaker::make_seeing(const Owned& owned) {
     Step step = queue_step(chance(60) ? Kind::kSeen : chance(50) ? Kind::kScale : Kind::kMix, owned, below(100));
     step.to = one_of(owned.memory);
     step.from = one_of(owned.readable);
+    keep_near(owned, &step);
     block.steps.push_back(step);
   }
   if (chance(70)) {
@@ -205,6 +234,7 @@ void BlockMaker::ask_or_wait(const Owned& owned, std::size_t before, Block* bloc
   step.to = owned.memory.front();
   step.from = one_of(owned.readable);
   step.id = next_id_++;
+  keep_near(owned, &step);
   if (!fit(owned, *block, &step)) {
     return;
   }
@@ -282,14 +312,17 @@ void BlockMaker::add_step(const Owned& owned, bool changing, Block* block) {
   step.value = below(100);
   step.change = changing && chance(50) ? 1 + below(5) : 0;
   step.by_list = chance(50);
+  keep_near(owned, &step);
   if (!fit(owned, *block, &step)) {
     step.kind = Kind::kScale;
     step.pattern = 4;
     step.other = -1;
+    keep_near(owned, &step);
   }
   step.grows = changing && (step.kind == Kind::kCopy || step.kind == Kind::kOdd) && chance(60);
   const bool may_alternate = step.kind == Kind::kMix || step.kind == Kind::kCopy || step.kind == Kind::kScale;
-  const bool both = std::ranges::find(owned.memory, step.from) != owned.memory.end();
+  const bool both = std::ranges::find(owned.memory, step.from) != owned.memory.end() &&
+                    (step.kind == Kind::kCopy || near(step, step.from));
   step.alternates = may_alternate && both && chance(15);
   step.id = next_id_++;
   block->steps.push_back(step);

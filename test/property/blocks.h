@@ -59,6 +59,8 @@ class BlockMaker {
   [[nodiscard]] bool can(portable::Feature feature) const { return device_.cannot(feature) == nullptr; }
   [[nodiscard]] bool plain(int memory) const;
   [[nodiscard]] bool fixed(int memory) const;
+  [[nodiscard]] bool near(const Step& step, int memory) const;
+  void keep_near(const Owned& owned, Step* step);
   unsigned make_iterations();
   std::pair<Owned, Owned> divide(const Owned& owned);
   Step queue_step(Kind kind, const Owned& owned, Word value);

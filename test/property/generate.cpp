@@ -26,6 +26,8 @@ class Generator {
     program_.release_queue = can(Feature::kReleaseQueue);
     program_.graph_in_flight = can(Feature::kGraphInFlight);
     program_.write_is_copied = can(Feature::kWriteIsCopied);
+    two_devices_ = device_.devices() > 1 && chance(50);
+    program_.peers = !two_devices_ || chance(40);
     make_queues();
     make_memory();
     make_graphs();
@@ -46,6 +48,8 @@ class Generator {
     return dice_.one_of(list);
   }
 
+  int any_device() { return two_devices_ ? static_cast<int>(below(2)) : 0; }
+
   void make_queues() {
     // Threads that close gates must not wait for one another: nothing that all of them use.
     const bool apart = all_kinds_ && program_.threads > 1;
@@ -53,7 +57,8 @@ class Generator {
     for (unsigned i = 0; i < count; ++i) {
       QueueKind kind = QueueKind::kInOrder;
       if (can(Feature::kBlockingQueue) && chance(all_kinds_ ? 20 : 40)) {
-        kind = i == 0 && !apart && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
+        // A device's default queue orders queues of that device alone.
+        kind = i == 0 && !apart && !two_devices_ && chance(50) ? QueueKind::kDefault : QueueKind::kBlocking;
         if (static_cast<int>(i) < program_.threads && kind == QueueKind::kBlocking && chance(50)) {
           kind = QueueKind::kThreadsOwn;
         }
@@ -61,6 +66,7 @@ class Generator {
         kind = QueueKind::kOutOfOrder;
       }
       program_.queues.push_back(kind);
+      program_.queue_devices.push_back(any_device());
     }
     program_.shared.assign(count, false);
     // A command list takes commands of one thread at a time.
@@ -74,7 +80,9 @@ class Generator {
     const unsigned count = (all_kinds_ ? 5 : 3) * static_cast<unsigned>(program_.threads) + below(3);
     for (unsigned i = 0; i < count; ++i) {
       program_.memory.push_back(chance(30) ? Place::kPinned : Place::kDevice);
-      program_.in_order.push_back(program_.memory.back() == Place::kDevice && can(Feature::kFreeInOrder) && chance(15));
+      program_.memory_devices.push_back(program_.memory.back() == Place::kDevice ? any_device() : 0);
+      program_.in_order.push_back(!two_devices_ && program_.memory.back() == Place::kDevice &&
+                                  can(Feature::kFreeInOrder) && chance(15));
     }
   }
   [[nodiscard]] bool plain(int memory) const {
@@ -91,7 +99,7 @@ class Generator {
     // PoCL 3.1: programs that enqueue command buffers of their own while other threads submit do not compute the same
     // in two plain runs (fresh seed 95286669, program 642888118590: three results in three runs).
     const bool reliable = std::string_view(device_.api()) != "opencl" || program_.threads == 1;
-    if (!can(Feature::kOwnGraph) || !reliable || usable.empty() || chance(50)) {
+    if (!can(Feature::kOwnGraph) || two_devices_ || !reliable || usable.empty() || chance(50)) {
       return;
     }
     // PoCL 3.1: work of an out-of-order queue that waits for a command buffer of another queue may begin too soon.
@@ -198,6 +206,7 @@ class Generator {
   Dice dice_;
   const portable::Device& device_;
   bool all_kinds_;
+  bool two_devices_ = false;
   Program program_;
   BlockMaker blocks_;
 };

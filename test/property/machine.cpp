@@ -14,6 +14,7 @@
 #include "test/portable/kernels.h"
 #include "test/property/gate_watch.h"
 #include "test/property/noise.h"
+#include "test/property/shared.h"
 #include "test/property/words.h"
 #include "test/support/meeting.h"
 
@@ -22,23 +23,6 @@ namespace {
 
 using namespace portable;
 constexpr unsigned kMuchShared = 65536;  ///< dynamic shared memory, more than kernels get unless they ask for it
-
-/// What all threads of a program share; each object is one thread's at a time.
-struct Shared {
-  const Program& program;
-  Device& device;
-  std::vector<Queue*> queues;
-  std::vector<Memory*> memory;
-  std::vector<Graph*> graphs;
-  std::vector<Event*> graph_events;
-  std::vector<Event*> graph_done;  ///< that the last launch of each completes: one of graph_events, or of events
-  std::vector<Event*> events;
-  std::vector<std::uint8_t> recorded;
-  std::mutex kernels_mutex;
-  std::vector<Kernel*> kernels;  ///< that may only go when nothing runs
-  std::vector<Gate*> gates;
-  GateWatch* watch = nullptr;
-};
 
 class Worker {
  public:
@@ -71,22 +55,6 @@ class Worker {
     }
   }
   [[nodiscard]] std::uint64_t values() const { return values_; }
-
-  void make_graph(const std::vector<GraphStep>& steps, Queue* queue) {
-    device_.begin_graph(queue);
-    for (const GraphStep& step : steps) {
-      Memory* to = memory(step.to);
-      Memory* from = memory(step.from);
-      const std::array<std::byte, 4> pattern{std::byte(step.value), std::byte(1), std::byte(2), std::byte(3)};
-      switch (step.kind) {
-        case Kind::kScale: scale(device_, queue, kernels_[0], to, kWords, 3, step.value); break;
-        case Kind::kMix: mix_in(device_, queue, kernels_[1], to, from, kWords, step.value); break;
-        case Kind::kCopy: device_.copy(queue, {to, 16}, {from, 0}, 64); break;
-        default: device_.fill(queue, {to, 8}, pattern, 32); break;
-      }
-    }
-    shared_.graphs.push_back(device_.end_graph(queue));
-  }
 
  private:
   [[nodiscard]] Memory* memory(int index) const { return shared_.memory[static_cast<std::size_t>(index)]; }
@@ -314,6 +282,7 @@ class Worker {
         mix_into(&values_, static_cast<std::uint64_t>(device_.refused(queue, to, step.value)));
         break;
       case Kind::kReplaceMemory:
+        device_.use_device(to->device);
         device_.release(to);
         to = device_.allocate(Place::kDevice, kBytes);
         renew(queue, to, value);
@@ -327,6 +296,7 @@ class Worker {
         if (!shared_.program.release_queue) {
           device_.synchronize(queue);
         }
+        device_.use_device(queue->device);
         device_.release(queue);
         queue = device_.make_queue(kind);
         break;
@@ -403,79 +373,6 @@ class Worker {
   Kernel* kernels_[6] = {};
   std::uint64_t values_ = 0xCBF29CE484222325ULL;
 };
-
-void set_up(Shared& shared) {
-  const Program& program = shared.program;
-  Device& device = shared.device;
-  for (const QueueKind kind : program.queues) {
-    shared.queues.push_back(device.make_queue(kind));
-  }
-  Queue* queue = device.make_queue(QueueKind::kInOrder);
-  for (std::size_t i = 0; i < program.memory.size(); ++i) {
-    Memory* made =
-        program.in_order[i] ? device.allocate_in_order(queue, kBytes) : device.allocate(program.memory[i], kBytes);
-    const Words words = words_of(static_cast<Word>(program.seed) + static_cast<Word>(1000 * i));
-    device.write(queue, {made, 0}, words.data(), kBytes);
-    shared.memory.push_back(made);
-  }
-  for (int i = 0; i < program.events; ++i) {
-    shared.events.push_back(device.make_event(device.cannot(Feature::kTimedEvent) == nullptr &&
-                                              (program.seed + static_cast<std::uint64_t>(i)) % 7 == 0));
-  }
-  for (const bool by_queue : program.gates) {
-    shared.gates.push_back(device.make_gate(by_queue));
-  }
-  shared.recorded.assign(static_cast<std::size_t>(program.events), 0);
-  device.synchronize(queue);
-  if (!program.graphs.empty()) {
-    Worker worker(shared);
-    for (const auto& graph : program.graphs) {
-      worker.make_graph(graph, queue);
-      shared.graph_events.push_back(device.make_event());
-    }
-  }
-  shared.graph_done = shared.graph_events;
-  device.release(queue);
-}
-
-Result finish(Shared& shared) {
-  Device& device = shared.device;
-  Result result;
-  result.memory = 0xCBF29CE484222325ULL;
-  device.synchronize();
-  Queue* queue = device.make_queue(QueueKind::kInOrder);
-  for (std::size_t i = 0; i < shared.memory.size(); ++i) {
-    Words words{};
-    device.read(queue, words.data(), {shared.memory[i], 0}, kBytes);
-    mix_into(&result.memory, std::as_bytes(std::span(words)));
-    if (shared.program.in_order[i]) {
-      device.release_in_order(queue, shared.memory[i]);
-    } else {
-      device.release(shared.memory[i]);
-    }
-  }
-  device.synchronize(queue);
-  device.release(queue);
-  for (Graph* graph : shared.graphs) {
-    device.release(graph);
-  }
-  for (Kernel* kernel : shared.kernels) {
-    device.release(kernel);
-  }
-  for (const auto& list : {shared.events, shared.graph_events}) {
-    for (Event* event : list) {
-      device.release(event);
-    }
-  }
-  for (Queue* each : shared.queues) {
-    device.release(each);
-  }
-  shared.watch->stop();
-  for (Gate* gate : shared.gates) {
-    device.release(gate);
-  }
-  return result;
-}
 
 /// PoCL 3.1: a program's own command buffers do not go with other threads that submit (generate.cpp).
 bool bears_noise(const Program& program, const Device& device) {

@@ -138,9 +138,11 @@ struct Program {
   std::vector<portable::QueueKind> queues;  ///< kThreadsOwn: number i is thread i's, always
   std::vector<bool> shared;                 ///< queues of all threads at once
   std::vector<portable::Place> memory;
-  std::vector<bool> in_order;                  ///< memory that is allocated and freed in the order of a queue
-  std::vector<std::vector<GraphStep>> graphs;  ///< of the program's own; memory they use is never replaced
-  std::vector<bool> gates;                     ///< whether queues open it as well
+  std::vector<int> queue_devices, memory_devices;  ///< of each queue and memory
+  bool peers = true;                               ///< kernels may use memory of the other device; else copies alone
+  std::vector<bool> in_order;                      ///< memory that is allocated and freed in the order of a queue
+  std::vector<std::vector<GraphStep>> graphs;      ///< of the program's own; memory they use is never replaced
+  std::vector<bool> gates;                         ///< whether queues open it as well
   std::vector<Phase> phases;
   int events = 0;  ///< how many there are
 

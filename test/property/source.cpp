@@ -14,12 +14,13 @@ class Writer {
         fmt::format("// program {}; all memory has {} words, kernels: test/portable/kernels.h", program_.seed, kWords));
     for (std::size_t i = 0; i < program_.queues.size(); ++i) {
       if (uses_queue(i)) {
-        line(syntax_.queue(fmt::format("q{}", i), program_.queues[i]));
+        line(syntax_.queue(fmt::format("q{}", i), program_.queues[i]) + on_device(program_.queue_devices[i]));
       }
     }
     for (std::size_t i = 0; i < program_.memory.size(); ++i) {
       line(syntax_.memory(fmt::format("m{}", i), program_.memory[i]) +
-           fmt::format("  // filled with {}, {}, …", program_.seed + 1000 * i, program_.seed + 1000 * i + 1));
+           fmt::format("  // filled with {}, {}, …", program_.seed + 1000 * i, program_.seed + 1000 * i + 1) +
+           on_device(program_.memory_devices[i]));
     }
     for (int i = 0; i < program_.events; ++i) {
       if (uses_event(i)) {
@@ -49,6 +50,8 @@ class Writer {
   }
 
  private:
+  /// Calls are made with the queue's device current.
+  static std::string on_device(int device) { return device == 0 ? "" : fmt::format("  // of device {}", device); }
   void line(const std::string& text) { text_ += std::string(2 * depth_, ' ') + text + "\n"; }
 
   template <class Test>

@@ -46,6 +46,16 @@ FAULTS = [
           old="result->plain_ && native && part.waits.empty() && !part.flushes",
           new="result->plain_ && native && part.waits.empty()", promise=1,
           seen="A flush between replayed kernels never happens, and who polls for them waits for ever."),
+    Fault("two-queues-share-a-graph", "replay/graph/executable.cpp",
+          old="static_cast<PartGroup>(queue - own.queues.data()) + 1", new="PartGroup{1}", promise=1,
+          seen="What one thread gives to two devices in turns goes to a stream of one of them, once it is replayed."),
+    Fault("parts-wait-for-the-part-before", "replay/graph/executable.cpp",
+          old="result->parts_.push_back(std::move(part));",
+          new="if (!result->parts_.empty()) { part.waits.push_back(static_cast<std::uint32_t>(result->parts_.size() - 1));"
+              " result->parts_.back().signals = true; result->plain_ = false; }"
+              " result->parts_.push_back(std::move(part));",
+          promise=1, statement=True,
+          seen="A kernel of one device waits for a kernel that the other device gets later, which waits for it: a hang."),
     Fault("update-for-another-queue", "replay/graph/executable.cpp",
           old="a.queue != b.queue", new="false", promise=1,
           seen="Two streams with the same work take turns; a graph of one is changed and launched for the other, out of "
@@ -226,6 +236,13 @@ FAULTS = [
           old="(memory.place == capture::MemoryPlace::kHost ? host : device)->push_back",
           new="(host == nullptr ? host : device)->push_back", promise=1,
           seen="In verify mode a thread fills pinned memory for the next copy, and what it wrote is overwritten."),
+    Fault("work-of-two-devices-is-compared-on-one", "replay/verify/address_check.cpp",
+          old="queue.context != first.context || queue.device != first.device", new="false", promise=1,
+          seen="In verify mode what a thread has its second device do is done twice, as only the first one's memory is put"
+               " back."),
+    Fault("verify-waits-before-it-looks", "replay/verify/address_check.cpp",
+          old="memory_->why_not(queues_.front())", new="nullptr", promise=1,
+          seen="In verify mode a program whose devices wait for each other stands still for four seconds."),
     Fault("what-only-the-graph-writes-stays", "replay/verify/address_check.cpp",
           old="static_cast<void>(put(old, common(copied, differences)));", new="", promise=4, statement=True,
           seen="In verify mode memory that a wrong graph wrote beside what it should stays as it wrote it."),

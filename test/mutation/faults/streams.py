@@ -7,6 +7,21 @@ FAULTS = [
           old="target.kind != capture::ArgumentKind::kPointer || source.kind != capture::ArgumentKind::kPointer ? kPageable",
           new="target.kind != capture::ArgumentKind::kPointer ? kPageable", promise=4,
           seen="Host memory that is overwritten right after the copy arrives with its new contents."),
+    Fault("copies-between-devices-overtake-what-is-held", "layer/cuda/copies.cpp",
+          old="streams::submit_unheld<CudaLayer>(entry::name, OperationKind::kOther, why, stream, by_default, \\\n"
+              "                                             [&] { return driver.name arguments; })",
+          new="driver.name arguments", promise=1,
+          seen="A copy to another device, or a graph of the program's own, has what was there before the last kernels."),
+    Fault("peer-access-is-told-to-the-driver-alone", "layer/cuda/setters.cpp",
+          old="set_context(entry::cuCtxEnablePeerAccess, mix(kPeerAccess, handle_of(peer)), 1,\n"
+              "                     [&] { return driver.cuCtxEnablePeerAccess(peer, flags); })",
+          new="driver.cuCtxEnablePeerAccess(peer, flags)", promise=4,
+          seen="Graphs of kernels that could not use the other device's memory stay in use when they may."),
+    Fault("streams-of-a-device-that-is-reset-stay-known", "layer/streams/stream_table.h",
+          old="    if (engine_with_threads<L>() != nullptr) {\n      forget_all(context);\n    }\n"
+              "    return host_call.done(destroy(), true);",
+          new="return host_call.done(destroy(), true);", promise=4, statement=True,
+          seen="After a device was reset, graphs of its streams are launched in what has their handles now."),
     Fault("host-function-ends-nothing", "layer/streams/host_function.h",
           old="call.ends = true;", new="", promise=3, statement=True,
           seen="A program looks at memory for what its host function writes, which is held until the hold limit."),

@@ -1,82 +1,28 @@
 // The driver API of CUDA.
-#include <cuda.h>
-
-#include <atomic>
+#include <algorithm>
 #include <cstdlib>
 
-#include "test/portable/calls.h"
-#include "test/portable/counters.h"
-#include "test/portable/device.h"
-
-#define CALL_CU(call) PORTABLE_CALL(call)
+#include "test/portable/cuda/cuda_objects.h"
 
 namespace portable {
 namespace {
-
-struct CudaQueue : Queue {
-  CUstream stream = nullptr;
-};
-struct CudaMemory : Memory {
-  CUdeviceptr address = 0;
-  void* host = nullptr;
-  bool registered = false;  ///< the process's own
-  bool managed = false;
-};
-struct CudaEvent : Event {
-  CUevent event = nullptr;
-};
-struct CudaKernel : Kernel {
-  CUfunction function = nullptr;
-};
-struct CudaGraph : Graph {
-  CUgraphExec executable = nullptr;
-};
-/// Pinned memory: how often it was opened, and how often kernels found it closed.
-struct CudaGate : Gate {
-  Counters counters;
-  CUdeviceptr address = 0;
-};
-
-CUstream native(const Queue* queue) {
-  return static_cast<const CudaQueue*>(queue)->stream;
-}
-CUevent native(const Event* event) {
-  return static_cast<const CudaEvent*>(event)->event;
-}
-CUdeviceptr native(const Range& range) {
-  return static_cast<const CudaMemory*>(range.memory)->address + range.offset;
-}
-
-/// Waits before a submission, records after it.
-class Ordered {
- public:
-  Ordered(Queue* queue, const Order& order) : stream_(native(queue)), event_(order.event) {
-    for (Event* event : order.after) {
-      CALL_CU(cuStreamWaitEvent(stream_, native(event), 0));
-    }
-  }
-  ~Ordered() {
-    if (event_ != nullptr) {
-      CALL_CU(cuEventRecord(native(event_), stream_));
-    }
-  }
-  Ordered(const Ordered&) = delete;
-  Ordered& operator=(const Ordered&) = delete;
-
- private:
-  CUstream stream_;
-  Event* event_;
-};
 
 class CudaDevice final : public Device {
  public:
   CudaDevice() {
     CALL_CU(cuInit(0));
-    CALL_CU(cuDevicePrimaryCtxRetain(&context_, 0));
-    CALL_CU(cuCtxSetCurrent(context_));
-    CALL_CU(cuModuleLoadData(&module_, "kernels"));
-    CALL_CU(cuModuleGetFunction(&await_, module_, "await"));
-    CALL_CU(cuModuleGetFunction(&bump_, module_, "bump"));
+#ifndef PROGRAMS_ON_HIP  // which has one context for all
+    CALL_CU(cuDeviceGetCount(&devices_));
+    devices_ = std::min(devices_, static_cast<int>(kMostDevices));
+#endif
+    for (int number = devices_ - 1; number >= 0; --number) {  // that of the first one stays current
+      Here& here = here_[static_cast<std::size_t>(number)];
+      CALL_CU(cuDevicePrimaryCtxRetain(&here.context, number));
+      current.enter(here.context);
+      CALL_CU(cuModuleLoadData(&here.module, "kernels"));
+      CALL_CU(cuModuleGetFunction(&here.await, here.module, "await"));
+      CALL_CU(cuModuleGetFunction(&here.bump, here.module, "bump"));
+    }
     for (CUevent& each : untimed_) {
       CALL_CU(cuEventCreate(&each, CU_EVENT_DISABLE_TIMING));
       CALL_CU(cuEventRecord(each, nullptr));
@@ -84,12 +30,15 @@ class CudaDevice final : public Device {
     probe();
   }
   ~CudaDevice() override {
-    CALL_CU(cuCtxSynchronize());
+    CudaDevice::synchronize();
     for (CUevent each : untimed_) {
       CALL_CU(cuEventDestroy(each));
     }
-    CALL_CU(cuModuleUnload(module_));
-    CALL_CU(cuDevicePrimaryCtxRelease(0));
+    for (int number = devices_ - 1; number >= 0; --number) {
+      current.need(here_[static_cast<std::size_t>(number)].context);
+      CALL_CU(cuModuleUnload(here_[static_cast<std::size_t>(number)].module));
+      CALL_CU(cuDevicePrimaryCtxRelease(number));
+    }
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -109,18 +58,38 @@ class CudaDevice final : public Device {
       case Feature::kOddPattern: return "fills take elements of 1, 2 and 4 bytes";
       case Feature::kWidePattern: return can_fill_rows_ ? nullptr : "this driver has no cuMemsetD2D32Async";
       case Feature::kRectangle: return can_copy_rows_ ? nullptr : "this driver has no cuMemcpy3DAsync";
-      case Feature::kSetter: return seen_ != nullptr ? nullptr : "no kernel of this driver sees what was set";
+      case Feature::kSetter: return here_[0].seen != nullptr ? nullptr : "no kernel of this driver sees what was set";
       case Feature::kPrefetch: return can_prefetch_ ? nullptr : "this driver has no cuMemPrefetchAsync";
       default: return nullptr;
     }
   }
   void enter_thread() override {
-    CALL_CU(cuCtxSetCurrent(context_));
+    current.enter(here_[0].context);
+    used_ = 0;
+  }
+  [[nodiscard]] int devices() const noexcept override {
+    return devices_;
+  }
+  void use_device(int number) override {
+    used_ = static_cast<std::size_t>(number);
+    current.need(here_[used_].context);
+  }
+  void allow_peers() override {
+#ifndef PROGRAMS_ON_HIP
+    for (std::size_t here = 0; !peers_allowed_ && here < kMostDevices; ++here) {
+      current.need(here_[here].context);
+      CALL_CU(cuCtxEnablePeerAccess(here_[kMostDevices - 1 - here].context, 0));
+    }
+    peers_allowed_ = true;
+#endif
   }
 
   Queue* make_queue(QueueKind kind) override {
     auto* made = new CudaQueue;
     made->kind = kind;
+    made->device = static_cast<int>(used_);
+    made->context = here_[used_].context;
+    current.need(made->context);
     if (kind == QueueKind::kThreadsOwn) {
       made->stream = CU_STREAM_PER_THREAD;
     } else if (kind != QueueKind::kDefault) {
@@ -138,6 +107,8 @@ class CudaDevice final : public Device {
     auto* made = new CudaMemory;
     made->place = place;
     made->bytes = bytes;
+    made->device = static_cast<int>(used_);
+    current.need(here_[used_].context);
     // By each call that makes such memory in turn, since nothing may depend on which it was.
     const unsigned turn = made_.fetch_add(1, std::memory_order_relaxed);
     std::size_t pitch = 0;
@@ -181,6 +152,7 @@ class CudaDevice final : public Device {
   Memory* allocate_in_order(Queue* queue, std::size_t bytes) override {
     auto* made = new CudaMemory;
     made->bytes = bytes;
+    made->device = queue->device;
     CALL_CU(cuMemAllocAsync(&made->address, bytes, native(queue)));
     return made;
   }
@@ -209,16 +181,25 @@ class CudaDevice final : public Device {
   }
   Event* make_event(bool timed) override {
     auto* made = new CudaEvent;
-    CALL_CU(cuEventCreate(&made->event, timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING));
+    for (int number = devices_ - 1; number >= 0; --number) {
+      const auto place = static_cast<std::size_t>(number);
+      current.need(here_[place].context);
+      CALL_CU(cuEventCreate(&made->of_device[place], timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING));
+    }
     return made;
   }
   void release(Event* event) override {
-    CALL_CU(cuEventDestroy(native(event)));
+    for (int number = 0; number < devices_; ++number) {
+      CALL_CU(cuEventDestroy(static_cast<CudaEvent*>(event)->of_device[static_cast<std::size_t>(number)]));
+    }
     delete static_cast<CudaEvent*>(event);
   }
   Kernel* find_kernel(const char* name) override {
     auto* made = new CudaKernel;
-    CALL_CU(cuModuleGetFunction(&made->function, module_, name));
+    for (int number = 0; number < devices_; ++number) {
+      const auto place = static_cast<std::size_t>(number);
+      CALL_CU(cuModuleGetFunction(&made->of_device[place], here_[place].module, name));
+    }
     return made;
   }
   void release(Kernel* kernel) override {
@@ -240,14 +221,22 @@ class CudaDevice final : public Device {
       }
     }
     const unsigned block = threads % 4 == 0 ? 4 : threads;
-    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->function, threads / block, 1, 1, block, 1, 1, 0,
-                           native(queue), values, nullptr));
+    CALL_CU(cuLaunchKernel(static_cast<CudaKernel*>(kernel)->of_device[index_of(queue)], threads / block, 1, 1, block,
+                           1, 1, 0, native(queue), values, nullptr));
     // Programs use such arrays again at once.
     std::memset(addresses, 0xEE, sizeof(addresses));
   }
   void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
     const Ordered ordered(queue, order);
-    if (to.memory->place == Place::kDevice && from.memory->place == Place::kDevice) {
+    const bool on_devices = to.memory->place == Place::kDevice && from.memory->place == Place::kDevice;
+#ifndef PROGRAMS_ON_HIP
+    if (on_devices && to.memory->device != from.memory->device && bytes % 8 != 0) {  // by either call in turn
+      CALL_CU(cuMemcpyPeerAsync(native(to), here_[static_cast<std::size_t>(to.memory->device)].context, native(from),
+                                here_[static_cast<std::size_t>(from.memory->device)].context, bytes, native(queue)));
+      return;
+    }
+#endif
+    if (on_devices) {
       CALL_CU(cuMemcpyDtoDAsync(native(to), native(from), bytes, native(queue)));
     } else if (to.memory->place == Place::kDevice) {
       CALL_CU(cuMemcpyHtoDAsync(native(to), host(from.memory) + from.offset, bytes, native(queue)));
@@ -304,7 +293,7 @@ class CudaDevice final : public Device {
     CALL_CU(cuStreamWriteValue32(native(queue), native(to), value, 0));
   }
   void record(Queue* queue, Event* event) override {
-    CALL_CU(cuEventRecord(native(event), native(queue)));
+    CALL_CU(cuEventRecord(native(event, queue), native(queue)));
   }
   void wait(Queue* queue, Event* event) override {
     CALL_CU(cuStreamWaitEvent(native(queue), native(event), 0));
@@ -325,7 +314,10 @@ class CudaDevice final : public Device {
     CALL_CU(cuStreamSynchronize(native(queue)));
   }
   void synchronize() override {
-    CALL_CU(cuCtxSynchronize());
+    for (int number = 0; number < devices_; ++number) {
+      current.need(here_[static_cast<std::size_t>(number)].context);
+      CALL_CU(cuCtxSynchronize());
+    }
   }
   float elapsed(Event* from, Event* to) override {
     float ms = 0;
@@ -339,12 +331,12 @@ class CudaDevice final : public Device {
     CUfunction none = nullptr;
     float ms = 0;
     const auto launch_bump = [&](unsigned blocks, unsigned threads, void** extra) {
-      return cuLaunchKernel(bump_, blocks, 1, 1, threads, 1, 1, 0, native(queue), values, extra);
+      return cuLaunchKernel(here_[index_of(queue)].bump, blocks, 1, 1, threads, 1, 1, 0, native(queue), values, extra);
     };
     switch (which % kRefusals) {
       case 0: return launch_bump(1, 2048, nullptr);
       case 1: return launch_bump(0, 1, nullptr);
-      case 2: return cuModuleGetFunction(&none, module_, "no_such_kernel");
+      case 2: return cuModuleGetFunction(&none, here_[0].module, "no_such_kernel");
       case 3: return cuEventElapsedTime(&ms, untimed_[0], untimed_[1]);
       default: {
         void* both[] = {CU_LAUNCH_PARAM_END};
@@ -362,6 +354,8 @@ class CudaDevice final : public Device {
 #else
   void set(Queue* queue, bool all_queues, unsigned which, unsigned value) override {
     const auto few = static_cast<int>(value % 3);
+    CUfunction seen = here_[index_of(queue)].seen;
+    current.need(here_[index_of(queue)].context);
     if (!all_queues) {
       CUstreamAttrValue attribute{};
       attribute.memSyncDomain = value % 2 == 0 ? CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT : CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
@@ -369,12 +363,12 @@ class CudaDevice final : public Device {
       return;
     }
     switch (which % 5) {
-      case 0: CALL_CU(cuFuncSetAttribute(seen_, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 10 * few)); break;
+      case 0: CALL_CU(cuFuncSetAttribute(seen, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 10 * few)); break;
       case 1:
-        CALL_CU(cuFuncSetAttribute(seen_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        CALL_CU(cuFuncSetAttribute(seen, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                    value % 2 == 0 ? kManyBytes : kFewBytes));
         break;
-      case 2: CALL_CU(cuFuncSetCacheConfig(seen_, static_cast<CUfunc_cache>(few))); break;
+      case 2: CALL_CU(cuFuncSetCacheConfig(seen, static_cast<CUfunc_cache>(few))); break;
       case 3: CALL_CU(cuCtxSetCacheConfig(static_cast<CUfunc_cache>(few))); break;
       default: CALL_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, std::size_t{1024} * (1 + value % 3))); break;
     }
@@ -384,7 +378,7 @@ class CudaDevice final : public Device {
     CUdeviceptr address = native(Range{x, 0});
     void* values[] = {&address};
     count_call();
-    return cuLaunchKernel(seen_, 1, 1, 1, 16, 1, 1, shared_bytes, native(queue), values, nullptr);
+    return cuLaunchKernel(here_[index_of(queue)].seen, 1, 1, 1, 16, 1, 1, shared_bytes, native(queue), values, nullptr);
   }
 #endif
   void ask_something() override {
@@ -425,11 +419,11 @@ class CudaDevice final : public Device {
     own->counters.close();
     CUdeviceptr closed = own->address + Counters::kClosed;
     void* values[] = {&own->address, &closed};
-    CALL_CU(cuLaunchKernel(await_, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
+    CALL_CU(cuLaunchKernel(here_[index_of(queue)].await, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
   }
   void open(Queue* queue, Gate* gate) override {
     void* values[] = {&static_cast<CudaGate*>(gate)->address};
-    CALL_CU(cuLaunchKernel(bump_, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
+    CALL_CU(cuLaunchKernel(here_[index_of(queue)].bump, 1, 1, 1, 1, 1, 1, 0, native(queue), values, nullptr));
   }
   void open(Gate* gate) override {
     static_cast<CudaGate*>(gate)->counters.open();
@@ -459,23 +453,6 @@ class CudaDevice final : public Device {
     }
     return status == CUDA_SUCCESS;
   }
-  static std::unique_ptr<CUDA_MEMCPY3D> copy_of(const Rectangle& to, const Rectangle& from, const Extent& extent) {
-    auto copy = std::make_unique<CUDA_MEMCPY3D>();
-    const auto slice = [&extent](const Rectangle& side) {
-      return extent.depth > 1 ? side.slice_pitch / side.pitch : extent.height;
-    };
-    copy->srcMemoryType = copy->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-    copy->srcDevice = native(Range{from.memory, from.offset});
-    copy->srcPitch = from.pitch;
-    copy->srcHeight = slice(from);
-    copy->dstDevice = native(Range{to.memory, to.offset});
-    copy->dstPitch = to.pitch;
-    copy->dstHeight = slice(to);
-    copy->WidthInBytes = extent.width;
-    copy->Height = extent.height;
-    copy->Depth = extent.depth;
-    return copy;
-  }
   void probe() {
     Memory* memory = allocate(Place::kDevice, 64);
     const CUdeviceptr address = native(Range{memory, 0});
@@ -485,8 +462,11 @@ class CudaDevice final : public Device {
     const auto rows = copy_of({memory, 0, 8, 0}, {memory, 32, 8, 0}, {4, 2, 1});
     can_copy_rows_ = supported(cuMemcpy3DAsync(rows.get(), stream), "cuMemcpy3DAsync");
 #ifndef PROGRAMS_ON_HIP
-    if (!supported(cuModuleGetFunction(&seen_, module_, "seen"), "cuModuleGetFunction")) {
-      seen_ = nullptr;
+    for (int number = 0; number < devices_; ++number) {
+      Here& here = here_[static_cast<std::size_t>(number)];
+      if (!supported(cuModuleGetFunction(&here.seen, here.module, "seen"), "cuModuleGetFunction")) {
+        here.seen = nullptr;
+      }
     }
 #endif
     CUdeviceptr managed = 0;
@@ -500,11 +480,18 @@ class CudaDevice final : public Device {
   }
 
   static constexpr std::size_t kHostPage = 4096;
-  CUcontext context_ = nullptr;
-  CUmodule module_ = nullptr;
+  /// A device.
+  struct Here {
+    CUcontext context = nullptr;
+    CUmodule module = nullptr;
+    CUfunction await = nullptr, bump = nullptr, seen = nullptr;
+  };
+  int devices_ = 1;
+  std::array<Here, kMostDevices> here_;
+  bool peers_allowed_ = false;
+  static thread_local std::size_t used_;                       ///< what this thread makes is of that device
   std::atomic<unsigned> made_{0};                              ///< allocations
   static constexpr int kManyBytes = 98304, kFewBytes = 49152;  ///< of dynamic shared memory
-  CUfunction await_ = nullptr, bump_ = nullptr, seen_ = nullptr;
   CUevent untimed_[2] = {};
 #ifdef PROGRAMS_ON_HIP  // takes arguments in both forms
   static constexpr unsigned kRefusals = 4;
@@ -513,6 +500,8 @@ class CudaDevice final : public Device {
 #endif
   bool can_fill_rows_ = false, can_copy_rows_ = false, can_prefetch_ = false;
 };
+
+thread_local std::size_t CudaDevice::used_ = 0;
 
 }  // namespace
 

@@ -16,7 +16,7 @@
 //   SIM_RACES     0: no race detector (races.h)
 //   SIM_UNRECORDED  1: a wait of the host or a stream for an event that was never recorded is a violation, though CUDA
 //                 and HIP allow it (it waits for nothing)
-//   SIM_DEVICES   how many devices there are (default 1), all of them the same memory
+//   SIM_DEVICES   how many devices there are (default 1); memory of all of them is the process's
 //   SIM_WORKERS   how many threads do the work (default 1)
 //   SIM_LAZY      1: an operation is done only while the host waits, or asks (one for each query), or after a pause;
 //                 what nobody waited for stays unfinished

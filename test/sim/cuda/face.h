@@ -1,6 +1,6 @@
 // libcuda.so.1 on the simulated device (../core, ../streams): as nasty as the driver API allows. Pinned memory is read
 // when a copy runs, pageable memory at the call; kernels read their arguments from copies made at the launch. It has
-// one device, whose memory is memory of the process. What the environment says: ../core/settings.h.
+// SIM_DEVICES devices, whose memory is memory of the process. What the environment says: ../core/settings.h.
 //
 // Functions that nobody wrote (defaults.cpp) report CUDA_ERROR_NOT_SUPPORTED, and are logged as well.
 #pragma once
@@ -71,6 +71,9 @@ std::uint64_t number_of(int id, const CUlaunchAttributeValue& value) noexcept;
 
 /// A kernel node's task. Under the lock.
 Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task);
+
+/// Whether work of one context may use memory of the other one, which must not be null.
+[[nodiscard]] bool may_use(const Context* here, const Context* owner);
 
 /// What a copy descriptor names.
 Status read_copy(const CUDA_MEMCPY3D& wanted, Copy* copy);

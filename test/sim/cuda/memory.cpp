@@ -57,6 +57,18 @@ unsigned type_of(const Allocation& allocation) noexcept {
   return allocation.type == MemoryType::kHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
+const sim::Context* owner_of(const Allocation* allocation) noexcept {
+  return allocation == nullptr ? nullptr : static_cast<const sim::Context*>(allocation->owner);
+}
+
+/// By work of the calling thread's context.
+bool is_reachable(const Allocation& allocation) {
+  const sim::Context* const owner = owner_of(&allocation);
+  return allocation.accessible &&
+         (allocation.type != MemoryType::kDevice || owner == nullptr || sim::context_stack().empty() ||
+          sim::cuda::may_use(sim::context_stack().back(), owner));
+}
+
 CUresult attribute(CUpointer_attribute wanted, const Allocation* found, CUdeviceptr address, void* answer) {
   const auto give = [answer](auto value) { std::memcpy(answer, &value, sizeof(value)); };
   switch (wanted) {
@@ -67,10 +79,13 @@ CUresult attribute(CUpointer_attribute wanted, const Allocation* found, CUdevice
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: give(found == nullptr ? CUdeviceptr{0} : range_of(*found).first); break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: give(found == nullptr ? std::size_t{0} : range_of(*found).second); break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: give(found == nullptr ? 0ULL : found->id); break;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: give(found == nullptr ? -2 : 0); break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      give(found == nullptr ? -2 : owner_of(found) == nullptr ? 0 : owner_of(found)->device);
+      break;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED: give(found != nullptr && found->type == MemoryType::kShared ? 1 : 0); break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      give(found == nullptr || !found->accessible ? CU_MEM_ACCESS_FLAGS_PROT_NONE : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+      give(found == nullptr || !is_reachable(*found) ? CU_MEM_ACCESS_FLAGS_PROT_NONE
+                                                     : CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
       break;
     default: return CUDA_ERROR_INVALID_VALUE;
   }

@@ -1,5 +1,7 @@
 // What is set for contexts, devices, memory and streams: kernels see all of it (../streams/setters.cpp).
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "test/sim/cuda/face.h"
 
@@ -17,6 +19,30 @@ CUresult set(What what, std::uint64_t value) {
   const Lock lock;
   state().set[what] = value;
   return CUDA_SUCCESS;
+}
+
+/// Which context may use memory of which: their numbers.
+std::set<std::pair<std::uint64_t, std::uint64_t>>& peers() {
+  static auto& all = *new std::set<std::pair<std::uint64_t, std::uint64_t>>;
+  return all;
+}
+
+CUresult set_peer(CUcontext handle, bool may_use) {
+  {
+    const Lock lock;
+    const sim::Context* const peer = sim::find_context(handle);
+    sim::Context* here = nullptr;
+    if (sim::current(&here) != Status::kOk || peer == nullptr) {
+      return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    const std::pair numbers{here->number, peer->number};
+    if (!may_use) {
+      peers().erase(numbers);
+    } else if (!peers().insert(numbers).second && peer != here) {
+      return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+    }
+  }
+  return set(kPeer, may_use ? 1 : 0);
 }
 
 template <class Use>
@@ -61,6 +87,10 @@ Status copy_attributes(CUstream to, CUstream from, bool per_thread) {
 
 }  // namespace
 
+bool sim::cuda::may_use(const Context* here, const Context* owner) {
+  return here->device == owner->device || peers().contains({here->number, owner->number});
+}
+
 TWICE(cuStreamSetAttribute, (CUstream stream, CUstreamAttrID id, const CUstreamAttrValue* value),
       set_attribute(stream, per_thread, id, value))
 TWICE(cuStreamGetAttribute, (CUstream stream, CUstreamAttrID id, CUstreamAttrValue* value),
@@ -87,13 +117,13 @@ FACE cuDevicePrimaryCtxSetFlags_v2(CUdevice, unsigned flags) {
   ENTER(cuDevicePrimaryCtxSetFlags_v2);
   return set(kFlags, flags);
 }
-FACE cuCtxEnablePeerAccess(CUcontext, unsigned) {
+FACE cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
   ENTER(cuCtxEnablePeerAccess);
-  return set(kPeer, 1);
+  return set_peer(peer, true);
 }
-FACE cuCtxDisablePeerAccess(CUcontext) {
+FACE cuCtxDisablePeerAccess(CUcontext peer) {
   ENTER(cuCtxDisablePeerAccess);
-  return set(kPeer, 0);
+  return set_peer(peer, false);
 }
 FACE cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* wanted, std::size_t) {
   ENTER(cuMemSetAccess);
