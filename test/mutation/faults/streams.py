@@ -18,9 +18,8 @@ FAULTS = [
           new="driver.cuCtxEnablePeerAccess(peer, flags)", promise=4,
           seen="Graphs of kernels that could not use the other device's memory stay in use when they may."),
     Fault("streams-of-a-device-that-is-reset-stay-known", "layer/streams/stream_table.h",
-          old="    if (engine_with_threads<L>() != nullptr) {\n      forget_all(context);\n    }\n"
-              "    return host_call.done(destroy(), true);",
-          new="return host_call.done(destroy(), true);", promise=4, statement=True,
+          old="forget_all(context);\n      ordered_blocks<L>().forget_all();", new="ordered_blocks<L>().forget_all();",
+          promise=4, statement=True,
           seen="After a device was reset, graphs of its streams are launched in what has their handles now."),
     Fault("host-function-ends-nothing", "layer/streams/host_function.h",
           old="call.ends = true;", new="", promise=3, statement=True,
