@@ -23,6 +23,7 @@ class Memory final : public MemoryThroughHost {
   [[nodiscard]] MemoryRange range(std::uint64_t from, std::uint64_t count) const {
     return {reinterpret_cast<std::uint64_t>(bytes.data()) + from, count};
   }
+  [[nodiscard]] const char* why_not(const refrain::capture::QueueInfo& /*queue*/) noexcept override { return nullptr; }
   bool begin(const refrain::capture::QueueInfo& /*queue*/, std::vector<MemoryRange>* /*device*/,
              std::vector<MemoryRange>* /*host*/, const char** /*why*/) noexcept override {
     return true;
