@@ -41,7 +41,8 @@ class FunctionTable {
       const capture::FunctionId numbered = made->id;
       describe(*made);
       const env::MutexLock guard(mutex_);
-      if (made->id == numbered && !made->name.empty()) {
+      // (A capture has been told its number.)
+      if (made->id == numbered && !made->name.empty() && L::runtime().recorder == nullptr) {
         made->id = stable_id(made->name);
       }
       kept = L::objects().functions.find(handle);

@@ -164,7 +164,10 @@ PROGRAM(allocation_questions) {
     cuuint64_t used = 0;
     CHECK_CU(cuDeviceGetDefaultMemPool(&pool, 0));
     switch (round % 6) {
-      case 0: std::printf("%d ", cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, own + 8)); break;
+      case 0:
+        std::printf("%d ", cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, own + 8));
+        std::printf("%d ", cuMemGetAddressRange(&start, &bytes, own + 8));
+        break;
       case 1: {
         CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR};
         void* answers[] = {&start};

@@ -184,7 +184,7 @@ TEST_CASE("addresses from cuGetProcAddress are ours by class") {
         real_library.stubs().address(index_of("cuGetExportTable")));
   // Neutral: the driver's own.
   CHECK(address(look_up<void()>("cuCtxGetDevice", 2000)) == real_library.function("cuCtxGetDevice"));
-  CHECK(address(look_up<void()>("cuMemGetAddressRange", 13000)) == real_library.function("cuMemGetAddressRange_v2"));
+  CHECK(address(look_up<void()>("cuDeviceTotalMem", 13000)) == real_library.function("cuDeviceTotalMem_v2"));
   CHECK(seen.empty());
   // What a typed stub leads to is the wrapper, and nothing else.
   CHECK(real_library.stubs().target(index_of("cuGetProcAddress_v2")) == address(&wrap::cuGetProcAddress_v2));

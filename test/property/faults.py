@@ -59,9 +59,9 @@ FAULTS = {
           "    result->plain_ = result->plain_ && native")]),
     "setter-not-in-the-token": (
         "what is set for a kernel is told to nobody: graphs of another state are used",
-        [("layer/streams/setters.h", "    const Setting setting{entry_point, capture::mix(function, what), value};\n",
+        [("layer/streams/setters.h", "    const Setting setting{entry_point, capture::mix(name, what), value};\n",
           "    if (function != 0) { return call(); }\n"
-          "    const Setting setting{entry_point, capture::mix(function, what), value};\n")]),
+          "    const Setting setting{entry_point, capture::mix(name, what), value};\n")]),
     "update-applied-in-flight": (
         "changed arguments are written into a graph when the launch that they are for is already in flight",
         [("replay/graph/executable.cpp", "if (!parts_[index].buffer->update(updates_[index]).ok()) {", "if (index > parts_.size()) {"),

@@ -177,7 +177,7 @@ FACE cuMemGetAddressRange_v2(CUdeviceptr* start, std::size_t* bytes, CUdeviceptr
   if (const Status status = sim::current(&context); status != Status::kOk) {
     return sim::cuda::result(status);
   }
-  const Allocation* found = sim::find_allocation(address);
+  const Allocation* found = known(address);
   if (found == nullptr || !found->accessible) {
     return CUDA_ERROR_NOT_FOUND;
   }
