@@ -51,6 +51,13 @@ hipError_t note(hipError_t status, void* const* memory) noexcept {
   return status;
 }
 
+/// Who makes a graph of memory that comes back may wait for it.
+hipError_t note_in_order(hipError_t status, void* const* memory) noexcept {
+  start_inventory();
+  streams::allocated_in_order<HipLayer>(status, status == hipSuccess && memory != nullptr ? handle_of(*memory) : 0);
+  return status;
+}
+
 hipError_t note_incomparable(hipError_t status, const char* why) noexcept {
   start_inventory();
   streams::note_incomparable<HipLayer>(status, why);
@@ -87,10 +94,10 @@ hipError_t wrap::hipHostRegister(void* memory, size_t bytes, unsigned flags) noe
   return host_call.done(status, false);
 }
 
-#define ALLOCATE_IN_ORDER(name, parameters, arguments)                  \
-  hipError_t wrap::name parameters noexcept {                           \
-    HostCall host_call(entry::name);                                    \
-    return host_call.done(note(library.name arguments, memory), false); \
+#define ALLOCATE_IN_ORDER(name, parameters, arguments)                           \
+  hipError_t wrap::name parameters noexcept {                                    \
+    HostCall host_call(entry::name);                                             \
+    return host_call.done(note_in_order(library.name arguments, memory), false); \
   }
 ALLOCATE_IN_ORDER(hipMallocAsync, (void** memory, size_t bytes, hipStream_t stream), (memory, bytes, stream))
 ALLOCATE_IN_ORDER(hipMallocFromPoolAsync, (void** memory, size_t bytes, hipMemPool_t pool, hipStream_t stream),

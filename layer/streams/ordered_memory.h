@@ -52,19 +52,15 @@ struct OrderedCall {
   [[nodiscard]] StreamState<typename L::Api>* known() const noexcept {
     return find_known_stream<L>(stream, by_default);
   }
-  /// Where nothing is looked at.
-  void passes() const noexcept {
-    if (replay::Lane* const lane = common::dormant_lane<Protocol<L>>(); lane != nullptr) {
-      OrderedStream<L>::the().passes(known());
+  /// The stream, if this may come in another place than the program's. To be asked at each such call.
+  [[nodiscard]] StreamState<typename L::Api>* movable() const noexcept {
+    const replay::Engine* const running = L::engine();
+    if (running == nullptr || !L::runtime().replays) {
+      return nullptr;
     }
-  }
-  /// The stream, if this may be no part of what repeats; null: it is a submission.
-  [[nodiscard]] StreamState<typename L::Api>* place(replay::Engine& running) const noexcept {
-    auto* const known = find_stream<L>(stream, by_default);
-    return L::runtime().replays && known != nullptr && known->unholdable == nullptr &&
-                   OrderedStream<L>::the().is(running, *known)
-               ? known
-               : nullptr;
+    const bool looked_at = common::dormant_lane<Protocol<L>>() == nullptr && !passing<L>();
+    auto* const its = looked_at ? find_stream<L>(stream, by_default) : known();
+    return OrderedStream<L>::the().is(*running, its) && looked_at && its->unholdable == nullptr ? its : nullptr;
   }
   template <class Issue>
   StatusOf<L> submit(Issue&& issue) const noexcept {
@@ -107,14 +103,12 @@ StatusOf<L> allocate_in_order(const OrderedCall<L>& call, Address* address, std:
     return status;
   };
   const NotCancelled during(true);
-  call.passes();
+  auto* const stream = call.movable();
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(call.entry_point, &status, allocate)) {
     return status;
   }
   replay::Engine* const running = L::engine();
-  auto* const stream =
-      running == nullptr || address == nullptr || (pool != nullptr && *pool == 0) ? nullptr : call.place(*running);
-  if (stream == nullptr) {
+  if (running == nullptr || stream == nullptr || address == nullptr || (pool != nullptr && *pool == 0)) {
     return or_without_held<L>(call.entry_point, call.submit(allocate), allocate);
   }
   const OrderedBlocks::Block block{bytes, pool == nullptr ? 0 : *pool, stream->slot.info.id, false};
@@ -145,13 +139,12 @@ StatusOf<L> free_in_order(const OrderedCall<L>& call, std::uint64_t start, Issue
     return free();
   };
   const NotCancelled during(true);
-  call.passes();
+  auto* const stream = call.movable();
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(call.entry_point, &status, forget_and_free)) {
     return status;
   }
   replay::Engine* const running = L::engine();
-  auto* const stream = running == nullptr ? nullptr : call.place(*running);
-  const auto block = stream == nullptr ? std::nullopt : blocks.find(start);
+  const auto block = running == nullptr || stream == nullptr ? std::nullopt : blocks.find(start);
   if (blocks.is_held(start)) {  // it is freed twice, which the driver is to refuse
     HostCall<L> host_call(call.entry_point);
     return host_call.done(free(), false);

@@ -177,6 +177,35 @@ TEST_CASE("a stream that is destroyed leaves the memory to others: at once if it
   CHECK(held.rig.device.count("no waits") == (busy ? 1 : 0));
 }
 
+TEST_CASE("what several streams have stays in its place when the first one is destroyed", "[promise-1]") {
+  Held held;
+  State& other = Rig::stream();
+  held.rig.device.busy.insert(held.stream.stream.handle);
+  held.pools.allocate(other);
+  held.rig.device.busy.clear();
+  REQUIRE(Rig::wait() == 0);
+  REQUIRE(StreamTable<TestLayer>::all().destroy_stream(kChange, held.stream.stream.handle, [] { return 0; }) == 0);
+  const Stretch third(held.rig);
+  held.rig.loop([&] { third.submit(0, third.kernels.size()); });
+  const std::uint64_t memory = held.pools.allocate(third.stream);
+  third.submit(0, 3);
+  held.pools.free(third.stream, memory);
+  CHECK(held.pools.freed(memory, third.stream) == 1);
+}
+
+TEST_CASE("a stream in which nothing is ever held has such memory all the same", "[promise-1]") {
+  Held held;
+  held.rig.device.busy.insert(held.stream.stream.handle);
+  State& other = Rig::stream();
+  other.unholdable = "for a test";
+  held.pools.allocate(other);
+  held.stretch.submit(0, 3);
+  const std::uint64_t memory = held.pools.allocate(held.stream);
+  held.rig.device.forget_lines();
+  held.pools.free(held.stream, memory);
+  CHECK(held.pools.freed(memory, held.stream) == 1);
+}
+
 TEST_CASE("another stream may have such memory alone, when the first one is done", "[promise-1]") {
   Held held;
   State& other = Rig::stream();

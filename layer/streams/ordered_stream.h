@@ -25,30 +25,33 @@ class OrderedStream {
     return *one;
   }
 
-  /// True if it is this one from now on: no other had any such memory, or what that one had is done.
-  [[nodiscard]] bool is(const replay::Engine& running, const State& stream) noexcept {
+  /// To be told of each call that allocates or frees in stream order, in whichever stream (null: nobody knows which),
+  /// so that no other one has such memory unnoticed. True if it is this one from now on: no other had any, or what that
+  /// one had is done.
+  [[nodiscard]] bool is(const replay::Engine& running, const State* stream) noexcept {
+    if (stream == nullptr || id_.load(std::memory_order_relaxed) != stream->slot.info.id) {
+      if (id_.load(std::memory_order_relaxed) == kSeveral || !change(running, stream)) {
+        return false;
+      }
+    }
     // What comes late would come behind work of others that is in order with it, and before more of that.
-    if (stream.stream.kind != backends::StreamKind::kNonBlocking && stream.context->in_order()) {
-      return false;
-    }
-    const ObjectId id = stream.slot.info.id;
-    return id_.load(std::memory_order_relaxed) == id || change(running, stream, id);
-  }
-  /// A thread that is not looked at uses such memory in this stream; null: in one that is not known.
-  void passes(const State* stream) noexcept {
-    const ObjectId id = id_.load(std::memory_order_relaxed);
-    if (id != 0 && id != kSeveral && (stream == nullptr || stream->slot.info.id != id)) {
-      const env::MutexLock guard(mutex_);
-      part();
-    }
+    return stream->stream.kind == backends::StreamKind::kNonBlocking || !stream->context->in_order();
   }
   /// The stream is about to be destroyed, and nothing is held.
   void ends(const replay::Engine& running, const State& stream) noexcept {
     const env::MutexLock guard(mutex_);
-    if (stream_ == &stream.stream) {
-      settled(running) ? begin_anew() : part();
-      stream_ = nullptr;
+    if (stream_ != &stream.stream) {
+      return;
     }
+    const bool alone = id_.load(std::memory_order_relaxed) != kSeveral;
+    if (!settled(running)) {
+      part();
+    } else if (alone) {
+      none_has_any();
+    } else {
+      parting_.store(false, std::memory_order_relaxed);
+    }
+    stream_ = nullptr;
   }
 
   /// Allocates in stream order, at once. Where frees of the one stream may have come late, and others have such memory
@@ -73,34 +76,40 @@ class OrderedStream {
 
   /// None has any.
   void begin_anew() noexcept {
-    id_.store(0, std::memory_order_relaxed);
-    parting_.store(false, std::memory_order_relaxed);
+    const env::MutexLock guard(mutex_);
+    none_has_any();
+    stream_ = nullptr;
   }
 
  private:
   static constexpr ObjectId kSeveral = ~ObjectId{0};
 
-  [[gnu::noinline]] bool change(const replay::Engine& running, const State& stream, ObjectId id) noexcept {
+  [[gnu::noinline]] bool change(const replay::Engine& running, const State* stream) noexcept {
     const env::MutexLock guard(mutex_);
     const ObjectId before = id_.load(std::memory_order_relaxed);
-    if (before == id || before == kSeveral) {
-      return before == id;
+    if (before == kSeveral) {
+      return false;
     }
-    if (before != 0 && !settled(running)) {
+    if (stream == nullptr || (before != 0 && before != stream->slot.info.id && !settled(running))) {
       part();
       return false;
     }
-    stream_ = &stream.stream;
-    id_.store(id, std::memory_order_relaxed);
+    stream_ = &stream->stream;
+    id_.store(stream->slot.info.id, std::memory_order_relaxed);
     return true;
+  }
+  void none_has_any() noexcept REFRAIN_REQUIRES(mutex_) {
+    id_.store(0, std::memory_order_relaxed);
+    parting_.store(false, std::memory_order_relaxed);
   }
   void part() noexcept REFRAIN_REQUIRES(mutex_) {
     id_.store(kSeveral, std::memory_order_relaxed);
-    parting_.store(true, std::memory_order_relaxed);
+    parting_.store(stream_ != nullptr, std::memory_order_relaxed);
   }
   /// Whether no free of its may stand, or come to stand, behind what waits for another stream.
   [[nodiscard]] bool settled(const replay::Engine& running) const noexcept REFRAIN_REQUIRES(mutex_) {
-    if (stream_ == nullptr || running.anything_trails()) {
+    // Whose own default stream its handle means depends on who asks.
+    if (stream_ == nullptr || stream_->kind == backends::StreamKind::kPerThread || running.anything_trails()) {
       return false;
     }
     const env::MutexLock none_begins(Captures<L>::all().mutex);

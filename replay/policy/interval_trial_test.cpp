@@ -319,7 +319,7 @@ TEST_CASE("a slow moment of the machine decides nothing about a long interval th
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
 }
 
-TEST_CASE("where the program is busy with itself, graphs go on though no more may be lost: noise is no loss") {
+TEST_CASE("noise is no loss: where the program is busy with itself, graphs go on though no more may be lost") {
   NoisyIntervals intervals;
   intervals.may_lose = false;
   std::mt19937 random(1);

@@ -82,4 +82,5 @@ TEST_CASE("promise 1, no other waits: an allocation waits for no free that comes
   same_and_replayed({"allocation_gate"}, 300, waits);
   same_and_replayed({"allocation_gate", "late"}, 300, waits);
   same_and_replayed({"allocation_gate", "joining"}, 300, waits);
+  same_and_replayed({"allocation_behind_gate"}, 300, waits);
 }

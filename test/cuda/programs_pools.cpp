@@ -361,6 +361,37 @@ PROGRAM(allocation_gate) {
   return 0;
 }
 
+/// A driver may give the allocation the memory that the thread's own default stream frees, behind a kernel that waits
+/// for what comes before the allocation.
+PROGRAM(allocation_behind_gate) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUfunction step = gpu.function("scale");
+  CUfunction await = gpu.function("await");
+  CUfunction bump = gpu.function("bump");
+  const CUdeviceptr standing = filled(kCount, 1);
+  const auto gate = reinterpret_cast<CUdeviceptr>(pinned(64));
+  Word* in = numbers();
+  Word* out = pinned(kCount);
+  for (int round = 0; round < kRounds; ++round) {
+    const CUdeviceptr awaiting = allocate_in(CU_STREAM_PER_THREAD);
+    launch_on(CU_STREAM_PER_THREAD, await, 1, gate, gate + 128);
+    free_in(CU_STREAM_PER_THREAD, awaiting);
+    for (Word i = 0; i < 10; ++i) {
+      scale(stream, step, standing, kCount, 3, i);
+    }
+    launch_on(stream, bump, 1, gate);
+    const CUdeviceptr own = allocate_in(stream);
+    task(stream, step, own, in, out);
+    free_in(stream, own);
+    CHECK_CU(cuCtxSynchronize());
+    in[0] += out[1];
+  }
+  print("out", out);
+  program::print("standing", standing, kCount);
+  return 0;
+}
+
 /// Threads with a stream each.
 PROGRAM(allocation_threads) {
   const Device gpu;

@@ -224,15 +224,25 @@ FAULTS = [
           promise=1,
           seen="Memory is freed while kernels that are held still use it."),
     Fault("memory-of-two-streams-moved", "layer/streams/ordered_stream.h",
-          old="before != 0 && !settled(running)", new="before == kSeveral", promise=1,
+          old="before != 0 && before != stream->slot.info.id && !settled(running)", new="false", promise=1,
           seen="An allocation waits for a free that comes late, behind a kernel that waits for what comes behind the"
                " allocation: for ever."),
     Fault("allocations-wait-for-frees-that-came-late", "layer/streams/ordered_stream.h",
-          old="part() noexcept REFRAIN_REQUIRES(mutex_) {\n    id_.store(kSeveral, std::memory_order_relaxed);\n    parting_.store(true, std::memory_order_relaxed);",
-          new="part() noexcept REFRAIN_REQUIRES(mutex_) {\n    id_.store(kSeveral, std::memory_order_relaxed);",
-          promise=1, statement=True,
+          old="parting_.store(stream_ != nullptr, std::memory_order_relaxed);", new="", promise=1, statement=True,
           seen="When a second stream begins to allocate, it waits for a free of the first one that stands behind a"
                " kernel which waits for the second: for ever."),
+    Fault("memory-of-streams-that-are-not-held-unseen", "layer/streams/ordered_memory.h",
+          old="return OrderedStream<L>::the().is(*running, its) && looked_at && its->unholdable == nullptr ? its"
+              " : nullptr;",
+          new="return looked_at && its != nullptr && its->unholdable == nullptr &&"
+              " OrderedStream<L>::the().is(*running, its) ? its : nullptr;",
+          promise=1, statement=True,
+          seen="An allocation comes before what it stands behind, and waits for a free in a stream of which nothing is"
+               " held, behind a kernel that waits for just that: for ever."),
+    Fault("several-streams-forgotten-with-the-first", "layer/streams/ordered_stream.h",
+          old="id_.load(std::memory_order_relaxed) != kSeveral", new="true", promise=1,
+          seen="Of several streams with such memory one is destroyed: an allocation of another one comes before what it"
+               " stands behind, and may wait for a free of a third one, for ever."),
     Fault("freed-memory-kept-when-there-is-none-left", "layer/streams/ordered_memory.h",
           old="status != L::Api::kOutOfMemory || running == nullptr", new="true || running == nullptr", promise=5,
           seen="An allocation fails for lack of memory that the program has freed."),
