@@ -69,14 +69,15 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
   costs.busy = costs.whole - std::min(outside_ns_, costs.whole);
   costs.wait = now - std::clamp(waiting_since_ns_, start_ns_, now);
   const Turn turn = std::exchange(turn_, {});
-  successor_of(previous_) = {previous_, hash_};
-  previous_ = hash_;
+  const std::uint64_t kind = kind_of_open();
+  successor_of(previous_) = {previous_, kind};
+  previous_ = kind;
   // Intervals are only remembered once graphs ran in them.
-  auto found = known_.find(hash_);
+  auto found = known_.find(kind);
   ++intervals_;
   if (found == known_.end() && in_graphs_ != 0) {
     make_room();
-    found = known_.try_emplace(hash_).first;
+    found = known_.try_emplace(kind).first;
   }
   if (found != known_.end()) {
     found->second.last_seen = intervals_;
@@ -105,8 +106,8 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
       known_.erase(found);
     }
   }
-  const Successor& successor = successor_of(hash_);
-  const auto next = known_.find(successor.interval == hash_ ? successor.next : hash_);
+  const Successor& successor = successor_of(kind);
+  const auto next = known_.find(successor.interval == kind ? successor.next : kind);
   if (next != known_.end()) {
     const Known& interval = next->second;
     turn_.concluded = interval.concluded;
@@ -136,6 +137,27 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     turn_.eager = turn_.suspended = !may_lose;  // who knows what graphs would do there
   }
   return lost;
+}
+
+/// What the interval that is over is known by: its tokens; or its length, where many that long have come and none of
+/// them for long.
+std::uint64_t IntervalTrial::kind_of_open() {
+  if (submissions_ < tuning::kManySubmissions || known_.contains(hash_)) {
+    return hash_;
+  }
+  const std::uint64_t as_long = capture::mix(submissions_, submissions_);
+  if (in_graphs_ == 0 || known_.contains(as_long)) {
+    return known_.contains(as_long) ? as_long : hash_;
+  }
+  const auto is_one = [&](const auto& each) {
+    const Known& interval = each.second;
+    return interval.submissions == submissions_ && interval.seen <= tuning::kHardly && !interval.concluded;
+  };
+  if (static_cast<std::uint64_t>(std::ranges::count_if(known_, is_one)) + 1 < tuning::kManyAlike) {
+    return hash_;
+  }
+  std::erase_if(known_, is_one);
+  return as_long;
 }
 
 /// Those that were not seen for longest go, a few at once.
@@ -238,7 +260,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
 }
 
 void IntervalTrial::start_over(Known& interval) {
-  interval.concluded = interval.confirming = false;
+  interval.concluded = interval.confirming = interval.doubted = false;
   interval.plan = interval.tries = 0;
   interval.eager.clear();
   interval.whole_eager.clear();
@@ -361,7 +383,7 @@ bool IntervalTrial::conclude(Known& interval) {
   if (interval.plan == 0 && !interval.confirming &&
       (half_as_long_again(first, interval.eager, needed) ||
        half_as_long_again(interval.whole[0], interval.whole_eager, whole_needed))) {
-    return true;
+    return declines(interval);
   }
   if (!plan_known(interval)) {
     return false;
@@ -399,13 +421,13 @@ bool IntervalTrial::conclude(Known& interval) {
   const RecentCosts& chosen = interval.replay[interval.plan];
   const bool declined = by_itself ? surely_less(interval.eager, chosen) : !better(chosen.low(), interval.eager.low());
   if (chosen.count() >= tuning::kClearWanted && interval.eager.count() >= tuning::kClearWanted && declined) {
-    return true;
+    return declines(interval);
   }
   // Should the program itself take longer with graphs, for a reason that nobody knows of, then that counts as well.
   const RecentCosts& whole = interval.whole[interval.plan];
   if (whole.count() >= tuning::kIntervalsWanted && interval.whole_eager.count() >= tuning::kIntervalsWanted &&
       clearly_less(interval.whole_eager, whole)) {
-    return true;
+    return declines(interval);
   }
   log_outcome(interval, "graphs stay");
   interval.concluded = true;
@@ -414,6 +436,17 @@ bool IntervalTrial::conclude(Known& interval) {
   const std::uint64_t worth =
       interval.whole_eager.low() / std::max<std::uint64_t>(interval.whole[interval.plan].low(), 1);
   interval.next_check = next_check(worth, interval.checks);
+  return false;
+}
+
+/// Of what is mostly the program's own doing all is measured once more before graphs are declined: in a phase of the
+/// machine in which all takes longer, graphs seem to lose.
+bool IntervalTrial::declines(Known& interval) {
+  if (interval.doubted || !mostly_by_itself(interval.eager, interval.whole_eager)) {
+    return true;
+  }
+  start_over(interval);
+  interval.doubted = true;
   return false;
 }
 

@@ -43,7 +43,7 @@ struct IntervalSummary {
 
 /// What was concluded of an interval, for another run of the program.
 struct KnownInterval {
-  std::uint64_t hash = 0;  ///< of its tokens
+  std::uint64_t hash = 0;  ///< of its tokens, or of its length
   std::uint64_t submissions = 0, seen = 0;
   std::uint32_t plan = 0;
   std::uint64_t in_graphs = 0;               ///< submissions that were launched in graphs
@@ -52,7 +52,8 @@ struct KnownInterval {
   friend bool operator==(const KnownInterval&, const KnownInterval&) = default;
 };
 
-/// One per lane; not thread-safe, except summaries(). An interval is known by the sequence of its tokens. When graphs
+/// One per lane; not thread-safe, except summaries(). An interval is known by the sequence of its tokens; where each is
+/// another one, as in a program whose kernels depend on how far it is, by its length. When graphs
 /// of an interval have passed the first half of the gate, intervals are run with and without them in turn, and then
 /// with the other chunk plans, until there are enough samples of all. The fastest plan stays; if that is without
 /// graphs, they are declined.
@@ -185,6 +186,7 @@ class IntervalTrial {
     std::uint32_t tries = 0;
     bool confirming = false;  ///< a later plan seems faster, and the first one is measured once more
     bool concluded = false;
+    bool doubted = false;  ///< graphs seemed to lose, and it is being measured once more
     /// Intervals with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
       std::uint64_t ns = 0, intervals = 0;
@@ -223,6 +225,7 @@ class IntervalTrial {
   void sample(Known& interval, const Costs& costs, Turn turn);
   [[nodiscard]] std::int64_t loss(Known& interval, const Costs& costs, Turn turn) const noexcept;
   bool conclude(Known& interval);
+  [[nodiscard]] static bool declines(Known& interval);
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& interval) noexcept;
@@ -232,6 +235,7 @@ class IntervalTrial {
   [[nodiscard]] std::uint64_t sure_saving(const Known& interval, const Costs& costs, Turn turn) const noexcept;
   [[nodiscard]] bool plan_known(const Known& interval) const noexcept;
   void choose(Known& interval) const noexcept;
+  [[nodiscard]] std::uint64_t kind_of_open() REFRAIN_REQUIRES(mutex_);
   void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
   void make_room() REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] IntervalSummary summary_of(const Known& interval) const;

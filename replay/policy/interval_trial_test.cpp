@@ -272,10 +272,10 @@ struct NoisyIntervals {
     if (gate.wants_outside()) {
       gate.outside(own);
     }
-    if (graphs) {
+    for (int i = 0; graphs && i < launches; ++i) {
       gate.launched(entry);
-      plans[gate.plan()] += 1;
     }
+    plans[gate.plan()] += graphs ? 1 : 0;
     now += own + busy + 100;
     gate.waiting(now - 100);
     lost += gate.waited(now, may_lose);
@@ -286,6 +286,7 @@ struct NoisyIntervals {
   std::shared_ptr<GraphEntry> entry = std::make_shared<GraphEntry>(1, std::vector<Token>{1, 2}, GraphEntry::Limits{});
   std::uint64_t now = 1000;
   std::array<int, kChunkPlans> plans{};
+  int launches = 1;
   bool may_lose = true;
   std::int64_t lost = 0;
 };
@@ -319,6 +320,19 @@ TEST_CASE("a slow moment of the machine decides nothing about a long interval th
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
 }
 
+TEST_CASE("a slow phase of the machine in which only graphs are measured declines nothing") {
+  const int from = GENERATE(range(8, 20));  // more graphs are ready then, and are measured anew
+  CAPTURE(from);
+  NoisyIntervals intervals;
+  for (int i = 0; i < 300; ++i) {
+    const bool slow = i >= from && i < from + 30;
+    intervals.launches = i < from ? 1 : 30;
+    const std::uint64_t busy = intervals.has_graphs() ? 300'000 : 400'000;
+    intervals.run_as_long(slow ? 18'000'000 : 12'000'000, slow ? busy + busy / 2 : busy);
+  }
+  CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+}
+
 TEST_CASE("noise is no loss: where the program is busy with itself, graphs go on though no more may be lost") {
   NoisyIntervals intervals;
   intervals.may_lose = false;
@@ -331,6 +345,31 @@ TEST_CASE("noise is no loss: where the program is busy with itself, graphs go on
   CHECK(eager <= 6);
   CHECK(intervals.lost <= 1000);  // of the first one, of which nobody knew what the program does by itself
   CHECK(intervals.entry->state() != GraphEntry::State::kBypassing);
+}
+
+TEST_CASE("many long intervals that hardly come again, and are as long, are judged as one") {
+  const bool slower = GENERATE(false, true);
+  Intervals intervals(1);
+  intervals.launches = 150;
+  int replayed = 0;
+  for (capture::Token interval = 0; interval < 60; ++interval) {
+    for (capture::Token token = 1; token <= 400; ++token) {
+      intervals.gate.submitted(1000 * interval + token, intervals.now);
+    }
+    const bool eager = intervals.gate.eager_turn() || intervals.entry->state() == GraphEntry::State::kBypassing;
+    for (int i = 0; !eager && i < intervals.launches; ++i) {
+      intervals.gate.launched(intervals.entry);
+    }
+    intervals.now += !eager && slower ? 1300 : eager ? 1000 : 700;
+    replayed += eager ? 0 : 1;
+    intervals.gate.waited(intervals.now, intervals.may_lose);
+    intervals.now += 100;
+  }
+  CHECK(intervals.gate.summaries().size() == 1);
+  CHECK((intervals.entry->state() == GraphEntry::State::kBypassing) == slower);
+  CHECK((slower ? replayed < 25 : replayed > 45));
+  CHECK(intervals.gate.summaries().front().state ==
+        (slower ? IntervalSummary::State::kDeclined : IntervalSummary::State::kReplaying));
 }
 
 TEST_CASE("graphs that make the program itself slower are declined, though they are cheaper to submit") {

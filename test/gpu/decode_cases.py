@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Language models that write one token after the other, by Hugging Face's generate(): each token's kernels have other sizes than
-the one's before, and one iteration is a whole answer."""
+"""Language models that write one token after the other: each token's kernels have other sizes than the one's before, and one
+iteration is a whole answer. By Hugging Face's generate(); or, "..._loop", by a loop that always goes to its end: generate() asks
+the device whether it is done, and without kernels would be at once."""
 import os
 
 # Has to be set before CUDA starts.
@@ -33,21 +34,36 @@ class Decode:
             digest.add(self.answer.cpu().numpy())
 
 
-def gpt2():
+class Loop(Decode):
+    def step(self):
+        tokens = []
+        ids, cache = self.prompt, None
+        with torch.inference_mode():
+            for _ in range(TOKENS):
+                made = self.model(ids, past_key_values=cache, use_cache=True)
+                cache = made.past_key_values
+                ids = made.logits[:, -1:].argmax(-1)
+                tokens.append(ids)
+                ids.item()  # somebody reads along
+        self.answer = torch.cat(tokens, dim=1)
+
+
+def gpt2(how=Decode):
     """124 million parameters, 12 layers."""
     import transformers
     torch.manual_seed(6)
-    return Decode(transformers.GPT2LMHeadModel(transformers.GPT2Config()))
+    return how(transformers.GPT2LMHeadModel(transformers.GPT2Config()))
 
 
-def llama():
+def llama(how=Decode):
     """16 layers with rotary positions and grouped queries."""
     import transformers
     torch.manual_seed(7)
-    return Decode(transformers.LlamaForCausalLM(transformers.LlamaConfig(
+    return how(transformers.LlamaForCausalLM(transformers.LlamaConfig(
         hidden_size=1024, intermediate_size=2816, num_hidden_layers=16, num_attention_heads=16, num_key_value_heads=4,
         vocab_size=32000)))
 
 
 if __name__ == "__main__":
-    case_runner.main(__doc__, {"gpt2": gpt2, "llama": llama}, torch.cuda.synchronize)
+    case_runner.main(__doc__, {"gpt2": gpt2, "llama": llama, "gpt2_loop": lambda: gpt2(Loop), "llama_loop": lambda: llama(Loop)},
+                     torch.cuda.synchronize)
