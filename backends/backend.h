@@ -18,6 +18,7 @@
 #include "backends/submission_pause.h"
 #include "capture/graph.h"
 #include "capture/operation.h"
+#include "env/stuck_check.h"
 
 namespace refrain::backends {
 
@@ -95,6 +96,8 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual ChunkSizes chunk_sizes() const noexcept { return {}; }
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  /// What users may want to know of the devices in use, a sentence each. May throw std::bad_alloc.
+  [[nodiscard]] virtual std::vector<std::string> notes() { return {}; }
 
   [[nodiscard]] virtual Capabilities capabilities(const capture::QueueInfo& queue) noexcept = 0;
   virtual Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept = 0;
@@ -164,14 +167,23 @@ class Backend {
   /// The driver's name for an error code, e.g. "CL_OUT_OF_RESOURCES". Static lifetime.
   [[nodiscard]] virtual const char* error_name(int code) const noexcept = 0;
 
+  /// Gives back to the driver what command buffers that are gone could not give back because they ran, as far as it has
+  /// ended. The driver may never return from that: for threads of Refrain's own.
+  virtual void give_back() noexcept {}
+  /// Whether there is any of that. Thread-safe.
+  [[nodiscard]] virtual bool has_to_give_back() const noexcept { return false; }
+
   /// Claimed by the backend where its driver needs that, and given by whoever submits.
   [[nodiscard]] ExclusiveCallYield& exclusive_call_yield() noexcept { return exclusive_call_yield_; }
   /// Closed by the backend where nobody may submit, and entered by whoever does.
   [[nodiscard]] SubmissionPause& submission_pause() noexcept { return submission_pause_; }
+  /// Of the thread that makes graphs: the backend says when a call has returned, the engine when one begins.
+  [[nodiscard]] env::StuckCheck& graph_maker() noexcept { return graph_maker_; }
 
  private:
+  env::StuckCheck graph_maker_{"making a graph: it is left alone, and no more are made"};
   ExclusiveCallYield exclusive_call_yield_;
-  SubmissionPause submission_pause_;
+  SubmissionPause submission_pause_{graph_maker_};
 };
 
 }  // namespace refrain::backends

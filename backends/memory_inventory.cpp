@@ -21,22 +21,33 @@ void MemoryInventory::add(const LiveMemory& memory) noexcept {
   }
 }
 
-bool MemoryInventory::hold() noexcept {
+void MemoryInventory::wait_until_let_go(env::UniqueLock& guard) noexcept {
+  while (held_ && (held_by_ == nullptr || !held_by_->stuck())) {
+    if (held_by_ == nullptr) {
+      let_go_.wait(guard);
+    } else {
+      let_go_.wait_for(guard, env::StuckCheck::kAsk);
+    }
+  }
+}
+
+bool MemoryInventory::hold(env::StuckCheck* by) noexcept {
   env::UniqueLock guard(mutex_);
-  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+  wait_until_let_go(guard);
   // Not waited for: what the driver waits for may be up to who holds.
   held_ = freeing_ == 0;
+  held_by_ = by;
   return held_;
 }
 
 void MemoryInventory::wait_while_held() noexcept {
   env::UniqueLock guard(mutex_);
-  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+  wait_until_let_go(guard);
 }
 
 void MemoryInventory::begin_freeing() noexcept {
   env::UniqueLock guard(mutex_);
-  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+  wait_until_let_go(guard);
   ++freeing_;
 }
 
@@ -53,7 +64,7 @@ void MemoryInventory::let_go() noexcept {
 
 void MemoryInventory::remove(std::uint64_t start) noexcept {
   env::UniqueLock guard(mutex_);
-  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+  wait_until_let_go(guard);
   changes_ += memory_.erase(start);
 }
 
@@ -71,7 +82,7 @@ void MemoryInventory::remove_locked(std::uint64_t start, std::uint64_t bytes) no
 
 void MemoryInventory::keep_if(const std::function<bool(const LiveMemory&)>& is_there) noexcept {
   env::UniqueLock guard(mutex_);
-  let_go_.wait(guard, [&]() REFRAIN_REQUIRES(mutex_) { return !held_; });
+  wait_until_let_go(guard);
   changes_ += std::erase_if(memory_, [&](const auto& each) { return !is_there(each.second); });
 }
 

@@ -13,6 +13,7 @@
 
 #include "capture/definitions.h"
 #include "env/mutex.h"
+#include "env/stuck_check.h"
 
 namespace refrain::backends {
 
@@ -38,7 +39,8 @@ class MemoryInventory {
 
   /// From hold() until let_go() nobody removes anything: who is about to free memory waits, and so does who else would
   /// hold it. For a check, which comes to its end whatever the program does. False: not held, somebody frees memory.
-  [[nodiscard]] bool hold() noexcept;
+  /// `by`: of the thread that calls the driver meanwhile. Should that never return, nobody waits any more.
+  [[nodiscard]] bool hold(env::StuckCheck* by = nullptr) noexcept;
   void let_go() noexcept;
   /// Returns when nobody holds it.
   void wait_while_held() noexcept;
@@ -68,6 +70,7 @@ class MemoryInventory {
   [[nodiscard]] bool complete() const noexcept;
 
  private:
+  void wait_until_let_go(env::UniqueLock& guard) noexcept REFRAIN_REQUIRES(mutex_);
   void remove_locked(std::uint64_t start, std::uint64_t bytes) noexcept REFRAIN_REQUIRES(mutex_);
 
   std::atomic<const char*> why_not_{nullptr};
@@ -75,6 +78,7 @@ class MemoryInventory {
   mutable env::Mutex mutex_;
   env::ConditionVariable let_go_;
   bool held_ REFRAIN_GUARDED_BY(mutex_) = false;
+  env::StuckCheck* held_by_ REFRAIN_GUARDED_BY(mutex_) = nullptr;
   int freeing_ REFRAIN_GUARDED_BY(mutex_) = 0;                             ///< threads
   std::map<std::uint64_t, LiveMemory> memory_ REFRAIN_GUARDED_BY(mutex_);  ///< by start
   std::uint64_t changes_ REFRAIN_GUARDED_BY(mutex_) = 0;
@@ -84,8 +88,8 @@ class MemoryInventory {
 /// While it lives nobody frees what is in the inventory; false if somebody does.
 class InventoryHeld {
  public:
-  explicit InventoryHeld(MemoryInventory* inventory) noexcept
-      : inventory_(inventory != nullptr && inventory->hold() ? inventory : nullptr) {}
+  explicit InventoryHeld(MemoryInventory* inventory, env::StuckCheck* by = nullptr) noexcept
+      : inventory_(inventory != nullptr && inventory->hold(by) ? inventory : nullptr) {}
   ~InventoryHeld() {
     if (inventory_ != nullptr) {
       inventory_->let_go();

@@ -20,7 +20,7 @@ void SubmissionPause::wait(Place& place) noexcept {
   std::chrono::steady_clock::time_point until;
   const auto keeps_waiting = [&] {
     const std::uint32_t turn = turn_.load(std::memory_order_seq_cst);
-    if (!closed(turn)) {
+    if (!closed(turn) || closer_.stuck()) {
       return false;
     }
     // Each closing anew: this thread may have had no processor since an earlier one.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "env/mutex.h"
+#include "env/stuck_check.h"
 
 namespace refrain::backends {
 
@@ -17,6 +18,9 @@ class SubmissionPause {
   struct Place {
     std::atomic<bool> inside{false};
   };
+
+  /// `closer`: of the thread that closes. Should the driver never return to it, nobody waits any more.
+  explicit SubmissionPause(env::StuckCheck& closer) noexcept : closer_(closer) {}
 
   /// Before any use of the place, and after the last. add() may throw std::bad_alloc.
   void add(Place& place);
@@ -44,6 +48,7 @@ class SubmissionPause {
 
   [[nodiscard]] static bool closed(std::uint32_t turn) noexcept { return turn % 2 != 0; }
 
+  env::StuckCheck& closer_;
   std::atomic<std::uint32_t> turn_{0};  ///< counts closing and opening
   env::Mutex mutex_;
   std::vector<Place*> places_ REFRAIN_GUARDED_BY(mutex_);

@@ -9,7 +9,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 TEST_CASE("nobody submits between close and open") {
-  SubmissionPause pause;
+  env::StuckCheck closer{"a test"};
+  SubmissionPause pause{closer};
   SubmissionPause::Place place;
   pause.add(place);
   std::atomic<bool> over{false};
@@ -46,7 +47,8 @@ TEST_CASE("nobody submits between close and open") {
 /// A litmus test: each writes its own and reads the other's. With a release for the store of who enters, an x86-64
 /// processor lets both pass in many runs of this, but not in all.
 TEST_CASE("of who enters and who closes at the same moment one sees the other") {
-  SubmissionPause pause;
+  env::StuckCheck closer{"a test"};
+  SubmissionPause pause{closer};
   SubmissionPause::Place place;
   pause.add(place);
   std::atomic<int> begun{0}, entered{0}, looked{0};
@@ -89,7 +91,8 @@ TEST_CASE("of who enters and who closes at the same moment one sees the other") 
 }
 
 TEST_CASE("who is inside keeps it open, and who waits for too long goes on") {
-  SubmissionPause pause;
+  env::StuckCheck closer{"a test"};
+  SubmissionPause pause{closer};
   SubmissionPause::Place one, other;
   pause.add(one);
   pause.add(other);
@@ -109,7 +112,8 @@ TEST_CASE("who is inside keeps it open, and who waits for too long goes on") {
 }
 
 TEST_CASE("who waits does so anew for each closing") {
-  SubmissionPause pause;
+  env::StuckCheck closer{"a test"};
+  SubmissionPause pause{closer};
   SubmissionPause::Place place;
   pause.add(place);
   std::atomic<bool> entered{false};

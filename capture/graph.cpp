@@ -249,8 +249,8 @@ NodeIndex GraphBuilder::add(const OperationView& operation) {
     add_default_order(queue, node);
   }
   for (const WaitRef wait : operation.waits()) {
-    if ((wait & kInternalWait) != 0) {
-      const NodeIndex before = node_of_sequence(wait & ~kInternalWait);
+    if (is_internal(wait)) {
+      const NodeIndex before = node_of_sequence(target_of(wait));
       if (before != kNone) {
         edges_.push_back({before, node, EdgeReason::kEvent});
       }

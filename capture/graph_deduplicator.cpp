@@ -63,9 +63,9 @@ void GraphDeduplicator::describe(std::span<const OperationView> operations) {
     node.queue = static_cast<std::uint32_t>(queue - stretch_queues_.begin());
     for (const WaitRef wait : operation.waits()) {
       std::int32_t stored = format::kWaitsForForeign;
-      if ((wait & kInternalWait) != 0) {
+      if (is_internal(wait)) {
         stored = format::kWaitsForEarlier;
-        const std::uint64_t sequence = wait & ~kInternalWait;
+        const std::uint64_t sequence = target_of(wait);
         const auto end = operations.begin() + static_cast<std::ptrdiff_t>(nodes_.size() - 1);
         const auto found = std::lower_bound(
             operations.begin(), end, sequence,

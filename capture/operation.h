@@ -27,7 +27,7 @@
 namespace refrain::capture {
 
 /// What must be equal for two operations to share a graph node: kind, function identity, launch
-/// shape, queue role and the distance to the operations waited for. Not the arguments.
+/// shape, queue role and the roles of the events waited for. Not the arguments.
 /// 0 is reserved for "a host call". Equal tokens are necessary, not sufficient: compare `comparable()`.
 using Token = std::uint64_t;
 inline constexpr Token kHostCallToken = 0;
@@ -70,10 +70,24 @@ struct ArgumentDescriptor {
 };
 static_assert(sizeof(ArgumentDescriptor) == 16);
 
-/// An event that an operation waits for. Bit 63 set: the operation of the same lane whose
-/// `sequence` is in the low bits. Bit 63 clear: a native event handle from elsewhere.
+/// An event that an operation waits for. With kInternalWait: that of the operation of the same lane whose `sequence`
+/// is in the low bits. Without: a native event handle from elsewhere.
 using WaitRef = std::uint64_t;
 inline constexpr WaitRef kInternalWait = std::uint64_t{1} << 63U;
+/// The order of the operation's queue implies the wait. The token does not tell of it, it makes no edge and begins no
+/// part of a graph; the driver is told all the same, because the event may fail.
+inline constexpr WaitRef kOrderedWait = std::uint64_t{1} << 62U;
+/// The token says which earlier operation of the lane waited for the same event. If that one belongs to the same graph,
+/// both wait for one event whenever the graph is used.
+inline constexpr WaitRef kRepeatedWait = std::uint64_t{1} << 61U;
+
+[[nodiscard]] inline constexpr bool is_internal(WaitRef wait) noexcept {
+  return (wait & kInternalWait) != 0;
+}
+/// The number of the operation, or the native event.
+[[nodiscard]] inline constexpr std::uint64_t target_of(WaitRef wait) noexcept {
+  return wait & ~(kInternalWait | kOrderedWait | kRepeatedWait);
+}
 
 /// Bits of OperationHeader::flags.
 enum OperationFlags : std::uint16_t {

@@ -2,12 +2,16 @@
 
 #include "env/file_name.h"
 #include "env/log.h"
+#include "env/mutex.h"
+#include "env/own_thread.h"
+#include "env/stuck_check.h"
 #include "replay/lane/inside.h"
 #include "replay/lane/lane_context.h"
 #include "replay/lane/lane_registry.h"
 #include "replay/report/report.h"
 #include "replay/report/report_file.h"
 #include "replay/runtime/clock.h"
+#include "replay/runtime/machine.h"
 
 namespace refrain::replay {
 
@@ -34,9 +38,45 @@ struct Engine::Inside {
         lanes(context),
         report_file(settings.report_file, env::permissions(settings.file_mode)) {}
 
+  /// Submits all that is held, on a thread for which nobody waits for long. False: the driver has not returned, and
+  /// nothing may be asked that needs a lane's lock, for good.
+  [[nodiscard]] bool flush_at_end() noexcept {
+    env::UniqueLock lock(ending);
+    flushed = false;
+    if (!starts_threads() || !end_thread.start<&Inside::flush>("refrain-end", *this)) {
+      lock.unlock();
+      lanes.flush_all(false);
+      return true;
+    }
+    while (!flushed && !end_check.stuck()) {
+      end_of_flush.wait_for(lock, env::StuckCheck::kAsk);
+    }
+    if (!flushed) {
+      end_thread.forget();
+      return false;
+    }
+    lock.unlock();
+    end_thread.join();
+    return true;
+  }
+  void flush() noexcept {
+    {
+      const env::StuckCheck::Calls calls(end_check);
+      lanes.flush_all(false);
+    }
+    const env::MutexLock guard(ending);
+    flushed = true;
+    end_of_flush.notify_all();
+  }
+
   LaneContext context;
   LaneRegistry lanes;
   ReportFile report_file;
+  env::StuckCheck end_check{"submitting what was held at the program's end: it is lost, and there is no report"};
+  env::Mutex ending;
+  env::ConditionVariable end_of_flush;
+  bool flushed REFRAIN_GUARDED_BY(ending) = false;
+  env::OwnThread end_thread;
 };
 
 Engine::Engine(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks,
@@ -153,6 +193,13 @@ void Engine::drop_graphs_of(capture::ObjectId object) noexcept {
 void Engine::object_gone(capture::ObjectId object) noexcept {
   state_.gone.fetch_add(1, std::memory_order_relaxed);
   drop_graphs_of(object);
+  give_back();
+}
+
+void Engine::give_back() noexcept {
+  if (inside_->context.backend.has_to_give_back()) {
+    inside_->context.discarder.look_again();
+  }
 }
 
 void Engine::identity_gone(capture::ObjectId identity) noexcept {
@@ -223,6 +270,7 @@ ReportData Engine::report_data() const {
   data.mode = mode_name(settings_.mode);
   data.backend = context.backend.name();
   data.seconds = static_cast<double>(now_ns() - started_ns_) / 1e9;
+  data.notes = context.backend.notes();
   data.graphs = context.graphs.summaries();
   data.graphs_gone = context.graphs.gone();
   data.trial_ms = static_cast<double>(context.budget.spent_ns()) / 1e6;
@@ -252,18 +300,27 @@ void Engine::write_report() const noexcept {
 }
 
 void Engine::shut_down() noexcept {
-  if (state_.forked.load(std::memory_order_relaxed) || shut_.exchange(true)) {
+  if (state_.abandoned.load(std::memory_order_relaxed) || shut_.exchange(true)) {
     return;
   }
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
     mine->look_at_deferred(false);
   }
-  inside_->lanes.flush_all(false);
+  const auto flush = [this] { return (!anything_held() && !anything_trails()) || inside_->flush_at_end(); };
+  bool flushed = flush();
   state_.active.store(false);
-  inside_->lanes.flush_all(false);  // threads may have gone on holding until the line above
-  inside_->context.watchdog.stop();
+  flushed = flushed && flush();  // threads may have gone on holding until the line above
+  inside_->context.watchdog.stop(flushed);
   inside_->context.builder.stop();
+  inside_->context.discarder.stop();
   has_threads_.store(false, std::memory_order_release);
+  if (!flushed) {
+    state_.abandoned.store(true);
+    state_.held_lanes.store(0);  // later calls of the program's are not to wait for it
+    state_.trailing_lanes.store(0);
+    flush_capture();
+    return;
+  }
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
     mine->leave_profile();
   }
@@ -271,7 +328,7 @@ void Engine::shut_down() noexcept {
 }
 
 void Engine::write_out() noexcept {
-  if (!state_.forked.load(std::memory_order_relaxed)) {
+  if (!state_.abandoned.load(std::memory_order_relaxed)) {
     write_out_once();
   }
 }
@@ -292,13 +349,14 @@ void Engine::write_out_once() noexcept {
 }
 
 void Engine::disable_after_fork() noexcept {
-  state_.forked.store(true);
+  state_.abandoned.store(true);
   state_.active.store(false);
   has_threads_.store(false);
   state_.held_lanes.store(0);
   state_.trailing_lanes.store(0);
   inside_->context.watchdog.abandon_thread();
   inside_->context.builder.abandon_thread();
+  inside_->context.discarder.abandon_thread();
 }
 
 }  // namespace refrain::replay

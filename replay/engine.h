@@ -78,6 +78,8 @@ class Engine {
   void object_gone(capture::ObjectId object) noexcept;
   /// The same for a kernel or a queue for which no token will ever stand again: what was learnt of it goes, too.
   void identity_gone(capture::ObjectId identity) noexcept;
+  /// What graphs that are gone have of the driver, as they ran then, is given back soon if they have ended.
+  void give_back() noexcept;
   /// Before the driver destroys something that no record may exist of, but what a lane kept may name
   /// (Lane::while_nothing_gone()). Waits for who asks the driver about that.
   void something_gone() noexcept REFRAIN_EXCLUDES(held_right, state_.asking) {

@@ -132,7 +132,8 @@ class ArithmeticBackend : public backends::Backend {
       return {};
     }
     backends::Status update(std::span<const backends::NodeUpdate> updates) noexcept override {
-      if (!backend_.can_update || backend_.refuse_updates || backend_.fails(backend_.fail_updates)) {
+      if (!(backend_.can_update || backend_.can_resize) || backend_.refuse_updates ||
+          backend_.fails(backend_.fail_updates)) {
         return {-59};
       }
       ++backend_.updates;

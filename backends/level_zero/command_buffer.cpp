@@ -111,6 +111,7 @@ ze_result_t LevelZeroCommandBuffer::fill(ListInstance& instance, const capture::
       instance.arguments.add(*list_->updates, instance.list, operation);
     }
     status = backend_.append_to(instance.list, operation);
+    backend_.graph_maker().goes_on();
   }
   if (queued && status == ZE_RESULT_SUCCESS) {
     status = driver.zeCommandListAppendBarrier(instance.list, instance.done, 0, nullptr);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace refrain::backends {
 
@@ -186,34 +187,51 @@ void LevelZeroBackend::add(LevelZeroCommandBuffer& buffer) {
 }
 
 void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
-  const env::MutexLock guard(buffers_mutex_);
-  buffers_.erase(&buffer);
-  for (ListInstance& instance : buffer.instances_) {
-    if (instance.broken || instance.running(driver_)) {
-      retired_.push_back(std::move(instance));  // there is room: see add()
-    } else {
-      instance.destroy(driver_);
+  {
+    const env::MutexLock guard(buffers_mutex_);
+    ++removing_;
+    buffers_.erase(&buffer);
+    for (ListInstance& instance : buffer.instances_) {
+      if (instance.broken || instance.running(driver_)) {
+        retired_.push_back(std::exchange(instance, {}));  // there is room: see add()
+      }
     }
-    instance = {};
   }
+  for (ListInstance& instance : buffer.instances_) {
+    instance.destroy(driver_);
+  }
+  const env::MutexLock guard(buffers_mutex_);
+  removing_ -= removing_ != 0 ? 1 : 0;
+  removed_.notify_all();
 }
 
 /// Gives back what has ended.
 void LevelZeroBackend::sweep() noexcept {
-  const env::MutexLock guard(buffers_mutex_);
-  std::erase_if(retired_, [&](ListInstance& instance) {
-    if (instance.broken || instance.running(driver_)) {
-      return false;
+  while (true) {
+    ListInstance ended;
+    {
+      const env::MutexLock guard(buffers_mutex_);
+      const auto found = std::ranges::find_if(
+          retired_, [&](const ListInstance& instance) { return !instance.broken && !instance.running(driver_); });
+      if (found == retired_.end()) {
+        return;
+      }
+      ended = std::move(*found);
+      retired_.erase(found);
     }
-    instance.destroy(driver_);
-    return true;
-  });
+    ended.destroy(driver_);
+  }
 }
 
 /// Waits for instances and gives them back.
 template <class Of>
-void LevelZeroBackend::give_back(Of&& of) noexcept {
-  const env::MutexLock guard(buffers_mutex_);
+void LevelZeroBackend::give_back_those(Of&& of) noexcept {
+  env::UniqueLock lock(buffers_mutex_);
+  // The driver may never return from one of these.
+  constexpr std::chrono::seconds kPatience{1};
+  if (!removed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(buffers_mutex_) { return removing_ == 0; })) {
+    removing_ = 0;  // nobody waits for it once more
+  }
   for (LevelZeroCommandBuffer* buffer : buffers_) {
     for (ListInstance& instance : buffer->instances_) {
       if (of(instance)) {
@@ -236,7 +254,7 @@ void LevelZeroBackend::give_back(Of&& of) noexcept {
 void LevelZeroBackend::list_gone(ImmediateList& list) noexcept {
   list.id.store(0, std::memory_order_release);
   // A list may only be destroyed when it is idle, and so are broken instances then.
-  give_back([&](const ListInstance& instance) { return instance.of == &list; });
+  give_back_those([&](const ListInstance& instance) { return instance.of == &list; });
   ends_.list_gone(list);
   if (ze_command_queue_handle_t queue = list.queue.exchange(nullptr); queue != nullptr) {
     driver_.zeCommandQueueSynchronize(queue, ~std::uint64_t{0});

@@ -10,6 +10,7 @@
 #include "backends/level_zero/command_buffer.h"
 #include "backends/level_zero/level_zero_memory.h"
 #include "backends/level_zero/list_ends.h"
+#include "backends/recording_lock.h"
 #include "env/mutex.h"
 
 namespace refrain::backends {
@@ -62,7 +63,7 @@ class LevelZeroBackend final : public Backend {
     NoRecording& operator=(const NoRecording&) = delete;
 
    private:
-    env::MutexLock<env::Mutex> lock_;
+    env::MutexLock<RecordingLock> lock_;
   };
 
   /// A kernel that launches may name. May throw std::bad_alloc.
@@ -89,16 +90,18 @@ class LevelZeroBackend final : public Backend {
   ze_result_t prepare(ImmediateList& list) noexcept REFRAIN_REQUIRES(recording_);
   void sweep() noexcept;
   template <class Of>
-  void give_back(Of&& of) noexcept;
+  void give_back_those(Of&& of) noexcept;
 
   const LevelZeroDriver& driver_;
   const Alive alive_;
   LevelZeroMemory memory_;
   ListEnds ends_;
-  env::Mutex recording_ REFRAIN_ACQUIRED_BEFORE(kernels_mutex_, buffers_mutex_);
-  env::Mutex kernels_mutex_;  ///< also of who sets arguments
+  RecordingLock recording_ REFRAIN_ACQUIRED_BEFORE(kernels_mutex_, buffers_mutex_){graph_maker()};
+  RecordingLock kernels_mutex_{graph_maker()};  ///< also of who sets arguments
   std::unordered_map<capture::FunctionId, Function> functions_ REFRAIN_GUARDED_BY(kernels_mutex_);
   env::Mutex buffers_mutex_;
+  env::ConditionVariable removed_;
+  std::size_t removing_ REFRAIN_GUARDED_BY(buffers_mutex_) = 0;  ///< threads in retire(), which give back
   std::unordered_set<LevelZeroCommandBuffer*> buffers_ REFRAIN_GUARDED_BY(buffers_mutex_);
   /// Of buffers that are gone: running, or broken.
   std::vector<ListInstance> retired_ REFRAIN_GUARDED_BY(buffers_mutex_);

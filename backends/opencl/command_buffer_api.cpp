@@ -118,8 +118,8 @@ cl_int CommandBufferApi::enqueue(CommandBufferHandle buffer, std::span<const cl_
 
 cl_int CommandBufferApi::kernel(CommandBufferHandle buffer, cl_kernel kernel, cl_uint dimensions,
                                 const std::size_t* offset, const std::size_t* global, const std::size_t* local,
-                                const CommandOrder& order, MutableCommand* mutable_command) const {
-  const cl_ulong properties[] = {kPropertyUpdatableFields, kUpdatableLaunch, 0};
+                                const CommandOrder& order, cl_ulong updatable, MutableCommand* mutable_command) const {
+  const cl_ulong properties[] = {kPropertyUpdatableFields, updatable, 0};
   const auto function = as<cl_int(CL_API_CALL*)(CommandBufferHandle, cl_command_queue, Properties, cl_kernel, cl_uint,
                                                 const std::size_t*, const std::size_t*, const std::size_t*, cl_uint,
                                                 const SyncPoint*, SyncPoint*, MutableCommand*)>(kernel_);

@@ -52,9 +52,6 @@ inline constexpr cl_ulong kPropertyFlags = 0x1293;
 inline constexpr cl_ulong kFlagSimultaneousUse = 1U << 0U;
 inline constexpr cl_ulong kFlagMutable = 1U << 1U;
 inline constexpr cl_ulong kPropertyUpdatableFields = 0x12B1;
-// Fields of a launch that can be updated: global offset, global size, local size, arguments, exec info.
-inline constexpr cl_bitfield kUpdatableLaunch = 0x0F;
-inline constexpr cl_bitfield kAllUpdatableFields = 0x1F;
 inline constexpr cl_int kInvalidCommandBuffer = -1138;
 inline constexpr cl_int kInvalidSyncPointWaitList = -1139;
 inline constexpr cl_int kIncompatibleCommandQueue = -1140;
@@ -98,9 +95,9 @@ class CommandBufferApi {
   void release(CommandBufferHandle buffer) const;
   cl_int enqueue(CommandBufferHandle buffer, std::span<const cl_event> waits, cl_event* done) const;
 
-  /// `command` not null: the launch is to be updatable, and its handle is put there.
+  /// `command` not null: the fields `updatable` of the launch can be changed later, and its handle is put there.
   cl_int kernel(CommandBufferHandle buffer, cl_kernel kernel, cl_uint dimensions, const std::size_t* offset,
-                const std::size_t* global, const std::size_t* local, const CommandOrder& order,
+                const std::size_t* global, const std::size_t* local, const CommandOrder& order, cl_ulong updatable,
                 MutableCommand* command) const;
   cl_int barrier(CommandBufferHandle buffer, const CommandOrder& order) const;
   cl_int copy_buffer(CommandBufferHandle buffer, cl_mem source, cl_mem destination, std::size_t source_offset,

@@ -98,9 +98,11 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
   if (!facts.api.load(driver_, platform, facts.version, facts.mutable_version)) {
     return no("the driver lacks functions of the version of cl_khr_command_buffer that it announces");
   }
-  cl_bitfield updatable = 0;
-  facts.update = facts.api.has_update() && ask_number(driver_, device, kDeviceMutableCapabilities, &updatable) &&
-                 (updatable & kAllUpdatableFields) == kAllUpdatableFields;
+  if (facts.mutable_version != 0 && !ask_number(driver_, device, kDeviceMutableCapabilities, &facts.offered_updates)) {
+    facts.offered_updates = 0;
+  }
+  facts.updates = facts.api.has_update() ? facts.offered_updates & kKnownUpdates : 0;
+  facts.name = text_of(driver_, device, CL_DEVICE_NAME);
 
   // PoCL takes the address of a copy of the sampler's handle for the sampler itself when it retains the arguments of a
   // recorded kernel (lib/CL/pocl_ndrange_kernel.c; every version since it has command buffers): memory is corrupted.
@@ -118,6 +120,18 @@ const DeviceFacts& DeviceTable::of_device(cl_device_id device) {
     place = std::make_unique<DeviceFacts>(ask(device));
   }
   return *place;
+}
+
+std::vector<std::string> DeviceTable::notes() {
+  std::vector<std::string> result;
+  const env::MutexLock lock(mutex_);
+  for (const auto& [device, facts] : facts_) {
+    if (facts->native) {
+      result.push_back(facts->name + ": mutable dispatch offers " + names_of_updates(facts->offered_updates) + "; " +
+                       use_of_updates(facts->updates));
+    }
+  }
+  return result;
 }
 
 const DeviceFacts* DeviceTable::of_queue(cl_command_queue queue) {

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "backends/opencl/command_buffer_api.h"
+#include "backends/opencl/update_use.h"
 #include "env/mutex.h"
 
 namespace refrain::backends::opencl {
@@ -17,8 +20,10 @@ struct DeviceFacts {
   std::uint32_t mutable_version = 0;  ///< 0: none
   cl_bitfield required_queue_properties = 0;
   cl_bitfield supported_queue_properties = 0;
-  bool simultaneous_use = false;  ///< the flag may be given at creation
-  bool update = false;            ///< all five kinds of update
+  bool simultaneous_use = false;      ///< the flag may be given at creation
+  std::uint64_t offered_updates = 0;  ///< of mutable dispatch, as update_use.h names them
+  std::uint64_t updates = 0;          ///< of those, what the functions that there are can change
+  std::string name;                   ///< of the device
   bool samplers_broken = false;
   CommandBufferApi api;
 };
@@ -30,6 +35,8 @@ class DeviceTable {
   /// Null if the queue is not a queue, says the driver.
   const DeviceFacts* of_queue(cl_command_queue queue);
   const DeviceFacts& of_device(cl_device_id device);
+  /// For the report: what of recorded launches is changed on each device with command buffers.
+  [[nodiscard]] std::vector<std::string> notes();
 
  private:
   DeviceFacts ask(cl_device_id device) const;

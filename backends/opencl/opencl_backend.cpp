@@ -70,7 +70,8 @@ Capabilities OpenClBackend::capabilities(const capture::QueueInfo& queue) noexce
     result.why_not = "the device's command buffers do not support a property of this queue";
   }
   result.out_of_order = (facts->supported_queue_properties & order) != 0;
-  result.update_arguments = facts->update;
+  result.update_arguments = (facts->updates & opencl::kUpdateArguments) != 0;
+  result.update_sizes = (facts->updates & opencl::kUpdateGlobalSize) != 0;
   result.simultaneous_use =
       facts->simultaneous_use || (queue.in_order && facts->version >= opencl::make_version(0, 9, 8));
   return result;
@@ -98,12 +99,12 @@ Recordable OpenClBackend::can_record(const capture::OperationView& operation, co
 
 Status OpenClBackend::record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                              std::unique_ptr<CommandBuffer>* result) noexcept try {
-  sweep();
+  sweep(true);
   if (nodes.empty()) {
     return {CL_INVALID_VALUE};
   }
   const capture::QueueInfo& queue = graph.queue_of(nodes[0]);
-  const InventoryHeld shared(shared_);  // nothing is freed meanwhile
+  const InventoryHeld shared(shared_, &graph_maker());  // nothing is freed meanwhile
   for (const capture::NodeIndex node : nodes) {
     if (graph.queue_of(node).id != queue.id || !has_all(shared, graph.operation(node))) {
       return {CL_INVALID_VALUE};
@@ -175,7 +176,6 @@ void OpenClBackend::forget_function(capture::FunctionId function) noexcept {
   } catch (...) {
     // Only a mutex that cannot be locked; the objects stay until the next call.
   }
-  sweep();
 }
 
 void OpenClBackend::release(Objects& objects) noexcept {
@@ -212,7 +212,7 @@ bool OpenClBackend::drop_complete(std::vector<cl_event>& running) noexcept {
 // are kept until the last submission is complete. No callback is used: it would run in a thread of the
 // driver's, at a time when the program may be ending.
 void OpenClBackend::release_later(Objects objects, std::vector<cl_event> running) noexcept {
-  sweep();
+  sweep(false);
   if (drop_complete(running)) {
     release(objects);
     return;
@@ -220,17 +220,19 @@ void OpenClBackend::release_later(Objects objects, std::vector<cl_event> running
   try {
     const env::MutexLock lock(leftover_mutex_);
     leftovers_.push_back({std::move(objects), std::move(running)});
+    leftover_count_.store(leftovers_.size(), std::memory_order_relaxed);
   } catch (...) {
     // Out of memory: they leak, which is safe.
   }
 }
 
-void OpenClBackend::sweep() noexcept {
+/// Not `buffers`: the calling thread is the program's, and drivers may never return from taking one back.
+void OpenClBackend::sweep(bool buffers) noexcept {
   std::vector<Leftover> done;
   try {
     const env::MutexLock lock(leftover_mutex_);
     for (std::size_t i = 0; i < leftovers_.size();) {
-      if (drop_complete(leftovers_[i].running)) {
+      if ((buffers || leftovers_[i].objects.buffer == nullptr) && drop_complete(leftovers_[i].running)) {
         done.push_back(std::move(leftovers_[i]));
         leftovers_[i] = std::move(leftovers_.back());
         leftovers_.pop_back();
@@ -238,6 +240,7 @@ void OpenClBackend::sweep() noexcept {
         ++i;
       }
     }
+    leftover_count_.store(leftovers_.size(), std::memory_order_relaxed);
   } catch (...) {
     // Out of memory: tried again next time.
   }

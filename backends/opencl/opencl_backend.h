@@ -29,6 +29,7 @@ class OpenClBackend : public Backend {
   [[nodiscard]] std::string_view name() const noexcept override { return "opencl"; }
   /// Of the queue behind `queue.handle`.
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
+  [[nodiscard]] std::vector<std::string> notes() override { return devices_.notes(); }
   /// Looks at the kind, the flags and the kinds of arguments only: a record without any may be given to ask
   /// about a kind.
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
@@ -54,6 +55,10 @@ class OpenClBackend : public Backend {
   /// Kernel objects keep a program from being built again: call this when the application released its
   /// last kernel of a function.
   void forget_function(capture::FunctionId function) noexcept override;
+  void give_back() noexcept override { sweep(true); }
+  [[nodiscard]] bool has_to_give_back() const noexcept override {
+    return leftover_count_.load(std::memory_order_relaxed) != 0;
+  }
   [[nodiscard]] const char* error_name(int code) const noexcept override;
 
   /// Objects that a command buffer owned while it was still running. backends/opencl only.
@@ -66,7 +71,7 @@ class OpenClBackend : public Backend {
     const opencl::DeviceFacts* facts = nullptr;
   };
   /// Releases `objects` once all `running` events (owned from now on) are complete: now, or at a later
-  /// call of this function or of record().
+  /// call of this function, of record() or give_back().
   void release_later(Objects objects, std::vector<cl_event> running) noexcept;
   [[nodiscard]] const cl_icd_dispatch& driver() const noexcept { return driver_; }
 
@@ -76,13 +81,14 @@ class OpenClBackend : public Backend {
     std::vector<cl_event> running;
   };
   void release(Objects& objects) noexcept;
-  void sweep() noexcept;
+  void sweep(bool buffers) noexcept;
   [[nodiscard]] bool drop_complete(std::vector<cl_event>& running) noexcept;
 
   const cl_icd_dispatch& driver_;
   MemoryInventory* const shared_;
   opencl::DeviceTable devices_;
   opencl::KernelCache kernels_;
+  std::atomic<std::size_t> leftover_count_{0};
   env::Mutex leftover_mutex_;
   std::vector<Leftover> leftovers_ REFRAIN_GUARDED_BY(leftover_mutex_);
 };

@@ -18,6 +18,13 @@ namespace words = capture::words;
 
 constexpr std::uint32_t kOrderedEnqueue = make_version(0, 9, 8);
 
+/// What the update changes.
+std::uint64_t fields_of(const LaunchUpdate& update) {
+  return (update.arguments.empty() && update.pointers.empty() ? 0 : kUpdateArguments) |
+         (update.offset == nullptr ? 0 : kUpdateOffset) | (update.global == nullptr ? 0 : kUpdateGlobalSize) |
+         (update.local == nullptr ? 0 : kUpdateLocalSize);
+}
+
 bool needs_no_command(OperationKind kind) {
   return kind == OperationKind::kMarker || kind == OperationKind::kBarrier || kind == OperationKind::kFlush;
 }
@@ -148,8 +155,9 @@ cl_int OpenClCommandBuffer::add_kernel(const OperationView& operation, NodeIndex
   }
   const auto& shape = operation.as<words::Kernel>();
   MutableCommand command = nullptr;
-  status = facts_.api.kernel(objects_.buffer, kernel, static_cast<cl_uint>(shape.dimensions), shape.offset.data(),
-                             shape.global.data(), local_size(shape), order, mutable_ ? &command : nullptr);
+  status =
+      facts_.api.kernel(objects_.buffer, kernel, static_cast<cl_uint>(shape.dimensions), shape.offset.data(),
+                        shape.global.data(), local_size(shape), order, facts_.updates, mutable_ ? &command : nullptr);
   if (status == CL_SUCCESS && command != nullptr) {
     const auto bytes = operation.bytes();
     Launch& launch = launches_[node];
@@ -212,7 +220,7 @@ cl_int OpenClCommandBuffer::record(const capture::Graph& graph, std::span<const 
   }
   cl_int status = CL_SUCCESS;
   flag_simultaneous_ = facts_.simultaneous_use;
-  mutable_ = facts_.update;
+  mutable_ = facts_.updates != 0;
   objects_.buffer = facts_.api.create(
       objects_.queue, (flag_simultaneous_ ? kFlagSimultaneousUse : 0) | (mutable_ ? kFlagMutable : 0), &status);
   if (objects_.buffer == nullptr) {
@@ -257,6 +265,7 @@ cl_int OpenClCommandBuffer::record(const capture::Graph& graph, std::span<const 
         behind[node] = {made};
       }
     }
+    backend_.graph_maker().goes_on();
     if (status != CL_SUCCESS) {
       return status;
     }
@@ -393,9 +402,13 @@ Status OpenClCommandBuffer::update(std::span<const NodeUpdate> updates) noexcept
     const auto if_changed = [](const std::size_t* a, const std::size_t* b) {
       return a != nullptr && !std::equal(a, a + 3, b) ? a : nullptr;
     };
-    native.push_back({change.launch->command, static_cast<cl_uint>(now.dimensions), change.arguments, change.pointers,
-                      if_changed(now.offset.data(), old.offset.data()),
-                      if_changed(now.global.data(), old.global.data()), if_changed(local_size(now), local_size(old))});
+    const LaunchUpdate& update = native.emplace_back(
+        LaunchUpdate{change.launch->command, static_cast<cl_uint>(now.dimensions), change.arguments, change.pointers,
+                     if_changed(now.offset.data(), old.offset.data()), if_changed(now.global.data(), old.global.data()),
+                     if_changed(local_size(now), local_size(old))});
+    if ((fields_of(update) & ~facts_.updates) != 0) {
+      return give_up(CL_INVALID_OPERATION);
+    }
   }
   if (native.empty()) {
     return {};

@@ -31,11 +31,14 @@ class LiveBuffers {
   void add(StreamCommandBuffer<Api>* buffer);
   /// Destroys what the buffer has of the driver.
   void remove(StreamCommandBuffer<Api>* buffer) noexcept;
-  /// A context is about to be destroyed (kNoContext: any may be).
-  void context_gone(typename Api::ContextHandle context) noexcept;
+  /// A context is about to be destroyed (kNoContext: any may be). `leave`: what it has goes with it, as a thread is
+  /// inside the driver, with one of these buffers, for good.
+  void context_gone(typename Api::ContextHandle context, bool leave) noexcept;
 
  private:
   env::Mutex mutex_;
+  env::ConditionVariable removed_;
+  std::size_t removing_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::unordered_set<StreamCommandBuffer<Api>*> all_ REFRAIN_GUARDED_BY(mutex_);
 };
 
@@ -47,6 +50,7 @@ struct StreamParts {
   LiveBuffers<Api>& live;
   NamedMemory& memory;
   ExclusiveCallYield& exclusive_call_yield;
+  env::StuckCheck& graph_maker;
 };
 
 /// Api::Node is one node with work: add(driver, graph, before, context, operation), change(driver, executable, context,
@@ -129,19 +133,34 @@ void LiveBuffers<Api>::add(StreamCommandBuffer<Api>* buffer) {
 
 template <class Api>
 void LiveBuffers<Api>::remove(StreamCommandBuffer<Api>* buffer) noexcept {
-  const env::MutexLock guard(mutex_);
-  all_.erase(buffer);
+  {
+    const env::MutexLock guard(mutex_);
+    all_.erase(buffer);
+    ++removing_;
+  }
   buffer->destroy();
+  const env::MutexLock guard(mutex_);
+  removing_ -= removing_ != 0 ? 1 : 0;
+  removed_.notify_all();
 }
 
 template <class Api>
-void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context) noexcept {
-  const env::MutexLock guard(mutex_);
+void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context, bool leave) noexcept {
+  env::UniqueLock lock(mutex_);
   for (StreamCommandBuffer<Api>* buffer : all_) {
     if (context == Api::kNoContext || buffer->context_ == context) {
-      buffer->destroy();
+      if (!leave) {
+        buffer->destroy();
+      }
+      buffer->graph_ = {};
+      buffer->executable_ = {};
       buffer->broken_ = true;
     }
+  }
+  // The driver may never return from one of these.
+  constexpr std::chrono::seconds kPatience{1};
+  if (!removed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return removing_ == 0; })) {
+    removing_ = 0;  // nobody waits for it once more
   }
 }
 
@@ -245,6 +264,7 @@ auto StreamCommandBuffer<Api>::add_nodes(const capture::Graph& graph, std::span<
     node.index = index;
     DriverStatus status = node.node.add(
         parts_.driver, graph_, early ? std::span<const typename Api::NodeHandle>() : before, context_, operation);
+    parts_.graph_maker.goes_on();
     if (status != Api::kSuccess) {
       return status;
     }

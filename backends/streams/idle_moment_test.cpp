@@ -29,7 +29,8 @@ struct TestApi {
 
 struct Moment {
   TestApi::Driver driver;
-  SubmissionPause submissions;
+  env::StuckCheck maker{"a test"};
+  SubmissionPause submissions{maker};
   SubmissionPause::Place place;
   IdleMoment<TestApi> moment{driver, submissions};
   Stream<TestApi> stream;

@@ -33,7 +33,10 @@ bool NamedMemory::is_named(std::uint64_t start) const noexcept {
 NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
   env::UniqueLock lock(mutex_);
   changed();
-  looked_.wait_for(lock, kLook, [&]() REFRAIN_REQUIRES(mutex_) { return !is_to_look_; });
+  const bool alone = maker_.stuck();
+  if (!alone) {
+    looked_.wait_for(lock, kLook, [&]() REFRAIN_REQUIRES(mutex_) { return !is_to_look_; });
+  }
   if (start != kAny) {
     try {
       going_.push_back(start);
@@ -42,7 +45,7 @@ NamedMemory::Going NamedMemory::goes(std::uint64_t start) noexcept {
     }
   }
   going_any_ += start == kAny ? 1 : 0;
-  if (is_named(start)) {
+  if (!alone && is_named(start)) {
     const Waiting waiting(*this);
     if (!recorded_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return !is_named(start); })) {
       gone_meanwhile_.store(true, std::memory_order_release);

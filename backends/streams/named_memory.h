@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "env/mutex.h"
+#include "env/stuck_check.h"
 
 namespace refrain::backends {
 
@@ -27,6 +28,9 @@ struct Allocation {
 /// Allocations are known by their first address. Thread-safe.
 class NamedMemory {
  public:
+  /// `maker`: of the thread that records. Should the driver never return to it, nobody waits any more.
+  explicit NamedMemory(env::StuckCheck& maker) noexcept : maker_(maker) {}
+
   /// Any memory may be meant. (0 is none: freeing a null pointer is allowed.)
   static constexpr std::uint64_t kAny = ~std::uint64_t{0};
 
@@ -133,6 +137,7 @@ class NamedMemory {
   [[nodiscard]] bool is_gone(const std::vector<Allocation>& allocations) const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool is_named(std::uint64_t start) const noexcept REFRAIN_REQUIRES(mutex_);
 
+  env::StuckCheck& maker_;
   std::atomic<std::uint64_t> changes_{1};
   std::atomic<std::uint32_t> awaited_{0};
   std::atomic<bool> gone_meanwhile_{false};

@@ -26,7 +26,8 @@ NamedMemory::Recording record(NamedMemory& memory, const std::vector<std::uint64
 }  // namespace
 
 TEST_CASE("named memory: a graph is recorded with what is there, and not with what is going") {
-  NamedMemory memory;
+  env::StuckCheck maker{"a test"};
+  NamedMemory memory{maker};
   CHECK(record(memory, {1, 2}).good());
   CHECK_FALSE(memory.record([](std::vector<Allocation>*) { return false; }).good());
   {
@@ -44,7 +45,8 @@ TEST_CASE("named memory: a graph is recorded with what is there, and not with wh
 }
 
 TEST_CASE("named memory: what was freed in stream order is gone until it is allocated again") {
-  NamedMemory memory;
+  env::StuckCheck maker{"a test"};
+  NamedMemory memory{maker};
   memory.freed_in_order(7, 2);
   CHECK(record(memory, {7}).good());  // another one, at the same address
   memory.freed_in_order(7);
@@ -58,7 +60,8 @@ TEST_CASE("named memory: what was freed in stream order is gone until it is allo
 }
 
 TEST_CASE("named memory: a recording waits for what is allocated again, and that goes when it was looked at") {
-  NamedMemory memory;
+  env::StuckCheck maker{"a test"};
+  NamedMemory memory{maker};
   memory.freed_in_order(7);
   std::atomic<bool> there{false};
   std::atomic<bool> recorded{false};
@@ -91,7 +94,8 @@ TEST_CASE("named memory: a recording waits for what is allocated again, and that
 TEST_CASE("named memory: of what was freed in stream order the newest 4096 at least are remembered") {
   for (const std::uint64_t count : {4096U, 4097U, 6000U, 8192U, 8193U}) {
     CAPTURE(count);
-    NamedMemory memory;
+    env::StuckCheck maker{"a test"};
+    NamedMemory memory{maker};
     for (std::uint64_t start = 1; start <= count; ++start) {
       memory.freed_in_order(start);
     }
@@ -104,7 +108,8 @@ TEST_CASE("named memory: of what was freed in stream order the newest 4096 at le
 }
 
 TEST_CASE("named memory: a free waits for the recording that names it, and for no other") {
-  NamedMemory memory;
+  env::StuckCheck maker{"a test"};
+  NamedMemory memory{maker};
   auto recording = record(memory, {1, 2});
   REQUIRE(recording.good());
   static_cast<void>(memory.goes(3));  // would hang otherwise, or take as long as the patience
@@ -125,7 +130,8 @@ TEST_CASE("named memory: a free waits for the recording that names it, and for n
 }
 
 TEST_CASE("named memory: a free does not wait for ever, and no graph is made of the memory then") {
-  NamedMemory memory;
+  env::StuckCheck maker{"a test"};
+  NamedMemory memory{maker};
   auto recording = record(memory, {1});
   static_cast<void>(memory.goes(2));
   CHECK_FALSE(memory.gone_meanwhile());
@@ -139,7 +145,8 @@ TEST_CASE("named memory: a free does not wait for ever, and no graph is made of 
 }
 
 TEST_CASE("named memory: whatever frees counts") {
-  NamedMemory memory;
+  env::StuckCheck maker{"a test"};
+  NamedMemory memory{maker};
   const std::uint64_t before = memory.changes();
   static_cast<void>(memory.goes(1));
   CHECK(memory.changes() != before);

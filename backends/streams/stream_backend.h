@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/recording_lock.h"
 #include "backends/streams/command_buffer.h"
 #include "backends/streams/idle_moment.h"
 #include "env/mutex.h"
@@ -77,7 +78,7 @@ class StreamBackend : public Backend {
   [[nodiscard]] IdleMoment<Api>& idle_moment() noexcept { return idle_moment_; }
 
   /// While it exists no graph is being recorded. To be made around destroying what graphs may name: streams, modules,
-  /// contexts. Recording one graph takes about a millisecond.
+  /// contexts. Recording one graph takes about a millisecond; a recording that never ends is not waited for.
   class [[nodiscard]] REFRAIN_SCOPED_CAPABILITY NoRecording {
    public:
     explicit NoRecording(StreamBackend& backend) noexcept REFRAIN_ACQUIRE(backend.recording_)
@@ -90,7 +91,7 @@ class StreamBackend : public Backend {
     NoRecording& operator=(const NoRecording&) = delete;
 
    private:
-    env::Mutex& recording_;
+    RecordingLock& recording_;
   };
   /// Two events of Refrain's own: at the end of what a stream holds, and behind the wait for it in another stream.
   struct Handover {
@@ -125,10 +126,10 @@ class StreamBackend : public Backend {
   const char* too_old_;
   EventPool<Api> events_;
   LiveBuffers<Api> live_;
-  NamedMemory memory_;
+  NamedMemory memory_{graph_maker()};
   IdleMoment<Api> idle_moment_{driver_, submission_pause()};
   typename Api::Memory addressed_memory_;
-  env::Mutex recording_;
+  RecordingLock recording_{graph_maker()};
   std::map<typename Api::ContextHandle, typename Api::Uploader> uploaders_ REFRAIN_GUARDED_BY(recording_);
   std::unordered_set<capture::FunctionId> gone_functions_ REFRAIN_GUARDED_BY(recording_);
   std::deque<capture::FunctionId> gone_in_order_ REFRAIN_GUARDED_BY(recording_);  ///< the same, oldest first
@@ -207,7 +208,7 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
         }
       }
       auto made = std::make_unique<StreamCommandBuffer<Api>>(
-          StreamParts<Api>{driver_, events_, live_, memory_, exclusive_call_yield()});
+          StreamParts<Api>{driver_, events_, live_, memory_, exclusive_call_yield(), graph_maker()});
       by_context[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back({made.get(), parts[i]});
       results[i] = std::move(made);
     }
@@ -245,8 +246,10 @@ Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typenam
     }
     uploader.instantiate(driver_, exclusive_call_yield());
     for (const Part& part : parts) {
+      graph_maker().goes_on();
       status = status == Api::kSuccess ? part.buffer->instantiate() : status;
     }
+    graph_maker().goes_on();
   };
   // A thread that frees memory behind work, and waits for this, may be why the device is idle soon: not at once.
   constexpr std::chrono::milliseconds kGrace{5};
@@ -273,6 +276,7 @@ Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typenam
     }
   }
   status = uploader.upload(driver_, executables, exclusive_call_yield());
+  graph_maker().goes_on();
   for (const Part& part : parts) {
     part.buffer->end_recording();
   }
@@ -460,9 +464,12 @@ void StreamBackend<Api>::forget_function(capture::FunctionId function) noexcept 
 template <class Api>
 void StreamBackend<Api>::context_gone(typename Api::ContextHandle context) noexcept {
   memory_.changed();
-  live_.context_gone(context);
+  live_.context_gone(context, graph_maker().given_up());
   events_.context_gone(context);
   addressed_memory_.context_gone(context);
+  if (graph_maker().given_up()) {
+    return;  // it may be inside one of these calls
+  }
   for (auto entry = uploaders_.begin(); entry != uploaders_.end();) {
     if (context != Api::kNoContext && entry->first != context) {
       ++entry;

@@ -42,8 +42,8 @@ void print_device(std::size_t number, const json& device) {
     print("", "cl_khr_command_buffer " + version + ", capabilities: " + list(device["command_buffer_capabilities"]));
     const std::string updates = text(device, "mutable_dispatch");
     print("", updates.empty() ? "no cl_khr_command_buffer_mutable_dispatch: changed arguments need a new recording"
-                              : "cl_khr_command_buffer_mutable_dispatch " + updates +
-                                    ", capabilities: " + list(device["mutable_capabilities"]));
+                              : "cl_khr_command_buffer_mutable_dispatch " + updates + ", capabilities: " +
+                                    list(device["mutable_capabilities"]) + "; " + text(device, "mutable_use"));
   }
 }
 

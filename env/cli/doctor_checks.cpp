@@ -20,7 +20,7 @@
 
 namespace refrain::layer::opencl {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClDevice, name, type, version, driver, extensions, command_buffer,
-                                   command_buffer_capabilities, mutable_dispatch, mutable_capabilities)
+                                   command_buffer_capabilities, mutable_dispatch, mutable_capabilities, mutable_use)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClPlatform, name, vendor, version, devices, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClDriver, file, library, error)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OpenClProbe, headers, loader, loader_name, loader_layers, error, drivers, platforms)

@@ -4,7 +4,6 @@
 // needed of them is who signals them (other threads flush that one first), the order inside what is held, and whether
 // a wait could last until the application does something (open waits).
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "env/mutex.h"
@@ -21,9 +20,6 @@ const char* const kUnknownEvent =
 const char* const kCounter = "it uses a counter-based event, which means the newest command that was submitted with it";
 const char* const kOfDevice = "the host cannot see an event that it uses, so that verify could not put it back";
 const char* const kOpenWait = "an event is waited for that nothing submitted so far signals";
-
-/// Waits further back than this share one token.
-constexpr std::uint64_t kFarBack = 4096;
 
 struct Pool {
   ze_context_handle_t context = nullptr;
@@ -74,6 +70,7 @@ void open_wait(ze_event_handle_t event) noexcept {
 void set_by_host(ze_event_handle_t event, bool set) noexcept {
   if (EventState* known = find_event(event); known != nullptr) {
     known->lane.store(0, std::memory_order_relaxed);
+    known->newest_wait.forget();
     if (set) {
       known->meaning.set_by_host();
     }
@@ -164,8 +161,8 @@ Token event_token(const Call& call, replay::Engine& running, const char** unhold
       *unholdable = *unholdable != nullptr ? *unholdable : kOfDevice;
     }
     if (waits && event->lane.load(std::memory_order_relaxed) == own) {
-      const std::uint64_t distance = running.lane().next_sequence() - event->sequence.load(std::memory_order_relaxed);
-      token = mix(token, std::min(distance, kFarBack));
+      const std::uint64_t made = event->sequence.load(std::memory_order_relaxed);
+      token = mix(token, event->newest_wait.role(running.lane(), own, made).token);
     }
     if (waits && !event->promised.load(std::memory_order_relaxed)) {
       *unholdable = kOpenWait;
@@ -198,7 +195,9 @@ void write_events(const Call& call, capture::OperationWriter& writer) {
   for (std::uint32_t i = 0; lane != nullptr && call.waits != nullptr && i < call.wait_count; ++i) {
     const EventState* event = find_event(call.waits[i]);
     if (event != nullptr && event->lane.load(std::memory_order_relaxed) == lane->number()) {
-      writer.wait(capture::kInternalWait | event->sequence.load(std::memory_order_relaxed));
+      const std::uint64_t made = event->sequence.load(std::memory_order_relaxed);
+      const bool repeated = event->newest_wait.role(*lane, lane->number(), made).repeated;
+      writer.wait(capture::kInternalWait | (repeated ? capture::kRepeatedWait : 0) | made);
     }
   }
 }
@@ -215,6 +214,7 @@ Signalling::Signalling(const Call& call) noexcept {
 void note_of_unknown_place(const EventUse& use) noexcept {
   if (EventState* event = find_event(use.event); event != nullptr && use.what != EventUse::What::kWait) {
     event->lane.store(0, std::memory_order_relaxed);
+    event->newest_wait.forget();
     event->meaning.muddle();
   }
   note(use);
@@ -223,9 +223,15 @@ void note_of_unknown_place(const EventUse& use) noexcept {
 void note_events(const Call& call, ListState& list, const Signalling& signalling, std::uint64_t lane,
                  std::uint64_t sequence, std::uint64_t before) noexcept {
   for (std::uint32_t i = 0; call.waits != nullptr && i < call.wait_count; ++i) {
+    if (EventState* event = find_event(call.waits[i]); event != nullptr) {
+      event->newest_wait.note(lane, sequence, i);
+    }
     note({call.waits[i], EventUse::What::kWait});
   }
   if (call.reset != nullptr) {
+    if (EventState* event = find_event(call.reset); event != nullptr) {
+      event->newest_wait.forget();
+    }
     note({call.reset, EventUse::What::kReset});
   }
   if (call.signal == nullptr) {
@@ -234,6 +240,7 @@ void note_events(const Call& call, ListState& list, const Signalling& signalling
   if (EventState* event = signalling.event(); event != nullptr) {
     event->lane.store(lane, std::memory_order_relaxed);
     event->sequence.store(sequence, std::memory_order_relaxed);
+    event->newest_wait.forget();
     // The end of a wait for a counter says nothing about commands that another thread gave it meanwhile.
     const bool last = !event->counter && (call.orders_everything || list.list.in_order);
     // What is held counts when it is submitted: then nothing is known.

@@ -9,6 +9,7 @@
 #include "backends/level_zero/list.h"
 #include "capture/operation.h"
 #include "layer/common/object_id.h"
+#include "layer/common/wait_role.h"
 #include "layer/level_zero/event_meaning.h"
 #include "layer/level_zero/runtime.h"
 #include "layer/registry.h"
@@ -53,6 +54,7 @@ struct EventState {
   std::atomic<std::uint64_t> sequence{0};
   /// Whether what signals it is submitted, or held: who waits for it waits for nothing that is still to be called.
   std::atomic<bool> promised{false};
+  common::NewestWait newest_wait;  ///< since it was last signalled or reset
   EventMeaning meaning;
 
   void reset() noexcept {
@@ -64,6 +66,7 @@ struct EventState {
       number->store(0, std::memory_order_relaxed);
     }
     promised.store(false, std::memory_order_relaxed);
+    newest_wait.forget();
     meaning.renew();
   }
 };

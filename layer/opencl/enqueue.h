@@ -10,6 +10,7 @@
 #include "layer/opencl/doubts.h"
 #include "layer/opencl/layer.h"
 #include "layer/opencl/promises.h"
+#include "layer/opencl/waits.h"
 #include "layer/opencl/wrappers.h"
 
 namespace refrain::layer::opencl {
@@ -64,28 +65,22 @@ class ArgumentList {
   std::size_t bytes_ = 0;
 };
 
-/// Looks at a wait list before a submission: flushes what other lanes hold of it, adds the distances to
-/// `token`. Returns why the operation cannot be held for its waits, or null.
-const char* look_at_waits(replay::Engine& running, const replay::Lane& lane, const QueueState& queue, cl_uint count,
-                          const cl_event* waits, Token* token) noexcept;
-
 /// Completes a record after its arguments: waits, flags, promise.
-void finish_record(capture::OperationWriter& writer, const Call& call, const replay::Lane& lane, cl_uint count,
-                   const cl_event* waits, bool held, bool wants_event, EventState* promise);
+void finish_record(capture::OperationWriter& writer, const Call& call, const replay::Lane& lane, const Waits& waits,
+                   bool held, bool wants_event, EventState* promise);
 
 /// Tells the recorder about the objects a record names, before their first recorded use is issued.
 void notify_recorder(const QueueState& queue, const capture::OperationView& operation) noexcept;
 
 /// Marks the objects of a held record, so that their release by another thread flushes this lane.
-void mark_held(const capture::OperationView& operation, std::uint64_t lane, cl_uint count,
-               const cl_event* waits) noexcept;
+void mark_held(const capture::OperationView& operation, std::uint64_t lane) noexcept;
 
 /// If the call succeeded, but the application is told of an earlier error (`result`), it gets no event. Returns
 /// `result`.
 cl_int withdraw_event(cl_int status, cl_int result, cl_event* event) noexcept;
 
 /// The event of a held call for the application: the promise's, or the real one if there is none.
-cl_int give_promise(replay::Engine& running, std::uint64_t lane, EventState* promise, int held_error,
+cl_int give_promise(replay::Engine& running, const QueueState& queue, EventState* promise, int held_error,
                     cl_event* event) noexcept;
 /// A promise without a user event, if the driver refuses to make one.
 EventState* make_bare_promise(const QueueState& queue, cl_command_type command) noexcept;
@@ -115,7 +110,7 @@ cl_int enqueue_dormant(replay::Lane& lane, bool blocks, cl_event* event, Issue&&
   const std::uint64_t sequence = lane.tick_dormant();
   const cl_int status = issue(nullptr, event);
   if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
-    register_event(*event, lane.number(), sequence, 0);
+    register_event(*event, lane.number(), sequence, nullptr);
   }
   if (blocks) {
     Protocol::waited();
@@ -132,14 +127,9 @@ inline const char* no_doubt(const QueueState& /*queue*/) noexcept {
 template <class Describe, class Issue, class Doubt>
 class Operation : public common::PlainOperation {
  public:
-  struct Events {
-    cl_uint count;
-    const cl_event* waits;
-    cl_event* event;
-  };
-  Operation(const Call& call, QueueState& queue, const Events& events, const Describe& describe, const Issue& issue,
-            const Doubt& doubt) noexcept
-      : call_(call), queue_(queue), events_(events), describe_(describe), issue_(issue), doubt_(doubt) {}
+  Operation(const Call& call, QueueState& queue, const Waits& waits, cl_event* event, const Describe& describe,
+            const Issue& issue, const Doubt& doubt) noexcept
+      : call_(call), queue_(queue), waits_(waits), event_(event), describe_(describe), issue_(issue), doubt_(doubt) {}
 
   [[nodiscard]] const replay::EntryPoint& entry_point() const noexcept { return call_.entry_point; }
   [[nodiscard]] bool blocks() const noexcept { return call_.blocks(); }
@@ -154,14 +144,14 @@ class Operation : public common::PlainOperation {
     if (unholdable == nullptr) {
       unholdable = queue_.cannot_record[static_cast<std::size_t>(call_.kind)];
     }
-    if (unholdable == nullptr && events_.event != nullptr && queue_.slot.info.profiling) {
+    if (unholdable == nullptr && event_ != nullptr && queue_.slot.info.profiling) {
       unholdable = "its event is profiled";
     }
     if (unholdable == nullptr) {
       unholdable = doubt_(static_cast<const QueueState&>(queue_));
     }
-    if (events_.count != 0) {
-      const char* reason = look_at_waits(running, running.lane(), queue_, events_.count, events_.waits, &token_);
+    if (waits_.count() != 0) {
+      const char* reason = waits_.look(running, queue_, &token_);
       unholdable = unholdable != nullptr ? unholdable : reason;
     }
     return {token_, call_.kind, &queue_.slot, unholdable};
@@ -169,7 +159,7 @@ class Operation : public common::PlainOperation {
   void decided(const replay::Lane& lane, replay::Verdict verdict, std::uint64_t number) noexcept {
     lane_ = &lane;
     number_ = number;
-    if (verdict != replay::Verdict::kHold || events_.event == nullptr) {
+    if (verdict != replay::Verdict::kHold || event_ == nullptr) {
       return;
     }
     promise_ = make_promise(queue_, call_.command);
@@ -181,7 +171,7 @@ class Operation : public common::PlainOperation {
   }
   void describe(capture::OperationWriter& writer, bool held) const {
     describe_(writer, token_);
-    finish_record(writer, call_, *lane_, events_.count, events_.waits, held, events_.event != nullptr, promise_);
+    finish_record(writer, call_, *lane_, waits_, held, event_ != nullptr, promise_);
   }
   void not_described() const noexcept {
     if (promise_ != nullptr) {
@@ -192,22 +182,28 @@ class Operation : public common::PlainOperation {
   }
   void record(const capture::OperationView& view) const noexcept { notify_recorder(queue_, view); }
   void begin_hold(const capture::OperationView& view) const noexcept {
-    mark_held(view, lane_->number(), events_.count, events_.waits);
+    mark_held(view, lane_->number());
+    waits_.mark_held(lane_->number());
+    waits_.submitted(*lane_, number_, queue_);
   }
   cl_int held(int error) const noexcept {
-    return events_.event == nullptr ? error : give_promise(*running_, lane_->number(), promise_, error, events_.event);
+    return event_ == nullptr ? error : give_promise(*running_, queue_, promise_, error, event_);
   }
   void begin_issue() noexcept {
     signal_promises();  // what this call flushed; the driver's call may wait for a callback of it
     driver_waits_.emplace();
-    waits_ = driver_waits_->translate(events_.count, events_.waits);
+    translated_ = driver_waits_->translate(waits_.count(), waits_.events());
   }
-  cl_int issue() const noexcept { return issue_(waits_, events_.event); }
+  cl_int issue() const noexcept { return issue_(translated_, event_); }
   void answered(cl_int own, cl_int reported) const noexcept {
-    if (events_.event != nullptr && own == CL_SUCCESS && *events_.event != nullptr) {
-      withdraw_event(own, reported, events_.event);
+    if (own != CL_SUCCESS) {
+      return;
+    }
+    waits_.submitted(*lane_, number_, queue_);
+    if (event_ != nullptr && *event_ != nullptr) {
+      withdraw_event(own, reported, event_);
       if (reported == CL_SUCCESS) {
-        register_event(*events_.event, lane_->number(), number_, queue_.slot.info.context);
+        register_event(*event_, lane_->number(), number_, &queue_);
       }
     }
   }
@@ -215,7 +211,8 @@ class Operation : public common::PlainOperation {
  private:
   const Call& call_;
   QueueState& queue_;
-  const Events events_;
+  Waits waits_;
+  cl_event* const event_;
   const Describe& describe_;
   const Issue& issue_;
   const Doubt& doubt_;
@@ -225,7 +222,7 @@ class Operation : public common::PlainOperation {
   std::uint64_t changes_ = 0, number_ = 0;
   Token token_ = 0;
   std::optional<DriverWaits> driver_waits_;
-  const cl_event* waits_ = nullptr;
+  const cl_event* translated_ = nullptr;
 };
 
 /// `describe(writer, token)` begins the record and adds words and arguments; it may throw.
@@ -243,7 +240,7 @@ cl_int enqueue(const Call& call, cl_command_queue handle, cl_uint count, const c
     return pass_through(call, count, waits, event, issue);
   }
   Operation<std::remove_reference_t<Describe>, std::remove_reference_t<Issue>, std::remove_reference_t<Doubt>>
-      operation(call, *queue, {count, waits, event}, describe, issue, doubt);
+      operation(call, *queue, {count, waits}, event, describe, issue, doubt);
   return common::submit<Protocol>(*running, operation);
 }
 

@@ -32,6 +32,36 @@ Token mixed(const words::Kernel& shape, Token seed) noexcept {
   return mix(mix(first, shape.local[2]), second);
 }
 
+/// Whether no driver would refuse one such global size where it took another one. A size that a group size does not
+/// divide may be refused.
+bool any_size_goes(const words::Kernel& shape) noexcept {
+  constexpr std::uint64_t kMost = 0x7FFFFFFF;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (shape.global[i] - 1 >= kMost || (shape.local[i] != 0 && shape.global[i] % shape.local[i] != 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Of the kernel and its shape. Global sizes that keep changing are left out where they can be changed in what is
+/// recorded.
+Token launch_token(KernelState* kernel, cl_command_queue queue, const words::Kernel& shape, Token seed) noexcept {
+  const Token token = mixed(shape, seed);
+  if (kernel == nullptr || !state.resizes.load(std::memory_order_relaxed)) [[likely]] {
+    return token;
+  }
+  const QueueState* known = objects.queues.find(handle_of(queue));
+  const replay::Lane* lane = replay::Lane::current;
+  if (known == nullptr || !known->slot.capabilities.update_sizes || lane == nullptr ||
+      !kernel->sizes.note(token, lane->stretch()) || !any_size_goes(shape)) {
+    return token;
+  }
+  words::Kernel open = shape;
+  open.global = {};  // as no launch has it
+  return mixed(open, seed);
+}
+
 template <class Issue>
 cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl_command_queue queue, cl_kernel handle,
               const LaunchShape& arguments, cl_uint count, const cl_event* waits, cl_event* event,
@@ -44,7 +74,7 @@ cl_int launch(const replay::EntryPoint& entry_point, cl_command_type command, cl
   const Token seed =
       mix(static_cast<Token>(OperationKind::kKernel), kernel == nullptr ? 0 : kernel->function + kernel->local_memory);
   const Call call{
-      entry_point, OperationKind::kKernel, mixed(shape, seed), command,
+      entry_point, OperationKind::kKernel, launch_token(kernel, queue, shape, seed), command,
       kernel == nullptr ? "the kernel was made in a way that Refrain does not know" : unholdable_kernel(*kernel)};
   return enqueue(
       call, queue, count, waits, event,

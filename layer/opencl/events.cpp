@@ -92,7 +92,13 @@ cl_int wrap::clWaitForEvents(cl_uint count, const cl_event* events) {
     }
   });
   DriverWaits waits;
-  return host_call.done(target.clWaitForEvents(count, waits.translate(count, events)), true);
+  const cl_int status = target.clWaitForEvents(count, waits.translate(count, events));
+  for (cl_uint i = 0; status == CL_SUCCESS && i < count; ++i) {
+    if (EventState* known = find_event(events[i]); known != nullptr) {
+      known->done.store(true, std::memory_order_release);
+    }
+  }
+  return host_call.done(status, true);
 }
 
 cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, void* value, size_t* size_ret) noexcept {

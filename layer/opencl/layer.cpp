@@ -3,6 +3,7 @@
 #include "env/log.h"
 #include "layer/immortal.h"
 #include "layer/opencl/promises.h"
+#include "layer/opencl/waits.h"
 
 namespace refrain::layer::opencl {
 
@@ -27,9 +28,12 @@ void Protocol::flushed(bool /*submits*/) noexcept {
 }
 
 void Protocol::waited() noexcept {
+  note_host_wait();
   if (state.sweeps.load(std::memory_order_relaxed) > 0) {
     state.sweeps.fetch_sub(1, std::memory_order_relaxed);
-    state.backend->forget_function(0);  // no function has this number
+    if (replay::Engine* running = engine(); running != nullptr) {
+      running->give_back();
+    }
   }
 }
 

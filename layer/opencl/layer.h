@@ -32,6 +32,7 @@ struct Layer {
   /// of the next waits, whether the command buffers that ran with them are done.
   std::atomic<int> sweeps{0};
   std::atomic<bool> device_queues{false};  ///< the application made a queue on a device
+  std::atomic<bool> resizes{false};        ///< so did it one whose recorded launches can be given other global sizes
   /// Shared virtual memory that the application has; for a device the number of its context; kHost: fine-grained, so
   /// that the host may use it at any time.
   backends::MemoryInventory shared_memory;

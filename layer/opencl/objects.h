@@ -14,7 +14,9 @@
 #include "capture/operation.h"
 #include "capture/recorder.h"
 #include "env/mutex.h"
+#include "layer/common/changing_sizes.h"
 #include "layer/common/object_id.h"
+#include "layer/common/wait_role.h"
 #include "layer/opencl/opencl_headers.h"
 #include "layer/registry.h"
 #include "replay/lane/lane.h"
@@ -169,12 +171,14 @@ struct KernelState : Object {
   std::uint64_t doubtful_arguments = 0;     ///< one bit each, the last one for all from the 64th on; see doubts.h
   capture::Token local_memory = 0;          ///< of the sizes of local memory among the arguments
   std::atomic<ObjectId> accepted_queue{0};  ///< that it can be launched in, whatever its arguments
+  common::ChangingSizes sizes;              ///< global ones; all of one hash are of one shape
   void reset() noexcept {
     context = 0;
     built = 0;
     doubtful_arguments = 0;
     local_memory = 0;
     accepted_queue.store(0, std::memory_order_relaxed);
+    sizes.reset();
     handle.store(0, std::memory_order_relaxed);
     recorded.store(false, std::memory_order_relaxed);
     unholdable = nullptr;
@@ -206,6 +210,19 @@ struct EventState : Object {
   /// Promises: reasons to keep the record: the application, the held operation, a signal under way.
   std::atomic<std::uint32_t> uses{0};
   EventState* next_signal = nullptr;
+  // What waits for it are: see waits.h.
+  std::atomic<bool> done{false};            ///< complete, without an error
+  std::atomic<std::uint64_t> waited_at{0};  ///< the newest wait's lane and the program's last wait before it; 0: none
+  common::NewestWait newest_wait;
+  /// Some queues, that of its work among them, whose later work comes after it if they are in order. Their numbers say
+  /// which one gives way to another.
+  std::array<std::atomic<ObjectId>, 4> later_queues{};
+  void comes_before(ObjectId later) noexcept {
+    later_queues[later % later_queues.size()].store(later, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_behind_it(ObjectId later) const noexcept {
+    return later_queues[later % later_queues.size()].load(std::memory_order_relaxed) == later;
+  }
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     promise = false;
@@ -218,6 +235,12 @@ struct EventState : Object {
     watched.store(false, std::memory_order_relaxed);
     uses.store(0, std::memory_order_relaxed);
     next_signal = nullptr;
+    done.store(false, std::memory_order_relaxed);
+    waited_at.store(0, std::memory_order_relaxed);
+    newest_wait.forget();
+    for (auto& later : later_queues) {
+      later.store(0, std::memory_order_relaxed);
+    }
   }
 };
 

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "backends/opencl/update_use.h"
+
 #if __has_include(<CL/cl.h>)
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
@@ -135,8 +137,6 @@ constexpr Bit kCommandBufferBits[] = {{1, "kernel_printf"},
                                       {4, "simultaneous_use"},
                                       {8, "out_of_order"},
                                       {16, "multiple_queue"}};
-constexpr Bit kMutableBits[] = {
-    {1, "global_offset"}, {2, "global_size"}, {4, "local_size"}, {8, "arguments"}, {16, "exec_info"}};
 
 template <std::size_t kCount>
 std::vector<std::string> bits(const Loader& loader, cl_device_id device, cl_device_info what,
@@ -193,7 +193,14 @@ OpenClDevice describe(const Loader& loader, cl_device_id device) {
   }
   result.mutable_dispatch = extension_version(loader, device, result, "cl_khr_command_buffer_mutable_dispatch");
   if (!result.mutable_dispatch.empty()) {
-    result.mutable_capabilities = bits(loader, device, kMutableCapabilities, kMutableBits);
+    cl_bitfield offered = 0;
+    if (loader.device_info(device, kMutableCapabilities, sizeof offered, &offered, nullptr) != CL_SUCCESS) {
+      offered = 0;
+    }
+    for (const auto& [field, name] : backends::opencl::kUpdateNames) {
+      if ((offered & field) != 0) result.mutable_capabilities.emplace_back(name);
+    }
+    result.mutable_use = backends::opencl::use_of_updates(offered);
   }
   return result;
 }

@@ -17,6 +17,7 @@ struct OpenClDevice {
   std::vector<std::string> command_buffer_capabilities;
   std::string mutable_dispatch;  ///< the same for cl_khr_command_buffer_mutable_dispatch
   std::vector<std::string> mutable_capabilities;
+  std::string mutable_use;  ///< what Refrain makes of them, and what one more would free
 };
 
 struct OpenClPlatform {

@@ -41,6 +41,11 @@ void signal(EventState& promise) noexcept {
   }
 }
 
+void made_in(EventState* event, const QueueState& queue) noexcept {
+  event->context_number.store(queue.slot.info.context, std::memory_order_relaxed);
+  event->comes_before(queue.id);
+}
+
 void signal_all(EventState* promise) noexcept {
   EventState* ordered = nullptr;  // oldest first
   while (promise != nullptr) {
@@ -59,6 +64,17 @@ void signal_all(EventState* promise) noexcept {
 
 }  // namespace
 
+void begin_promise(EventState* promise, const QueueState& queue, cl_command_type command) noexcept {
+  promise->begin();
+  promise->promise = true;
+  promise->command = command;
+  promise->queue = native<cl_command_queue>(queue.slot.info.handle);
+  promise->context = queue.context;
+  promise->outcome.store(1, std::memory_order_relaxed);
+  promise->uses.store(2, std::memory_order_relaxed);  // the application and the held operation
+  made_in(promise, queue);
+}
+
 EventState* make_promise(const QueueState& queue, cl_command_type command) noexcept {
   cl_int status = CL_SUCCESS;
   cl_event user_event =
@@ -72,14 +88,7 @@ EventState* make_promise(const QueueState& queue, cl_command_type command) noexc
     target.clReleaseEvent(user_event);
     return nullptr;
   }
-  promise->begin();
-  promise->promise = true;
-  promise->command = command;
-  promise->queue = native<cl_command_queue>(queue.slot.info.handle);
-  promise->context = queue.context;
-  promise->context_number.store(queue.slot.info.context, std::memory_order_relaxed);
-  promise->outcome.store(1, std::memory_order_relaxed);
-  promise->uses.store(2, std::memory_order_relaxed);  // the application and the held operation
+  begin_promise(promise, queue, command);
   if (!objects.events.insert(promise, handle_of(user_event))) {
     target.clSetUserEventStatus(user_event, CL_COMPLETE);
     target.clReleaseEvent(user_event);
@@ -149,7 +158,7 @@ void drop_use(EventState& promise) noexcept {
   }
 }
 
-void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, ObjectId context) noexcept {
+void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, const QueueState* queue) noexcept {
   EventState* record = objects.events.make();
   if (record == nullptr) {
     return;  // waits for it will be unknown: only less is replayed
@@ -157,7 +166,9 @@ void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, 
   record->begin();
   record->lane = lane;
   record->sequence = sequence;
-  record->context_number.store(context, std::memory_order_relaxed);
+  if (queue != nullptr) {
+    made_in(record, *queue);
+  }
   if (!objects.events.insert(record, handle_of(event))) {
     objects.events.recycle(record);
   }

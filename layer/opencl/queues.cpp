@@ -149,6 +149,9 @@ void fill_capabilities(QueueState& record) {
   } else if (!slot.info.in_order && !slot.capabilities.out_of_order) {
     record.unholdable = "the device has no command buffers for out-of-order queues";
   }
+  if (slot.capabilities.update_sizes) {
+    state.resizes.store(true, std::memory_order_relaxed);
+  }
   if (record.unholdable == nullptr) {
     for (std::uint16_t kind = 1; kind < capture::kOperationKindCount; ++kind) {
       record.cannot_record[kind] = why_not(static_cast<OperationKind>(kind), slot.info);

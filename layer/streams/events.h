@@ -4,8 +4,7 @@
 // (StreamBackend::issue()): until then every function that could look at the event flushes first.
 #pragma once
 
-#include <algorithm>
-
+#include "layer/common/wait_role.h"
 #include "layer/streams/submission.h"
 
 namespace refrain::layer::streams {
@@ -13,9 +12,6 @@ namespace refrain::layer::streams {
 inline const char* const kUnknownEvent = "it uses an event that Refrain did not see made";
 inline const char* const kOtherContext = "its event may belong to another context";
 inline const char* const kFlags = "the event is recorded or waited for with flags";
-
-/// Waits further back than this share one token.
-inline constexpr std::uint64_t kFarBack = 4096;
 
 template <class L>
 EventState<typename L::Api>* find_event(typename L::Api::EventHandle event) noexcept {
@@ -49,6 +45,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
     if (event != nullptr) {
       event->lane.store(0, std::memory_order_relaxed);  // nothing is known of its place
+      event->newest_wait.forget();
     }
     return status;
   }
@@ -79,6 +76,7 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
           event->lane.store(running->lane().number(), std::memory_order_relaxed);
           event->sequence.store(sequence, std::memory_order_relaxed);
           event->stream.store(&known->stream, std::memory_order_relaxed);
+          event->newest_wait.forget();
         }
       });
 }
@@ -100,23 +98,27 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
   replay::Engine* running = L::engine();
   auto* event = find_event<L>(handle);
   const char* unholdable = flags != 0 ? kFlags : nullptr;
+  auto* known = stream();
   Token token = mix(static_cast<Token>(OperationKind::kEventWait), 0);
   bool own = false;
+  bool told = false;
   if (event == nullptr) {
     unholdable = kUnknownEvent;
   } else if (running != nullptr) {
     const replay::Lane& lane = running->lane();
     own = event->lane.load(std::memory_order_relaxed) == lane.number();
-    if (own) {
-      const std::uint64_t distance = lane.next_sequence() - event->sequence.load(std::memory_order_relaxed);
-      token = mix(token, std::min(distance, kFarBack));
-    } else {
+    // The order of the stream implies a wait for what was recorded in it.
+    told = own && known != nullptr && event->stream.load(std::memory_order_relaxed) != &known->stream;
+    if (told) {
+      const std::uint64_t made = event->sequence.load(std::memory_order_relaxed);
+      token = mix(token, event->newest_wait.role(lane, lane.number(), made).token);
+    } else if (!own) {
       flush_event(*running, *event);
     }
   }
   const Call call{entry_point, OperationKind::kEventWait, token, unholdable};
   return submit<L>(
-      call, stream(),
+      call, known,
       [&](capture::OperationWriter& writer, Token whole, bool held) {
         writer.begin(OperationKind::kEventWait, whole).function_handle = handle_of(handle);
         const std::uint64_t recorded = event == nullptr ? 0 : event->sequence.load(std::memory_order_relaxed);
@@ -129,7 +131,12 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
         }
         writer.finish();
       },
-      issue);
+      issue,
+      [&](std::uint64_t sequence, bool) {
+        if (told) {
+          event->newest_wait.note(running->lane().number(), sequence, 0);
+        }
+      });
 }
 
 template <class L, class Issue>

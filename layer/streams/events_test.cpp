@@ -57,5 +57,32 @@ TEST_CASE("an event is recorded at once where it may belong to another context, 
   CHECK((records == 30) == others);
 }
 
+TEST_CASE("an event that was recorded once is waited for in each round of a loop, which is replayed") {
+  const bool same_stream = GENERATE(true, false);
+  CAPTURE(same_stream);
+  Rig rig;
+  const Stretch stretch(rig);
+  const EventHandle event = Rig::event();
+  REQUIRE(rig.record(event, same_stream ? stretch.stream : Rig::stream()) == 0);
+  int issued = 0;
+  rig.loop([&] {
+    stretch.submit(0, 4);
+    const int before = rig.own_calls;
+    REQUIRE(rig.wait_for(stretch.stream, event) == 0);
+    issued += rig.own_calls - before;
+    stretch.submit(4, 8);
+  });
+  CHECK(issued < 15);
+  CHECK(rig.device.graphs > 15);
+  // A record makes it another one.
+  rig.device.forget_lines();
+  REQUIRE(rig.record(event, same_stream ? stretch.stream : Rig::stream()) == 0);
+  stretch.submit(0, 4);
+  REQUIRE(rig.wait_for(stretch.stream, event) == 0);
+  stretch.submit(4, 8);
+  REQUIRE(Rig::wait() == 0);
+  CHECK(rig.device.count(test::name(stretch.stream.stream.handle) + " waits for " + test::name(event)) == 1);
+}
+
 }  // namespace
 }  // namespace refrain::layer::streams

@@ -26,10 +26,11 @@
 #include "backends/streams/stream_backend.h"
 #include "capture/operation.h"
 #include "capture/recorder.h"
+#include "layer/common/changing_sizes.h"
 #include "layer/common/object_id.h"
+#include "layer/common/wait_role.h"
 #include "layer/registry.h"
 #include "layer/set_state.h"
-#include "layer/streams/changing_sizes.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -78,7 +79,7 @@ struct alignas(64) StreamState {
   ContextState<Api>* context = nullptr;
   Token role_seed = 0;
   SetState set;                       ///< of its attributes; guarded by Setters
-  ChangingSizes copies;               ///< all of one hash are of one size, and from and to one kind of memory
+  common::ChangingSizes copies;       ///< all of one hash are of one size, and from and to one kind of memory
   ProxyStream<Api>* proxy = nullptr;  ///< of a thread's own default stream, if it may have one
   StreamState* next_free = nullptr;
   /// Everything that adopting the next one does not write. The handle stays one that nobody looks for.
@@ -104,10 +105,12 @@ struct EventState {
   std::atomic<std::uint64_t> waiting_lane{0};
   std::atomic<std::uint64_t> waiting_sequence{0};
   std::atomic<const backends::Stream<Api>*> stream{nullptr};  ///< of the newest record
+  common::NewestWait newest_wait;                             ///< for what was recorded newest
 
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     stream.store(nullptr, std::memory_order_relaxed);
+    newest_wait.forget();
     for (auto* number : {&lane, &sequence, &waiting_lane, &waiting_sequence}) {
       number->store(0, std::memory_order_relaxed);
     }
@@ -128,9 +131,9 @@ struct alignas(64) FunctionState {
   std::uint32_t value_bytes = 0;
   std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::string name;
-  std::uint64_t module = 0;     ///< handle of what is unloaded with it; 0: not known
-  mutable ChangingSizes grids;  ///< all of one hash are of one grid
-  bool any_grid = true;         ///< false: its code does not allow all that the device has
+  std::uint64_t module = 0;             ///< handle of what is unloaded with it; 0: not known
+  mutable common::ChangingSizes grids;  ///< all of one hash are of one grid
+  bool any_grid = true;                 ///< false: its code does not allow all that the device has
   FunctionState* next_free = nullptr;
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);

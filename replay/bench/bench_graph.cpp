@@ -289,8 +289,8 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
     return false;
   }
   for (const capture::WaitRef wait : from.waits()) {
-    const std::uint64_t sequence = wait & ~capture::kInternalWait;
-    if ((wait & capture::kInternalWait) != 0 && sequence >= 1 && sequence <= node) {
+    const std::uint64_t sequence = capture::target_of(wait);
+    if (capture::is_internal(wait) && sequence >= 1 && sequence <= node) {
       const auto before = static_cast<NodeIndex>(sequence - 1);
       event_waits_[node].push_back(before);
       signals_[before] = 1;

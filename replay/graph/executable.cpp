@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
+#include "replay/graph/discarder.h"
 #include "replay/graph/partition.h"
 #include "replay/layer_hooks.h"
 
@@ -69,6 +71,36 @@ const capture::QueueInfo* find_queue(const std::vector<capture::QueueInfo>& queu
   return found == queues.end() ? nullptr : &*found;
 }
 
+/// Numbers the events from outside that the operations of a graph wait for.
+class OutsideNumbers {
+ public:
+  /// `first`: number of the graph's first operation in its lane.
+  explicit OutsideNumbers(std::uint64_t first) : first_(first) {}
+
+  /// To be asked for each operation, in their order.
+  OutsideEvents of(const OperationView& operation) {
+    OutsideEvents result;
+    for (const capture::WaitRef wait : operation.waits()) {
+      const bool internal = capture::is_internal(wait);
+      if ((wait & capture::kOrderedWait) != 0 || (internal && capture::target_of(wait) >= first_)) {
+        continue;
+      }
+      const capture::WaitRef event = capture::target_of(wait) | (internal ? capture::kInternalWait : 0);
+      const auto [known, is_new] = numbers_.try_emplace(event, count_);
+      if (is_new || (wait & capture::kRepeatedWait) == 0) {  // it may be another one when the graph is used
+        known->second = count_++;
+      }
+      result.push_back(known->second);
+    }
+    return result;
+  }
+
+ private:
+  std::uint64_t first_;
+  std::uint32_t count_ = 0;
+  std::unordered_map<capture::WaitRef, std::uint32_t> numbers_;
+};
+
 std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
   std::vector<capture::ObjectId> objects;
   for (std::size_t i = 0; i < occurrence.size(); ++i) {
@@ -90,6 +122,22 @@ std::vector<capture::ObjectId> named_objects(const Occurrence& occurrence) {
 
 }  // namespace
 
+Executable::~Executable() {
+  if (discarder_ == nullptr) {
+    return;
+  }
+  Discarder::Buffers buffers;
+  try {
+    buffers.reserve(parts_.size());
+    for (Part& part : parts_) {
+      buffers.push_back(std::move(part.buffer));
+    }
+  } catch (...) {
+    return;  // no memory: here
+  }
+  discarder_->discard(std::move(buffers));
+}
+
 std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, const env::Settings& settings,
                                               backends::Backend& backend, std::string* why, bool* later) {
   auto result = std::make_unique<Executable>();
@@ -100,9 +148,9 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   for (const auto& queue : own.queues) {
     builder.declare_queue(queue);
   }
-  const std::uint64_t first = own.operation(0).header().sequence;
+  OutsideNumbers numbers(own.operation(0).header().sequence);
   std::vector<PartGroup> groups(own.size(), 0);
-  std::vector<std::uint8_t> outside(own.size(), 0);
+  std::vector<OutsideEvents> outside(own.size());
   bool keeps_order = true;
   const char* cannot = "none of its operations can be recorded";
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -120,11 +168,7 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
     } else {
       cannot = answer.why;
     }
-    for (const capture::WaitRef wait : operation.waits()) {
-      if ((wait & capture::kInternalWait) == 0 || (wait & ~capture::kInternalWait) < first) {
-        outside[i] = 1;
-      }
-    }
+    outside[i] = numbers.of(operation);
   }
   result->graph_ = builder.finish();
   const PartitionMode mode = settings.partition == env::PartitionChoice::kFewestParts ? PartitionMode::kFewestParts
@@ -222,9 +266,9 @@ bool only_sizes_differ(const OperationView& known, const OperationView& now) noe
   return false;
 }
 
-/// True if the operation differs from the recorded one in nothing but values, and sizes if they can be changed, that a
-/// node can be given anew.
-bool only_values_differ(const OperationView& known, const OperationView& now, bool or_sizes) noexcept {
+/// True if the operation differs from the recorded one in nothing but values and sizes that a node can be given anew,
+/// where the device can change them.
+bool only_values_differ(const OperationView& known, const OperationView& now, bool values, bool sizes) noexcept {
   const auto& a = known.header();
   const auto& b = now.header();
   const bool updatable = a.kind == OperationKind::kKernel || a.kind == OperationKind::kPointerCopy ||
@@ -233,8 +277,12 @@ bool only_values_differ(const OperationView& known, const OperationView& now, bo
   if (!updatable || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
       a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
       (!std::equal(known.words().begin(), known.words().end(), now.words().begin()) &&
-       !(or_sizes && only_sizes_differ(known, now)))) {
+       !(sizes && only_sizes_differ(known, now)))) {
     return false;
+  }
+  if (!values) {
+    return std::ranges::equal(std::as_bytes(known.arguments()), std::as_bytes(now.arguments())) &&
+           std::ranges::equal(known.values(), now.values());
   }
   const auto before = known.arguments();
   const auto after = now.arguments();
@@ -251,7 +299,7 @@ bool same_objects(const OperationView& a, const OperationView& b) noexcept {
 }  // namespace
 
 bool Executable::update(std::span<const OperationView> operations) noexcept {
-  if (dead_ || !can_update_ || operations.size() != recorded_->size()) {
+  if (dead_ || !(can_update_ || can_resize_) || operations.size() != recorded_->size()) {
     return false;
   }
   try {
@@ -265,7 +313,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         if (same_work(known, operations[node])) {
           continue;
         }
-        if (!only_values_differ(known, operations[node], can_resize_)) {
+        if (!only_values_differ(known, operations[node], can_update_, can_resize_)) {
           return false;
         }
         objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
@@ -363,8 +411,8 @@ int Executable::launch(const SubmitContext& context, std::span<const OperationVi
           all.borrow(wait);
         }
         for (const capture::WaitRef wait : operation.waits()) {
-          const std::uint64_t sequence = wait & ~capture::kInternalWait;
-          if ((wait & capture::kInternalWait) != 0 && sequence >= first) {
+          const std::uint64_t sequence = capture::target_of(wait);
+          if (capture::is_internal(wait) && sequence >= first) {
             all.borrow(context.window.find(sequence));
           }
         }

@@ -32,6 +32,8 @@ struct Occurrence {
   void add(const capture::OperationView& operation);
 };
 
+class Discarder;
+
 /// Used by one thread at a time; destroying it while it runs is safe.
 class Executable {
  public:
@@ -40,6 +42,14 @@ class Executable {
   /// thread.
   static std::unique_ptr<Executable> build(const Occurrence& occurrence, const env::Settings& settings,
                                            backends::Backend& backend, std::string* why, bool* later = nullptr);
+
+  Executable() = default;
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// What it has of the driver goes back through this, which must outlive it; else where it is destroyed.
+  void give_back_through(Discarder& discarder) noexcept { discarder_ = &discarder; }
 
   /// True if these operations are exactly the recorded ones.
   [[nodiscard]] bool matches(std::span<const capture::OperationView> operations) const noexcept;
@@ -100,6 +110,7 @@ class Executable {
     bool simultaneous = false;
   };
 
+  Discarder* discarder_ = nullptr;
   capture::Graph graph_;
   std::shared_ptr<Occurrence> recorded_;  ///< never null once it is built
   bool lent_ = false;

@@ -15,6 +15,7 @@ struct Kernel {
   std::uint64_t queue = 1;
   std::uint64_t buffer = 7;
   capture::WaitRef wait = 0, other_wait = 0;
+  std::uint64_t scalar = 3;
 };
 constexpr std::uint64_t kFlush = 0;  ///< instead of a buffer: no kernel, but a flush
 
@@ -36,8 +37,7 @@ Occurrence occurrence_of(std::initializer_list<Kernel> kernels, bool in_order = 
     header.function = 5;
     writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
     writer.argument_handle(capture::ArgumentKind::kBuffer, kernel.buffer, kernel.buffer);
-    const std::uint64_t scalar = 3;
-    writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalar, 1)));
+    writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&kernel.scalar, 1)));
     for (const capture::WaitRef wait : {kernel.wait, kernel.other_wait}) {
       if (wait != 0) {
         writer.wait(wait);
@@ -87,6 +87,47 @@ TEST_CASE("what waits for an event from outside is not in one part with what doe
   CHECK(earlier->part_count() == 2);
 }
 
+TEST_CASE("operations wait for one event from outside together where their tokens say that it is one") {
+  test::ArithmeticBackend backend;
+  constexpr capture::WaitRef kFromOutside = 4711, kEarlier = capture::kInternalWait | 99;
+  constexpr capture::WaitRef kAgain = capture::kRepeatedWait;
+  // Two of each kind, as a part of one is none.
+  const auto parts = [&](capture::WaitRef first, capture::WaitRef second, capture::WaitRef other = 0) {
+    const capture::WaitRef other_again = other == 0 ? 0 : other | kAgain;
+    return build(backend, occurrence_of({{1, 7, first},
+                                         {1, 7, first | kAgain},
+                                         {1, 7, second, other},
+                                         {1, 7, second | kAgain, other_again},
+                                         {1},
+                                         {1}},
+                                        false))
+        ->part_count();
+  };
+  for (const capture::WaitRef event : {kFromOutside, kEarlier}) {
+    CHECK(parts(event, event | kAgain) == 2);
+    CHECK(parts(event, event) == 3);  // the same by chance
+    CHECK(parts(event, event | kAgain, kFromOutside + 1) == 3);
+  }
+  // What the queue's order implies divides nothing.
+  CHECK(build(backend, occurrence_of({{1}, {1}, {1, 7, kFromOutside | capture::kOrderedWait}, {1}}))->part_count() ==
+        1);
+}
+
+TEST_CASE("a command buffer waits once for an event that many of its operations wait for") {
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks(backend);
+  WindowEvents window;
+  constexpr capture::WaitRef kFromOutside = 4711;
+  const auto occurrence = occurrence_of({{1, 7, kFromOutside},
+                                         {1, 7, kFromOutside | capture::kRepeatedWait},
+                                         {1, 7, kFromOutside | capture::kOrderedWait}});
+  const auto executable = build(backend, occurrence);
+  bool failed = false;
+  CHECK(executable->launch({backend, hooks, window}, views_of(occurrence), &failed) == 0);
+  CHECK_FALSE(failed);
+  CHECK(backend.waited() == std::vector<std::size_t>{1});
+}
+
 /// A kernel and a copy.
 Occurrence sized(std::uint64_t threads, std::uint64_t group, std::uint64_t bytes, std::uint64_t blocking = 0) {
   Occurrence result = occurrence_of({});
@@ -131,6 +172,19 @@ TEST_CASE("sizes are changed where the device can change them, and nothing besid
   CHECK_FALSE(executable->dead());
   const auto nothing = build(backend, sized(64, 32, 0));
   CHECK_FALSE(nothing->update(views_of(sized(64, 32, 100))));
+}
+
+TEST_CASE("where only sizes can be changed, or only arguments, a node that needs no more is changed") {
+  test::ArithmeticBackend backend;
+  backend.can_resize = GENERATE(true, false);
+  backend.can_update = !backend.can_resize;
+  CAPTURE(backend.can_resize);
+  const auto executable = build(backend, sized(64, 32, 100));
+  CHECK(executable->update(views_of(sized(96, 32, 100))) == backend.can_resize);
+  const auto values = build(backend, occurrence_of({{1, 7}, {1, 7}}));
+  CHECK(values->update(views_of(occurrence_of({{1, 7}, {1, 7, 0, 0, 4}}))) == backend.can_update);
+  CHECK(values->update(views_of(occurrence_of({{1, 7}, {1, 8}}))) == backend.can_update);
+  CHECK_FALSE((executable->dead() || values->dead()));
 }
 
 TEST_CASE("a part that is refused is issued one by one, and says so, though others wait for it") {

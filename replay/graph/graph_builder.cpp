@@ -24,13 +24,14 @@ void become_background_thread() noexcept {
 }  // namespace
 
 GraphBuilder::GraphBuilder(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks,
-                           const StateChanges& changes, GraphCache& cache, TrialBudget& budget)
+                           const StateChanges& changes, GraphCache& cache, TrialBudget& budget, Discarder& discarder)
     : settings_(settings),
       backend_(backend),
       hooks_(hooks),
       changes_(changes),
       cache_(cache),
       budget_(budget),
+      discarder_(discarder),
       build_share_(processors() >= 4 ? 16 : 1) {}
 
 GraphBuilder::~GraphBuilder() {
@@ -50,6 +51,9 @@ bool GraphBuilder::start() noexcept {
 }
 
 bool GraphBuilder::request(std::shared_ptr<GraphEntry> entry, Occurrence occurrence) {
+  if (gave_up(entry)) {
+    return true;
+  }
   Job job{std::move(entry), std::move(occurrence)};
   cache_.build_begins();  // from now on it is noted what goes
   if (!retain(job)) {
@@ -68,6 +72,25 @@ bool GraphBuilder::request(std::shared_ptr<GraphEntry> entry, Occurrence occurre
     throw;
   }
   release(job);
+  return true;
+}
+
+/// If the driver does not return to the thread: neither this graph nor another one that was requested will be made.
+bool GraphBuilder::gave_up(const std::shared_ptr<GraphEntry>& entry) {
+  if (!backend_.graph_maker().stuck()) {
+    return false;
+  }
+  constexpr char kWhy[] = "the driver has not returned from making another graph";
+  std::list<Job> left;
+  {
+    const env::MutexLock guard(mutex_);
+    left.swap(jobs_);
+  }
+  for (const Job& job : left) {
+    cache_.publish(job.entry, nullptr, kWhy);
+    release(job);
+  }
+  cache_.publish(entry, nullptr, kWhy);
   return true;
 }
 
@@ -111,6 +134,8 @@ void GraphBuilder::run() noexcept {
         changed_.wait(lock);
       }
       if (stopping_) {
+        ended_ = true;
+        changed_.notify_all();
         return;
       }
       task = take_oldest();
@@ -146,7 +171,10 @@ void GraphBuilder::perform(Task task) noexcept {
     }
   }
   if (task.job.has_value()) {
-    release(*task.job);
+    {
+      const env::StuckCheck::Calls calls(backend_.graph_maker());
+      release(*task.job);
+    }
     task.job.reset();
   }
   const env::MutexLock guard(mutex_);
@@ -194,7 +222,11 @@ void GraphBuilder::build(Job& job) {
   }
   bool later = false;
   const std::uint64_t waited = backend_.record_waited_ns();
-  auto executable = Executable::build(job.occurrence, settings_, backend_, &why, &later);
+  const auto make = [&] {
+    const env::StuckCheck::Calls calls(backend_.graph_maker());
+    return Executable::build(job.occurrence, settings_, backend_, &why, &later);
+  };
+  auto executable = make();
   if (env::log_enabled(env::LogLevel::kDebug)) {
     const auto took = std::chrono::steady_clock::now() - began;
     env::log_debug(
@@ -207,6 +239,9 @@ void GraphBuilder::build(Job& job) {
   }
   // With processors to spare, building only costs what others wait for the driver's locks meanwhile.
   budget_.spend((now_ns() - start - (backend_.record_waited_ns() - waited)) / build_share_);
+  if (executable != nullptr) {
+    executable->give_back_through(discarder_);
+  }
   if (later || changes_.begun() != changes) {
     job.entry->build_cancelled();
     return;
@@ -228,6 +263,15 @@ void GraphBuilder::stop() noexcept {
     stopping_ = true;
     left.swap(jobs_);
     changed_.notify_all();
+  }
+  {
+    env::UniqueLock lock(mutex_);
+    while (thread_.running() && !ended_ && !backend_.graph_maker().stuck()) {
+      changed_.wait_for(lock, env::StuckCheck::kAsk);
+    }
+    if (backend_.graph_maker().given_up()) {
+      thread_.forget();
+    }
   }
   thread_.join();
   for (Job& job : left) {

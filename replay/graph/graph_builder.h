@@ -8,6 +8,7 @@
 
 #include "env/mutex.h"
 #include "env/own_thread.h"
+#include "replay/graph/discarder.h"
 #include "replay/graph/graph_cache.h"
 #include "replay/layer_hooks.h"
 #include "replay/policy/trial_budget.h"
@@ -15,11 +16,12 @@
 
 namespace refrain::replay {
 
-/// Thread-safe. Never waits for the device. Everything given must outlive it.
+/// Thread-safe. Never waits for the device. If the driver does not return from making a graph no more are made, and
+/// nobody waits for the thread (env::StuckCheck). Everything given must outlive it.
 class GraphBuilder {
  public:
   GraphBuilder(const env::Settings& settings, backends::Backend& backend, LayerHooks& hooks,
-               const StateChanges& changes, GraphCache& cache, TrialBudget& budget);
+               const StateChanges& changes, GraphCache& cache, TrialBudget& budget, Discarder& discarder);
   ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
@@ -34,7 +36,7 @@ class GraphBuilder {
 
   /// Waits until every requested build is done (tests, orderly exit).
   void wait_idle();
-  /// Ends the thread; later requests are dropped.
+  /// Ends the thread; later requests are dropped. A driver that does not return to it is not waited for.
   void stop() noexcept;
   /// In a forked child the thread does not exist, and may have had the lock: no lock is taken, there are no others.
   void abandon_thread() noexcept REFRAIN_NO_THREAD_SAFETY_ANALYSIS;
@@ -54,6 +56,7 @@ class GraphBuilder {
     std::optional<Job> job;
   };
   void run() noexcept;
+  [[nodiscard]] bool gave_up(const std::shared_ptr<GraphEntry>& entry);
   [[nodiscard]] Task take_oldest() noexcept REFRAIN_REQUIRES(mutex_);
   void perform(Task task) noexcept REFRAIN_EXCLUDES(mutex_);
   void build(Job& job);
@@ -67,6 +70,7 @@ class GraphBuilder {
   const StateChanges& changes_;
   GraphCache& cache_;
   TrialBudget& budget_;
+  Discarder& discarder_;
   const std::uint64_t build_share_;  ///< building costs others one part in so many of its time
 
   mutable env::Mutex mutex_;
@@ -75,6 +79,7 @@ class GraphBuilder {
   std::size_t running_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< tasks
   bool sweep_wanted_ REFRAIN_GUARDED_BY(mutex_) = false;
   bool stopping_ REFRAIN_GUARDED_BY(mutex_) = false;
+  bool ended_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< the thread
   env::OwnThread thread_;
 };
 

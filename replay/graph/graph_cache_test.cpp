@@ -13,7 +13,9 @@ namespace {
 class Graphs {
  public:
   explicit Graphs(const env::Settings& settings)
-      : budget_(settings), cache(settings, hooks_), builder(settings, backend_, hooks_, changes_, cache, budget_) {
+      : budget_(settings),
+        cache(settings, hooks_),
+        builder(settings, backend_, hooks_, changes_, cache, budget_, discarder_) {
     queue_.id = queue_.handle = 1;
   }
 
@@ -104,6 +106,7 @@ class Graphs {
   StateChanges changes_;
   capture::QueueInfo queue_;
   TrialBudget budget_;
+  Discarder discarder_{backend_};
 
  public:
   GraphCache cache;

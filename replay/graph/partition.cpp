@@ -27,7 +27,7 @@ using capture::NodeIndex;
 //  3. Parts: the turns, numbered in the order of submission where dependencies leave a choice.
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, std::span<const PartGroup> groups, std::span<const std::uint8_t> waits_outside,
+  Partitioner(const Graph& graph, std::span<const PartGroup> groups, std::span<const OutsideEvents> waits_outside,
               PartitionMode mode, BetweenGroups between)
       : graph_(graph),
         groups_(groups),
@@ -49,14 +49,26 @@ class Partitioner {
 
  private:
   [[nodiscard]] bool is_host(NodeIndex node) const { return groups_[node] == 0; }
-  [[nodiscard]] bool waits_outside(NodeIndex node) const {
-    return !outside_.empty() && outside_[node] != 0 && !is_host(node);
+  [[nodiscard]] std::span<const std::uint32_t> events_of(NodeIndex node) const {
+    return outside_.empty() || is_host(node) ? std::span<const std::uint32_t>() : outside_[node];
+  }
+  /// For an event that nobody else waits for.
+  [[nodiscard]] bool waits_alone(NodeIndex node) const {
+    return std::ranges::any_of(events_of(node), [&](std::uint32_t event) { return waiters_[event] == 1; });
+  }
+  void count_waiters() {
+    for (NodeIndex node = 0; node < graph_.size(); ++node) {
+      for (const std::uint32_t event : events_of(node)) {
+        waiters_.resize(std::max<std::size_t>(waiters_.size(), event + 1));
+        ++waiters_[event];
+      }
+    }
   }
   [[nodiscard]] bool is_crossing(NodeIndex from, NodeIndex to) const {
     return edges_divide_ && groups_[from] != groups_[to] && !is_host(from) && !is_host(to);
   }
   [[nodiscard]] bool counts(NodeIndex node) const {
-    return (exact_ && is_host(node)) || waits_outside(node) ||
+    return (exact_ && is_host(node)) || waits_alone(node) ||
            std::ranges::any_of(graph_.predecessors(node), [&](NodeIndex from) { return is_crossing(from, node); }) ||
            std::ranges::any_of(graph_.successors(node), [&](NodeIndex to) { return is_crossing(node, to); });
   }
@@ -64,7 +76,13 @@ class Partitioner {
   // Gives each node its class. False if that would take too long.
   bool classify() {
     const auto nodes = static_cast<NodeIndex>(graph_.size());
-    Chains chains(nodes);
+    count_waiters();
+    // An event that several wait for comes before all of them, and after nothing: it is a member of its own. One that a
+    // single node waits for can only come before what that node comes before, so the node stands for it.
+    Chains chains(nodes + waiters_.size());
+    for (std::uint32_t event = 0; event < waiters_.size(); ++event) {
+      chains.visit(nodes + event, std::span<const NodeIndex>(), waiters_[event] > 1);
+    }
     for (NodeIndex node = 0; node < nodes; ++node) {
       chains.visit(node, graph_.predecessors(node), counts(node));
     }
@@ -87,7 +105,12 @@ class Partitioner {
           come_after(pred);
         }
       }
-      if (waits_outside(node) || (exact_ && is_host(node))) {
+      for (const std::uint32_t event : events_of(node)) {
+        if (waiters_[event] > 1) {
+          come_after(nodes + event);
+        }
+      }
+      if (waits_alone(node) || (exact_ && is_host(node))) {
         come_after(node);
       }
       before[node] = set;
@@ -366,9 +389,10 @@ class Partitioner {
 
   const Graph& graph_;
   std::span<const PartGroup> groups_;
-  std::span<const std::uint8_t> outside_;
+  std::span<const OutsideEvents> outside_;
   bool exact_;
   bool edges_divide_;
+  std::vector<std::uint32_t> waiters_;  // per event from outside
   std::vector<std::uint32_t> class_of_;
   std::uint32_t classes_ = 0;
   std::vector<std::uint32_t> turn_of_;  // per node, over all classes
@@ -382,7 +406,7 @@ class Partitioner {
 }  // namespace
 
 Partitioning partition(const Graph& graph, std::span<const PartGroup> groups,
-                       std::span<const std::uint8_t> waits_outside, PartitionMode mode, BetweenGroups between) {
+                       std::span<const OutsideEvents> waits_outside, PartitionMode mode, BetweenGroups between) {
   return Partitioner(graph, groups, waits_outside, mode, between).run();
 }
 

@@ -43,14 +43,18 @@ enum class BetweenGroups : std::uint8_t {
   kNodesWait,
 };
 
-/// Near linear in nodes and edges. `groups` has one entry per node of `graph`. `waits_outside` (empty,
-/// or one entry per node; nonzero: true) marks nodes that wait for an event from outside the graph:
-/// they are treated as if a host node of their own came before them, so that no other branch waits too.
+/// Events from outside the graph that a node waits for, by number, from 0 without gaps. Nodes may have a number in
+/// common only if they wait for the same event whenever the graph is used.
+using OutsideEvents = std::vector<std::uint32_t>;
+
+/// Near linear in nodes and edges. `groups` has one entry per node of `graph`, and so has `waits_outside`, unless it is
+/// empty. An event from outside is treated as if it were a host node before all that wait for it, so that no other
+/// branch waits too.
 /// With one group the number of parts is the smallest possible; with several it is the best of a few
 /// orders in which the groups can take turns. Graphs whose dependencies are so tangled that they would
 /// take seconds (none was ever seen) are split into single nodes.
 Partitioning partition(const capture::Graph& graph, std::span<const PartGroup> groups,
-                       std::span<const std::uint8_t> waits_outside, PartitionMode mode,
+                       std::span<const OutsideEvents> waits_outside, PartitionMode mode,
                        BetweenGroups between = BetweenGroups::kPartsWait);
 
 }  // namespace refrain::replay

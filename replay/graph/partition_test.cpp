@@ -16,6 +16,7 @@ using replay::Partitioning;
 using replay::PartitionMode;
 using Groups = std::vector<replay::PartGroup>;
 using Edges = std::vector<std::pair<NodeIndex, NodeIndex>>;
+using Outside = std::vector<replay::OutsideEvents>;
 
 constexpr auto kExact = PartitionMode::kNoFalseWait;
 constexpr auto kFewest = PartitionMode::kFewestParts;
@@ -41,8 +42,7 @@ capture::Graph make_graph(std::size_t nodes, const Edges& edges) {
   return builder.finish();
 }
 
-Partitioning split(const Groups& groups, const Edges& edges, PartitionMode mode,
-                   const std::vector<std::uint8_t>& outside = {}) {
+Partitioning split(const Groups& groups, const Edges& edges, PartitionMode mode, const Outside& outside = {}) {
   return replay::partition(make_graph(groups.size(), edges), groups, outside, mode);
 }
 
@@ -59,7 +59,7 @@ std::vector<std::uint64_t> reachability(std::size_t nodes,
 }
 
 // What is wrong with splitting nodes as `part_of` says; empty if nothing.
-std::string defect(const Groups& groups, const Edges& edges, const std::vector<std::uint8_t>& outside,
+std::string defect(const Groups& groups, const Edges& edges, const Outside& outside,
                    const std::vector<std::uint32_t>& part_of, PartitionMode mode) {
   const std::size_t nodes = groups.size();
   std::set<std::pair<std::uint32_t, std::uint32_t>> node_edges(edges.begin(), edges.end());
@@ -87,18 +87,26 @@ std::string defect(const Groups& groups, const Edges& edges, const std::vector<s
         return "false wait";
       }
       // An outside wait of a delays the whole part of a and all that follows it.
-      if (!outside.empty() && outside[a] != 0 && groups[a] != 0 && a != b && groups[b] != 0 &&
-          (part_of[a] == part_of[b] || part_reaches(a, b)) && !node_reaches(a, b)) {
-        // b is delayed by a's event although it does not depend on it
-        return "false wait for outside";
+      const bool delays = !outside.empty() && groups[a] != 0 && a != b && groups[b] != 0 &&
+                          (part_of[a] == part_of[b] || part_reaches(a, b));
+      for (std::size_t i = 0; delays && i < outside[a].size(); ++i) {
+        const auto waits = [&](std::size_t node) {
+          return groups[node] != 0 && std::ranges::find(outside[node], outside[a][i]) != outside[node].end();
+        };
+        bool depends = false;
+        for (std::size_t node = 0; node < nodes; ++node) {
+          depends = depends || (waits(node) && (node == b || node_reaches(node, b)));
+        }
+        if (!depends) {
+          return "false wait for outside";
+        }
       }
     }
   }
   return "";
 }
 
-std::size_t brute_force(const Groups& groups, const Edges& edges, const std::vector<std::uint8_t>& outside,
-                        PartitionMode mode) {
+std::size_t brute_force(const Groups& groups, const Edges& edges, const Outside& outside, PartitionMode mode) {
   std::size_t best = groups.size() + 1;
   std::vector<std::uint32_t> part_of(groups.size());
   const std::function<void(std::size_t, std::uint32_t)> extend = [&](std::size_t node, std::uint32_t used) {
@@ -126,7 +134,7 @@ std::size_t brute_force(const Groups& groups, const Edges& edges, const std::vec
   return best;
 }
 
-void check_valid(const Groups& groups, const Edges& edges, const std::vector<std::uint8_t>& outside, PartitionMode mode,
+void check_valid(const Groups& groups, const Edges& edges, const Outside& outside, PartitionMode mode,
                  const Partitioning& result) {
   REQUIRE(result.part_of.size() == groups.size());
   REQUIRE(defect(groups, edges, outside, result.part_of, mode).empty());
@@ -171,7 +179,7 @@ void check_valid(const Groups& groups, const Edges& edges, const std::vector<std
 struct RandomGraph {
   Groups groups;
   Edges edges;
-  std::vector<std::uint8_t> outside;
+  Outside outside;
 };
 
 RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint32_t groups, bool with_outside) {
@@ -179,6 +187,8 @@ RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint3
   const std::size_t nodes = 1 + random() % max_nodes;
   const auto density = static_cast<unsigned>(1 + random() % 5);
   const auto hosts = static_cast<unsigned>(2 + random() % 4);
+  const auto shared = static_cast<unsigned>(random() % 3);  // events that several may wait for
+  unsigned events = shared;
   for (std::size_t node = 0; node < nodes; ++node) {
     graph.groups.push_back(random() % hosts == 0 ? 0U : static_cast<unsigned>(1 + random() % groups));
     for (std::size_t before = 0; before < node; ++before) {
@@ -187,7 +197,15 @@ RandomGraph random_graph(std::mt19937& random, std::size_t max_nodes, std::uint3
       }
     }
     if (with_outside) {
-      graph.outside.push_back(random() % 4 == 0 ? 1 : 0);
+      replay::OutsideEvents& waits = graph.outside.emplace_back();
+      if (random() % 4 == 0) {
+        waits.push_back(events++);
+      }
+      for (unsigned event = 0; event < shared; ++event) {
+        if (random() % 3 == 0) {
+          waits.push_back(event);
+        }
+      }
     }
   }
   return graph;
@@ -253,8 +271,14 @@ TEST_CASE("a slow host call in one branch does not delay the other") {
 TEST_CASE("a wait for an outside event delays only what depends on it") {
   for (const auto mode : {kExact, kFewest}) {
     // 0 → 1 → 2 in order, 1 waits outside: 0 must run without it.
-    const auto result = split({1, 1, 1}, {{0, 1}, {1, 2}}, mode, {0, 1, 0});
+    const auto result = split({1, 1, 1}, {{0, 1}, {1, 2}}, mode, {{}, {0}, {}});
     REQUIRE(result.part_of == std::vector<std::uint32_t>{0, 1, 1});
+    // All wait for one event, in order or not; the last one for another one, too.
+    REQUIRE(split({1, 1, 1}, {{0, 1}, {1, 2}}, mode, {{0}, {0}, {0}}).parts.size() == 1);
+    REQUIRE(split({1, 1, 1}, {}, mode, {{0}, {0}, {0}}).parts.size() == 1);
+    REQUIRE(split({1, 1, 1}, {}, mode, {{0}, {0}, {0, 1}}).part_of == std::vector<std::uint32_t>{0, 0, 1});
+    // Who waits for something itself does not make others wait for it that wait for the same event.
+    REQUIRE(split({1, 1, 1}, {{0, 1}}, mode, {{1}, {0}, {0}}).part_of == std::vector<std::uint32_t>{0, 1, 2});
   }
 }
 
@@ -369,7 +393,7 @@ TEST_CASE("large chains take milliseconds") {
   }
   const auto graph = make_graph(kNodes, edges);
   Groups groups(kNodes, 1);
-  std::vector<std::uint8_t> outside;
+  Outside outside;
   const auto run = [&](const char* what, double limit_ms) {
     for (const auto mode : {kExact, kFewest}) {
       const double time = milliseconds([&] { (void)replay::partition(graph, groups, outside, mode); });
@@ -383,6 +407,11 @@ TEST_CASE("large chains take milliseconds") {
   }
   run("every other node a host node", 100);
   groups.assign(kNodes, 1);
-  outside.assign(kNodes, 1);
+  outside.resize(kNodes);
+  for (std::uint32_t node = 0; node < kNodes; ++node) {
+    outside[node] = {node};
+  }
   run("every node waits outside", 500);
+  outside.assign(kNodes, {0, 1});
+  run("all nodes wait for the same events", 500);
 }

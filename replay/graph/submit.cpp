@@ -1,5 +1,6 @@
 #include "replay/graph/submit.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "replay/layer_hooks.h"
@@ -33,14 +34,21 @@ WaitList::~WaitList() {
 
 void WaitList::add(const SubmitContext& context, const OperationView& operation, std::uint64_t inside_from) {
   for (const capture::WaitRef wait : operation.waits()) {
-    if ((wait & capture::kInternalWait) != 0) {
-      const std::uint64_t sequence = wait & ~capture::kInternalWait;
-      if (sequence < inside_from) {
-        borrow(context.window.find(sequence));
-      }
+    const std::uint64_t target = capture::target_of(wait);
+    const bool internal = capture::is_internal(wait);
+    if (internal && target >= inside_from) {
       continue;
     }
-    const backends::Event event = context.hooks.acquire_event(wait);
+    const capture::WaitRef known = target | (internal ? capture::kInternalWait : 0);
+    if (std::ranges::find(added_, known) != added_.end()) {
+      continue;
+    }
+    added_.push_back(known);
+    if (internal) {
+      borrow(context.window.find(target));
+      continue;
+    }
+    const backends::Event event = context.hooks.acquire_event(target);
     if (event != backends::kNoEvent) {
       owned_.push_back(event);
       events_.push_back(event);

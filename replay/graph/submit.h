@@ -51,6 +51,7 @@ class WaitList {
   backends::Backend& backend_;
   std::vector<backends::Event> events_;
   std::vector<backends::Event> owned_;
+  std::vector<capture::WaitRef> added_;  ///< many operations of a part may wait for the same event
 };
 
 /// Fulfils the operation's promise, if it made one, with `event` (borrowed; 0 if `status` is not 0).

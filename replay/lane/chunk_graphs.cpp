@@ -81,7 +81,8 @@ const std::shared_ptr<GraphEntry>& ChunkGraphs::entry(ChunkId chunk, const Queue
     forget_gone();
     auto tokens = matcher_.tokens_of(chunk);
     if (!tokens.empty()) {
-      entry = context_.graphs.entry_for(std::move(tokens), queue.capabilities.update_arguments);
+      const backends::Capabilities& can = queue.capabilities;
+      entry = context_.graphs.entry_for(std::move(tokens), can.update_arguments || can.update_sizes);
       if (context_.graphs.take_sweep_due()) [[unlikely]] {
         context_.builder.request_sweep();
       }

@@ -21,8 +21,10 @@ class alignas(64) EngineState {
   std::atomic<std::uint32_t> trailing_lanes{0};  ///< lanes with calls that wait behind what they hold, or held
   std::atomic<std::uint32_t> held_defaults{0};   ///< default queues for which any lane holds work
   std::atomic<bool> active{true};                ///< false: everything passes through
-  std::atomic<bool> forked{false};               ///< this is a child, and what is held is its parent's
-  std::atomic<bool> stopped{false};              ///< lanes are dormant until the program, or its user, wants them back
+  /// What is held is nobody's to submit: this is a child, and it is its parent's, or the driver kept for good who
+  /// submitted it at the end.
+  std::atomic<bool> abandoned{false};
+  std::atomic<bool> stopped{false};  ///< lanes are dormant until the program, or its user, wants them back
   /// How often a queue or an object went away, or another state came: nobody expects anything after that.
   std::atomic<std::uint64_t> gone{0};
   StateChanges changes;

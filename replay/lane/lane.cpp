@@ -244,7 +244,7 @@ void Lane::leave_profile() noexcept {
 
 /// A host call after a failure.
 int Lane::leave() noexcept {
-  if (front().engine->forked.load(std::memory_order_relaxed)) {
+  if (front().engine->abandoned.load(std::memory_order_relaxed)) {
     return 0;  // it is the parent's work
   }
   flush(false);
@@ -346,7 +346,7 @@ void Lane::release_later(void (*release)(capture::Handle), capture::Handle handl
 }
 
 void Lane::flush(bool expired, std::uint64_t sequence) noexcept {
-  if (inside_lane || front().engine->forked.load(std::memory_order_relaxed)) {
+  if (inside_lane || front().engine->abandoned.load(std::memory_order_relaxed)) {
     return;
   }
   const HasLaneLock guard(held_.lock());

@@ -11,6 +11,7 @@
 #include "capture/recorder.h"
 #include "env/mutex.h"
 #include "env/settings.h"
+#include "replay/graph/discarder.h"
 #include "replay/graph/graph_builder.h"
 #include "replay/graph/graph_cache.h"
 #include "replay/lane/engine_state.h"
@@ -37,8 +38,9 @@ struct LaneContext {
         recorder(its_recorder),
         verify_memory(static_cast<std::uint64_t>(settings.verify_memory_mb) << 20U),
         budget(settings),
+        discarder(backend),
         graphs(settings, hooks),
-        builder(settings, backend, hooks, state.changes, graphs, budget),
+        builder(settings, backend, hooks, state.changes, graphs, budget, discarder),
         watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
         profile(settings) {
     if (settings.mode == env::Mode::kVerify) {
@@ -62,6 +64,7 @@ struct LaneContext {
   capture::Recorder* const recorder;  ///< null: nothing is captured
   const std::uint64_t verify_memory;  ///< bytes that copies of verify mode may take at once
   TrialBudget budget;
+  Discarder discarder;
   GraphCache graphs;
   GraphBuilder builder;
   Watchdog watchdog;

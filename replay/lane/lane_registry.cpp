@@ -136,7 +136,7 @@ void LaneRegistry::count_open() noexcept {
 void LaneRegistry::close() noexcept {
   Lane* lane = Lane::current;
   Lane::current = nullptr;
-  if (lane == nullptr || context_.state.forked.load(std::memory_order_relaxed)) {
+  if (lane == nullptr || context_.state.abandoned.load(std::memory_order_relaxed)) {
     return;
   }
   lane->park();

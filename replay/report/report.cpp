@@ -81,6 +81,9 @@ void add_summary(std::string* text, const ReportData& data) {
       fmt::format_to(out, "    {:10}  {}\n", times, why);
     }
   }
+  for (const std::string& note : data.notes) {
+    fmt::format_to(out, "  {}\n", env::escaped(note));
+  }
 }
 
 struct NumberedGraph {
@@ -289,6 +292,7 @@ std::string report_json(const ReportData& data) {
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
   root["unchecked"] = data.unchecked;
+  root["notes"] = data.notes;
   auto& reasons = root["not_replayed"] = nlohmann::json::array();
   for (const NotReplayed& row : not_replayed(data)) {
     reasons.push_back({{"submissions", row.submissions}, {"why", row.why}, {"advice", row.advice}});

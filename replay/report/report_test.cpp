@@ -38,6 +38,13 @@ TEST_CASE("report: replays that verify found to differ are among those that it c
   CHECK_THAT(report_text(data), Contains("verify checked 7 replays, 2 differences; 3 could not be checked"));
 }
 
+TEST_CASE("report: notes on devices are told as they are, in the text and as JSON") {
+  ReportData data;
+  data.notes = {"a device: mutable dispatch offers arguments; arguments are used"};
+  CHECK_THAT(report_text(data), Contains("  a device: mutable dispatch offers arguments; arguments are used\n"));
+  CHECK(nlohmann::json::parse(report_json(data))["notes"] == data.notes);
+}
+
 TEST_CASE("report: what was not replayed is told once, the most first, in the text and as JSON") {
   ReportData data;
   data.mode = "replay";

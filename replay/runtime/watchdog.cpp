@@ -72,11 +72,14 @@ std::uint64_t Watchdog::look() noexcept {
   return check_(now_ns() - due_ns_);
 }
 
-void Watchdog::stop() noexcept {
+void Watchdog::stop(bool waits) noexcept {
   {
     const env::MutexLock guard(mutex_);
     stopping_ = true;
     changed_.notify_all();
+  }
+  if (!waits) {
+    thread_.forget();
   }
   thread_.join();
 }

@@ -30,7 +30,8 @@ class Watchdog {
       wake();
     }
   }
-  void stop() noexcept;
+  /// `waits`: for the thread's end.
+  void stop(bool waits = true) noexcept;
   /// What the thread does when it wakes; for where it does not run (see machine.h). Returns since when anything is held
   /// still (0: nothing is).
   std::uint64_t look() noexcept;

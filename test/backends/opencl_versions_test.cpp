@@ -2,30 +2,13 @@
 #include <catch2/catch.hpp>
 
 #include "backends/opencl/opencl_backend.h"
-#include "test/backends/fake_driver.h"
-#include "test/backends/record_maker.h"
+#include "test/backends/fake_work.h"
 
 namespace {
 
 using namespace refrain;
 using namespace refrain::test;
 using backends::Event;
-
-constexpr capture::QueueInfo kInOrder{1, 0x700, 1, 1, 0, true, false};
-constexpr capture::QueueInfo kOutOfOrder{2, 0x700, 1, 1, 0, false, false};
-
-OperationView kernel(RecordMaker& maker, std::uint32_t value, std::uint64_t global = 64,
-                     capture::Handle memory = 0x40) {
-  return maker.make(
-      OperationKind::kKernel, {2, 1, 2, 3, global, 8, 1, 4, 4, 1},
-      [&](OperationWriter& w) {
-        w.argument_handle(ArgumentKind::kBuffer, 0, memory);
-        RecordMaker::value(w, value);
-        w.argument_local(32);
-        w.argument_handle(ArgumentKind::kPointer, 0, 0xABC0 + value);
-      },
-      0, 5, 0x50);
-}
 
 std::vector<OperationView> everything(RecordMaker& r, bool svm) {
   const auto two = [](ArgumentKind a, ArgumentKind b) {
@@ -84,14 +67,6 @@ capture::Graph graph_of(const capture::QueueInfo& queue, const std::vector<Opera
     builder.add(operation);
   }
   return builder.finish();
-}
-
-void check_no_leak(const FakeDriver& driver) {
-  for (const auto& [object, count] : driver.references) {
-    INFO(object);
-    // Private objects are gone; those of the application are where they were.
-    CHECK(count == 0);
-  }
 }
 
 }  // namespace
@@ -282,7 +257,7 @@ TEST_CASE("versions: in an out-of-order queue every submission is over by itself
     buffer.reset();
     CHECK(driver.references[reinterpret_cast<void*>(0x40)] == 1);
     running.clear();
-    backend.forget_function(5);
+    backend.give_back();
     CHECK(driver.references[reinterpret_cast<void*>(0x40)] == 0);
   }
   check_no_leak(driver);
@@ -336,128 +311,6 @@ TEST_CASE("promise 4, same data: local memory of another size is set anew, and o
   CHECK(sizes_set == std::vector<std::size_t>{64, 128, 64});
 }
 
-TEST_CASE("versions: updates in both forms") {
-  for (std::uint32_t patch = 0; patch <= 5; ++patch) {
-    INFO("mutable dispatch 0.9." << patch);
-    FakeDriver driver;
-    driver.version = make_version(0, 9, patch >= 3 ? 8 : 4);
-    driver.mutable_version = make_version(0, 9, patch);
-    driver.updatable = 0x1F;
-    {
-      backends::OpenClBackend backend(driver.dispatch);
-      REQUIRE(backend.capabilities(kInOrder).update_arguments);
-      RecordMaker records(kInOrder);
-      const auto graph = make_graph(kInOrder, {kernel(records, 1), kernel(records, 2)});
-      std::unique_ptr<backends::CommandBuffer> buffer;
-      REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
-      REQUIRE(driver.create_flags == "1293=2");
-      REQUIRE(driver.commands[1] == "kernel 2 1,2,3 64,8,1 4,4,1 properties 12b1=f");
-
-      const backends::NodeUpdate updates[] = {{0, kernel(records, 9)}, {1, kernel(records, 2, 128, 0x60)}};
-      REQUIRE(buffer->update(updates).code == CL_SUCCESS);
-      REQUIRE(driver.updates ==
-              std::vector<std::string>{"20480 dims 2 arg 1:4=9 svm 3=43977", "20481 dims 2 arg 0:8 global 128,8"});
-      // The same again changes nothing; going back changes what had changed.
-      driver.updates.clear();
-      const backends::NodeUpdate back[] = {{0, kernel(records, 1)}};
-      REQUIRE(buffer->update(back).code == CL_SUCCESS);
-      REQUIRE(driver.updates == std::vector<std::string>{"20480 dims 2 arg 1:4=1 svm 3=43969"});
-      REQUIRE(driver.references[reinterpret_cast<void*>(0x60)] == 1);
-
-      // Other function, other layout, other dimensions, no such node: refused before the driver is asked.
-      driver.updates.clear();
-      const auto one_argument = records.make(
-          OperationKind::kKernel, {2, 1, 2, 3, 64, 8, 1, 4, 4, 1}, [](OperationWriter& w) { w.argument_local(4); }, 0,
-          5, 0x50);
-      const backends::NodeUpdate layout[] = {{0, kernel(records, 5)}, {1, one_argument}};
-      REQUIRE(buffer->update(layout).code == CL_INVALID_VALUE);
-      const backends::NodeUpdate nowhere[] = {{2, kernel(records, 5)}};
-      REQUIRE(buffer->update(nowhere).code == CL_INVALID_VALUE);
-      REQUIRE(driver.updates.empty());
-
-      // The driver refuses: what the node was stays known.
-      driver.update_status = CL_OUT_OF_RESOURCES;
-      const backends::NodeUpdate refused[] = {{0, kernel(records, 8, 64, 0x70)}};
-      REQUIRE(buffer->update(refused).code == CL_OUT_OF_RESOURCES);
-      REQUIRE(driver.references[reinterpret_cast<void*>(0x70)] == 0);
-      driver.update_status = CL_SUCCESS;
-      REQUIRE(buffer->update(refused).code == CL_SUCCESS);
-      REQUIRE(driver.updates == std::vector<std::string>{"20480 dims 2 arg 0:8 arg 1:4=8 svm 3=43976"});
-      REQUIRE(driver.references[reinterpret_cast<void*>(0x70)] == 1);
-    }
-    check_no_leak(driver);
-  }
-}
-
-TEST_CASE("versions: of the shape of a launch, what changed is given to the driver, and nothing else") {
-  FakeDriver driver;
-  driver.version = make_version(0, 9, 8);
-  driver.mutable_version = make_version(0, 9, 5);
-  driver.updatable = 0x1F;
-  backends::OpenClBackend backend(driver.dispatch);
-  RecordMaker records(kInOrder);
-  const auto launch = [&](std::uint64_t offset, std::uint64_t global, std::uint64_t local) {
-    return records.make(
-        OperationKind::kKernel, {2, offset, 2, 0, global, 8, 1, local, 4, 1},
-        [](OperationWriter& w) { RecordMaker::value(w, 7U); }, 0, 5, 0x50);
-  };
-  const auto graph = make_graph(kInOrder, {launch(1, 64, 4)});
-  std::unique_ptr<backends::CommandBuffer> buffer;
-  REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
-  const auto update = [&](const OperationView& to) {
-    driver.updates.clear();
-    const backends::NodeUpdate all[] = {{0, to}};
-    CHECK(buffer->update(all).ok());
-    return driver.updates;
-  };
-  CHECK(update(launch(1, 64, 8)) == std::vector<std::string>{"20480 dims 2 local 8,4"});
-  CHECK(update(launch(1, 32, 8)) == std::vector<std::string>{"20480 dims 2 global 32,8"});
-  CHECK(update(launch(3, 32, 8)) == std::vector<std::string>{"20480 dims 2 offset 3,2"});
-  CHECK(update(launch(1, 64, 4)) == std::vector<std::string>{"20480 dims 2 global 64,8 local 4,4 offset 1,2"});
-}
-
-TEST_CASE("versions: updates while running wait for nothing") {
-  for (const std::uint32_t patch : {4U, 8U}) {
-    FakeDriver driver;
-    driver.version = make_version(0, 9, patch);
-    driver.mutable_version = make_version(0, 9, patch == 8 ? 5 : 1);
-    driver.updatable = 0x1F;
-    {
-      backends::OpenClBackend backend(driver.dispatch);
-      RecordMaker records(kInOrder);
-      const auto graph = make_graph(kInOrder, {kernel(records, 1, 64, 0x60)});
-      std::unique_ptr<backends::CommandBuffer> buffer;
-      REQUIRE(backend.record(graph, all_nodes(graph), &buffer).ok());
-      driver.events_complete = false;
-      REQUIRE(buffer->enqueue({}, nullptr).ok());
-      const backends::NodeUpdate update[] = {{0, kernel(records, 2, 64, 0x70)}};
-      // Before 0.9.8 that needs simultaneous use, which this device has not.
-      REQUIRE(buffer->update(update).ok() == (patch == 8));
-      if (patch == 8) {  // the running submission still uses the old buffer
-        REQUIRE(driver.references[reinterpret_cast<void*>(0x60)] == 1);
-      }
-      driver.events_complete = true;
-    }
-    check_no_leak(driver);
-  }
-}
-
-TEST_CASE("versions: all five kinds of update or none") {
-  for (const cl_bitfield updatable : {cl_bitfield{0x1F}, cl_bitfield{0x0F}, cl_bitfield{0x1E}, cl_bitfield{0}}) {
-    FakeDriver driver;
-    driver.mutable_version = make_version(0, 9, 1);
-    driver.updatable = updatable;
-    backends::OpenClBackend backend(driver.dispatch);
-    REQUIRE(backend.capabilities(kInOrder).update_arguments == (updatable == 0x1F));
-  }
-  FakeDriver driver;
-  driver.mutable_version = make_version(0, 9, 6);  // not known yet
-  driver.updatable = 0x1F;
-  backends::OpenClBackend backend(driver.dispatch);
-  REQUIRE(backend.capabilities(kInOrder).native);
-  REQUIRE_FALSE(backend.capabilities(kInOrder).update_arguments);
-}
-
 TEST_CASE("versions: destroyed while running, objects are kept until the end") {
   FakeDriver driver;
   {
@@ -471,7 +324,7 @@ TEST_CASE("versions: destroyed while running, objects are kept until the end") {
     buffer.reset();
     REQUIRE(driver.references[reinterpret_cast<void*>(0x40)] == 1);
     driver.events_complete = true;
-    backend.forget_function(5);
+    backend.give_back();
     REQUIRE(driver.references[reinterpret_cast<void*>(0x40)] == 0);
   }
   check_no_leak(driver);

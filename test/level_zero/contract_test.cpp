@@ -47,6 +47,12 @@ TEST_CASE("promise 1, same order: events that commands signal, wait for and rese
   same_both_ways({"device_events"}, 200);
 }
 
+TEST_CASE("promise 1, same order: one old event that every command waits for", "[promise-1]") {
+  const auto where = GENERATE(as<std::string>(), "in_order", "second", "unordered");
+  CAPTURE(where);
+  same_both_ways({"old_event", where}, 1000);
+}
+
 TEST_CASE("promise 1, same order: threads with lists of their own, and events between them", "[promise-1]") {
   same_everywhere({"threads"}, 100);
 }

@@ -93,6 +93,44 @@ PROGRAM(device_events) {
   return 0;
 }
 
+/// Every launch waits for one event that was signalled before the loop: in its own list, in another one, in one without
+/// order.
+PROGRAM(old_event) {
+  Device gpu;
+  const std::string where = argc > 1 ? argv[1] : "in_order";
+  ze_command_list_handle_t first = gpu.list(where == "unordered" ? 0 : kInOrder);
+  ze_command_list_handle_t list = where == "second" ? gpu.list() : first;
+  ze_event_handle_t old = gpu.event(), done = gpu.event();
+  ze_kernel_handle_t mix = gpu.kernel("mix_in");
+  Word* x = gpu.filled(kCount, 1);
+  Word* y = gpu.filled(kCount, 2);
+  set_mix(mix, y, x, kCount, 9);
+  launch(first, mix, 1, old);
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    for (Word i = 0; i < 4; ++i) {
+      set_mix(mix, x, y, kCount, i);
+      launch(list, mix, 1, nullptr, {old});
+      if (where == "unordered") {
+        CHECK_ZE(zeCommandListAppendBarrier(list, nullptr, 0, nullptr));
+      }
+    }
+    if (round % 5 == 0) {
+      finish(list, done);
+    }
+  }
+  finish(list, done);
+  print("x", x, kCount);
+  destroy({old, done});
+  CHECK_ZE(zeKernelDestroy(mix));
+  if (list != first) {
+    CHECK_ZE(zeCommandListDestroy(list));
+  }
+  CHECK_ZE(zeCommandListDestroy(first));
+  gpu.free(x);
+  gpu.free(y);
+  return 0;
+}
+
 /// Each launch has its event, which is queried, asked for times, and reset.
 PROGRAM(times) {
   Device gpu;

@@ -6,7 +6,8 @@
 
 #include "threads.h"
 
-refrain::backends::SubmissionPause submissions;
+refrain::env::StuckCheck closer;
+refrain::backends::SubmissionPause submissions{closer};
 refrain::backends::SubmissionPause::Place place;
 int driver = 0;
 

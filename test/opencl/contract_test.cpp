@@ -177,6 +177,14 @@ TEST_CASE("user events in wait lists") {
   same_everywhere({"user_events"}, 1);
 }
 
+TEST_CASE("promise 1, same order: one old event in every wait list", "[promise-1]") {
+  const auto where = GENERATE(as<std::string>(), "in_order", "second", "out_of_order");
+  CAPTURE(where);
+  // Nine in ten of 12 800; where the wait is real the first graphs come later.
+  same_everywhere({"wait_lists", where}, kSanitized ? 1 : where == "in_order" ? 11'520 : 9'000);
+  same_everywhere({"wait_lists", where, "held back"}, kSanitized ? 1 : 6'000);
+}
+
 TEST_CASE("threads that hand events and a queue to each other") {
   same_everywhere({"handover"}, 0);
 }

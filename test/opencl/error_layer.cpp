@@ -4,7 +4,11 @@
 //   ERROR_LAYER_ONLY    only calls of this function count (optional)
 //   ERROR_LAYER_COUNT   file that gets the number of calls at exit
 //   ERROR_LAYER_TRACE   1: names the failing call on stderr
+//   ERROR_LAYER_STUCK   a function that never returns to threads whose names begin with "refrain-"
 //   REFUSAL_FILE        what the program says it wants refused while it runs (test/support/refusal.h)
+
+#include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -23,6 +27,7 @@ namespace {
 std::atomic<long> calls{0};
 long failing = 0;
 std::string only;
+std::string stuck;
 constexpr cl_int kInjected = CL_OUT_OF_RESOURCES;
 
 /// Clean-up and queries never fail in a driver for lack of resources in a way that a program could handle.
@@ -33,7 +38,21 @@ bool counts(const std::string& name) {
   return only.empty() || only == name;
 }
 
+/// ERROR_LAYER_STUCK.
+void stay_if_stuck(const char* name) {
+  char thread[16] = "";
+  if (stuck != name || pthread_getname_np(pthread_self(), thread, sizeof(thread)) != 0 ||
+      std::strncmp(thread, "refrain-", 8) != 0) {
+    return;
+  }
+  std::fprintf(stderr, "error layer: %s does not return to %s\n", name, thread);
+  while (true) {
+    pause();
+  }
+}
+
 bool fails(const char* name) {
+  stay_if_stuck(name);
   if (support::Refusal* refusal = support::Refusal::find(); refusal != nullptr && refusal->refuses(name)) {
     return true;
   }
@@ -77,7 +96,7 @@ struct Install {
   template <auto Member>
   void operator()(const char* name) const {
     using Pointer = std::remove_reference_t<decltype(below.*Member)>;
-    if (below.*Member != nullptr && counts(name)) {
+    if (below.*Member != nullptr && (counts(name) || stuck == name)) {
       Failing<Member, Pointer>::name = name;
       ours.*Member = &Failing<Member, Pointer>::call;
     }
@@ -92,6 +111,7 @@ struct Extension {
 };
 cl_command_buffer_khr(CL_API_CALL* create_below)(cl_uint, const cl_command_queue*, const cl_properties*, cl_int*);
 cl_int(CL_API_CALL* finalize_below)(cl_command_buffer_khr);
+cl_int(CL_API_CALL* release_below)(cl_command_buffer_khr);
 cl_int(CL_API_CALL* enqueue_below)(cl_uint, cl_command_queue*, cl_command_buffer_khr, cl_uint, const cl_event*,
                                    cl_event*);
 
@@ -111,11 +131,17 @@ cl_int CL_API_CALL enqueue_buffer(cl_uint count, cl_command_queue* queues, cl_co
   return fails("clEnqueueCommandBufferKHR") ? kInjected : enqueue_below(count, queues, buffer, waits, list, event);
 }
 
+cl_int CL_API_CALL release_buffer(cl_command_buffer_khr buffer) {
+  stay_if_stuck("clReleaseCommandBufferKHR");
+  return release_below(buffer);
+}
+
 void* CL_API_CALL find_extension(cl_platform_id platform, const char* name) {
   static const Extension all[] = {
       {"clCreateCommandBufferKHR", reinterpret_cast<void*>(&create_buffer), reinterpret_cast<void**>(&create_below)},
       {"clFinalizeCommandBufferKHR", reinterpret_cast<void*>(&finalize_buffer),
        reinterpret_cast<void**>(&finalize_below)},
+      {"clReleaseCommandBufferKHR", reinterpret_cast<void*>(&release_buffer), reinterpret_cast<void**>(&release_below)},
       {"clEnqueueCommandBufferKHR", reinterpret_cast<void*>(&enqueue_buffer), reinterpret_cast<void**>(&enqueue_below)},
   };
   void* const found = below.clGetExtensionFunctionAddressForPlatform(platform, name);
@@ -152,6 +178,8 @@ extern "C" __attribute__((visibility("default"))) cl_int CL_API_CALL clInitLayer
   failing = number == nullptr ? 0 : std::strtol(number, nullptr, 10);
   const char* function = std::getenv("ERROR_LAYER_ONLY");
   only = function == nullptr ? "" : function;
+  const char* never = std::getenv("ERROR_LAYER_STUCK");
+  stuck = never == nullptr ? "" : never;
   layer_support::init(entries, target, entries_ret, dispatch_ret);
   layer_support::for_each_slot(Install());
   if (below.clGetExtensionFunctionAddressForPlatform != nullptr) {

@@ -158,11 +158,13 @@ TEST_CASE_METHOD(Fixture, "who holds work is known to the kernel, the buffers an
   cl_event event = nullptr;
   launch(kernel, 16, {}, &event);
   const OperationView record = launch(kernel, 16, {event});
-  mark_held(record, kHolder, 1, &event);
+  mark_held(record, kHolder);
+  Waits(1, &event).mark_held(kHolder);
   CHECK(find_kernel(kernel)->holder.load() == kHolder);
   CHECK(objects.memory.find(handle_of(x))->holder.load() == kHolder);
   CHECK(objects.events.find(handle_of(event))->holder.load() == kHolder);
-  mark_held(record, kOther, 1, &event);
+  mark_held(record, kOther);
+  Waits(1, &event).mark_held(kOther);
   CHECK(find_kernel(kernel)->holder.load() == kManyLanes);
   CHECK(objects.memory.find(handle_of(x))->holder.load() == kManyLanes);
   CHECK(objects.events.find(handle_of(event))->holder.load() == kManyLanes);

@@ -178,6 +178,68 @@ PROGRAM(user_events) {
   return 0;
 }
 
+/// An upload's event in the wait list of all that comes later, however long ago that was: in the upload's own queue, in
+/// another one, in one without order. With one more argument the upload waits for the host, for the first rounds.
+PROGRAM(wait_lists) {
+  const std::string where = argc > 1 ? argv[1] : "in_order";
+  const bool unordered = where == "out_of_order";
+  const Device gpu;
+  cl_command_queue queue = gpu.queue(unordered ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+  cl_command_queue uploads = where == "in_order" || unordered ? queue : gpu.queue();
+  cl_mem x = gpu.filled(kCount, 3);
+  cl_mem y = gpu.filled(kCount, 5);
+  cl_kernel scale = gpu.kernel("scale");
+  cl_kernel mix_in = gpu.kernel("mix_in");
+  set(scale, 0, x);
+  set(scale, 1, static_cast<cl_uint>(kCount));
+  set(mix_in, 0, x);
+  set(mix_in, 1, y);
+  set(mix_in, 2, static_cast<cl_uint>(kCount));
+  std::vector<cl_uint> source(kCount, 77);
+  cl_int made = CL_SUCCESS;
+  cl_event gate = argc > 2 ? clCreateUserEvent(gpu.context, &made) : nullptr;
+  check(made, "clCreateUserEvent");
+  cl_event upload = nullptr;
+  CHECK_CL(clEnqueueWriteBuffer(uploads, y, CL_FALSE, 0, kCount * sizeof(cl_uint), source.data(),
+                                gate != nullptr ? 1 : 0, gate != nullptr ? &gate : nullptr, &upload));
+  CHECK_CL(clFlush(uploads));
+  cl_event last = nullptr;
+  const auto step = [&](cl_kernel kernel, cl_uint index, cl_uint a) {
+    set(kernel, index, a);
+    std::vector<cl_event> waits{upload};
+    if (last != nullptr) {
+      waits.push_back(last);
+    }
+    cl_event event = nullptr;
+    launch(queue, kernel, kCount, waits, unordered ? &event : nullptr);
+    if (last != nullptr) {
+      CHECK_CL(clReleaseEvent(last));
+    }
+    last = event;
+  };
+  set(scale, 3, 1U);
+  for (int round = 0; round < 8 * kRounds; ++round) {
+    step(scale, 2, 3);
+    step(mix_in, 3, 1);
+    step(scale, 2, 5);
+    step(mix_in, 3, 2);
+    if (gate != nullptr && round == kRounds / 4) {
+      CHECK_CL(clSetUserEventStatus(gate, CL_COMPLETE));
+    }
+    if (round % 20 == 19 && (gate == nullptr || round > kRounds / 4)) {
+      CHECK_CL(clFinish(queue));
+    }
+  }
+  CHECK_CL(clFinish(queue));
+  for (cl_event event : {upload, last, gate}) {
+    if (event != nullptr) {
+      CHECK_CL(clReleaseEvent(event));
+    }
+  }
+  print("x", read(queue, x, kCount));
+  return 0;
+}
+
 /// Profiled events tell times in the right order.
 PROGRAM(profiling) {
   const Device gpu;

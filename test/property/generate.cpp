@@ -15,7 +15,11 @@ using portable::QueueKind;
 class Generator {
  public:
   Generator(std::uint64_t seed, const portable::Device& device, bool all_kinds)
-      : dice_(seed), device_(device), all_kinds_(all_kinds), blocks_(dice_, program_, device, all_kinds) {
+      : dice_(seed),
+        old_dice_(~seed),
+        device_(device),
+        all_kinds_(all_kinds),
+        blocks_(dice_, program_, device, all_kinds) {
     program_.seed = seed;
   }
 
@@ -198,12 +202,34 @@ class Generator {
                          : all_kinds_ && chance(70) ? blocks_.make_gated(each)
                                                     : blocks_.make(each));
       }
+      wait_for_old_ones(&blocks);
       phase.threads.push_back(std::move(blocks));
     }
     program_.phases.push_back(std::move(phase));
   }
 
+  /// In some blocks most steps wait for one that is over, as programs do whose every call waits for an upload.
+  void wait_for_old_ones(std::vector<Block>* blocks) {
+    // What may be nothing at all is not told to wait: with some APIs nobody would.
+    const auto is_work = [](Kind kind) { return submits(kind) && kind < Kind::kClose; };
+    std::vector<int> old;
+    for (Block& block : *blocks) {
+      if (!old.empty() && old_dice_.chance(30)) {
+        const int chosen = old_dice_.one_of(old);
+        for (Step& step : block.steps) {
+          step.old = is_work(step.kind) && old_dice_.chance(80) ? chosen : -1;
+        }
+      }
+      for (const Step& step : block.steps) {
+        if (is_work(step.kind) && step.kind != Kind::kRead) {
+          old.push_back(step.id);
+        }
+      }
+    }
+  }
+
   Dice dice_;
+  Dice old_dice_;  ///< another one, so that programs are what they were but for this
   const portable::Device& device_;
   bool all_kinds_;
   bool two_devices_ = false;

@@ -80,14 +80,25 @@ void order(Program* program) {
     step.done_events.clear();
     by_id[step.id] = &step;
   });
-  for_each_step(*program, [&](Step& step, Block&) {
-    if (const auto other = by_id.find(step.other); step.other >= 0 && other != by_id.end()) {
-      if (other->second->event < 0) {
-        other->second->event = program->events++;
-        if (program->queues[static_cast<std::size_t>(other->second->queue)] == QueueKind::kOutOfOrder) {
-          other->second->waits.push_back({other->second->event, true});
-        }
+  /// The step of this number, which completes an event.
+  const auto with_event = [&](int id) -> const Step* {
+    const auto found = by_id.find(id);
+    if (id < 0 || found == by_id.end()) {
+      return nullptr;
+    }
+    Step& step = *found->second;
+    if (step.event < 0) {
+      step.event = program->events++;
+      if (program->queues[static_cast<std::size_t>(step.queue)] == QueueKind::kOutOfOrder) {
+        step.waits.push_back({step.event, true});
       }
+    }
+    return &step;
+  };
+  for_each_step(*program, [&](Step& step, Block&) {
+    with_event(step.other);
+    if (const Step* old = with_event(step.old); old != nullptr) {
+      step.waits.push_back({old->event, false});
     }
   });
   std::set<int> own_events;

@@ -96,6 +96,7 @@ struct Step {
   bool grows = false;    ///< a copy, or how many threads a kernel has: see words_in()
   unsigned pattern = 4;  ///< bytes of a fill's pattern
   bool by_list = false;  ///< waits and event in the call's own list, not as calls of their own
+  int old = -1;          ///< id of a step of an earlier block, whose event it waits for, whether or not it needs to
   // Found by order.cpp:
   std::vector<Wait> waits;  ///< by the queue, or by the host for what the host does
   int event = -1;           ///< that it completes, or -1

@@ -2,6 +2,13 @@
 from fault import Fault
 
 FAULTS = [
+    Fault("any-event-of-a-wait-list-is-taken-for-the-first", "layer/common/wait_role.h",
+          old="kRepeated + place * kFarBack + age", new="kRepeated + age", promise=1,
+          seen="A launch that waits for the second event of an earlier launch's list is replayed where it should wait for"
+               " the first one."),
+    Fault("threads-that-wait-for-one-event-are-in-each-other-s-way", "layer/common/wait_role.h",
+          old="(before == 0 || lane_of(before) == lane) && ", new="", promise=0,
+          seen="What two threads do that wait for one event is replayed or not, by who comes first."),
     Fault("held-error-hidden-by-that-of-the-call", "layer/common/host_call.h",
           old="held_error_ != 0", new="held_error_ != 0 && status == Status{}", promise=5,
           seen="Held work fails, and so does the call that submits it: the error of the held work is never told."),

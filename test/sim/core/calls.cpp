@@ -1,6 +1,7 @@
 #include "test/sim/core/calls.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -33,6 +34,19 @@ constexpr std::size_t kMostViolations = 100;
 Violations& all_violations() noexcept {
   static Violations& all = *new Violations;
   return all;
+}
+
+/// SIM_STUCK.
+void stay_if_stuck(const char* name) noexcept {
+  char thread[16] = "";
+  if (settings().stuck != name || pthread_getname_np(pthread_self(), thread, sizeof(thread)) != 0 ||
+      std::strncmp(thread, "refrain-", 8) != 0) {
+    return;
+  }
+  std::fprintf(stderr, "sim: %s does not return to %s\n", name, thread);
+  while (true) {
+    pause();
+  }
 }
 
 Entered inject(const char* name) noexcept {
@@ -117,6 +131,9 @@ bool start() noexcept {
 Entered enter(const char* name) noexcept {
   log(name);
   remember_call(name);
+  if (!settings().stuck.empty()) [[unlikely]] {
+    stay_if_stuck(name);
+  }
   if (owner.load(std::memory_order_relaxed) != getpid()) {
     return Entered::kNotStarted;
   }

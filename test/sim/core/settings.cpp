@@ -26,6 +26,7 @@ Settings read() {
   read.fail_call = std::strtoull(text_of("SIM_FAIL_CALL"), nullptr, 10);
   read.end_at = std::strtoull(text_of("SIM_END_AT"), nullptr, 10);
   read.count = text_of("SIM_COUNT");
+  read.stuck = text_of("SIM_STUCK");
   read.kernels = text_of("SIM_KERNELS");
   if (const char* entries = text_of("SIM_HISTORY"); *entries != '\0') {
     read.history = std::strtoull(entries, nullptr, 10);

@@ -40,6 +40,7 @@
 //                 arguments of the time when the graph was made; "argument": another last one; "shape": a thread less;
 //                 "attribute": one that was not set; "bytes": half of them; "rows": one less; "pattern": another one
 //   SIM_CALL_US   a submission-like call takes so many microseconds of its thread, as a real driver's does (default 0)
+//   SIM_STUCK     a function that never returns to threads whose names begin with "refrain-"
 //   SIM_PATIENCE  seconds after which a wait that nothing can end is a violation, and fails (default 20)
 #pragma once
 
@@ -59,6 +60,7 @@ struct Settings {
   std::uint64_t end_at = 0;
   std::string count;
   std::string kernels;
+  std::string stuck;
   std::uint64_t history = 24;
   bool races = true;
   bool unrecorded = false;

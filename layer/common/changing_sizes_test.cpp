@@ -1,8 +1,8 @@
-#include "layer/streams/changing_sizes.h"
+#include "layer/common/changing_sizes.h"
 
 #include <catch2/catch.hpp>
 
-namespace refrain::layer::streams {
+namespace refrain::layer::common {
 
 TEST_CASE("sizes that are new in many stretches keep changing from then on") {
   ChangingSizes sizes;
@@ -25,4 +25,4 @@ TEST_CASE("many sizes that all come in the first stretches, and come again, do n
   }
 }
 
-}  // namespace refrain::layer::streams
+}  // namespace refrain::layer::common

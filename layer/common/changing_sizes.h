@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace refrain::layer::streams {
+namespace refrain::layer::common {
 
 /// Of one kernel, or of the copies of one stream. Any threads: what two of them note at once may be forgotten.
 class ChangingSizes {
@@ -53,4 +53,4 @@ class ChangingSizes {
   std::array<std::atomic<std::uint64_t>, kBits / 64> seen_{};
 };
 
-}  // namespace refrain::layer::streams
+}  // namespace refrain::layer::common
