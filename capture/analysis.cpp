@@ -33,14 +33,14 @@ class Collector {
   /// The graphs in order, each once.
   void look_at(std::uint32_t number, const Graph& graph) {
     const GraphUse& use = result_.graphs[number];
-    const auto add = [&](Sum& sum, std::uint64_t nodes) {
+    const auto add = [&](Sum& sum, std::uint64_t submissions) {
       sum.runs += use.runs;
-      sum.submissions += nodes * use.runs;
-      sum.host_ns += part(use.host_ns, nodes, graph.size());
+      sum.submissions += submissions;
+      sum.host_ns += part(use.host_ns, submissions, use.submissions);
       note(sum, number);
     };
-    if (use.arguments == Arguments::kOnce) {
-      add(unique_, graph.size());
+    if (use.replayed == 0 && use.arguments == Arguments::kOnce) {
+      add(unique_, use.submissions);
       return;
     }
     // What cannot be recorded is told by kind; the rest of the stretch on its own.
@@ -48,44 +48,42 @@ class Collector {
     std::uint32_t work = 0;  // a flush is recorded, but gains nothing
     for (NodeIndex node = 0; node < graph.size(); ++node) {
       const OperationView operation = graph.operation(node);
-      if (const char* why = why_not_recordable(operation); why != nullptr) {
+      if (const char* why = why_not_recordable(graph, node); why != nullptr) {
         ++unrecordable[{operation.kind(), operation.has(kBlocking), why}];
       } else if (operation.kind() != OperationKind::kFlush) {
         ++work;
       }
     }
     for (const auto& [operation, nodes] : unrecordable) {
-      add(unrecordable_[operation], nodes);
+      add(unrecordable_[operation], nodes * use.runs);
     }
-    if (use.recordable == 0) {
+    if (use.replayed != 0) {
+      result_.graphable.push_back(about(number, Finding::Kind::kGraphable, use.replayed));
+    }
+    const std::uint64_t left = std::uint64_t{use.recordable} * use.runs - use.replayed;
+    if (left == 0) {
       return;
     }
     if (work < shortest_) {
       for (const auto& [call, runs] : use.ended_by) {
         Sum& sum = short_[call];
         sum.runs += runs;
-        sum.submissions += use.recordable * runs;
-        sum.host_ns += part(part(use.host_ns, use.recordable, graph.size()), runs, use.runs);
+        sum.submissions += part(left, runs, use.runs);
+        sum.host_ns += part(part(use.host_ns, left, use.submissions), runs, use.runs);
         note(sum, number);
       }
-      return;
+    } else if (use.arguments == Arguments::kChanging && !can_update(capture_)) {
+      result_.obstacles.push_back(about(number, Finding::Kind::kChanging, left));
+    } else {
+      add(first_, left);
     }
-    Finding finding;
-    finding.submissions = std::uint64_t{use.recordable} * use.runs;
-    finding.host_ns = part(use.host_ns, use.recordable, graph.size());
-    finding.graph = number;
-    if (use.arguments == Arguments::kChanging && !can_update(capture_)) {
-      finding.kind = Finding::Kind::kChanging;
-      result_.obstacles.push_back(std::move(finding));
-      return;
-    }
-    result_.graphable.push_back(std::move(finding));
   }
 
   void finish() {
     add_unrecordable();
     add_short();
     add_unique();
+    add_first();
     const auto share = [&](Finding& finding) {
       finding.share = result_.submissions == 0
                           ? 0
@@ -120,8 +118,18 @@ class Collector {
     std::uint64_t graph_count = 0;
   };
 
-  static std::uint64_t part(std::uint64_t whole, std::uint64_t nodes, std::uint64_t of) {
-    return of == 0 ? 0 : static_cast<std::uint64_t>(static_cast<__uint128_t>(whole) * nodes / of);
+  static std::uint64_t part(std::uint64_t whole, std::uint64_t share, std::uint64_t of) {
+    return of == 0 ? 0 : static_cast<std::uint64_t>(static_cast<__uint128_t>(whole) * share / of);
+  }
+
+  [[nodiscard]] Finding about(std::uint32_t graph, Finding::Kind kind, std::uint64_t submissions) const {
+    const GraphUse& use = result_.graphs[graph];
+    Finding finding;
+    finding.kind = kind;
+    finding.graph = graph;
+    finding.submissions = submissions;
+    finding.host_ns = part(use.host_ns, submissions, use.submissions);
+    return finding;
   }
 
   static void note(Sum& sum, std::uint32_t graph) {
@@ -192,18 +200,37 @@ class Collector {
     }
   }
 
+  void add_first() {
+    if (first_.submissions != 0) {
+      obstacle(Finding::Kind::kFirstTimes,
+               "the first times of what repeats: it is known, and a graph of it made, by then", {list_of(first_)},
+               first_,
+               "where a run is so short that this is much of it, keep what it learnt: refrain run --profile FILE");
+    }
+  }
+
   const Capture& capture_;
   Analysis& result_;
   const std::uint32_t shortest_ = static_cast<std::uint32_t>(env::Settings().min_graph);  ///< that a replay takes
   std::map<Unrecordable, Sum> unrecordable_;
   std::map<std::uint32_t, Sum> short_;
   Sum unique_;
+  Sum first_;
 };
 
 }  // namespace
 
-const char* why_not_recordable(const OperationView& operation) noexcept {
+const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept {
   constexpr const char* kNoCommand = "command buffers have no such command";
+  if (operation.has(kBlocking)) {
+    return "the call blocks";
+  }
+  if (operation.has(kWantsEvent) && queue.profiling) {
+    return "its event is profiled";
+  }
+  if (operation.has(kWaitsForQueue) && !queue.in_order) {
+    return "it waits for everything in an out-of-order queue";
+  }
   switch (operation.kind()) {
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerCopyRect:
@@ -244,7 +271,7 @@ bool can_update(const Capture& capture) noexcept {
   return std::ranges::any_of(capture.devices, &DeviceInfo::updates);
 }
 
-Analysis analyse(const Capture& capture) {
+Analysis analyse(const Capture& capture, const Forecast& forecast) {
   static_assert(format::kMaxArgumentSets == 64, "one bit for each");
   constexpr std::uint64_t kBytesPerEnd = 64;  // of a map's node
   Analysis result;
@@ -271,6 +298,7 @@ Analysis analyse(const Capture& capture) {
       any = true;
     });
   }
+  const std::vector<std::uint64_t> replayed = forecast(capture);
   Collector collector(capture, result);
   for (std::uint32_t i = 0; i < capture.graphs.size(); ++i) {
     GraphUse& use = result.graphs[i];
@@ -282,8 +310,9 @@ Analysis analyse(const Capture& capture) {
     result.host_ns += use.host_ns;
     const Graph graph = capture.graphs[i].graph();
     for (NodeIndex node = 0; node < graph.size(); ++node) {
-      use.recordable += why_not_recordable(graph.operation(node)) == nullptr ? 1 : 0;
+      use.recordable += why_not_recordable(graph, node) == nullptr ? 1 : 0;
     }
+    use.replayed = std::min(replayed[i], use.recordable * use.runs);
     if (use.runs != 0) {
       collector.look_at(i, graph);
     }
@@ -300,7 +329,8 @@ std::vector<GraphVerdict> verdicts_of(const Analysis& analysis) {
                        : use.recordable == 0             ? Finding::Kind::kUnrecordable
                                                          : Finding::Kind::kTooShort;
   }
-  for (const auto* findings : {&analysis.graphable, &analysis.obstacles}) {
+  // What is replayed at all says more of a graph than what is not.
+  for (const auto* findings : {&analysis.obstacles, &analysis.graphable}) {
     for (const Finding& finding : *findings) {
       if (finding.graph) {
         verdicts[*finding.graph] = {finding.kind, finding.kind == Finding::Kind::kGraphable ? finding.host_ns : 0};

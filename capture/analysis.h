@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ struct GraphUse {
   std::uint64_t span_ns = 0;
   std::uint64_t sets_used = 0;  ///< different argument sets seen in the history
   Arguments arguments = Arguments::kOnce;
-  std::uint32_t recordable = 0;                     ///< nodes that command buffers have commands for
+  std::uint32_t recordable = 0;                     ///< nodes that may be held back and be part of a command buffer
+  std::uint64_t replayed = 0;                       ///< submissions that would be, says the forecast
   std::map<std::uint32_t, std::uint64_t> ended_by;  ///< runs by what ended them
 };
 
@@ -43,7 +45,7 @@ struct FindingText {
 
 /// One answer to "why is this not replayed?", or (`graphable`) what could be.
 struct Finding {
-  enum class Kind : std::uint8_t { kGraphable, kChanging, kUnrecordable, kTooShort, kNotRepeated };
+  enum class Kind : std::uint8_t { kGraphable, kChanging, kUnrecordable, kTooShort, kNotRepeated, kFirstTimes };
   Kind kind = Kind::kGraphable;
   std::optional<std::uint32_t> graph;  ///< the only one it is about: its text is made when it is shown
   FindingText text;                    ///< of the others
@@ -91,15 +93,24 @@ const char* name_of(Finding::Kind kind) noexcept;
 /// Names of kernels are cut to this many bytes wherever they are not told in full.
 inline constexpr std::size_t kMaxLabel = 200;
 
+/// Says of each graph (as Capture::graphs) how many of its submissions would be replayed: replay/forecast/forecast.h,
+/// which this folder does not know. May throw Refused.
+using Forecast = std::function<std::vector<std::uint64_t>(const Capture&)>;
+
 /// Looks at one graph after the other. Throws Refused if the file makes no sense or takes too much memory.
-Analysis analyse(const Capture& capture);
+Analysis analyse(const Capture& capture, const Forecast& forecast);
 /// Which arguments of a graph change, and how: a line each, the first ones.
 std::vector<std::string> changes_text(const Capture& capture, const StoredGraph& stored, const Graph& graph);
 /// Reads the graph that the finding is about, if there is one.
 FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding);
 
-/// Why no native command buffer can hold the operation ("command buffers have no such command"); null if one can.
-const char* why_not_recordable(const OperationView& operation) noexcept;
+/// Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such command");
+/// null if it may be. `queue` is its own.
+const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept;
+/// The same of a node.
+inline const char* why_not_recordable(const Graph& graph, NodeIndex node) noexcept {
+  return why_not_recordable(graph.operation(node), graph.queue_of(node));
+}
 
 /// "device memory", "pinned host memory", "managed memory" or, where the API has no such kinds, "buffer".
 const char* place_of(const BufferInfo& buffer) noexcept;

@@ -49,7 +49,8 @@ std::string general_advice(const Finding& finding) {
       return "nothing, if this is how the program begins and ends; else submit the same operations in the same order "
              "each time, so that they can be recognised";
     case Finding::Kind::kGraphable:
-    case Finding::Kind::kUnrecordable: break;  // the latter's is where its reason is known
+    case Finding::Kind::kFirstTimes:
+    case Finding::Kind::kUnrecordable: break;  // those of the last two are where they are summed up
   }
   return {};
 }
@@ -153,7 +154,7 @@ FindingText text_of(const Capture& capture, const Analysis& analysis, const Find
   std::uint64_t splitting = 0;
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     const OperationView operation = graph.operation(node);
-    splitting += why_not_recordable(operation) != nullptr && !operation.has(kBlocking) ? 1 : 0;
+    splitting += why_not_recordable(graph, node) != nullptr && !operation.has(kBlocking) ? 1 : 0;
   }
   if (splitting != 0) {
     text.details.push_back(
@@ -277,6 +278,7 @@ const char* name_of(Finding::Kind kind) noexcept {
     case Finding::Kind::kUnrecordable: return "not recordable";
     case Finding::Kind::kTooShort: return "too short";
     case Finding::Kind::kNotRepeated: return "not repeated";
+    case Finding::Kind::kFirstTimes: return "first times";
   }
   return "unknown";
 }

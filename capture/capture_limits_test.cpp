@@ -12,6 +12,7 @@
 #include "capture/file_writer.h"
 #include "env/escape.h"
 #include "format_generated.h"
+#include "replay/forecast/forecast.h"
 #include "test/capture/capture_files.h"
 #include "test/capture/temporary_file.h"
 
@@ -40,7 +41,7 @@ Shown show(const std::string& file, DumpFormat format, bool keep = false) {
   std::FILE* err_stream = ::open_memstream(&err, &err_size);
   const std::size_t before = live;
   peak = before;
-  shown.status = run_dump({file, format, {}}, out_stream, err_stream);
+  shown.status = run_dump({file, format, {}, 0, replay::forecast}, out_stream, err_stream);
   shown.peak = peak - before;
   std::fclose(out_stream);
   std::fclose(err_stream);

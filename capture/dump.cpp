@@ -12,7 +12,7 @@ void show(const DumpOptions& options, const Capture& capture, DumpOutput& out) {
   if (options.format == DumpFormat::kTrace) {
     return dump_trace(capture, out);
   }
-  const Analysis analysis = analyse(capture);
+  const Analysis analysis = analyse(capture, options.forecast);
   switch (options.format) {
     case DumpFormat::kGraph: return dump_graph(capture, analysis, options.graph.value_or(0), out);
     case DumpFormat::kJson: return dump_json(capture, analysis, out);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "capture/analysis.h"
+
 namespace refrain::capture {
 
 enum class DumpFormat : std::uint8_t {
@@ -23,6 +25,7 @@ struct DumpOptions {
   DumpFormat format = DumpFormat::kSummary;
   std::optional<std::uint32_t> graph;  ///< as numbered in the summary
   std::uint64_t max_memory = 0;        ///< bytes; 0: what format::max_memory() allows for the file
+  Forecast forecast;                   ///< not empty
 };
 
 /// Writes to `out` while it reads; problems go to `err`, one line each. Returns the exit status of the program: 0, or 1

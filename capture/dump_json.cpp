@@ -40,7 +40,7 @@ void write_node(JsonWriter& json, const Graph& graph, NodeIndex node) {
   json.member("kind", name_of(operation.kind()));
   json.member_hex("token", operation.token());
   json.member("queue", graph.queue_of(node).id);
-  json.member("recordable", why_not_recordable(operation) == nullptr);
+  json.member("recordable", why_not_recordable(graph, node) == nullptr);
   if (operation.kind() == OperationKind::kKernel) {
     json.member_hex("function", operation.header().function);
   }
@@ -111,8 +111,8 @@ void write_graph(JsonWriter& json, const Capture& capture, const Analysis& analy
 }
 
 void write_finding(JsonWriter& json, const Capture& capture, const Analysis& analysis, const Finding& finding) {
-  static constexpr const char* kinds[] = {"graphable", "arguments change", "not recordable", "too short",
-                                          "not repeated"};
+  static constexpr const char* kinds[] = {"graphable", "arguments change", "not recordable",
+                                          "too short", "not repeated",     "first times"};
   const FindingText text = text_of(capture, analysis, finding);
   json.begin_object();
   json.member("kind", kinds[static_cast<std::size_t>(finding.kind)]);

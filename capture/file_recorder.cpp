@@ -87,6 +87,7 @@ class FileRecorder final : public Recorder {
         std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_, timed_));
   }
   void run() noexcept;
+  [[nodiscard]] bool fits(std::uint64_t bytes) REFRAIN_REQUIRES(definitions_mutex_);
   void say_if_out_of_memory() noexcept;
   void drain() REFRAIN_REQUIRES(work_mutex_);
   void write(Extent extent) REFRAIN_REQUIRES(work_mutex_);
@@ -111,6 +112,8 @@ class FileRecorder final : public Recorder {
   std::atomic<bool> stopping_{false};
 
   env::Mutex definitions_mutex_;
+  std::uint64_t contents_bytes_ REFRAIN_GUARDED_BY(definitions_mutex_) = 0;  ///< stored so far
+  bool contents_left_out_ REFRAIN_GUARDED_BY(definitions_mutex_) = false;
   Pending pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
   Seen seen_ REFRAIN_GUARDED_BY(definitions_mutex_);
 
@@ -224,17 +227,31 @@ void FileRecorder::code(const CodeInfo& info) noexcept {
   });
 }
 
+/// Whether there is room for the contents of one more buffer, which is taken then.
+bool FileRecorder::fits(std::uint64_t bytes) {
+  if (bytes <= format::kMaxContents - contents_bytes_) {
+    contents_bytes_ += bytes;
+    return true;
+  }
+  if (!std::exchange(contents_left_out_, true)) {
+    env::log_warning("capture: the contents of a buffer of " + std::to_string(bytes >> 20U) +
+                     " MiB are left out, and those of others that do not fit into " +
+                     std::to_string(format::kMaxContents >> 20U) + " MiB in all; the bench makes them up");
+  }
+  return false;
+}
+
 void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept {
   if (!wants_contents()) {
     return;
   }
   // Piece by piece, so that never more than the limit waits in memory.
-  bool known = false;
-  for (std::size_t offset = 0; offset < bytes.size() && !known; offset += format::kContentsPiece) {
+  bool skip = false;
+  for (std::size_t offset = 0; offset < bytes.size() && !skip; offset += format::kContentsPiece) {
     const auto piece = bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
     tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
-      known = offset == 0 && !seen_.contents.insert(buffer).second;
-      if (!known) {
+      skip = offset == 0 && (!seen_.contents.insert(buffer).second || !fits(bytes.size()));
+      if (!skip) {
         const format::ContentsHeader header{buffer, offset};
         auto& payload = pending_.contents.emplace_back(sizeof(header) + piece.size());
         std::memcpy(payload.data(), &header, sizeof(header));

@@ -10,13 +10,15 @@
 #include <chrono>
 #include <cstdint>
 
+#include "env/mutex.h"
+
 namespace refrain::env {
 
 /// Of one thread of Refrain's own. Thread-safe.
 class StuckCheck {
  public:
-  /// A call that takes longer is taken for one that never returns. Longer than any that does, as far as is known: of
-  /// thousands of nodes, on a machine with much else to do.
+  /// A call that takes longer is taken for one that never returns. Chosen: those that make graphs of thousands of nodes
+  /// return long before. Waiting for the device is no such call: a kernel may run for any time.
   static constexpr std::chrono::seconds kLongest{5};  // limit
   /// So often who waits for the thread is to ask.
   static constexpr std::chrono::milliseconds kAsk{50};  // limit
@@ -62,6 +64,17 @@ class StuckCheck {
   /// True if it has been in one call for kLongest: it is given up then, for good. Whoever hears this first says so in
   /// the log.
   [[nodiscard]] bool stuck() noexcept;
+  /// Waits until `done`, which REFRAIN_REQUIRES() the lock, or until the thread is stuck: false then. What it was to do
+  /// is not done, and it is not to be joined.
+  template <class Done>
+  [[nodiscard]] bool wait(ConditionVariable& changed, UniqueLock& lock, Done done) {
+    while (!stuck()) {
+      if (changed.wait_for(lock, kAsk, done)) {
+        return true;
+      }
+    }
+    return false;
+  }
   /// True if stuck() ever was. One relaxed load.
   [[nodiscard]] bool given_up() const noexcept { return since_.load(std::memory_order_relaxed) == kGivenUp; }
 

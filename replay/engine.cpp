@@ -48,10 +48,7 @@ struct Engine::Inside {
       lanes.flush_all(false);
       return true;
     }
-    while (!flushed && !end_check.stuck()) {
-      end_of_flush.wait_for(lock, env::StuckCheck::kAsk);
-    }
-    if (!flushed) {
+    if (!end_check.wait(end_of_flush, lock, [&]() REFRAIN_REQUIRES(ending) { return flushed; })) {
       end_thread.forget();
       return false;
     }

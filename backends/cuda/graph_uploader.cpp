@@ -112,6 +112,10 @@ void GraphUploader::context_gone(const CudaDriver& driver) noexcept {
   }
 }
 
+bool GraphUploader::done(const CudaDriver& driver) const noexcept {
+  return stream_ == nullptr || driver.cuStreamQuery(stream_) != CUDA_ERROR_NOT_READY;
+}
+
 CUresult GraphUploader::wait(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept {
   if (stream_ == nullptr) {  // would be the program's default stream
     return CUDA_SUCCESS;

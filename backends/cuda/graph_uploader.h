@@ -23,6 +23,8 @@ class GraphUploader {
   /// Begins to upload; the context must be current. To be followed by wait(), whatever the result.
   CUresult upload(const CudaDriver& driver, std::span<const CUgraphExec> executables,
                   ExclusiveCallYield& exclusive_call_yield) noexcept;
+  /// True if wait() would not wait: what was uploaded is there, or never will be.
+  [[nodiscard]] bool done(const CudaDriver& driver) const noexcept;
   /// Until it is there. Waits for nothing if there was no stream to be had.
   CUresult wait(const CudaDriver& driver, ExclusiveCallYield& exclusive_call_yield) noexcept;
   /// Before the context is destroyed: stream and memory go with it, but not the graph.

@@ -189,7 +189,7 @@ void LevelZeroBackend::add(LevelZeroCommandBuffer& buffer) {
 void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
   {
     const env::MutexLock guard(buffers_mutex_);
-    ++removing_;
+    removals_.begin();
     buffers_.erase(&buffer);
     for (ListInstance& instance : buffer.instances_) {
       if (instance.broken || instance.running(driver_)) {
@@ -201,8 +201,7 @@ void LevelZeroBackend::retire(LevelZeroCommandBuffer& buffer) noexcept {
     instance.destroy(driver_);
   }
   const env::MutexLock guard(buffers_mutex_);
-  removing_ -= removing_ != 0 ? 1 : 0;
-  removed_.notify_all();
+  removals_.end();
 }
 
 /// Gives back what has ended.
@@ -227,11 +226,7 @@ void LevelZeroBackend::sweep() noexcept {
 template <class Of>
 void LevelZeroBackend::give_back_those(Of&& of) noexcept {
   env::UniqueLock lock(buffers_mutex_);
-  // The driver may never return from one of these.
-  constexpr std::chrono::seconds kPatience{1};
-  if (!removed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(buffers_mutex_) { return removing_ == 0; })) {
-    removing_ = 0;  // nobody waits for it once more
-  }
+  removals_.wait(lock);
   for (LevelZeroCommandBuffer* buffer : buffers_) {
     for (ListInstance& instance : buffer->instances_) {
       if (of(instance)) {

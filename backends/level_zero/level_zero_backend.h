@@ -11,6 +11,7 @@
 #include "backends/level_zero/level_zero_memory.h"
 #include "backends/level_zero/list_ends.h"
 #include "backends/recording_lock.h"
+#include "backends/removals.h"
 #include "env/mutex.h"
 
 namespace refrain::backends {
@@ -100,8 +101,7 @@ class LevelZeroBackend final : public Backend {
   RecordingLock kernels_mutex_{graph_maker()};  ///< also of who sets arguments
   std::unordered_map<capture::FunctionId, Function> functions_ REFRAIN_GUARDED_BY(kernels_mutex_);
   env::Mutex buffers_mutex_;
-  env::ConditionVariable removed_;
-  std::size_t removing_ REFRAIN_GUARDED_BY(buffers_mutex_) = 0;  ///< threads in retire(), which give back
+  Removals removals_ REFRAIN_GUARDED_BY(buffers_mutex_);  ///< threads in retire()
   std::unordered_set<LevelZeroCommandBuffer*> buffers_ REFRAIN_GUARDED_BY(buffers_mutex_);
   /// Of buffers that are gone: running, or broken.
   std::vector<ListInstance> retired_ REFRAIN_GUARDED_BY(buffers_mutex_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/removals.h"
 #include "backends/streams/event_pool.h"
 #include "backends/streams/named_memory.h"
 #include "backends/streams/operation.h"
@@ -37,8 +38,7 @@ class LiveBuffers {
 
  private:
   env::Mutex mutex_;
-  env::ConditionVariable removed_;
-  std::size_t removing_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  Removals removals_ REFRAIN_GUARDED_BY(mutex_);
   std::unordered_set<StreamCommandBuffer<Api>*> all_ REFRAIN_GUARDED_BY(mutex_);
 };
 
@@ -86,6 +86,12 @@ class StreamCommandBuffer final : public CommandBuffer {
   friend class LiveBuffers<Api>;
   /// Gives the graph back to the driver. Not while it is being recorded, launched or changed.
   void destroy() noexcept;
+  /// The context is gone, and what the graph has of it.
+  void forget() noexcept {
+    graph_ = {};
+    executable_ = {};
+    broken_ = true;
+  }
 
   struct Node {
     capture::NodeIndex index = 0;
@@ -136,12 +142,11 @@ void LiveBuffers<Api>::remove(StreamCommandBuffer<Api>* buffer) noexcept {
   {
     const env::MutexLock guard(mutex_);
     all_.erase(buffer);
-    ++removing_;
+    removals_.begin();
   }
   buffer->destroy();
   const env::MutexLock guard(mutex_);
-  removing_ -= removing_ != 0 ? 1 : 0;
-  removed_.notify_all();
+  removals_.end();
 }
 
 template <class Api>
@@ -152,16 +157,10 @@ void LiveBuffers<Api>::context_gone(typename Api::ContextHandle context, bool le
       if (!leave) {
         buffer->destroy();
       }
-      buffer->graph_ = {};
-      buffer->executable_ = {};
-      buffer->broken_ = true;
+      buffer->forget();
     }
   }
-  // The driver may never return from one of these.
-  constexpr std::chrono::seconds kPatience{1};
-  if (!removed_.wait_for(lock, kPatience, [&]() REFRAIN_REQUIRES(mutex_) { return removing_ == 0; })) {
-    removing_ = 0;  // nobody waits for it once more
-  }
+  removals_.wait(lock);
 }
 
 template <class Api>

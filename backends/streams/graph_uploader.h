@@ -32,6 +32,10 @@ class StreamGraphUploader {
     }
     return status;
   }
+  /// True if wait() would not wait: what was uploaded is there, or never will be.
+  [[nodiscard]] bool done(const typename Api::Driver& driver) const noexcept {
+    return stream_ == nullptr || Api::query_stream(driver, stream_) != Api::kNotReady;
+  }
   /// Until it is there. Waits for nothing if there was no stream to be had: that would be the program's default stream.
   typename Api::Status wait(const typename Api::Driver& driver, ExclusiveCallYield& /*exclusive_call_yield*/) noexcept {
     return stream_ == nullptr ? Api::kSuccess : Api::synchronize(driver, stream_);

@@ -280,6 +280,12 @@ Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typenam
   for (const Part& part : parts) {
     part.buffer->end_recording();
   }
+  // The device may be busy with the program's kernels for any time: that is no driver that does not return.
+  constexpr std::chrono::microseconds kAgain{50};
+  while (!uploader.done(driver_)) {
+    std::this_thread::sleep_for(kAgain);
+    graph_maker().goes_on();
+  }
   const typename Api::Status waited = uploader.wait(driver_, exclusive_call_yield());
   return {status != Api::kSuccess ? status : waited};
 }

@@ -2,6 +2,7 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "replay/forecast/forecast.h"
 
 namespace refrain::env {
 
@@ -44,6 +45,7 @@ int dump_command(const CommandArguments& arguments) {
 
   using capture::DumpFormat;
   dump.file = files.front();
+  dump.forecast = replay::forecast;
   dump.graph = graph;
   dump.max_memory = max_memory_mb << 20U;
   dump.format = json      ? DumpFormat::kJson

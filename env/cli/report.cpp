@@ -8,6 +8,7 @@
 #include "env/cli/options.h"
 #include "env/own_file.h"
 #include "env/page/page.h"
+#include "replay/forecast/forecast.h"
 
 namespace refrain::env {
 namespace {
@@ -67,7 +68,8 @@ int report_command(const CommandArguments& arguments) {
   }
 
   std::vector<nlohmann::json> inputs;
-  for (const std::string& file : files) inputs.push_back(page::read_input(file, max_memory_mb << 20U));
+  for (const std::string& file : files)
+    inputs.push_back(page::read_input(file, replay::forecast, max_memory_mb << 20U));
   const std::string text = page::make_page(inputs);
   if (output == "-") {
     std::cout << text;

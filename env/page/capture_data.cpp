@@ -184,8 +184,8 @@ std::string verdict_of(const Capture& capture, const Analysis& analysis) {
   return text;
 }
 
-json data_of(const Capture& capture) {
-  const Analysis analysis = analyse(capture);
+json data_of(const Capture& capture, const capture::Forecast& forecast) {
+  const Analysis analysis = analyse(capture, forecast);
   const std::vector<Row> rows = rows_of(analysis);
   json result = {{"kind", "capture"},
                  {"file", capture.file},
@@ -217,14 +217,14 @@ json data_of(const Capture& capture) {
 
 }  // namespace
 
-json capture_data(const std::string& file, std::uint64_t max_memory) {
+json capture_data(const std::string& file, const capture::Forecast& forecast, std::uint64_t max_memory) {
   std::string error;
   const auto capture = capture::read_capture(file, &error, max_memory);
   if (!capture) {
     throw std::runtime_error(error);
   }
   try {
-    return data_of(*capture);
+    return data_of(*capture, forecast);
   } catch (const capture::Refused& problem) {
     throw std::runtime_error(fmt::format("cannot show '{}': {}", file, problem.what()));
   }

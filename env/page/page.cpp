@@ -55,8 +55,8 @@ void put(std::string& page, std::string_view place, std::string_view text) {
 
 }  // namespace
 
-nlohmann::json read_input(const std::string& file, std::uint64_t max_memory) {
-  return is_capture(file) ? capture_data(file, max_memory) : report_data(file);
+nlohmann::json read_input(const std::string& file, const capture::Forecast& forecast, std::uint64_t max_memory) {
+  return is_capture(file) ? capture_data(file, forecast, max_memory) : report_data(file);
 }
 
 std::string make_page(const std::vector<nlohmann::json>& inputs) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "replay/forecast/forecast.h"
 #include "test/capture/capture_files.h"
 #include "test/capture/temporary_file.h"
 
@@ -45,7 +46,7 @@ json small_report() {
 TEST_CASE("a page of a capture has its graphs, those with most to gain first, and what keeps the rest") {
   TemporaryFile file;
   record_to(file.name(), [](Recorder&, Stream& stream) { capture::heat(stream, 1000); });
-  const json input = read_input(file.name());
+  const json input = read_input(file.name(), replay::forecast);
   CHECK(input["kind"] == "capture");
   CHECK(input["submissions"] == 1100);
   REQUIRE(input["graphs"].size() >= 1);
@@ -93,7 +94,7 @@ json timeline_of(std::uint64_t submissions, std::uint64_t timed) {
     stream.host_call("clFinish", time);
     stream.host_call_done(time + submissions * 500);
   }
-  return read_input(file.name())["timeline"];
+  return read_input(file.name(), replay::forecast)["timeline"];
 }
 
 }  // namespace
@@ -150,7 +151,7 @@ TEST_CASE("pictures of long graphs end, and say how much is behind") {
     }
     stream.host_call("clFinish", 0);
   });
-  const json picture = read_input(file.name())["graphs"][0]["picture"];
+  const json picture = read_input(file.name(), replay::forecast)["graphs"][0]["picture"];
   CHECK(picture["nodes"].size() == 300);
   CHECK(picture["left_out"] == 400);
 }
@@ -166,7 +167,7 @@ TEST_CASE("whatever a file holds, the page stays a page") {
       stream.host_call("clFinish", 0);
     }
   });
-  const std::string page = make_page({read_input(file.name())});
+  const std::string page = make_page({read_input(file.name(), replay::forecast)});
   CHECK_THAT(page, !Contains("alert(1)<") && !Contains("<script>alert"));
   const json data = data_in(page);
   CHECK_THAT(data["inputs"][0]["graphs"][0]["what"].get<std::string>(), Contains("</script><script>alert(1)"));
@@ -188,7 +189,7 @@ TEST_CASE("a report is taken over as what it should be, whatever its values are"
   report["not_replayed"] = {{{"submissions", 5}, {"why", "because"}}};
   report["seconds"] = "long";
   write(file.name(), report.dump());
-  const json input = read_input(file.name());
+  const json input = read_input(file.name(), replay::forecast);
   CHECK(input["kind"] == "report");
   CHECK(input["seconds"] == 0);
   REQUIRE(input["graphs"].size() == 3);
@@ -208,9 +209,9 @@ TEST_CASE("what is neither a report nor a capture is refused by name") {
   for (const std::string text : {"", "{}", "[1, 2", "REFRFN\r\n", "{\"share_replayed\": 1}"}) {
     write(file.name(), text);
     INFO(text);
-    CHECK_THROWS_WITH(read_input(file.name()), Contains(file.name()));
+    CHECK_THROWS_WITH(read_input(file.name(), replay::forecast), Contains(file.name()));
   }
-  CHECK_THROWS_WITH(read_input("/nowhere/x"), Contains("/nowhere/x"));
+  CHECK_THROWS_WITH(read_input("/nowhere/x", replay::forecast), Contains("/nowhere/x"));
 }
 
 }  // namespace refrain::page

@@ -29,11 +29,8 @@ void Protocol::flushed(bool /*submits*/) noexcept {
 
 void Protocol::waited() noexcept {
   note_host_wait();
-  if (state.sweeps.load(std::memory_order_relaxed) > 0) {
-    state.sweeps.fetch_sub(1, std::memory_order_relaxed);
-    if (replay::Engine* running = engine(); running != nullptr) {
-      running->give_back();
-    }
+  if (replay::Engine* running = engine(); running != nullptr) {
+    running->give_back();
   }
 }
 

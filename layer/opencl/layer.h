@@ -28,9 +28,6 @@ struct Layer {
   std::atomic<std::uint32_t> unset_user_events{0};
   /// An object was made by a function Refrain does not know; see MAKES in entry_points.def.
   std::atomic<bool> foreign_objects{false};
-  /// The application let go of objects that graphs may have named: the backend is to look, at this many
-  /// of the next waits, whether the command buffers that ran with them are done.
-  std::atomic<int> sweeps{0};
   std::atomic<bool> device_queues{false};  ///< the application made a queue on a device
   std::atomic<bool> resizes{false};        ///< so did it one whose recorded launches can be given other global sizes
   /// Shared virtual memory that the application has; for a device the number of its context; kHost: fine-grained, so

@@ -11,8 +11,6 @@ namespace {
 
 using capture::ArgumentKind;
 
-constexpr int kSweeps = 4;
-
 /// Registers `memory`; `describe(info)` may throw, then the object stays unknown.
 template <class Describe>
 cl_mem register_memory(cl_mem memory, ArgumentKind kind, cl_context context, cl_mem_flags flags,
@@ -203,7 +201,6 @@ cl_int wrap::clReleaseMemObject(cl_mem memory) noexcept {
   objects.memory.recycle(known);
   if (replay::Engine* running = engine_with_threads(); running != nullptr) {
     running->object_gone(id);
-    state.sweeps.store(kSweeps, std::memory_order_relaxed);
   }
   return release_later<&release_memory>(holder, handle_of(memory));
 }

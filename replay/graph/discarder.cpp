@@ -42,9 +42,7 @@ void Discarder::discard(Buffers buffers) noexcept {
       waiting_.push_back(std::move(buffers));
       const std::uint64_t mine = ++asked_;
       changed_.notify_all();
-      while (done_ < mine && !check_.stuck()) {
-        changed_.wait_for(lock, env::StuckCheck::kAsk);
-      }
+      static_cast<void>(check_.wait(changed_, lock, [&]() REFRAIN_REQUIRES(mutex_) { return done_ >= mine; }));
       return;
     }
   } catch (...) {
@@ -104,10 +102,7 @@ void Discarder::stop() noexcept {
   env::UniqueLock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
-  while (thread_.running() && !ended_ && !check_.stuck()) {
-    changed_.wait_for(lock, env::StuckCheck::kAsk);
-  }
-  if (check_.given_up()) {
+  if (thread_.running() && !check_.wait(changed_, lock, [&]() REFRAIN_REQUIRES(mutex_) { return ended_; })) {
     thread_.forget();
   }
   lock.unlock();

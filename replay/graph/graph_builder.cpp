@@ -266,10 +266,8 @@ void GraphBuilder::stop() noexcept {
   }
   {
     env::UniqueLock lock(mutex_);
-    while (thread_.running() && !ended_ && !backend_.graph_maker().stuck()) {
-      changed_.wait_for(lock, env::StuckCheck::kAsk);
-    }
-    if (backend_.graph_maker().given_up()) {
+    const auto ended = [&]() REFRAIN_REQUIRES(mutex_) { return ended_; };
+    if (thread_.running() && !backend_.graph_maker().wait(changed_, lock, ended)) {
       thread_.forget();
     }
   }

@@ -30,6 +30,11 @@ std::vector<std::pair<std::string, std::uint64_t>> most_first(const std::map<std
   return sorted;
 }
 
+/// False where submissions are watched only.
+bool replays(const ReportData& data) {
+  return data.mode == "replay" || data.mode == "verify";
+}
+
 /// What became of a graph in the end, whatever is being tried at this moment.
 const char* state_name(const GraphEntry::Summary& graph) {
   return graph.state == GraphEntry::State::kBypassing ? "declined" : graph.launched != 0 ? "replaying" : "waiting";
@@ -137,6 +142,9 @@ void add_first(std::string* text, const std::vector<Item>& items) {
 }
 
 void add_graphs(std::string* text, const ReportData& data) {
+  if (!replays(data)) {
+    return;
+  }
   std::vector<NumberedGraph> graphs;
   for (const GraphEntry::Summary& graph : data.graphs) {
     graphs.push_back({graphs.size(), &graph});
@@ -196,7 +204,9 @@ std::vector<NotReplayed> not_replayed(const ReportData& data) {
     }
     left -= std::min(left, count);
   };
-  row(data.followed, "in a stretch that was declined or not ready (above)", "each declined graph says why");
+  replays(data)
+      ? row(data.followed, "in a stretch that was declined or not ready (above)", "each declined graph says why")
+      : row(data.followed, "repeats: replay would make graphs of it", "refrain run without --mode");
   row(data.recorded, "while a stretch was being recorded", "a longer run: it is learnt once");
   row(data.between, "between the parts of graphs: events, and what is too short for a part");
   row(data.dormant, "while the thread was dormant: nothing had paid for a long time before");

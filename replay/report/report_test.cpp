@@ -68,8 +68,19 @@ TEST_CASE("report: what was not replayed is told once, the most first, in the te
   CHECK_THAT(report_text(data), !Contains("not replayed, and why"));
 }
 
+TEST_CASE("report: where nothing is replayed, there are no graphs, but what repeats is told") {
+  ReportData data;
+  data.mode = "capture";
+  data.submissions = 100;
+  data.followed = 80;
+  const std::string text = report_text(data);
+  CHECK_THAT(text, Contains("80 % repeat") && Contains("80  80.0 %  repeats: replay would make graphs of it"));
+  CHECK_THAT(text, !Contains("repeating stretches") && !Contains("declined"));
+}
+
 TEST_CASE("report: a graph has the same number in the text and as JSON, whatever they are sorted by") {
   ReportData data;
+  data.mode = "replay";
   data.graphs.resize(2);
   data.graphs[0].what = "little";
   data.graphs[0].operations = 1;

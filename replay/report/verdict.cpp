@@ -95,7 +95,9 @@ std::string verdict_of(const ReportData& data) {
                                  : fmt::format("{} replays are proven equal to eager execution", data.verified);
   }
   if (data.mode != "replay") {
-    return fmt::format("{} submissions were watched; nothing is replayed in this mode", data.submissions);
+    return fmt::format("{} submissions were watched, of which {:.0f} % repeat; nothing is replayed in this mode",
+                       data.submissions,
+                       100 * share(static_cast<double>(data.followed), static_cast<double>(data.submissions)));
   }
   const double replayed = share(static_cast<double>(data.replayed), static_cast<double>(data.submissions));
   if (replayed < kNothing) {

@@ -72,7 +72,9 @@ TEST_CASE("verdict: of the other modes") {
   CHECK_THAT(verdict_of(data), Equals("nothing was submitted"));
   data = replayed(50, 100);
   data.mode = "observe";
-  CHECK_THAT(verdict_of(data), Equals("100 submissions were watched; nothing is replayed in this mode"));
+  data.followed = 80;
+  CHECK_THAT(verdict_of(data),
+             Equals("100 submissions were watched, of which 80 % repeat; nothing is replayed in this mode"));
   data.mode = "verify";
   data.verified = 7;
   CHECK_THAT(verdict_of(data), Equals("7 replays are proven equal to eager execution"));

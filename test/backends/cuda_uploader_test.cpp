@@ -25,6 +25,7 @@ struct Device {
   std::vector<CUgraphExec> waiting;  ///< uploaded and not launched; the first one slows everything
   bool slow_for_good = false;        ///< that one was destroyed
   bool others_launch = false;        ///< in other streams, between any two calls
+  bool busy = false;                 ///< with kernels of the program: nothing of ours ends
   std::vector<std::string> calls;
   std::string fails;        ///< the call that fails from now on
   std::uintptr_t next = 1;  ///< handle
@@ -121,6 +122,10 @@ CudaDriver driver_of_device() {
     return status;
   };
   driver.cuStreamSynchronize = [](CUstream) { return device.called("synchronize"); };
+  driver.cuStreamQuery = [](CUstream stream) {
+    REQUIRE(stream == reinterpret_cast<CUstream>(7));
+    return device.busy ? CUDA_ERROR_NOT_READY : device.called("query");
+  };
   driver.cuGraphExecDestroy = [](CUgraphExec executable) {
     device.destroy(executable);
     return CUDA_SUCCESS;
@@ -243,6 +248,21 @@ TEST_CASE("errors of the upload and of the wait are told, and nothing is left th
   }
   CHECK_FALSE(device.slow());
   CHECK(device.executables.size() == 1);
+}
+
+TEST_CASE("an upload is done when the device says so, or says that it failed") {
+  const CudaDriver driver = driver_of_device();
+  GraphUploader uploader;
+  ExclusiveCallYield right;
+  CHECK(uploader.done(driver));  // nothing was begun
+  device.busy = true;
+  CHECK(upload(uploader, driver, device.make_executable(64), right) == CUDA_SUCCESS);
+  CHECK_FALSE(uploader.done(driver));
+  device.busy = false;
+  CHECK(uploader.done(driver));
+  device.fails = "query";
+  CHECK(uploader.done(driver));
+  CHECK(uploader.wait(driver, right) == CUDA_SUCCESS);
 }
 
 }  // namespace refrain::backends

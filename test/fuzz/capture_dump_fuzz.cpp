@@ -4,6 +4,7 @@
 
 #include "capture/dump.h"
 #include "env/escape.h"
+#include "replay/forecast/forecast.h"
 #include "test/fuzz/capture_input.h"
 
 namespace {
@@ -47,7 +48,7 @@ void check_lines(std::string_view text, bool quotes_in_pairs) {
 
 void show(const std::string& file, DumpFormat format, std::optional<std::uint32_t> graph = {}) {
   Text out, err;
-  const int status = run_dump({file, format, graph}, out.stream, err.stream);
+  const int status = run_dump({file, format, graph, 0, refrain::replay::forecast}, out.stream, err.stream);
   check_lines(out.view(), format == DumpFormat::kDot && status == 0);
   check_lines(err.view(), false);
   if (status != 0 && err.view().empty()) {

@@ -14,6 +14,7 @@
 #include "capture/file_recorder.h"
 #include "capture/reader.h"
 #include "env/escape.h"
+#include "replay/forecast/forecast.h"
 
 namespace {
 
@@ -372,7 +373,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto format : {DumpFormat::kSummary, DumpFormat::kExplain, DumpFormat::kJson, DumpFormat::kDot,
                             DumpFormat::kTrace, DumpFormat::kGraph}) {
     if (format != DumpFormat::kGraph || !capture->graphs.empty()) {
-      if (run_dump({file, format, {}}, null, stderr) != 0) {
+      if (run_dump({file, format, {}, 0, refrain::replay::forecast}, null, stderr) != 0) {
         fail("a form that it cannot be shown in");
       }
     }

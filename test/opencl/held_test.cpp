@@ -209,18 +209,6 @@ TEST_CASE_METHOD(Fixture, "a thread that is cancelled submits what another one h
 }
 #endif
 
-TEST_CASE_METHOD(Fixture, "what the program let go of is looked for when a call that blocks has waited") {
-  cl_mem y = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, kThreads * sizeof(cl_uint), nullptr, nullptr);
-  wrap::clReleaseMemObject(y);
-  const int left = state.sweeps;
-  REQUIRE(left > 0);
-  cl_uint first = 0;
-  CHECK(wrap::clEnqueueReadBuffer(queue, x, CL_FALSE, 0, sizeof(first), &first, 0, nullptr, nullptr) == CL_SUCCESS);
-  CHECK(state.sweeps == left);
-  CHECK(wrap::clEnqueueReadBuffer(queue, x, CL_TRUE, 0, sizeof(first), &first, 0, nullptr, nullptr) == CL_SUCCESS);
-  CHECK(state.sweeps == left - 1);
-}
-
 TEST_CASE_METHOD(Fixture, "an error of held work that a release met is told by the thread's next call", "[promise-5]") {
   hold_two();
   REQUIRE(engine()->anything_held());
