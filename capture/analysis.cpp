@@ -220,7 +220,10 @@ class Collector {
 
 }  // namespace
 
-const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept {
+namespace {
+
+/// What an operation says of itself.
+const char* why_not_by_kind(const OperationView& operation, const QueueInfo& queue) noexcept {
   constexpr const char* kNoCommand = "command buffers have no such command";
   if (operation.has(kBlocking)) {
     return "the call blocks";
@@ -261,6 +264,14 @@ const char* why_not_recordable(const OperationView& operation, const QueueInfo& 
       return operation.find<words::PointerPrefetchTo>() != nullptr ? nullptr : kNoCommand;
     default: return kNoCommand;
   }
+}
+
+}  // namespace
+
+const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept {
+  const char* why = why_not_by_kind(operation, queue);
+  return why == nullptr && operation.has(kAtOnce) ? "it is never held: a report (refrain run --mode observe) says why"
+                                                  : why;
 }
 
 bool is_cuda(const Capture& capture) noexcept {

@@ -38,7 +38,8 @@ struct Kind<DeviceInfo> {
     const auto name = text_of(builder, device.name);
     const auto driver = text_of(builder, device.driver);
     const auto native = text_of(builder, device.native);
-    return wire::CreateDevice(builder, device.id, api, platform, name, driver, native, device.updates);
+    return wire::CreateDevice(builder, device.id, api, platform, name, driver, native, device.updates,
+                              device.keeps_order);
   }
   static std::size_t stored_bytes(const DeviceInfo& /*device*/) { return 256 + 5 * format::kMaxText; }
 
@@ -51,6 +52,7 @@ struct Kind<DeviceInfo> {
     info.driver = record.text(device.driver());
     info.native = record.text(device.native());
     info.updates = device.updates();
+    info.keeps_order = device.keeps_order();
     return info;
   }
   static std::size_t kept_bytes(const DeviceInfo& info) {

@@ -50,8 +50,9 @@ struct DeviceInfo {
   std::string platform;
   std::string name;
   std::string driver;
-  std::string native;    ///< how command buffers are supported, "" if they are not
-  bool updates = false;  ///< arguments of those that are recorded can be changed
+  std::string native;        ///< how command buffers are supported, "" if they are not
+  bool updates = false;      ///< arguments of those that are recorded can be changed
+  bool keeps_order = false;  ///< parts of a graph in several queues need not wait for each other: the driver sees to it
   bool operator==(const DeviceInfo&) const = default;
 };
 

@@ -95,6 +95,7 @@ enum OperationFlags : std::uint16_t {
   kBlocking = 1U << 1U,       ///< the call returns only when the work is done
   kWaitsForQueue = 1U << 2U,  ///< marker or barrier without wait list: after all earlier work of its queue
   kBlocksQueue = 1U << 3U,    ///< barrier: all later work of its queue comes after it
+  kAtOnce = 1U << 4U,         ///< in captures: never held or recorded, says the layer or the device's backend
 };
 
 struct OperationHeader {

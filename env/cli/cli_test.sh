@@ -227,6 +227,50 @@ expect 0 '^a,b$' cat table.csv
 expect 1 "can't write the page to 'missing/page.html': No such file" "$refrain" report report.json -o missing/page.html
 expect 1 "can't be written" sh -c '"$1" report report.json -o - > /dev/full' x "$refrain"
 
+# Two reports compared: what differs, by how much; graphs are known by what they are, not by their numbers.
+cat > before.json <<'JSON'
+{"share_replayed": 0.5, "submissions": 400, "launches": 10, "cut_by": {"clFinish": 100, "clMap": 3}, "graphs": [
+ {"fingerprint": "aa", "what": "stencil x10", "operations": 10, "recorded": 3, "bypassed": 0, "launched": 20},
+ {"fingerprint": "bb", "what": "residual", "operations": 2, "recorded": 3, "bypassed": 0, "launched": 0}]}
+JSON
+cat > after.json <<'JSON'
+{"share_replayed": 0.25, "submissions": 500, "launches": 10, "cut_by": {"clFinish": 120, "clMap": 3}, "graphs": [
+ {"fingerprint": "cc", "what": "axpy", "operations": 4, "recorded": 1, "bypassed": 0, "launched": 0},
+ {"fingerprint": "aa", "what": "stencil x10", "operations": 10, "recorded": 3, "bypassed": 0, "launched": 30}]}
+JSON
+expect 0 '^Usage: refrain diff' "$refrain" diff --help
+expect 2 'two files' "$refrain" diff before.json
+expect 1 'missing.rfn' "$refrain" diff before.json missing.rfn
+expect 0 '^nothing differs' "$refrain" diff before.json before.json
+expect 1 '^submissions: 400 -> 500 \(\+25.0 %\)$' "$refrain" diff before.json after.json
+expect 1 '^replayed: 50.0 % -> 25.0 %$' "$refrain" diff before.json after.json
+expect 1 '^  clFinish: 100 -> 120 times$' "$refrain" diff before.json after.json
+refuse 'clMap' "$refrain" diff before.json after.json
+expect 1 '^  graph 1 \(10 operations: stencil x10\): came 23 -> 33 times$' "$refrain" diff before.json after.json
+expect 1 '^  gone: graph 1 \(2 operations: residual\), came 3 times$' "$refrain" diff before.json after.json
+expect 1 '^  new: graph 0 \(4 operations: axpy\), 1 times$' "$refrain" diff before.json after.json
+expect 1 '"fingerprint": "cc"' "$refrain" diff --json before.json after.json
+
+# A budget: each bound that is broken is a line; one that nobody knows, or is no number, is wrong usage.
+printf '# ours\nmax_submissions = 450\nmin_replayed = 0.4\nmax_graphs = 2\nmax_cuts = 103\n' > budget.toml
+expect 0 'max_longest_us' "$refrain" check --help
+expect 0 'before.json: within its budget \(4 bounds\)' "$refrain" check budget.toml before.json
+expect 1 'after.json: max_submissions = 450, but it is 500' "$refrain" check budget.toml after.json
+expect 1 'after.json: min_replayed = 0.4, but it is 0.25' "$refrain" check budget.toml after.json
+expect 1 'after.json: max_cuts = 103, but it is 123' "$refrain" check budget.toml after.json
+refuse 'max_graphs' "$refrain" check budget.toml after.json
+expect 1 '"kept": false' "$refrain" check --json budget.toml after.json
+echo 'max_longest_us = 5' > times.toml
+expect 1 'the file does not tell it' "$refrain" check times.toml before.json
+echo 'max_cut = 5' > wrong.toml
+expect 2 "no use for 'max_cut'; the nearest is 'max_cuts'" "$refrain" check wrong.toml before.json
+echo 'max_cuts = many' > wrong.toml
+expect 2 'max_cuts is to be a number' "$refrain" check wrong.toml before.json
+: > wrong.toml
+expect 2 'bounds nothing' "$refrain" check wrong.toml before.json
+expect 2 "can't read the budget 'missing.toml'" "$refrain" check missing.toml before.json
+expect 2 'a budget and a file' "$refrain" check budget.toml
+
 # Output that can't be written is a failure.
 expect 1 "can't be written" sh -c '"$1" --help > /dev/full' x "$refrain"
 

@@ -19,6 +19,8 @@ int touch_level_zero_command(const CommandArguments& arguments);  ///< makes Lev
 int settings_command(const CommandArguments& arguments);    ///< prints the settings in force, and the page about them
 int dump_command(const CommandArguments& arguments);        ///< prints a capture
 int report_command(const CommandArguments& arguments);      ///< makes a page about reports and captures
+int check_command(const CommandArguments& arguments);       ///< says whether a file stays within a budget
+int diff_command(const CommandArguments& arguments);        ///< says what differs between two files
 int bench_command(const CommandArguments& arguments);       ///< replays a capture alone
 int ctl_command(const CommandArguments& arguments);         ///< tells a running process something, or asks it
 int completion_command(const CommandArguments& arguments);  ///< prints a shell's completion

@@ -26,6 +26,8 @@ constexpr Command kCommands[] = {
     {"touch-level-zero", touch_level_zero_command, nullptr},
     {"dump", dump_command, "print what a capture holds: refrain dump FILE"},
     {"report", report_command, "make a page to look at, of a report or a capture: refrain report FILE"},
+    {"diff", diff_command, "say what differs between two captures or two reports: refrain diff FILE FILE"},
+    {"check", check_command, "say whether a capture or a report stays within a budget: refrain check BUDGET FILE"},
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
 #endif

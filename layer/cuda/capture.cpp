@@ -234,7 +234,7 @@ ObjectId record_device(CUcontext context) {
   info.driver = named.driver;
   const char* missing = nullptr;
   if (backends::can_replay(runtime.driver, &missing)) {
-    info.updates = true;
+    info.updates = info.keeps_order = true;
     info.native = "CUDA graphs, compute capability " + std::to_string(major) + "." + std::to_string(minor);
   }
   runtime.recorder->define(info);

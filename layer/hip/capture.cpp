@@ -42,7 +42,7 @@ ObjectId HipLayer::device_id(int device, ObjectId otherwise) {
   info.name = named.name;
   info.driver = named.driver;
   info.native = "HIP graphs";
-  info.updates = true;
+  info.updates = info.keeps_order = true;
   hip::runtime.recorder->define(info);
   recorded[device] = info.id;
   return info.id;

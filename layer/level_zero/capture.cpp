@@ -43,6 +43,7 @@ ObjectId record_device(ze_device_handle_t device) noexcept {
     info.name = properties.name;
     info.native = "command lists";
     info.updates = mutable_lists(device) != nullptr;
+    info.keeps_order = true;
     runtime.recorder->define(info);
     recorded().devices[device] = info.id;
     return info.id;

@@ -88,6 +88,7 @@ void record_device(cl_device_id device, ObjectId id, const backends::Capabilitie
     info.platform = text.data();
   }
   info.updates = capabilities.update_arguments;
+  info.keeps_order = capabilities.keeps_order;
   if (capabilities.native) {
     const std::uint32_t version = capabilities.version;
     info.native = "cl_khr_command_buffer " + std::to_string(version >> 22U) + "." +

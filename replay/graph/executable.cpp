@@ -238,6 +238,16 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   return result;
 }
 
+bool is_changeable(const OperationView& operation) noexcept {
+  switch (operation.kind()) {
+    case OperationKind::kKernel:
+    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerFill:
+    case OperationKind::kHostFunction: return true;
+    default: return operation.find<capture::words::PointerPrefetchTo>() != nullptr;
+  }
+}
+
 bool Executable::matches(std::span<const OperationView> operations) const noexcept {
   if (dead_ || operations.size() != recorded_->size()) {
     return false;
@@ -271,10 +281,7 @@ bool only_sizes_differ(const OperationView& known, const OperationView& now) noe
 bool only_values_differ(const OperationView& known, const OperationView& now, bool values, bool sizes) noexcept {
   const auto& a = known.header();
   const auto& b = now.header();
-  const bool updatable = a.kind == OperationKind::kKernel || a.kind == OperationKind::kPointerCopy ||
-                         a.kind == OperationKind::kPointerFill || a.kind == OperationKind::kHostFunction ||
-                         known.find<capture::words::PointerPrefetchTo>() != nullptr;
-  if (!updatable || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
+  if (!is_changeable(known) || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
       a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
       (!std::equal(known.words().begin(), known.words().end(), now.words().begin()) &&
        !(sizes && only_sizes_differ(known, now)))) {

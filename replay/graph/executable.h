@@ -32,6 +32,9 @@ struct Occurrence {
   void add(const capture::OperationView& operation);
 };
 
+/// True for operations whose arguments can be changed in a graph, where the device can change any.
+[[nodiscard]] bool is_changeable(const capture::OperationView& operation) noexcept;
+
 class Discarder;
 
 /// Used by one thread at a time; destroying it while it runs is safe.

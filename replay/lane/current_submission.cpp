@@ -68,6 +68,7 @@ void CurrentSubmission::enter_driver() noexcept {
   if (unholdable != nullptr) {
     counters_.count_unholdable(unholdable);
   }
+  unholdable_ = unholdable;
   if (tuner_.app_clock_runs()) {
     tuner_.app_time(front_.sequence, held_.queues().size());
   }
@@ -266,11 +267,26 @@ void CurrentSubmission::abandon() noexcept {
   return status != 0 ? status : held_error;
 }
 
+bool CurrentSubmission::is_recordable(const OperationView& operation) {
+  constexpr std::size_t kMost = 4096;  // limit: of memory
+  if (recordable_.size() >= kMost) {
+    recordable_.clear();
+  }
+  const auto [known, is_new] = recordable_.try_emplace(operation.token(), false);
+  if (is_new) {
+    known->second = context_.backend.can_record(operation, queue_->info).ok;
+  }
+  return known->second;
+}
+
 void CurrentSubmission::described(std::uint32_t host_ns) {
   reinterpret_cast<capture::OperationHeader*>(scratch_.data())->host_ns = host_ns;
   stamp(scratch_.data());
   const OperationView operation(scratch_.data());
   if (stream_ != nullptr) {
+    if (unholdable_ != nullptr || !is_recordable(operation)) {
+      reinterpret_cast<capture::OperationHeader*>(scratch_.data())->flags |= capture::kAtOnce;
+    }
     stream_->operation(operation);
   }
   const Following& following = matcher_.following();

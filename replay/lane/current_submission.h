@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 
 #include "capture/recorder.h"
 #include "replay/detect/matcher.h"
@@ -67,6 +68,7 @@ class CurrentSubmission {
   void enter_driver() noexcept;
   void stamp(std::byte* record) noexcept REFRAIN_REQUIRES(held_right);
   void described(std::uint32_t host_ns) REFRAIN_REQUIRES(held_right);
+  [[nodiscard]] bool is_recordable(const capture::OperationView& operation);
 
   LaneContext& context_;
   Lane* const lane_;
@@ -90,10 +92,12 @@ class CurrentSubmission {
   bool has_lock_ = false;
   bool wants_time_ = false;
   bool first_of_stretch_ = false;
+  const char* unholdable_ = nullptr;  ///< as Submission's
   bool has_pending_ = false;
-  Action pending_;                ///< launch to be done when it is described
-  std::uint64_t started_ns_ = 0;  ///< if it is timed
-  capture::RecordBytes scratch_;  ///< its record, if it is issued
+  Action pending_;                                       ///< launch to be done when it is described
+  std::uint64_t started_ns_ = 0;                         ///< if it is timed
+  capture::RecordBytes scratch_;                         ///< its record, if it is issued
+  std::unordered_map<capture::Token, bool> recordable_;  ///< for the capture: what the backend says
 };
 
 }  // namespace refrain::replay

@@ -126,6 +126,57 @@ TEST_CASE(
   CHECK(rig.report()["submissions"] == 5);
 }
 
+namespace {
+
+/// Keeps what a capture would be told of each operation: whether it is never held.
+struct Listener : capture::Recorder, capture::Stream {
+  void operation(const capture::OperationView& operation) noexcept override {
+    at_once.push_back(operation.has(capture::kAtOnce));
+  }
+  void host_call(const char* /*entry_point*/, std::uint64_t /*time_ns*/) noexcept override {}
+  void region(const env::Region* /*region*/) noexcept override {}
+  void define_all(const capture::Definitions& /*definitions*/) noexcept override {}
+  void code(const capture::CodeInfo& /*info*/) noexcept override {}
+  void contents(capture::ObjectId /*buffer*/, std::span<const std::byte> /*bytes*/) noexcept override {}
+  [[nodiscard]] bool wants_contents() const noexcept override { return false; }
+  capture::Stream& open_stream(std::uint64_t /*lane*/) override { return *this; }
+  void flush() noexcept override {}
+  std::vector<bool> at_once;
+};
+
+}  // namespace
+
+TEST_CASE("a capture is told what is never held: what the layer says, and what the device does not take") {
+  Listener listener;
+  env::Settings settings;
+  settings.mode = env::Mode::kCapture;
+  settings.report = false;
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks{backend};
+  Engine engine(settings, backend, hooks, &listener);
+  QueueSlot queue;
+  queue.info.id = queue.info.handle = 1;
+  engine.adopt_queue(queue);
+  const auto submit = [&](capture::OperationKind kind, const char* unholdable) {
+    Lane& lane = engine.lane();
+    const auto token = static_cast<capture::Token>(kind);
+    REQUIRE(lane.submit({token, kind, &queue, unholdable}) == Verdict::kDescribeAndIssue);
+    capture::OperationWriter writer = lane.writer();
+    writer.begin(kind, token);
+    for (int i = 0; i < capture::word_count_of(kind); ++i) {
+      writer.word(0);
+    }
+    writer.finish();
+    CHECK(lane.issued(0) == 0);
+  };
+  for (int i = 0; i < 2; ++i) {
+    submit(capture::OperationKind::kKernel, nullptr);
+    submit(capture::OperationKind::kKernel, "its event is profiled");
+    submit(capture::OperationKind::kCopyImage, nullptr);  // this device has none in command buffers
+  }
+  CHECK(listener.at_once == std::vector<bool>{false, true, true, false, true, true});
+}
+
 TEST_CASE("a report counts every submission of its thread, and of threads that ended") {
   Rig rig(env::Mode::kObserve);
   for (int submissions = 1; submissions <= 100; ++submissions) {

@@ -1,0 +1,185 @@
+// `refrain diff A B`: what a program submitted otherwise the second time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "env/cli/commands.h"
+#include "env/cli/options.h"
+#include "env/escape.h"
+#include "env/page/page.h"
+#include "replay/forecast/forecast.h"
+
+namespace refrain::env {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostLines = 10;  // of a list
+
+double number(const json& object, const char* name) {
+  return object.contains(name) ? object[name].get<double>() : 0;
+}
+
+/// Times that a graph came.
+double times_of(const json& graph) {
+  return graph.contains("runs") ? number(graph, "runs")
+                                : number(graph, "recorded") + number(graph, "bypassed") + number(graph, "launched");
+}
+
+/// Rows of a list by a name; of equal names the numbers are added up.
+template <class Of>
+std::map<std::string, std::pair<double, double>> side_by_side(const json& before, const json& after, const char* name,
+                                                              const Of& number_of) {
+  std::map<std::string, std::pair<double, double>> rows;
+  for (const json& row : before) rows[row[name].get<std::string>()].first += number_of(row);
+  for (const json& row : after) rows[row[name].get<std::string>()].second += number_of(row);
+  return rows;
+}
+
+/// What differs, as JSON.
+class Difference {
+ public:
+  Difference(const json& before, const json& after) : before_(before), after_(after) {
+    const bool report = before["kind"] == "report";
+    add_figure("submissions", "submissions");
+    add_figure(report ? "share_replayed" : "graphable_share", report ? "replayed" : "can be graphed");
+    add_figure("graphs_in_all", "different graphs");
+    if (report) {
+      add_figure("launches", "launches of graphs");
+    } else {
+      add_figure("stretches", "stretches between host calls");
+    }
+    add_calls();
+    add_graphs();
+  }
+
+  [[nodiscard]] bool any() const {
+    return std::ranges::any_of(made_, [](const json& part) { return part.is_array() && !part.empty(); });
+  }
+  [[nodiscard]] const json& made() const noexcept { return made_; }
+
+ private:
+  void add_figure(const char* key, const char* what) {
+    const double before = number(before_, key), after = number(after_, key);
+    if (before != after)
+      made_["figures"].push_back(
+          {{"what", what},
+           {"share", std::string_view(key).ends_with("share") || std::string_view(key).starts_with("share")},
+           {"before", before},
+           {"after", after}});
+  }
+  void add_calls() {
+    const auto rows = side_by_side(before_["host_calls"], after_["host_calls"], "call",
+                                   [](const json& row) { return number(row, "cuts"); });
+    for (const auto& [call, times] : rows) {
+      if (times.first != times.second) {
+        made_["host_calls"].push_back({{"call", call}, {"before", times.first}, {"after", times.second}});
+      }
+    }
+    largest_first("host_calls");
+  }
+  void add_graphs() {
+    const auto rows = side_by_side(before_["graphs"], after_["graphs"], "fingerprint", times_of);
+    std::map<std::string, const json*> known;
+    for (const json* side : {&before_, &after_}) {
+      for (const json& graph : (*side)["graphs"]) known[graph["fingerprint"].get<std::string>()] = &graph;
+    }
+    for (const auto& [fingerprint, times] : rows) {
+      if (times.first != times.second) {
+        const json& graph = *known[fingerprint];
+        made_["graphs"].push_back({{"graph", graph["graph"]},
+                                   {"fingerprint", fingerprint},
+                                   {"what", graph["what"]},
+                                   {"operations", graph["operations"]},
+                                   {"before", times.first},
+                                   {"after", times.second}});
+      }
+    }
+    largest_first("graphs");
+  }
+  void largest_first(const char* list) {
+    const auto change = [](const json& row) {
+      return std::abs(number(row, "after") - number(row, "before")) * std::max(1.0, number(row, "operations"));
+    };
+    json::array_t& rows = made_[list].get_ref<json::array_t&>();
+    std::ranges::stable_sort(rows, [&](const json& a, const json& b) { return change(a) > change(b); });
+  }
+
+  const json& before_;
+  const json& after_;
+  json made_ = {{"figures", json::array()}, {"host_calls", json::array()}, {"graphs", json::array()}};
+};
+
+std::string change_text(double before, double after) {
+  return before == 0 ? std::string() : fmt::format(" ({:+.1f} %)", 100 * (after - before) / before);
+}
+
+void print(const json& difference) {
+  for (const json& row : difference["figures"]) {
+    const double before = row["before"], after = row["after"];
+    std::cout << (row["share"] ? fmt::format("{}: {:.1f} % -> {:.1f} %\n", row["what"].get<std::string>(), 100 * before,
+                                             100 * after)
+                               : fmt::format("{}: {:g} -> {:g}{}\n", row["what"].get<std::string>(), before, after,
+                                             change_text(before, after)));
+  }
+  const auto list = [](const char* title, const json& rows, const auto& line) {
+    if (!rows.empty()) std::cout << title << "\n";
+    for (std::size_t i = 0; i < std::min(rows.size(), kMostLines); ++i) std::cout << "  " << line(rows[i]) << "\n";
+    if (rows.size() > kMostLines) std::cout << fmt::format("  ... and {} more, see --json\n", rows.size() - kMostLines);
+  };
+  list("host calls that end a stretch:", difference["host_calls"], [](const json& row) {
+    return fmt::format("{}: {:g} -> {:g} times", escaped(row["call"].get<std::string>()), number(row, "before"),
+                       number(row, "after"));
+  });
+  list("graphs:", difference["graphs"], [](const json& row) {
+    const double before = row["before"], after = row["after"];
+    const std::string who = fmt::format("graph {} ({} operations: {})", row["graph"].get<std::size_t>(),
+                                        row["operations"].get<std::size_t>(), escaped(row["what"].get<std::string>()));
+    return before == 0  ? fmt::format("new: {}, {:g} times", who, after)
+           : after == 0 ? fmt::format("gone: {}, came {:g} times", who, before)
+                        : fmt::format("{}: came {:g} -> {:g} times", who, before, after);
+  });
+}
+
+}  // namespace
+
+int diff_command(const CommandArguments& arguments) {
+  CLI::App app(
+      "Says what the second of two captures, or of two reports (--report-file), has otherwise than the first: how much "
+      "was\n"
+      "submitted, which calls cut it, which graphs are new, gone, or came more or less often.",
+      "refrain diff");
+  set_usage(app, "refrain diff [OPTIONS] FILE FILE");
+  app.footer(
+      "The exit status is 0 if nothing differs, 1 if something does or a file can't be shown, 2 for wrong usage.\n"
+      "Graphs are numbered as in the file that has them, the second one if both do.");
+  bool as_json = false;
+  app.add_flag("--json", as_json, "Print one JSON object instead, with all of it");
+  std::vector<std::string> files;
+  app.add_option("FILE", files, "Two reports or two captures");
+  if (const auto status = parse(app, arguments, nullptr)) return *status;
+  if (files.size() != 2) throw UsageError("diff needs two files; usage: refrain diff [OPTIONS] FILE FILE");
+  const json before = page::read_input(files[0], replay::forecast),
+             after = page::read_input(files[1], replay::forecast);
+  if (before["kind"] != after["kind"]) {
+    throw UsageError("one of '" + files[0] + "' and '" + files[1] + "' is a report and the other one a capture");
+  }
+  const Difference difference(before, after);
+  if (as_json) {
+    json all = difference.made();
+    all["before"] = files[0];
+    all["after"] = files[1];
+    std::cout << all.dump(1) << "\n";
+  } else if (difference.any()) {
+    print(difference.made());
+  } else {
+    std::cout << "nothing differs in what was submitted\n";
+  }
+  return difference.any() ? kFailure : kSuccess;
+}
+
+}  // namespace refrain::env
