@@ -38,7 +38,7 @@ Token mixed(const words::Kernel& shape, Token seed) noexcept {
 bool any_size_goes(const words::Kernel& shape) noexcept {
   constexpr std::uint64_t kMost = 0x7FFFFFFF;
   for (std::size_t i = 0; i < 3; ++i) {
-    if (shape.global[i] - 1 >= kMost || shape.local[i] == 0 || shape.global[i] % shape.local[i] != 0) {
+    if (shape.global[i] - 1 >= kMost || (shape.local[i] == 0 || shape.global[i] % shape.local[i] != 0)) {
       return false;
     }
   }

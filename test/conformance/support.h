@@ -18,8 +18,8 @@ namespace capture = refrain::capture;
 using portable::Feature;
 using Settings = std::map<std::string, std::string>;
 
-/// The API that this run is about: the environment variable CONFORMANCE_API. Results are its column's, or, where another
-/// driver of the API has one, CONFORMANCE_COLUMN's.
+/// The API that this run is about: the environment variable CONFORMANCE_API. Results are its column's, or, where
+/// another driver of the API has one, CONFORMANCE_COLUMN's.
 const std::string& api();
 /// Whether its device is the simulated one, which tells every call.
 bool simulated();

@@ -26,8 +26,8 @@ void show(const Result& result) {
   CHECK(result.exit_code == 0);
 }
 
-/// Runs plain and in all modes, gate off; with "default" on, as for any user. Outputs must agree. `least`: operations that
-/// must have been replayed with the gate off.
+/// Runs plain and in all modes, gate off; with "default" on, as for any user. Outputs must agree. `least`: operations
+/// that must have been replayed with the gate off.
 void same_everywhere(const std::vector<std::string>& program, long least, double seconds = 120) {
   const Result plain = run_plain(program, seconds);
   show(plain);
@@ -174,6 +174,10 @@ TEST_CASE("the driver chooses how large groups are, for each global size anew", 
 
 TEST_CASE("shared virtual memory: kernels, fills, copies, maps") {
   same_everywhere({"svm"}, 1);
+}
+
+TEST_CASE("shared virtual memory that is given out again where graphs named what was there before", "[promise-4]") {
+  same_everywhere({"svm_again"}, 0);
 }
 
 TEST_CASE("several contexts, in turns and from threads of their own") {

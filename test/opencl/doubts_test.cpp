@@ -123,7 +123,8 @@ TEST_CASE_METHOD(Fixture, "a fill of shared memory at a pointer that is not alig
   wrap::clSVMFree(context, memory);
 }
 
-TEST_CASE_METHOD(Fixture, "copies and fills by pointer are doubtful outside of one piece of shared memory of the context",
+TEST_CASE_METHOD(Fixture,
+                 "copies and fills by pointer are doubtful outside of one piece of shared memory of the context",
                  "[promise-4]") {
   const QueueState& known = state_of(queue);
   const Fixture there;
