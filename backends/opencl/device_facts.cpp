@@ -105,7 +105,8 @@ DeviceFacts DeviceTable::ask(cl_device_id device) const {
   facts.name = text_of(driver_, device, CL_DEVICE_NAME);
 
   // PoCL takes the address of a copy of the sampler's handle for the sampler itself when it retains the arguments of a
-  // recorded kernel (lib/CL/pocl_ndrange_kernel.c; every version since it has command buffers): memory is corrupted.
+  // recorded kernel: the process ends, or memory is corrupted. Every version that has command buffers does, 3.1 to 8.0
+  // (lib/CL/pocl_ndrange_kernel.c, before 6.0 clCommandNDRangeKernelKHR.c).
   char platform_name[64] = "";
   (void)driver_.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof(platform_name), platform_name, nullptr);
   facts.samplers_broken = std::strcmp(platform_name, "Portable Computing Language") == 0;

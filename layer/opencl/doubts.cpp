@@ -103,6 +103,19 @@ const char* find_box(const QueueState& queue, const Box& box, const size_t* regi
   return nullptr;
 }
 
+/// A doubt if the bytes are not all in one allocation of the context's shared memory.
+const char* doubt_shared(const QueueState& queue, const void* pointer, std::size_t size) noexcept {
+  const auto start = reinterpret_cast<std::uint64_t>(pointer);
+  const auto memory = state.shared_memory.find(start);
+  if (!memory) {
+    return "it names memory that is not known to be shared virtual memory";
+  }
+  if (memory->device != static_cast<int>(queue.slot.info.context)) {
+    return kOtherContext;
+  }
+  return fits(start - memory->start, size, memory->bytes) ? nullptr : kOutOfRange;
+}
+
 bool is_pattern(const void* pattern, std::size_t size) noexcept {
   return pattern != nullptr && size != 0 && size <= sizeof(cl_double16) && (size & (size - 1)) == 0;
 }
@@ -174,12 +187,29 @@ const char* doubt_fill(const QueueState& queue, const Range& to, const void* pat
   return fits(to.offset, size, destination->info.size) ? nullptr : kOutOfRange;
 }
 
-const char* doubt_pointer_fill(const void* pointer, const void* pattern, std::size_t pattern_size,
-                               std::size_t size) noexcept {
+const char* doubt_pointer_copy(const QueueState& queue, const void* to, const void* from, std::size_t size) noexcept {
+  const char* doubt = doubt_shared(queue, to, size);
+  doubt = doubt != nullptr ? doubt : doubt_shared(queue, from, size);
+  if (doubt != nullptr) {
+    return doubt;
+  }
+  if (size == 0) {
+    return kSize;
+  }
+  const auto destination = reinterpret_cast<std::uint64_t>(to);
+  const auto source = reinterpret_cast<std::uint64_t>(from);
+  return destination < source + size && source < destination + size ? kOutOfRange : nullptr;
+}
+
+const char* doubt_pointer_fill(const QueueState& queue, const void* pointer, const void* pattern,
+                               std::size_t pattern_size, std::size_t size) noexcept {
+  if (const char* doubt = doubt_shared(queue, pointer, size); doubt != nullptr) {
+    return doubt;
+  }
   if (!is_pattern(pattern, pattern_size)) {
     return "its pattern is not valid";
   }
-  const bool aligned = pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % pattern_size == 0;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(pointer) % pattern_size == 0;
   return aligned && size != 0 && size % pattern_size == 0 ? nullptr : kSize;
 }
 

@@ -34,8 +34,10 @@ struct Range {
                                      std::size_t size) noexcept;
 [[nodiscard]] const char* doubt_fill(const QueueState& queue, const Range& to, const void* pattern,
                                      std::size_t pattern_size, std::size_t size) noexcept;
-[[nodiscard]] const char* doubt_pointer_fill(const void* pointer, const void* pattern, std::size_t pattern_size,
+[[nodiscard]] const char* doubt_pointer_copy(const QueueState& queue, const void* to, const void* from,
                                              std::size_t size) noexcept;
+[[nodiscard]] const char* doubt_pointer_fill(const QueueState& queue, const void* pointer, const void* pattern,
+                                             std::size_t pattern_size, std::size_t size) noexcept;
 
 /// A rectangle in a buffer.
 struct Rectangle {

@@ -32,12 +32,13 @@ Token mixed(const words::Kernel& shape, Token seed) noexcept {
   return mix(mix(first, shape.local[2]), second);
 }
 
-/// Whether no driver would refuse one such global size where it took another one. A size that a group size does not
-/// divide may be refused.
+/// Whether no driver would refuse one such global size where it took another one, and do something else with it than if
+/// it were launched. A size that a group size does not divide may be refused. Where the driver chooses the group size,
+/// it keeps in what is recorded what it chose for another global size, and kernels see that.
 bool any_size_goes(const words::Kernel& shape) noexcept {
   constexpr std::uint64_t kMost = 0x7FFFFFFF;
   for (std::size_t i = 0; i < 3; ++i) {
-    if (shape.global[i] - 1 >= kMost || (shape.local[i] != 0 && shape.global[i] % shape.local[i] != 0)) {
+    if (shape.global[i] - 1 >= kMost || (shape.local[i] == 0 || shape.global[i] % shape.local[i] != 0)) {
       return false;
     }
   }

@@ -8,10 +8,6 @@ namespace {
 using capture::ArgumentKind;
 using capture::OperationWriter;
 
-// The pointers of these calls may be the program's own memory: SVM copies take any host pointer, and
-// nothing tells them apart before the call has returned.
-const char* const kHostMemory = "it may copy from or to the program's own memory";
-
 Token token_of(OperationKind kind, std::initializer_list<std::uint64_t> parts) noexcept {
   Token token = static_cast<Token>(kind);
   for (const std::uint64_t part : parts) {
@@ -60,7 +56,7 @@ cl_int wrap::clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* 
                   kKind,
                   token_of(kKind, {size, blocking}),
                   CL_COMMAND_SVM_MEMCPY,
-                  blocking != CL_FALSE ? "the call blocks" : kHostMemory,
+                  blocking != CL_FALSE ? "the call blocks" : nullptr,
                   static_cast<std::uint16_t>(blocking != CL_FALSE ? capture::kBlocking : 0)};
   return enqueue(
       call, queue, count, waits, event,
@@ -72,7 +68,8 @@ cl_int wrap::clEnqueueSVMMemcpy(cl_command_queue queue, cl_bool blocking, void* 
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMemcpy(queue, blocking, destination, source, size, count, driver_waits, result);
       },
-      &no_doubt);
+      // The pointers may be the program's own memory: these copies take any.
+      [&](const QueueState& known) { return doubt_pointer_copy(known, destination, source, size); });
 }
 
 cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const void* pattern, size_t pattern_size,
@@ -92,7 +89,7 @@ cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const vo
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMemFill(queue, pointer, pattern, pattern_size, size, count, driver_waits, result);
       },
-      [&](const QueueState& /*known*/) { return doubt_pointer_fill(pointer, pattern, pattern_size, size); });
+      [&](const QueueState& known) { return doubt_pointer_fill(known, pointer, pattern, pattern_size, size); });
 }
 
 cl_int wrap::clEnqueueSVMMap(cl_command_queue queue, cl_bool blocking, cl_map_flags flags, void* pointer, size_t size,

@@ -366,6 +366,11 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
   });
 }
 
+bool Executable::runs() const noexcept {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& part) { return part.buffer != nullptr && part.buffer->busy(); });
+}
+
 int Executable::launch(const SubmitContext& context, std::span<const OperationView> operations, bool* failed) {
   *failed = false;
   const std::uint64_t first = operations.front().header().sequence;

@@ -61,6 +61,8 @@ class Executable {
   bool update(std::span<const capture::OperationView> operations) noexcept;
   /// True if every part may be enqueued now.
   [[nodiscard]] bool available() const noexcept;
+  /// True if a part still runs, whether or not it may be enqueued again meanwhile.
+  [[nodiscard]] bool runs() const noexcept;
 
   /// Submits the operations, which must match. Keeps their promises. Whatever a failing part leaves
   /// is issued eagerly. `failed` tells that a part failed (retire this graph then).

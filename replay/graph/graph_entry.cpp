@@ -234,7 +234,7 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
   const std::uint64_t start = now_ns();
   if (variants_[changeable].update(operations)) {
     result.variant = changeable;
-    failed_updates_ = 0;
+    failed_updates_ = updates_too_early_ = 0;
     ++totals_.changed;
     totals_.changed_operations += variants_[changeable].changed();
     if (variants_[changeable].objects_changed()) {
@@ -246,6 +246,8 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
     if (variants_[changeable].changed() * 2 > operations.size()) {
       result.deserves_own = nearly_come_back(hashes) || result.deserves_own;
     }
+  } else if (variants_[changeable].runs() && ++updates_too_early_ % tuning::kNoChance != 0) {
+    result.all_run = true;  // there are drivers that launch it twice at once, and change nothing of it meanwhile
   } else if (++failed_updates_ == tuning::kGivenUpAfter) {
     hash_count_ = 0;  // what was recorded before says nothing about which arguments come back
     change_state(State::kRecording);

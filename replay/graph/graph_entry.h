@@ -262,6 +262,7 @@ class GraphEntry final : public Declinable {
   /// (addresses of copies, or events, for some): arguments that come back get graphs of their own then, as where
   /// nothing can be changed.
   std::uint32_t failed_updates_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint32_t updates_too_early_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< that failed while the instance still ran
   std::atomic<bool> gone_{false}, named_{false};
 };
 

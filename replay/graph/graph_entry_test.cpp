@@ -165,6 +165,28 @@ TEST_CASE("what came as predicted is not launched with the arguments that a grap
   CHECK(stretch.backend.log().back().scalar == 33);
 }
 
+TEST_CASE("a driver that changes no graph that runs is asked again when it does not") {
+  Stretch stretch({.gate = false, .can_update = true});
+  bool runs = false;
+  stretch.backend.busy = [&runs] { return runs; };
+  stretch.make_ready(kSame);
+  std::uint64_t value = 100;
+  const auto launch = [&](bool running) {
+    runs = stretch.backend.refuse_updates = running;
+    return stretch.launch(occurrence({1, 2, ++value}));
+  };
+  for (int round = 0; round < 20; ++round) {
+    for (int early = 0; early < 3; ++early) {
+      REQUIRE(launch(true) == Launched::kIssue);
+    }
+    REQUIRE(launch(false) == Launched::kDone);
+  }
+  for (int early = 0; early < 50; ++early) {  // but not for ever
+    REQUIRE(launch(true) == Launched::kIssue);
+  }
+  CHECK(launch(false) == Launched::kIssue);
+}
+
 TEST_CASE("of several arguments that change, the one is named that changes most often") {
   Stretch stretch({.gate = false});
   for (std::uint64_t i = 0; i < 100 && stretch.entry.state() == State::kRecording; ++i) {

@@ -23,7 +23,8 @@ endif()
 function(refrain_on_second_pocl)
   if(second_pocl)
     foreach(executable IN LISTS ARGN)
-      catch_discover_tests(${executable} EXTRA_ARGS ${refrain_no_tests} TEST_PREFIX "PoCL ${second_pocl_version}: ${executable}: "
+      catch_discover_tests(${executable} EXTRA_ARGS ${refrain_no_tests} --name PoCL-${second_pocl_version}
+        TEST_PREFIX "PoCL ${second_pocl_version}: ${executable}: "
         TEST_LIST ${executable}_on_second_pocl DISCOVERY_MODE PRE_TEST
         PROPERTIES TIMEOUT ${refrain_timeout} ENVIRONMENT OCL_ICD_VENDORS=${second_pocl}/vendors)
     endforeach()

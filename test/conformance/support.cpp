@@ -157,6 +157,14 @@ Run same(const std::string& program, long least_replayed, const Settings& settin
   return best;
 }
 
+std::string offered_changes(const Run& run) {
+  const std::string before = "mutable dispatch offers ";
+  const auto text = run.report.at("notes").at(0).get<std::string>();
+  const auto start = text.find(before);
+  REQUIRE(start != std::string::npos);
+  return text.substr(start + before.size(), text.find(';', start) - start - before.size());
+}
+
 capture::Capture captured(const std::string& program) {
   const std::string file = child::scratch("capture.rfn");
   std::filesystem::remove(file);
@@ -208,7 +216,8 @@ Verdict::~Verdict() {
 }
 
 void Verdict::write() const {
-  const std::filesystem::path place = std::filesystem::path(RESULTS_FOLDER) / api();
+  const char* const column = std::getenv("CONFORMANCE_COLUMN");
+  const std::filesystem::path place = std::filesystem::path(RESULTS_FOLDER) / (column == nullptr ? api() : column);
   std::error_code ignored;
   std::filesystem::create_directories(place, ignored);
   const nlohmann::json result{

@@ -18,7 +18,8 @@ namespace capture = refrain::capture;
 using portable::Feature;
 using Settings = std::map<std::string, std::string>;
 
-/// The API that this run is about: the environment variable CONFORMANCE_API.
+/// The API that this run is about: the environment variable CONFORMANCE_API. Results are its column's, or, where
+/// another driver of the API has one, CONFORMANCE_COLUMN's.
 const std::string& api();
 /// Whether its device is the simulated one, which tells every call.
 bool simulated();
@@ -42,6 +43,9 @@ Run run_layer(const std::string& program, const Settings& settings = {}, int see
 /// Runs the program plain and under the layer, with several schedules; requires the same output and no violation, and
 /// that so many submissions were replayed. Returns the run that replayed most.
 Run same(const std::string& program, long least_replayed, const Settings& settings = {});
+
+/// OpenCL: what the device offers of mutable dispatch, as the report says: "global_size", "nothing".
+std::string offered_changes(const Run& run);
 
 /// What the program submits.
 capture::Capture captured(const std::string& program);

@@ -26,21 +26,25 @@ void show(const Result& result) {
   CHECK(result.exit_code == 0);
 }
 
-/// Runs plain and in all modes; outputs must agree. `least`: operations that must have been replayed.
+/// Runs plain and in all modes, gate off; with "default" on, as for any user. Outputs must agree. `least`: operations
+/// that must have been replayed with the gate off.
 void same_everywhere(const std::vector<std::string>& program, long least, double seconds = 120) {
   const Result plain = run_plain(program, seconds);
   show(plain);
   REQUIRE(plain.output.find("end 0") != std::string::npos);
-  for (const char* mode : {"observe", "capture", "replay", "verify"}) {
+  for (const std::string mode : {"observe", "capture", "replay", "verify", "default"}) {
     INFO("mode " << mode);
-    const Result result = child::run_until_replayed(std::string(mode) == "replay" ? least : 0, plain.output,
-                                                    [&] { return run_mode(program, mode, {}, seconds); });
+    const auto one = [&] {
+      return mode == "default" ? run_mode(program, "replay", {{"REFRAIN_GATE", "1"}}, seconds)
+                               : run_mode(program, mode, {}, seconds);
+    };
+    const Result result = child::run_until_replayed(mode == "replay" ? least : 0, plain.output, one);
     show(result);
     CHECK(result.output == plain.output);
     REQUIRE(result.reported);  // the proof that the layer was in
     CHECK(result.submissions > 0);
     CHECK(result.differences == 0);
-    if (std::string(mode) == "replay") {
+    if (mode == "replay") {
       CHECK(result.replayed >= least);
     }
   }
@@ -50,6 +54,13 @@ void same_everywhere(const std::vector<std::string>& program, long least, double
 Result run_verified(const std::vector<std::string>& program, const Result& plain) {
   const auto one = [&] { return run_mode(program, "verify", {{"REFRAIN_VERIFY_EVERY", "1"}}, 120); };
   return child::run_until_replayed(1, plain.output, one);
+}
+
+/// Whether the driver changes global sizes in what is recorded, as the report says.
+bool changes_sizes() {
+  const std::string report = run_mode({"sizes"}, "observe").errors;
+  return report.find("global_size is used") != std::string::npos ||
+         report.find("global_size are used") != std::string::npos;
 }
 
 double longest_ms(const Result& result) {
@@ -149,8 +160,24 @@ TEST_CASE("programs are built again after their kernels were replayed") {
   same_everywhere({"rebuild"}, 1);
 }
 
+TEST_CASE("global sizes that are others each time: one graph is changed for all, where the driver can", "[promise-1]") {
+  const bool can = changes_sizes();
+  CAPTURE(can);
+  same_everywhere({"sizes"}, can ? 1'500 : 0);
+  // While it runs none may be changed: then every second one is issued at least.
+  same_everywhere({"sizes", "ahead"}, can ? 1'000 : 0);
+}
+
+TEST_CASE("the driver chooses how large groups are, for each global size anew", "[promise-1]") {
+  same_everywhere({"open_sizes"}, 500);
+}
+
 TEST_CASE("shared virtual memory: kernels, fills, copies, maps") {
   same_everywhere({"svm"}, 1);
+}
+
+TEST_CASE("shared virtual memory that is given out again where graphs named what was there before", "[promise-4]") {
+  same_everywhere({"svm_again"}, 0);
 }
 
 TEST_CASE("several contexts, in turns and from threads of their own") {

@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Fixture, "a part of a buffer that is not aligned for every devi
 
 TEST_CASE_METHOD(Fixture, "a fill of shared memory at a pointer that is not aligned is not to be held", "[promise-5]") {
   for_everything(queue);
-  auto* memory = static_cast<std::byte*>(::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  auto* memory = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
   REQUIRE(memory != nullptr);
   const std::uint64_t before = not_to_be_held();
   CHECK(wrap::clEnqueueSVMMemFill(queue, memory + 4, &kPattern, sizeof(kPattern), 16, 0, nullptr, nullptr) ==
@@ -120,7 +120,57 @@ TEST_CASE_METHOD(Fixture, "a fill of shared memory at a pointer that is not alig
   static_cast<void>(wrap::clEnqueueSVMMemFill(queue, memory + 2, &kPattern, sizeof(kPattern), 16, 0, nullptr, nullptr));
   CHECK(not_to_be_held() == before + 1);
   CHECK(wrap::clFinish(queue) == CL_SUCCESS);
-  ::clSVMFree(context, memory);
+  wrap::clSVMFree(context, memory);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "copies and fills by pointer are doubtful outside of one piece of shared memory of the context",
+                 "[promise-4]") {
+  const QueueState& known = state_of(queue);
+  const Fixture there;
+  auto* a = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  auto* b = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  auto* other = static_cast<std::byte*>(wrap::clSVMAlloc(there.context, CL_MEM_READ_WRITE, 64, 0));
+  alignas(64) std::byte own[64] = {};
+  const auto fill = [&](std::byte* at) { return doubt_pointer_fill(known, at, &kPattern, sizeof(kPattern), 16); };
+  CHECK(doubt_pointer_copy(known, a, b + 16, 48) == nullptr);
+  CHECK(doubt_pointer_copy(known, a, a + 16, 16) == nullptr);
+  CHECK(doubt_pointer_copy(known, a, a + 16, 17) != nullptr);
+  CHECK(doubt_pointer_copy(known, a, b, 0) != nullptr);
+  CHECK(doubt_pointer_copy(known, a, b + 16, 49) != nullptr);
+  CHECK(doubt_pointer_copy(known, a + 16, b, 49) != nullptr);
+  CHECK(doubt_pointer_copy(known, a, b, ~std::size_t{0}) != nullptr);
+  CHECK(fill(a + 48) == nullptr);
+  CHECK(fill(a + 52) != nullptr);
+  for (std::byte* stranger : {own, other}) {
+    CHECK(doubt_pointer_copy(known, stranger, b, 16) != nullptr);
+    CHECK(doubt_pointer_copy(known, a, stranger, 16) != nullptr);
+    CHECK(fill(stranger) != nullptr);
+  }
+  wrap::clSVMFree(context, a);
+  CHECK(doubt_pointer_copy(known, a, b, 16) != nullptr);
+  CHECK(fill(a) != nullptr);
+  wrap::clSVMFree(context, b);
+  wrap::clSVMFree(there.context, other);
+}
+
+TEST_CASE_METHOD(Fixture, "copies between shared memory may be held, and those from or to the program's own may not",
+                 "[promise-4]") {
+  for_everything(queue);
+  auto* memory = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  REQUIRE(memory != nullptr);
+  std::byte own[16] = {};
+  const auto copy = [&](void* to, const void* from, cl_bool blocking) {
+    const std::uint64_t before = not_to_be_held();
+    REQUIRE(wrap::clEnqueueSVMMemcpy(queue, blocking, to, from, 16, 0, nullptr, nullptr) == CL_SUCCESS);
+    return not_to_be_held() == before;
+  };
+  CHECK(copy(memory + 16, memory, CL_FALSE));
+  CHECK_FALSE(copy(memory + 16, memory, CL_TRUE));
+  CHECK_FALSE(copy(memory, own, CL_FALSE));
+  CHECK_FALSE(copy(own, memory, CL_FALSE));
+  CHECK(wrap::clFinish(queue) == CL_SUCCESS);
+  wrap::clSVMFree(context, memory);
 }
 
 TEST_CASE_METHOD(Fixture, "a marker for everything in an out-of-order queue is not to be held", "[promise-1]") {

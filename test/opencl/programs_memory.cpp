@@ -64,6 +64,52 @@ PROGRAM(svm) {
   return 0;
 }
 
+/// Shared virtual memory that is freed after it was used in what repeats, and given out again, larger, most likely at
+/// the same place.
+PROGRAM(svm_again) {
+  const Device gpu;
+  cl_command_queue queue = gpu.queue();
+  cl_kernel scale = gpu.kernel("scale");
+  set(scale, 1, static_cast<cl_uint>(kCount));
+  set(scale, 2, 3U);
+  set(scale, 3, 1U);
+  std::uint64_t sum = 0;
+  for (std::size_t life = 0; life < 6; ++life) {
+    const std::size_t bytes = kCount * sizeof(cl_uint) + 16 * life;
+    std::array<cl_uint*, 2> memory{};
+    for (cl_uint*& pointer : memory) {
+      pointer = static_cast<cl_uint*>(clSVMAlloc(gpu.context, CL_MEM_READ_WRITE, bytes, 0));
+      if (pointer == nullptr) {
+        std::printf("no shared virtual memory\n");
+        return 0;
+      }
+      const auto seed = static_cast<cl_uint>(life);
+      CHECK_CL(clEnqueueSVMMemFill(queue, pointer, &seed, sizeof(seed), bytes, 0, nullptr, nullptr));
+    }
+    CHECK_CL(clSetKernelArgSVMPointer(scale, 0, memory[0]));
+    for (int round = 0; round < kRounds; ++round) {
+      const cl_uint pattern = 5;
+      CHECK_CL(clEnqueueSVMMemFill(queue, memory[0] + 16, &pattern, sizeof(pattern), 64, 0, nullptr, nullptr));
+      launch(queue, scale, kCount);
+      CHECK_CL(clEnqueueSVMMemcpy(queue, CL_FALSE, memory[1] + 32, memory[0], 256, 0, nullptr, nullptr));
+      CHECK_CL(clEnqueueSVMMemcpy(queue, CL_FALSE, memory[0], memory[1], 128, 0, nullptr, nullptr));
+      CHECK_CL(clFinish(queue));
+    }
+    for (const cl_uint* pointer : memory) {
+      std::vector<cl_uint> own(kCount, 0);
+      CHECK_CL(clEnqueueSVMMemcpy(queue, CL_TRUE, own.data(), pointer, kCount * sizeof(cl_uint), 0, nullptr, nullptr));
+      sum = sum * 31 + hash_of(own);
+    }
+    for (cl_uint* pointer : memory) {
+      clSVMFree(gpu.context, pointer);
+    }
+  }
+  CHECK_CL(clReleaseKernel(scale));
+  CHECK_CL(clReleaseCommandQueue(queue));
+  std::printf("sum %016llx\n", static_cast<unsigned long long>(sum));
+  return 0;
+}
+
 /// Two contexts, each with a program, kernels and buffers of its own: used in turns by one thread, then by
 /// a thread each.
 PROGRAM(contexts) {
