@@ -121,7 +121,7 @@ bool is_cuda(const Capture& capture) noexcept;
 
 /// "stencil x10, residual": what a graph does, shortened.
 std::string label_of(const Capture& capture, const Graph& graph);
-/// Kernel name (at most kMaxLabel bytes) or kind.
+/// Kernel name as people call it (env/kernel_name.h, at most kMaxLabel bytes) or kind.
 std::string label_of(const Capture& capture, const OperationView& operation);
 /// "stencil argument 2 (4-byte value)"
 std::string subject_of(const Capture& capture, const Graph& graph, const SlotStatistic& slot);

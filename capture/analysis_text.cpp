@@ -6,6 +6,7 @@
 
 #include "capture/analysis.h"
 #include "env/escape.h"
+#include "env/kernel_name.h"
 
 namespace refrain::capture {
 namespace {
@@ -199,7 +200,8 @@ const char* place_of(const Capture& capture, const ArgumentDescriptor& argument)
 std::string label_of(const Capture& capture, const OperationView& operation) {
   if (operation.kind() == OperationKind::kKernel) {
     const auto name = capture.function_name(operation.header().function);
-    return name.empty() ? fmt::format("kernel {:016x}", operation.header().function) : env::shortened(name, kMaxLabel);
+    return name.empty() ? fmt::format("kernel {:016x}", operation.header().function)
+                        : env::shortened(env::short_name(name), kMaxLabel);
   }
   if (operation.kind() == OperationKind::kPointerCopy && operation.arguments().size() == 2) {
     const char* to = place_of(capture, operation.arguments()[0]);

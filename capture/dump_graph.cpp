@@ -209,12 +209,12 @@ void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t 
   for (const Edge& edge : graph.edges()) {
     out.line("  {:4} -> {:<4} {}", edge.from, edge.to, name_of(edge.reason));
   }
-  // Long names were cut above.
+  // They were shortened above.
   std::set<FunctionId> listed;
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     const FunctionId function = graph.operation(node).header().function;
     const auto name = capture.function_name(function);
-    if (name.size() > kMaxLabel && listed.insert(function).second) {
+    if (!name.empty() && name != label_of(capture, graph.operation(node)) && listed.insert(function).second) {
       if (listed.size() == 1) {
         out.blank();
         out.line("names in full");

@@ -10,6 +10,7 @@
 
 #include "capture/analysis.h"
 #include "env/escape.h"
+#include "env/kernel_name.h"
 #include "env/page/base64.h"
 
 namespace refrain::page {
@@ -70,7 +71,8 @@ class Names {
       return std::string(capture_.ended_by(kind.entry_point));
     }
     const std::string_view name = kind.function == 0 ? std::string_view() : capture_.function_name(kind.function);
-    return name.empty() ? std::string(capture::name_of(kind.kind)) : env::shortened(name, capture::kMaxLabel);
+    return name.empty() ? std::string(capture::name_of(kind.kind))
+                        : env::shortened(env::short_name(name), capture::kMaxLabel);
   }
   [[nodiscard]] std::string device_of(capture::ObjectId queue) const {
     const auto known = capture_.queues.find(queue);
