@@ -221,6 +221,26 @@ TEST_CASE("an argument that takes turns in one node and not in another one is no
              Contains("stencil argument 0 (4-byte value): changes by -2 to +397 (as an integer) (4 nodes)"));
 }
 
+TEST_CASE("what the layer or the device takes at once only is not said to be graphed") {
+  const auto flags = GENERATE(std::uint16_t{0}, std::uint16_t{kAtOnce});
+  TemporaryFile file;
+  record_to(file.name(), [&](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (int i = 0; i < 100; ++i) {
+      for (int k = 0; k < 5; ++k) {
+        stream.operation(record.other(7, OperationKind::kFillBuffer, flags));
+      }
+      stream.host_call("clFinish", 0);
+    }
+  });
+  const std::string text = dump(file.name(), DumpFormat::kExplain).out;
+  if (flags == 0) {
+    CHECK_THAT(text, Contains("Can be graphed: 9"));
+  } else {
+    CHECK_THAT(text, Contains("Can be graphed: 0.0 %") && Contains("fill buffer: it is never held"));
+  }
+}
+
 TEST_CASE("explain sums up what it does not list") {
   TemporaryFile file;
   record_to(file.name(), [](Recorder&, Stream& stream) {
