@@ -232,7 +232,7 @@ class LaneForecast {
       }
       turn();
     }
-    const std::uint64_t half = played - played / 2;
+    const std::uint64_t half = std::max<std::uint64_t>(1, played - played / 2);
     for (const auto& [graph, count] : before) {
       const auto more = static_cast<__uint128_t>(replayed_[graph] - count) * (times - played) / half;
       replayed_[graph] += static_cast<std::uint64_t>(more);
