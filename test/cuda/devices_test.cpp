@@ -72,7 +72,7 @@ TEST_CASE("promise 1, same order: each device uses the other one's memory from t
           "[promise-1]") {
   const Words program = GENERATE(Words{"peer_access"}, Words{"peer_access", "threads"});
   CAPTURE(program);
-  same_everywhere(program, 1000, devices());
+  same_everywhere(program, 500, devices());  // of 7200; how many is a busy machine's pace
   verified(program);
 }
 
