@@ -39,7 +39,9 @@ class Collector {
       sum.host_ns += part(use.host_ns, submissions, use.submissions);
       note(sum, number);
     };
+    Finding::Kind& kind = result_.kinds[number];
     if (use.replayed == 0 && use.arguments == Arguments::kOnce) {
+      kind = Finding::Kind::kNotRepeated;
       add(unique_, use.submissions);
       return;
     }
@@ -61,6 +63,12 @@ class Collector {
       result_.graphable.push_back(about(number, Finding::Kind::kGraphable, use.replayed));
     }
     const std::uint64_t left = std::uint64_t{use.recordable} * use.runs - use.replayed;
+    const bool changing = use.arguments == Arguments::kChanging && !can_update(capture_);
+    kind = use.replayed != 0     ? Finding::Kind::kGraphable
+           : use.recordable == 0 ? Finding::Kind::kUnrecordable
+           : work < shortest_    ? Finding::Kind::kTooShort
+           : changing            ? Finding::Kind::kChanging
+                                 : Finding::Kind::kFirstTimes;
     if (left == 0) {
       return;
     }
@@ -72,7 +80,7 @@ class Collector {
         sum.host_ns += part(part(use.host_ns, left, use.submissions), runs, use.runs);
         note(sum, number);
       }
-    } else if (use.arguments == Arguments::kChanging && !can_update(capture_)) {
+    } else if (changing) {
       result_.obstacles.push_back(about(number, Finding::Kind::kChanging, left));
     } else {
       add(first_, left);
@@ -218,10 +226,6 @@ class Collector {
   Sum first_;
 };
 
-}  // namespace
-
-namespace {
-
 /// What an operation says of itself.
 const char* why_not_by_kind(const OperationView& operation, const QueueInfo& queue) noexcept {
   constexpr const char* kNoCommand = "command buffers have no such command";
@@ -287,6 +291,7 @@ Analysis analyse(const Capture& capture, const Forecast& forecast) {
   constexpr std::uint64_t kBytesPerEnd = 64;  // of a map's node
   Analysis result;
   result.graphs.resize(capture.graphs.size());
+  result.kinds.resize(capture.graphs.size());
   std::vector<std::uint64_t> sets(capture.graphs.size());
   std::vector<bool> not_stored(capture.graphs.size());
   bool any = false;
@@ -335,18 +340,10 @@ Analysis analyse(const Capture& capture, const Forecast& forecast) {
 std::vector<GraphVerdict> verdicts_of(const Analysis& analysis) {
   std::vector<GraphVerdict> verdicts(analysis.graphs.size());
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    const GraphUse& use = analysis.graphs[i];
-    verdicts[i].kind = use.arguments == Arguments::kOnce ? Finding::Kind::kNotRepeated
-                       : use.recordable == 0             ? Finding::Kind::kUnrecordable
-                                                         : Finding::Kind::kTooShort;
+    verdicts[i].kind = analysis.kinds[i];
   }
-  // What is replayed at all says more of a graph than what is not.
-  for (const auto* findings : {&analysis.obstacles, &analysis.graphable}) {
-    for (const Finding& finding : *findings) {
-      if (finding.graph) {
-        verdicts[*finding.graph] = {finding.kind, finding.kind == Finding::Kind::kGraphable ? finding.host_ns : 0};
-      }
-    }
+  for (const Finding& finding : analysis.graphable) {
+    verdicts[*finding.graph].gain_ns = finding.host_ns;
   }
   return verdicts;
 }

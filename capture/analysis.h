@@ -55,7 +55,8 @@ struct Finding {
 };
 
 struct Analysis {
-  std::vector<GraphUse> graphs;  ///< as Capture::graphs
+  std::vector<GraphUse> graphs;      ///< as Capture::graphs
+  std::vector<Finding::Kind> kinds;  ///< of each: can be graphed, or what keeps most of it from that
   std::uint64_t submissions = 0, stretches = 0;
   std::uint64_t host_ns = 0;
   std::uint64_t first_ns = 0, last_ns = 0;

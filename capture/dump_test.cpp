@@ -481,6 +481,21 @@ TEST_CASE("CSV: a line for each graph, with as many values as the first line nam
   CHECK_THAT(csv.out, Contains(",100,1000,900000,"));
   CHECK_THAT(csv.out, Contains(",873000,can be graphed,exact,\"stencil x10\"\n"));
   CHECK_THAT(csv.out, Contains(",once,\"residual x17\"\n"));
+  CHECK_THAT(csv.out, Contains(",too short,exact,\"axpy\"\n"));
+}
+
+TEST_CASE("what came too rarely to be replayed is not called too short") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 5; ++i) {
+        stream.operation(record.kernel({}));
+      }
+      stream.host_call("clFinish", 0);
+    }
+  });
+  CHECK_THAT(dump(file.name(), DumpFormat::kCsv).out, Contains(",first times,exact,\"stencil x5\"\n"));
 }
 
 TEST_CASE("names that are not text do no harm") {

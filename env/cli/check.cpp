@@ -9,10 +9,9 @@
 
 #include "capture/reader.h"
 #include "env/cli/commands.h"
+#include "env/cli/input.h"
 #include "env/cli/options.h"
 #include "env/escape.h"
-#include "env/page/page.h"
-#include "replay/forecast/forecast.h"
 
 namespace refrain::env {
 namespace {
@@ -110,7 +109,7 @@ int check_command(const CommandArguments& arguments) {
   app.footer(
       footer +
       "\nThe exit status is 0 if all are kept, 1 if one is broken (a line each) or the file does not tell it, 2 for\n"
-      "wrong usage or a budget that can't be used.");
+      "wrong usage, or a budget or file that can't be read.");
   bool as_json = false;
   app.add_flag("--json", as_json, "Print one JSON object instead: each bound, what was found, and whether it is kept");
   std::vector<std::string> files;
@@ -120,7 +119,7 @@ int check_command(const CommandArguments& arguments) {
     throw UsageError("check needs a budget and a file; usage: refrain check [OPTIONS] BUDGET FILE");
 
   const std::vector<Limit> limits = read_budget(files[0]);
-  const json input = page::read_input(files[1], replay::forecast);
+  const json input = read_input(files[1]);
   std::size_t broken = 0;
   json rows = json::array();
   for (const Limit& limit : limits) {

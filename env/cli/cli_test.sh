@@ -240,7 +240,7 @@ cat > after.json <<'JSON'
 JSON
 expect 0 '^Usage: refrain diff' "$refrain" diff --help
 expect 2 'two files' "$refrain" diff before.json
-expect 1 'missing.rfn' "$refrain" diff before.json missing.rfn
+expect 2 'missing.rfn' "$refrain" diff before.json missing.rfn
 expect 0 '^nothing differs' "$refrain" diff before.json before.json
 expect 1 '^submissions: 400 -> 500 \(\+25.0 %\)$' "$refrain" diff before.json after.json
 expect 1 '^replayed: 50.0 % -> 25.0 %$' "$refrain" diff before.json after.json
@@ -254,6 +254,7 @@ expect 1 '"fingerprint": "cc"' "$refrain" diff --json before.json after.json
 # A budget: each bound that is broken is a line; one that nobody knows, or is no number, is wrong usage.
 printf '# ours\nmax_submissions = 450\nmin_replayed = 0.4\nmax_graphs = 2\nmax_cuts = 103\n' > budget.toml
 expect 0 'max_longest_us' "$refrain" check --help
+expect 2 'missing.rfn' "$refrain" check budget.toml missing.rfn
 expect 0 'before.json: within its budget \(4 bounds\)' "$refrain" check budget.toml before.json
 expect 1 'after.json: max_submissions = 450, but it is 500' "$refrain" check budget.toml after.json
 expect 1 'after.json: min_replayed = 0.4, but it is 0.25' "$refrain" check budget.toml after.json

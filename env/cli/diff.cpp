@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "env/cli/commands.h"
+#include "env/cli/input.h"
 #include "env/cli/options.h"
 #include "env/escape.h"
-#include "env/page/page.h"
-#include "replay/forecast/forecast.h"
 
 namespace refrain::env {
 namespace {
@@ -46,7 +45,7 @@ class Difference {
   Difference(const json& before, const json& after) : before_(before), after_(after) {
     const bool report = before["kind"] == "report";
     add_figure("submissions", "submissions");
-    add_figure(report ? "share_replayed" : "graphable_share", report ? "replayed" : "can be graphed");
+    add_figure(report ? "share_replayed" : "graphable_share", report ? "replayed" : "can be graphed", true);
     add_figure("graphs_in_all", "different graphs");
     if (report) {
       add_figure("launches", "launches of graphs");
@@ -63,15 +62,14 @@ class Difference {
   [[nodiscard]] const json& made() const noexcept { return made_; }
 
  private:
-  void add_figure(const char* key, const char* what) {
+  void add_figure(const char* key, const char* what, bool share = false) {
     const double before = number(before_, key), after = number(after_, key);
-    if (before != after)
-      made_["figures"].push_back(
-          {{"what", what},
-           {"share", std::string_view(key).ends_with("share") || std::string_view(key).starts_with("share")},
-           {"before", before},
-           {"after", after}});
+    if (before != after) {
+      made_["figures"].push_back({{"what", what}, {"share", share}, {"before", before}, {"after", after}});
+    }
   }
+  /// Of very many graphs not all are told: one that is missing may be there.
+  static bool tells_all_graphs(const json& file) { return file["graphs"].size() >= file["graphs_in_all"]; }
   void add_calls() {
     const auto rows = side_by_side(before_["host_calls"], after_["host_calls"], "call",
                                    [](const json& row) { return number(row, "cuts"); });
@@ -89,7 +87,9 @@ class Difference {
       for (const json& graph : (*side)["graphs"]) known[graph["fingerprint"].get<std::string>()] = &graph;
     }
     for (const auto& [fingerprint, times] : rows) {
-      if (times.first != times.second) {
+      const bool known_to_both =
+          (times.first != 0 || tells_all_graphs(before_)) && (times.second != 0 || tells_all_graphs(after_));
+      if (times.first != times.second && known_to_both) {
         const json& graph = *known[fingerprint];
         made_["graphs"].push_back({{"graph", graph["graph"]},
                                    {"fingerprint", fingerprint},
@@ -155,7 +155,7 @@ int diff_command(const CommandArguments& arguments) {
       "refrain diff");
   set_usage(app, "refrain diff [OPTIONS] FILE FILE");
   app.footer(
-      "The exit status is 0 if nothing differs, 1 if something does or a file can't be shown, 2 for wrong usage.\n"
+      "The exit status is 0 if nothing differs, 1 if something does, 2 for a file that can't be read or wrong usage.\n"
       "Graphs are numbered as in the file that has them, the second one if both do.");
   bool as_json = false;
   app.add_flag("--json", as_json, "Print one JSON object instead, with all of it");
@@ -163,8 +163,7 @@ int diff_command(const CommandArguments& arguments) {
   app.add_option("FILE", files, "Two reports or two captures");
   if (const auto status = parse(app, arguments, nullptr)) return *status;
   if (files.size() != 2) throw UsageError("diff needs two files; usage: refrain diff [OPTIONS] FILE FILE");
-  const json before = page::read_input(files[0], replay::forecast),
-             after = page::read_input(files[1], replay::forecast);
+  const json before = read_input(files[0]), after = read_input(files[1]);
   if (before["kind"] != after["kind"]) {
     throw UsageError("one of '" + files[0] + "' and '" + files[1] + "' is a report and the other one a capture");
   }

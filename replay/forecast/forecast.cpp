@@ -14,6 +14,7 @@
 #include "replay/detect/matcher.h"
 #include "replay/forecast/planned_backend.h"
 #include "replay/graph/executable.h"
+#include "replay/policy/chunk_tuner.h"
 
 namespace refrain::replay {
 namespace {
@@ -170,20 +171,16 @@ class Graphs {
   std::unordered_map<std::uint64_t, std::size_t> native_;  ///< by tokens: submissions in command buffers
 };
 
-MatcherOptions options() {
-  const env::Settings settings;
-  MatcherOptions options;
-  options.history = static_cast<std::uint32_t>(settings.history);
-  options.min_chunk = static_cast<std::uint32_t>(settings.min_graph);
-  return options;
-}
-
 /// One lane's program once more.
 class LaneForecast {
  public:
   /// `budget`: submissions that may be played still.
   LaneForecast(Stretches& stretches, Graphs& graphs, std::vector<std::uint64_t>& replayed, std::uint64_t& budget)
-      : stretches_(stretches), graphs_(graphs), replayed_(replayed), budget_(budget), matcher_(options()) {}
+      : stretches_(stretches),
+        graphs_(graphs),
+        replayed_(replayed),
+        budget_(budget),
+        matcher_(matcher_options(env::Settings(), {})) {}
 
   void play(std::span<const HistoryItem> items) {
     for (std::size_t i = 0; i < items.size();) {

@@ -50,6 +50,12 @@ struct Bench {
     }
   }
 
+  /// What comes for `to` waits for what came for `from`.
+  void hand_over(Queue* from, Event* event, Queue* to) const {
+    device.record(from, event);
+    device.wait(to, event);
+  }
+
   /// At the end of step `step`. In the first ones whoever makes graphs gets a moment, as where a program computes
   /// something: on a busy machine all would be over before there is one.
   void wait(unsigned step) const {
@@ -136,11 +142,9 @@ void two_queues(Bench& bench) {
   Event* const back = bench.device.make_event();
   for (unsigned i = 0; i < kSteps; ++i) {
     bench.scales(4, 1, bench.queue);
-    bench.device.record(bench.queue, there);
-    bench.device.wait(bench.other, there);
+    bench.hand_over(bench.queue, there, bench.other);
     bench.scales(4, 2, bench.other);
-    bench.device.record(bench.other, back);
-    bench.device.wait(bench.queue, back);
+    bench.hand_over(bench.other, back, bench.queue);
     bench.scales(4, 3, bench.queue);
     bench.wait(i);
   }
@@ -155,11 +159,9 @@ void ping_pong(Bench& bench) {
   for (unsigned i = 0; i < kSteps; ++i) {
     for (int turn = 0; turn < 4; ++turn) {
       bench.scales(1, 1, bench.queue);
-      bench.device.record(bench.queue, there);
-      bench.device.wait(bench.other, there);
+      bench.hand_over(bench.queue, there, bench.other);
       bench.scales(1, 2, bench.other);
-      bench.device.record(bench.other, back);
-      bench.device.wait(bench.queue, back);
+      bench.hand_over(bench.other, back, bench.queue);
     }
     bench.wait(i);
   }
